@@ -1,0 +1,89 @@
+//! The facts an observer appends to a [`Timeline`](crate::Timeline) while an exchange runs.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// One fact. Its time stands beside it in the timeline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// The client begins to ask for the target's addresses.
+    LookupStarted,
+    /// The addresses are known.
+    LookupFinished,
+    /// A connection attempt leaves (one of several, with Happy Eyeballs).
+    AttemptStarted {
+        peer: SocketAddr,
+    },
+    AttemptFailed {
+        peer: SocketAddr,
+    },
+    /// The transport can carry bytes. With `deferred`, no SYN has left yet: fast open holds it for the first write.
+    Connected {
+        peer: SocketAddr,
+        deferred: bool,
+    },
+    /// The SYN-ACK of a fast-open connection came and acknowledged `data_acked` of `data_sent` bytes.
+    SynAcked {
+        data_sent: u64,
+        data_acked: u64,
+    },
+    /// A proxy was asked for a tunnel, and has opened it.
+    TunnelStarted,
+    TunnelReady,
+    /// The TLS or QUIC handshake: from the first key generated to the peer proven.
+    HandshakeStarted,
+    HandshakeFinished,
+    /// The server did not take the early data; what it held is sent again after the handshake.
+    EarlyDataRefused,
+    RequestStarted,
+    /// The last byte of the request was handed to the kernel.
+    RequestSent,
+    /// The first byte of the response arrived.
+    FirstByte,
+    /// The exchange is over, well or badly.
+    Finished,
+    /// Bytes handed to the kernel.
+    Sent {
+        bytes: u64,
+    },
+    /// Bytes that arrived, at the time the kernel received them where it tells.
+    Received {
+        bytes: u64,
+    },
+    /// The client computed; the event stands at the end of the work.
+    Worked {
+        task: Task,
+        took: Duration,
+    },
+}
+
+/// Work that a client does between packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Task {
+    /// Building the TLS configuration.
+    Configure,
+    /// Reading the trusted certificates.
+    LoadRoots,
+    /// Generating key shares and the first flight.
+    GenerateKeys,
+    /// Verifying the certificate chain and its signature.
+    Verify,
+    /// Everything else the TLS library did with received bytes.
+    Decrypt,
+}
+
+impl Task {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Configure => "configure",
+            Self::LoadRoots => "load_roots",
+            Self::GenerateKeys => "generate_keys",
+            Self::Verify => "verify",
+            Self::Decrypt => "decrypt",
+        }
+    }
+}

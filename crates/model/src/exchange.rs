@@ -1,0 +1,69 @@
+//! One exchange, whole: what was asked, when each thing happened, what was learnt.
+
+use std::time::Duration;
+
+use crate::{
+    Attempt, EchoFacts, Failure, HttpFacts, NameFacts, Phase, QuicFacts, Strategy, TcpFacts,
+    Timeline, TlsFacts,
+};
+
+/// A request and what became of it. The first of a chain of redirects has `hop` 0.
+#[derive(Debug, Clone, Default)]
+pub struct Exchange {
+    pub url: String,
+    /// Which repetition this is, from 0, and which redirect within it.
+    pub run: u32,
+    pub hop: u32,
+    pub asked: Strategy,
+    /// What really happened, as a strategy.
+    pub used: Strategy,
+    pub timeline: Timeline,
+    /// The path's round trip: the smallest that the kernel (or QUIC) saw.
+    pub rtt: Option<Duration>,
+    pub name: Option<NameFacts>,
+    pub attempts: Vec<Attempt>,
+    /// The connection was open already.
+    pub reused: bool,
+    /// An unmeasured exchange went before, to leave a ticket, cookie or connection.
+    pub primed: bool,
+    pub tcp: Option<TcpFacts>,
+    pub tls: Option<TlsFacts>,
+    pub quic: Option<QuicFacts>,
+    pub http: Option<HttpFacts>,
+    pub echo: Option<EchoFacts>,
+    /// Round trips that the handshake paid beyond its arithmetic: QUIC Retry, version negotiation.
+    pub extra_trips: u32,
+    /// What a person should know that is no failure: a fallback, a cookie that was missing.
+    pub notes: Vec<String>,
+    pub findings: Vec<Finding>,
+    pub failure: Option<Failure>,
+}
+
+impl Exchange {
+    pub fn ok(&self) -> bool {
+        self.failure.is_none()
+    }
+
+    pub fn total(&self) -> Duration {
+        self.timeline.end().since(crate::Moment::ZERO)
+    }
+
+    /// The phases that tile the whole.
+    pub fn phases(&self) -> Vec<Phase> {
+        crate::phase::phases(self)
+    }
+
+    pub fn round_trips(&self) -> u32 {
+        self.phases().iter().map(|p| p.round_trips).sum()
+    }
+}
+
+/// A cause from the catalogue with its evidence and its price.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    pub id: &'static str,
+    pub ms: f64,
+    pub round_trips: u32,
+    pub evidence: String,
+    pub remedy: String,
+}

@@ -1,0 +1,208 @@
+//! What was learnt about the name, the connection, the handshake and the response, beside the times.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use crate::Moment;
+
+/// Where addresses came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// The URL held an address.
+    Literal,
+    /// `--resolve`, `--connect-to` or `--unix-socket` said so.
+    Given,
+    /// /etc/hosts, or the reserved name `localhost`.
+    Hosts,
+    /// A name server, over UDP or (after truncation) TCP.
+    Server(SocketAddr),
+    /// DNS over HTTPS.
+    Doh(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NameFacts {
+    pub host: String,
+    pub answer: Answer,
+    pub addresses: Vec<IpAddr>,
+    /// Aliases followed, in order.
+    pub aliases: Vec<String>,
+    pub ttl: Option<u32>,
+    /// Queries that had to be sent again, and switches to TCP.
+    pub resent: u32,
+    pub truncated: bool,
+    pub https_record: Option<HttpsRecord>,
+}
+
+/// The HTTPS record of a name. RFC 9460.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HttpsRecord {
+    pub priority: u16,
+    /// The name that serves, or empty for the owner itself.
+    pub target: String,
+    pub alpn: Vec<String>,
+    pub port: Option<u16>,
+    pub hints: Vec<IpAddr>,
+    pub ech: bool,
+}
+
+/// One connection attempt. RFC 8305.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attempt {
+    pub peer: SocketAddr,
+    pub over_quic: bool,
+    pub began: Moment,
+    pub ended: Moment,
+    pub outcome: AttemptOutcome,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AttemptOutcome {
+    Won,
+    Failed(String),
+    /// Another attempt was faster.
+    Abandoned,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FastOpenFacts {
+    pub asked: bool,
+    /// The kernel had a cookie for the peer, so that data could leave in the SYN.
+    pub cookie: bool,
+    /// What the SYN carried, as far as the kernel tells.
+    pub data_sent: u64,
+    /// How much of it the SYN-ACK acknowledged.
+    pub data_acked: u64,
+    /// 1 when the whole first flight was acknowledged by the SYN-ACK, else 0.
+    pub saved_round_trips: u32,
+    /// The kernel's own reason for a failure (`tcpi_fastopen_client_fail`).
+    pub kernel_says: Option<&'static str>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TcpFacts {
+    pub local: Option<SocketAddr>,
+    pub peer: Option<SocketAddr>,
+    pub fast_open: FastOpenFacts,
+    pub handshake_rtt: Option<Duration>,
+    pub min_rtt: Option<Duration>,
+    pub rtt: Option<Duration>,
+    pub retransmits: u32,
+    pub syn_retransmits: u32,
+    pub congestion_window: u32,
+    pub mss: u32,
+    pub peer_mss: u32,
+    pub congestion_control: String,
+    pub ecn: bool,
+    /// The kernel's cache knew this peer (RTT or cookie from an earlier connection).
+    pub warm_metrics: Option<bool>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TlsFacts {
+    pub version: String,
+    pub cipher: String,
+    pub group: String,
+    pub alpn: Option<String>,
+    pub resumed: bool,
+    pub early_data: EarlyData,
+    pub hello_retry: bool,
+    pub client_hello_bytes: u64,
+    /// Flights in both directions, as an observer of the wire would count them.
+    pub flights: u32,
+    pub bytes_received: u64,
+    pub bytes_sent: u64,
+    pub tickets: u32,
+    pub chain: Option<ChainFacts>,
+    /// 0, or OpenSSL's number for why verification failed, as curl reports it.
+    pub verify_result: u32,
+    pub client_certificate_asked: bool,
+}
+
+/// What became of early data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EarlyData {
+    /// Not asked for, or nothing to send it under.
+    #[default]
+    NotOffered,
+    Accepted,
+    Refused,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ChainFacts {
+    pub certificates: Vec<CertificateFacts>,
+    /// The Certificate message on the wire, compressed where it was.
+    pub bytes_on_wire: u64,
+    /// The algorithm, where the chain came compressed (RFC 8879).
+    pub compressed: Option<&'static str>,
+    pub stapled_ocsp: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CertificateFacts {
+    pub subject: String,
+    pub issuer: String,
+    pub names: Vec<String>,
+    pub days_left: i64,
+    pub not_after: i64,
+    pub key: String,
+    pub bytes: u64,
+    pub der: Vec<u8>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct QuicFacts {
+    pub local: Option<SocketAddr>,
+    pub peer: Option<SocketAddr>,
+    pub min_rtt: Option<Duration>,
+    pub retry: bool,
+    pub version_negotiation: bool,
+    pub datagrams_sent: u64,
+    pub datagrams_received: u64,
+    pub lost_packets: u64,
+    pub mtu: u16,
+    pub congestion_window: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HttpFacts {
+    pub method: String,
+    /// "1.0", "1.1", "2", "3".
+    pub version: String,
+    pub status: u16,
+    pub reason: String,
+    pub headers: Vec<(String, Vec<u8>)>,
+    /// Interim responses (1xx) before the final one.
+    pub interim: Vec<u16>,
+    pub request_bytes: u64,
+    pub header_bytes: u64,
+    pub uploaded: u64,
+    /// Body bytes as they came, and after decoding (`--compressed`).
+    pub downloaded: u64,
+    pub decoded: u64,
+    pub redirect: Option<String>,
+    pub server_timing: Vec<(String, Option<Duration>, String)>,
+    pub alt_svc: Option<String>,
+    /// The connection may carry another request.
+    pub keep_alive: bool,
+    pub proxy_status: u16,
+}
+
+impl HttpFacts {
+    /// The first header of that name, whatever its case.
+    pub fn header(&self, name: &str) -> Option<&[u8]> {
+        self.headers
+            .iter()
+            .find(|(n, _)| n.eq_ignore_ascii_case(name))
+            .map(|(_, v)| v.as_slice())
+    }
+}
+
+/// What the fast-open echo saw. Article: `hello\n`, twice.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct EchoFacts {
+    pub sent: u64,
+    pub received: u64,
+    pub exchanges: u32,
+}

@@ -1,0 +1,89 @@
+//! Why an exchange did not succeed, in words that name the phase, what was tried and what to do next.
+
+use serde::Serialize;
+
+use crate::PhaseName;
+
+/// The kinds of failure a program may want to tell apart; `as_str` is stable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailureKind {
+    NoSuchName,
+    ResolverSilent,
+    ResolverFailed,
+    Refused,
+    Unreachable,
+    ConnectTimeout,
+    Reset,
+    Closed,
+    ProxyFailed,
+    TlsAlert,
+    CertificateExpired,
+    CertificateNotYetValid,
+    CertificateWrongName,
+    CertificateUnknownIssuer,
+    CertificateInvalid,
+    TlsFailed,
+    AlpnRefused,
+    QuicFailed,
+    NotHttp,
+    HeaderTooLarge,
+    BodyCutShort,
+    BodyInvalid,
+    TooManyRedirects,
+    BadRedirect,
+    Timeout,
+    StrategyUnavailable,
+    Local,
+    EchoMismatch,
+}
+
+impl FailureKind {
+    /// curl's exit code for the same trouble, for `%{exitcode}`.
+    pub fn curl_code(self) -> u8 {
+        match self {
+            Self::NoSuchName | Self::ResolverSilent | Self::ResolverFailed => 6,
+            Self::Refused | Self::Unreachable => 7,
+            Self::ConnectTimeout | Self::Timeout => 28,
+            Self::Reset => 56,
+            Self::Closed => 52,
+            Self::ProxyFailed => 56,
+            Self::TlsAlert | Self::TlsFailed | Self::AlpnRefused => 35,
+            Self::CertificateExpired
+            | Self::CertificateNotYetValid
+            | Self::CertificateWrongName
+            | Self::CertificateUnknownIssuer
+            | Self::CertificateInvalid => 60,
+            Self::QuicFailed => 96,
+            Self::NotHttp | Self::EchoMismatch => 1,
+            Self::HeaderTooLarge => 100,
+            Self::BodyCutShort => 18,
+            Self::BodyInvalid => 61,
+            Self::TooManyRedirects => 47,
+            Self::BadRedirect => 3,
+            Self::StrategyUnavailable => 4,
+            Self::Local => 43,
+        }
+    }
+}
+
+/// One failure, ready to be shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Failure {
+    pub kind: FailureKind,
+    pub phase: PhaseName,
+    /// What was tried and what happened, in one sentence.
+    pub message: String,
+    /// What to do next.
+    pub advice: String,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.phase.as_str(), self.message)?;
+        if !self.advice.is_empty() {
+            write!(f, "\n  try: {}", self.advice)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,31 @@
+//! The vocabulary of roundtrip: what every other crate means by its words.
+//!
+//! Pure values: no I/O, no async, no clock of its own. Data flows one way:
+//! `Target → Strategy → Exchange (Timeline + facts) → phases → Finding → report`.
+
+mod clock;
+mod event;
+mod exchange;
+mod facts;
+mod failure;
+mod limit;
+mod phase;
+mod strategy;
+mod summary;
+mod target;
+mod timeline;
+
+pub use clock::{Clock, Moment};
+pub use event::{Event, Task};
+pub use exchange::{Exchange, Finding};
+pub use facts::{
+    Answer, Attempt, AttemptOutcome, CertificateFacts, ChainFacts, EarlyData, EchoFacts,
+    FastOpenFacts, HttpFacts, HttpsRecord, NameFacts, QuicFacts, TcpFacts, TlsFacts,
+};
+pub use failure::{Failure, FailureKind};
+pub use limit::{Limit, LimitError};
+pub use phase::{Phase, PhaseName, Waited};
+pub use strategy::{Http, Memory, Security, Strategy, StrategyError};
+pub use summary::Summary;
+pub use target::{Scheme, Target, TargetError};
+pub use timeline::{Recorder, Timeline};

@@ -1,0 +1,306 @@
+//! Limits for pipelines: `ttfb > 300ms`, `round_trips > 3`, `tls < 1.3`. When one holds, the run has failed.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{Event, Exchange, Moment, PhaseName};
+
+/// A condition that must not hold.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limit {
+    quantity: Quantity,
+    comparison: Comparison,
+    bound: f64,
+    text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Quantity {
+    Total,
+    FirstByte,
+    Phase(PhaseName),
+    Rtt,
+    Client,
+    Server,
+    Network,
+    RoundTrips,
+    TlsVersion,
+    HttpVersion,
+    Status,
+    Retransmits,
+    DaysLeft,
+    Size,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Comparison {
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    Equal,
+    NotEqual,
+}
+
+const QUANTITIES: [(&str, Quantity); 20] = [
+    ("total", Quantity::Total),
+    ("ttfb", Quantity::FirstByte),
+    ("name", Quantity::Phase(PhaseName::Name)),
+    ("tcp", Quantity::Phase(PhaseName::Tcp)),
+    ("handshake", Quantity::Phase(PhaseName::Tls)),
+    ("quic", Quantity::Phase(PhaseName::Quic)),
+    ("request", Quantity::Phase(PhaseName::Request)),
+    ("wait", Quantity::Phase(PhaseName::FirstByte)),
+    ("body", Quantity::Phase(PhaseName::Body)),
+    ("setup", Quantity::Phase(PhaseName::Setup)),
+    ("rtt", Quantity::Rtt),
+    ("client", Quantity::Client),
+    ("server", Quantity::Server),
+    ("network", Quantity::Network),
+    ("round_trips", Quantity::RoundTrips),
+    ("tls", Quantity::TlsVersion),
+    ("http", Quantity::HttpVersion),
+    ("status", Quantity::Status),
+    ("retransmits", Quantity::Retransmits),
+    ("days_left", Quantity::DaysLeft),
+];
+
+const COMPARISONS: [(&str, Comparison); 6] = [
+    ("<=", Comparison::LessOrEqual),
+    (">=", Comparison::GreaterOrEqual),
+    ("==", Comparison::Equal),
+    ("!=", Comparison::NotEqual),
+    ("<", Comparison::Less),
+    (">", Comparison::Greater),
+];
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LimitError {
+    #[error(
+        "'{0}' is not a limit; write QUANTITY COMPARISON VALUE, as in 'ttfb > 300ms' or 'tls < 1.3'"
+    )]
+    Shape(String),
+    #[error("'{0}' is nothing that can be limited; known: {known}", known = known())]
+    Quantity(String),
+    #[error(
+        "'{0}' is not a value for this quantity; times take us, ms or s, sizes a number of bytes"
+    )]
+    Value(String),
+}
+
+fn known() -> String {
+    let mut names: Vec<&str> = QUANTITIES.iter().map(|(n, _)| *n).collect();
+    names.push("size");
+    names.join(" ")
+}
+
+impl FromStr for Limit {
+    type Err = LimitError;
+
+    fn from_str(text: &str) -> Result<Self, LimitError> {
+        let short = || text.chars().take(60).collect::<String>();
+        let (left, comparison, right) = COMPARISONS
+            .iter()
+            .filter_map(|(sign, c)| text.split_once(sign).map(|(l, r)| (l, *c, r, l.len())))
+            .min_by_key(|(.., place)| *place)
+            .map(|(l, c, r, _)| (l.trim(), c, r.trim()))
+            .ok_or_else(|| LimitError::Shape(short()))?;
+        let quantity = if left == "size" {
+            Quantity::Size
+        } else {
+            QUANTITIES
+                .iter()
+                .find(|(n, _)| *n == left)
+                .map(|(_, q)| *q)
+                .ok_or_else(|| LimitError::Quantity(short()))?
+        };
+        let bound = quantity
+            .read(right)
+            .ok_or_else(|| LimitError::Value(right.chars().take(40).collect()))?;
+        Ok(Self {
+            quantity,
+            comparison,
+            bound,
+            text: text.trim().to_owned(),
+        })
+    }
+}
+
+impl Limit {
+    /// What was measured, when the exchange breaks this limit. A quantity that was not seen breaks nothing.
+    pub fn broken_by(&self, exchange: &Exchange) -> Option<f64> {
+        let value = self.quantity.of(exchange)?;
+        let holds = match self.comparison {
+            Comparison::Less => value < self.bound,
+            Comparison::LessOrEqual => value <= self.bound,
+            Comparison::Greater => value > self.bound,
+            Comparison::GreaterOrEqual => value >= self.bound,
+            Comparison::Equal => (value - self.bound).abs() < 1e-9,
+            Comparison::NotEqual => (value - self.bound).abs() >= 1e-9,
+        };
+        holds.then_some(value)
+    }
+
+    /// The measured value with its unit.
+    pub fn show(&self, value: f64) -> String {
+        if self.quantity.is_time() {
+            format!("{value:.1} ms")
+        } else {
+            format!("{value}")
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Quantity {
+    fn is_time(self) -> bool {
+        matches!(
+            self,
+            Self::Total
+                | Self::FirstByte
+                | Self::Phase(_)
+                | Self::Rtt
+                | Self::Client
+                | Self::Server
+                | Self::Network
+        )
+    }
+
+    /// Reads a bound: times become milliseconds.
+    fn read(self, text: &str) -> Option<f64> {
+        let number = |s: &str| s.trim().parse::<f64>().ok().filter(|v| v.is_finite());
+        if !self.is_time() {
+            return number(text);
+        }
+        // "us" and "ms" end in "s" too, so the longer suffixes are tried first.
+        [("us", 1e-3), ("µs", 1e-3), ("ms", 1.0), ("s", 1e3)]
+            .iter()
+            .find_map(|(unit, scale)| {
+                text.strip_suffix(unit)
+                    .map(|n| number(n).map(|v| v * scale))
+            })
+            .unwrap_or_else(|| number(text))
+    }
+
+    fn of(self, exchange: &Exchange) -> Option<f64> {
+        let http = exchange.http.as_ref();
+        match self {
+            Self::Total => Some(exchange.total().as_secs_f64() * 1e3),
+            Self::FirstByte => exchange
+                .timeline
+                .first(|e| *e == Event::FirstByte)
+                .map(Moment::as_millis),
+            Self::Phase(name) => exchange
+                .phases()
+                .iter()
+                .find(|p| p.name == name)
+                .map(|p| p.ms()),
+            Self::Rtt => exchange.rtt.map(|r| r.as_secs_f64() * 1e3),
+            Self::Client => Some(exchange.phases().iter().map(|p| p.waited.client).sum()),
+            Self::Server => Some(exchange.phases().iter().map(|p| p.waited.server).sum()),
+            Self::Network => Some(exchange.phases().iter().map(|p| p.waited.network).sum()),
+            Self::RoundTrips => Some(f64::from(exchange.round_trips())),
+            // Clear text is older than every version.
+            Self::TlsVersion => match &exchange.tls {
+                Some(tls) => tls
+                    .version
+                    .trim_start_matches("TLS")
+                    .trim_start_matches('v')
+                    .parse()
+                    .ok(),
+                None => http.map(|_| 0.0),
+            },
+            Self::HttpVersion => http.and_then(|h| h.version.parse().ok()),
+            Self::Status => http.map(|h| f64::from(h.status)),
+            Self::Retransmits => exchange.tcp.as_ref().map(|t| f64::from(t.retransmits)),
+            Self::DaysLeft => {
+                let chain = exchange.tls.as_ref()?.chain.as_ref()?;
+                chain
+                    .certificates
+                    .iter()
+                    .map(|c| c.days_left as f64)
+                    .reduce(f64::min)
+            }
+            Self::Size => http.map(|h| h.downloaded as f64),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{HttpFacts, TlsFacts};
+
+    fn exchange() -> Exchange {
+        let mut e = Exchange {
+            http: Some(HttpFacts {
+                status: 200,
+                version: "1.1".into(),
+                ..HttpFacts::default()
+            }),
+            tls: Some(TlsFacts {
+                version: "TLSv1.2".into(),
+                ..TlsFacts::default()
+            }),
+            ..Exchange::default()
+        };
+        e.timeline
+            .push(Moment::from_millis(1.0), Event::RequestSent);
+        e.timeline
+            .push(Moment::from_millis(350.0), Event::FirstByte);
+        e.timeline.push(Moment::from_millis(360.0), Event::Finished);
+        e
+    }
+
+    #[test]
+    fn limits_hold_and_break() {
+        let e = exchange();
+        for broken in [
+            "ttfb > 300ms",
+            "ttfb>=0.3s",
+            "tls < 1.3",
+            "status != 404",
+            "total > 300",
+            "status==200",
+        ] {
+            assert!(
+                broken.parse::<Limit>().unwrap().broken_by(&e).is_some(),
+                "{broken}"
+            );
+        }
+        for kept in [
+            "ttfb > 1s",
+            "tls < 1.2",
+            "round_trips > 3",
+            "http > 1.1",
+            "rtt > 1us",
+        ] {
+            assert!(
+                kept.parse::<Limit>().unwrap().broken_by(&e).is_none(),
+                "{kept}"
+            );
+        }
+    }
+
+    #[test]
+    fn bad_limits_are_named() {
+        assert!(matches!("ttfb".parse::<Limit>(), Err(LimitError::Shape(_))));
+        assert!(matches!(
+            "speed > 3".parse::<Limit>(),
+            Err(LimitError::Quantity(_))
+        ));
+        assert!(matches!(
+            "ttfb > soon".parse::<Limit>(),
+            Err(LimitError::Value(_))
+        ));
+        assert!(matches!(
+            "ttfb > NaN".parse::<Limit>(),
+            Err(LimitError::Value(_))
+        ));
+    }
+}

@@ -1,0 +1,114 @@
+//! A timeline cut into phases that tile the whole, each told apart by what it waited for.
+
+mod boundary;
+mod waiting;
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::{Exchange, Moment};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PhaseName {
+    /// Configuration, trusted certificates: before anything is asked of anybody.
+    Setup,
+    Name,
+    Tcp,
+    Proxy,
+    Tls,
+    Quic,
+    Request,
+    FirstByte,
+    Body,
+}
+
+impl PhaseName {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Setup => "setup",
+            Self::Name => "name",
+            Self::Tcp => "tcp",
+            Self::Proxy => "proxy",
+            Self::Tls => "tls",
+            Self::Quic => "quic",
+            Self::Request => "request",
+            Self::FirstByte => "first_byte",
+            Self::Body => "body",
+        }
+    }
+
+    /// The same, for people.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Setup => "client set-up",
+            Self::Name => "name lookup",
+            Self::Tcp => "TCP connect",
+            Self::Proxy => "proxy tunnel",
+            Self::Tls => "TLS handshake",
+            Self::Quic => "QUIC handshake",
+            Self::Request => "request sent",
+            Self::FirstByte => "first byte",
+            Self::Body => "body",
+        }
+    }
+}
+
+/// Milliseconds by whom they were spent waiting for. They sum to the phase.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Waited {
+    /// The path: whole round trips, and bytes in transit.
+    pub network: f64,
+    pub server: f64,
+    pub client: f64,
+    pub resolver: f64,
+    /// Time-outs: what was sent and had to be sent again, or elsewhere.
+    pub loss: f64,
+}
+
+impl Waited {
+    pub fn sum(&self) -> f64 {
+        self.network + self.server + self.client + self.resolver + self.loss
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Phase {
+    pub name: PhaseName,
+    pub start: Moment,
+    pub end: Moment,
+    /// How often the client had to wait for an answer across the whole path.
+    pub round_trips: u32,
+    pub waited: Waited,
+}
+
+impl Phase {
+    pub fn ms(&self) -> f64 {
+        self.span().as_secs_f64() * 1e3
+    }
+
+    pub fn span(&self) -> Duration {
+        self.end.since(self.start)
+    }
+}
+
+/// Cuts the exchange's timeline into phases.
+pub(crate) fn phases(exchange: &Exchange) -> Vec<Phase> {
+    boundary::cut(exchange)
+        .into_iter()
+        .map(|(name, start, end)| {
+            let (round_trips, waited) = waiting::attribute(exchange, name, start, end);
+            Phase {
+                name,
+                start,
+                end,
+                round_trips,
+                waited,
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! Where each phase ends. Phases follow one another without a gap; a phase that did not happen is not there.
+
+use crate::{Event, Exchange, Moment, PhaseName};
+
+/// The phases as (name, start, end), from zero to the end of the timeline.
+pub(super) fn cut(exchange: &Exchange) -> Vec<(PhaseName, Moment, Moment)> {
+    let timeline = &exchange.timeline;
+    if timeline.is_empty() {
+        return Vec::new();
+    }
+    let end = timeline.end();
+    let early = EarlyData::of(exchange);
+    let syn_missed = unsaved_syn_ack(exchange);
+    let mut cutter = Cutter {
+        cursor: Moment::ZERO,
+        end,
+        phases: Vec::new(),
+    };
+    let mut under_way = PhaseName::Setup;
+    for (at, event) in timeline.iter() {
+        let next = match event {
+            Event::LookupStarted => Some((PhaseName::Setup, PhaseName::Name)),
+            Event::LookupFinished => Some((PhaseName::Name, PhaseName::Tcp)),
+            Event::AttemptStarted { .. } if under_way == PhaseName::Setup => {
+                Some((PhaseName::Setup, PhaseName::Tcp))
+            }
+            Event::Connected { deferred, .. } if !(*deferred && syn_missed) => {
+                Some((PhaseName::Tcp, PhaseName::Request))
+            }
+            Event::SynAcked { .. } if syn_missed => {
+                Some((PhaseName::Tcp, under_way.max_with_request()))
+            }
+            Event::TunnelStarted => {
+                under_way = PhaseName::Proxy;
+                None
+            }
+            Event::TunnelReady => Some((PhaseName::Proxy, PhaseName::Request)),
+            Event::HandshakeStarted => {
+                under_way = handshake(exchange);
+                None
+            }
+            Event::HandshakeFinished if early != EarlyData::Accepted => {
+                Some((handshake(exchange), PhaseName::Request))
+            }
+            Event::RequestStarted if early == EarlyData::Accepted => {
+                Some((handshake(exchange), PhaseName::Request))
+            }
+            Event::RequestStarted if under_way == PhaseName::Setup => {
+                Some((PhaseName::Setup, PhaseName::Request))
+            }
+            Event::RequestSent if early != EarlyData::Refused => {
+                Some((PhaseName::Request, PhaseName::FirstByte))
+            }
+            Event::FirstByte => {
+                if early == EarlyData::Refused {
+                    under_way = PhaseName::FirstByte;
+                }
+                Some((PhaseName::FirstByte, PhaseName::Body))
+            }
+            _ => None,
+        };
+        if let Some((ended, begun)) = next {
+            cutter.close(ended, *at);
+            under_way = begun;
+        }
+    }
+    cutter.close(under_way, end);
+    cutter.phases
+}
+
+impl PhaseName {
+    /// After a late SYN-ACK the handshake or the wait goes on, if one had begun already.
+    fn max_with_request(self) -> Self {
+        if self == Self::Tcp {
+            Self::Request
+        } else {
+            self
+        }
+    }
+}
+
+struct Cutter {
+    cursor: Moment,
+    end: Moment,
+    phases: Vec<(PhaseName, Moment, Moment)>,
+}
+
+impl Cutter {
+    /// Ends the phase at `at`. A phase that ends again (a second attempt, a second hand-over) is prolonged.
+    fn close(&mut self, name: PhaseName, at: Moment) {
+        let at = at.clamp(self.cursor, self.end);
+        match self.phases.last_mut() {
+            Some((last, _, until)) if *last == name => *until = at,
+            _ if at == self.cursor && matches!(name, PhaseName::Setup | PhaseName::Request) => {}
+            _ => self.phases.push((name, self.cursor, at)),
+        }
+        self.cursor = at;
+    }
+}
+
+fn handshake(exchange: &Exchange) -> PhaseName {
+    if exchange.quic.is_some() {
+        PhaseName::Quic
+    } else {
+        PhaseName::Tls
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum EarlyData {
+    None,
+    Accepted,
+    Refused,
+}
+
+impl EarlyData {
+    /// Early data was in play when the request began before the handshake was over.
+    fn of(exchange: &Exchange) -> Self {
+        let timeline = &exchange.timeline;
+        if timeline.first(|e| *e == Event::EarlyDataRefused).is_some() {
+            return Self::Refused;
+        }
+        let began = timeline.first(|e| *e == Event::HandshakeStarted);
+        let asked = timeline.first(|e| *e == Event::RequestStarted);
+        let proven = timeline.first(|e| *e == Event::HandshakeFinished);
+        match (began, asked) {
+            (Some(_), Some(asked)) if proven.is_none_or(|p| asked < p) => Self::Accepted,
+            _ => Self::None,
+        }
+    }
+}
+
+/// Fast open was tried and the SYN-ACK left data unacknowledged: the connect was waited for after all.
+fn unsaved_syn_ack(exchange: &Exchange) -> bool {
+    exchange.timeline.iter().any(
+        |(_, e)| matches!(e, Event::SynAcked { data_sent, data_acked } if data_acked < data_sent),
+    )
+}

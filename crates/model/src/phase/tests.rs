@@ -1,0 +1,286 @@
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Event, QuicFacts, TcpFacts};
+
+const R: f64 = 50.0;
+
+fn peer() -> SocketAddr {
+    ([127, 0, 0, 1], 443).into()
+}
+
+fn exchange(events: &[(f64, Event)]) -> Exchange {
+    let mut e = Exchange {
+        rtt: Some(Duration::from_millis(R as u64)),
+        tcp: Some(TcpFacts {
+            mss: 1448,
+            ..TcpFacts::default()
+        }),
+        ..Exchange::default()
+    };
+    for (at, event) in events {
+        e.timeline.push(Moment::from_millis(*at), event.clone());
+    }
+    e
+}
+
+fn sent(bytes: u64) -> Event {
+    Event::Sent { bytes }
+}
+
+fn received(bytes: u64) -> Event {
+    Event::Received { bytes }
+}
+
+fn connect(at: f64) -> Vec<(f64, Event)> {
+    vec![
+        (0.2, Event::LookupStarted),
+        (0.3, Event::LookupFinished),
+        (0.3, Event::AttemptStarted { peer: peer() }),
+        (
+            at,
+            Event::Connected {
+                peer: peer(),
+                deferred: false,
+            },
+        ),
+    ]
+}
+
+fn names(e: &Exchange) -> Vec<(&'static str, u32)> {
+    e.phases()
+        .iter()
+        .map(|p| (p.name.as_str(), p.round_trips))
+        .collect()
+}
+
+#[test]
+fn a_cold_tls13_request_takes_three_round_trips() {
+    let mut events = connect(50.3);
+    events.extend([
+        (50.3, Event::HandshakeStarted),
+        (50.5, sent(1700)),
+        (103.5, received(3000)),
+        (104.0, sent(80)),
+        (104.0, Event::HandshakeFinished),
+        (104.0, Event::RequestStarted),
+        (104.1, sent(120)),
+        (104.1, Event::RequestSent),
+        (184.1, received(500)),
+        (184.1, Event::FirstByte),
+        (184.2, Event::Finished),
+    ]);
+    let e = exchange(&events);
+    assert_eq!(
+        names(&e),
+        [
+            ("setup", 0),
+            ("name", 0),
+            ("tcp", 1),
+            ("tls", 1),
+            ("request", 0),
+            ("first_byte", 1),
+            ("body", 0)
+        ]
+    );
+    let tls = e.phases()[3];
+    assert!(
+        (tls.waited.network - 50.0).abs() < 1e-6 && (tls.waited.server - 3.0).abs() < 1e-6,
+        "{tls:?}"
+    );
+    let wait = e.phases()[5];
+    assert!((wait.waited.server - 30.0).abs() < 1e-6, "{wait:?}");
+}
+
+#[test]
+fn tls12_and_hello_retry_alternate_twice() {
+    let mut events = connect(50.0);
+    events.extend([
+        (50.0, Event::HandshakeStarted),
+        (50.0, sent(300)),
+        (100.0, received(3000)),
+        (101.0, sent(200)),
+        (151.0, received(60)),
+        (151.0, Event::HandshakeFinished),
+        (151.0, Event::Finished),
+    ]);
+    assert_eq!(names(&exchange(&events))[3], ("tls", 2));
+}
+
+#[test]
+fn a_flight_over_the_initial_window_costs_one_more() {
+    let mut events = connect(50.0);
+    events.extend([
+        (50.0, Event::HandshakeStarted),
+        (50.0, sent(300)),
+        (100.0, received(14_480)),
+        (150.0, received(6_000)),
+        (151.0, sent(80)),
+        (151.0, Event::HandshakeFinished),
+        (151.0, Event::Finished),
+    ]);
+    assert_eq!(names(&exchange(&events))[3], ("tls", 2));
+    // The same pause after a small flight is the server's.
+    events[6].1 = received(2_000);
+    let e = exchange(&events);
+    assert_eq!(names(&e)[3], ("tls", 1));
+    assert!((e.phases()[3].waited.server - 50.0).abs() < 1e-6);
+}
+
+#[test]
+fn fast_open_saves_only_what_the_syn_ack_acknowledged() {
+    let opened = |acked| {
+        exchange(&[
+            (0.2, Event::LookupStarted),
+            (0.3, Event::LookupFinished),
+            (0.3, Event::AttemptStarted { peer: peer() }),
+            (
+                0.3,
+                Event::Connected {
+                    peer: peer(),
+                    deferred: true,
+                },
+            ),
+            (0.3, Event::HandshakeStarted),
+            (0.4, sent(1700)),
+            (
+                50.4,
+                Event::SynAcked {
+                    data_sent: 1700,
+                    data_acked: acked,
+                },
+            ),
+            (if acked == 1700 { 50.5 } else { 100.5 }, received(3000)),
+            (101.0, sent(80)),
+            (101.0, Event::HandshakeFinished),
+            (101.0, Event::Finished),
+        ])
+    };
+    assert_eq!(names(&opened(1700))[2..], [("tcp", 0), ("tls", 1)]);
+    assert_eq!(names(&opened(1420))[2..], [("tcp", 1), ("tls", 1)]);
+}
+
+#[test]
+fn early_data_leaves_no_wait_for_the_handshake() {
+    let mut events = connect(50.0);
+    events.extend([
+        (50.0, Event::HandshakeStarted),
+        (50.1, Event::RequestStarted),
+        (50.2, sent(700)),
+        (50.2, Event::RequestSent),
+        (100.2, received(900)),
+        (100.3, Event::HandshakeFinished),
+        (100.2, Event::FirstByte),
+        (100.4, Event::Finished),
+    ]);
+    let e = exchange(&events);
+    assert_eq!(e.round_trips(), 2, "{:?}", names(&e));
+    events.push((100.3, Event::EarlyDataRefused));
+    events[8] = (150.3, received(900));
+    events[10] = (150.3, Event::FirstByte);
+    events[11] = (150.4, Event::Finished);
+    events.push((100.2, received(400)));
+    let e = exchange(&events);
+    assert_eq!(e.round_trips(), 3, "{:?}", names(&e));
+}
+
+#[test]
+fn a_body_over_the_window_counts_its_stalls_and_a_dripping_one_does_not() {
+    let body = |chunks: [u64; 3]| {
+        exchange(&[
+            (0.0, Event::RequestStarted),
+            (0.0, Event::RequestSent),
+            (50.0, received(chunks[0])),
+            (50.0, Event::FirstByte),
+            (100.0, received(chunks[1])),
+            (150.0, received(chunks[2])),
+            (150.0, Event::Finished),
+        ])
+    };
+    assert_eq!(
+        names(&body([14_480, 28_960, 4_000])).last(),
+        Some(&("body", 2))
+    );
+    let dripping = body([100, 100, 100]);
+    assert_eq!(names(&dripping).last(), Some(&("body", 0)));
+    assert!((dripping.phases().last().unwrap().waited.server - 100.0).abs() < 1e-6);
+}
+
+#[test]
+fn quic_pays_for_retry_and_loses_to_timeouts() {
+    let mut e = exchange(&[
+        (0.0, Event::AttemptStarted { peer: peer() }),
+        (0.0, Event::HandshakeStarted),
+        (0.5, sent(1200)),
+        (1000.5, sent(1200)),
+        (1050.5, received(150)),
+        (1050.6, sent(1200)),
+        (1100.6, received(1200)),
+        (1100.7, received(1200)),
+        (1101.0, sent(1200)),
+        (1101.0, Event::HandshakeFinished),
+        (1101.0, Event::Finished),
+    ]);
+    e.tcp = None;
+    e.quic = Some(QuicFacts::default());
+    e.extra_trips = 1;
+    let quic = *e.phases().last().unwrap();
+    assert_eq!((quic.name, quic.round_trips), (PhaseName::Quic, 2));
+    assert!((quic.waited.loss - 1000.0).abs() < 1e-6, "{quic:?}");
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        Just(Event::LookupStarted),
+        Just(Event::LookupFinished),
+        Just(Event::AttemptStarted { peer: peer() }),
+        Just(Event::AttemptFailed { peer: peer() }),
+        any::<bool>().prop_map(|deferred| Event::Connected {
+            peer: peer(),
+            deferred
+        }),
+        (0u64..3000, 0u64..3000).prop_map(|(data_sent, data_acked)| Event::SynAcked {
+            data_sent,
+            data_acked
+        }),
+        Just(Event::TunnelStarted),
+        Just(Event::TunnelReady),
+        Just(Event::HandshakeStarted),
+        Just(Event::HandshakeFinished),
+        Just(Event::EarlyDataRefused),
+        Just(Event::RequestStarted),
+        Just(Event::RequestSent),
+        Just(Event::FirstByte),
+        Just(Event::Finished),
+        (0u64..40_000).prop_map(|bytes| Event::Sent { bytes }),
+        (0u64..40_000).prop_map(|bytes| Event::Received { bytes }),
+    ]
+}
+
+proptest! {
+    /// Whatever an observer writes down, and in whatever order: phases tile the whole and waits tile each phase.
+    #[test]
+    fn phases_tile_the_whole(events in prop::collection::vec((0.0f64..2000.0, any_event()), 0..40), rtt in prop::option::of(0u64..200_000), over_quic: bool, failed: bool) {
+        let mut e = exchange(&events);
+        e.rtt = rtt.map(Duration::from_micros);
+        e.quic = over_quic.then(QuicFacts::default);
+        e.failure = failed.then(|| crate::Failure { kind: crate::FailureKind::Timeout, phase: PhaseName::Body, message: String::new(), advice: String::new() });
+        let phases = e.phases();
+        let mut cursor = Moment::ZERO;
+        for phase in &phases {
+            prop_assert_eq!(phase.start, cursor);
+            prop_assert!(phase.end >= phase.start);
+            prop_assert!((phase.waited.sum() - phase.ms()).abs() < 1e-6, "{:?}", phase);
+            for part in [phase.waited.network, phase.waited.server, phase.waited.client, phase.waited.resolver, phase.waited.loss] {
+                prop_assert!(part > -1e-9, "{:?}", phase);
+            }
+            cursor = phase.end;
+        }
+        if !events.is_empty() {
+            prop_assert_eq!(cursor, e.timeline.end());
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! Whom a phase waited for, and how many round trips it took.
+//!
+//! A wait runs from the last bytes sent to the first that arrive in answer: one round trip of it is the network's,
+//! the rest the server's. Silence between two arrivals is the server's too, unless the server had to stop because its
+//! window was full: then it is one more round trip. What is left is the client's.
+
+use std::time::Duration;
+
+use crate::{Answer, Event, Exchange, Moment, PhaseName, Waited};
+
+/// Below this, gaps on a host's own loopback cannot be told from scheduling.
+const SHORTEST_TELLING_RTT: Duration = Duration::from_micros(200);
+/// Nine tenths of the initial window of RFC 6928, in segments: a sender that stops there stopped for the window.
+const FULL_FIRST_WINDOW: u64 = 9;
+/// A SYN is repeated after one second (RFC 6298 §2.1); what exceeds this share of it was a loss.
+const SYN_TIMEOUT: f64 = 900.0;
+/// Linux' shortest retransmission time-out, less a tenth, in milliseconds.
+const SHORTEST_TIMEOUT: f64 = 180.0;
+
+/// Round trips and waits of one phase.
+pub(super) fn attribute(
+    exchange: &Exchange,
+    name: PhaseName,
+    start: Moment,
+    end: Moment,
+) -> (u32, Waited) {
+    let whole = ms(end.since(start));
+    let client_only = (
+        0,
+        Waited {
+            client: whole,
+            ..Waited::default()
+        },
+    );
+    match name {
+        PhaseName::Setup => client_only,
+        PhaseName::Name => (0, lookup(exchange, whole)),
+        PhaseName::Tcp => connect(exchange, start, end),
+        PhaseName::Request => request(exchange, start, end),
+        PhaseName::FirstByte => first_byte(exchange, whole),
+        PhaseName::Proxy | PhaseName::Tls | PhaseName::Quic | PhaseName::Body => {
+            Walk::new(exchange, name).run(start, end)
+        }
+    }
+}
+
+fn ms(span: Duration) -> f64 {
+    span.as_secs_f64() * 1e3
+}
+
+/// R in milliseconds; without one, no wait can be split and the network has it all.
+fn rtt_ms(exchange: &Exchange) -> f64 {
+    exchange.rtt.map_or(f64::INFINITY, ms)
+}
+
+fn lookup(exchange: &Exchange, whole: f64) -> Waited {
+    match exchange.name.as_ref().map(|n| &n.answer) {
+        Some(Answer::Literal | Answer::Given | Answer::Hosts) => Waited {
+            client: whole,
+            ..Waited::default()
+        },
+        _ => Waited {
+            resolver: whole,
+            ..Waited::default()
+        },
+    }
+}
+
+fn connect(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
+    let whole = ms(end.since(start));
+    let within = |at: Moment| at >= start && at <= end;
+    let winner = exchange.timeline.iter().rev().find_map(|(_, e)| match e {
+        Event::Connected { peer, .. } => Some(*peer),
+        _ => None,
+    });
+    let left = exchange.timeline.iter().find_map(|(at, e)| match e {
+        Event::AttemptStarted { peer } if winner.is_none_or(|w| w == *peer) && within(*at) => {
+            Some(*at)
+        }
+        _ => None,
+    });
+    let Some(left) = left else {
+        return (
+            0,
+            Waited {
+                client: whole,
+                ..Waited::default()
+            },
+        );
+    };
+    let first = exchange
+        .timeline
+        .iter()
+        .find(|(at, e)| matches!(e, Event::AttemptStarted { .. }) && within(*at))
+        .map_or(left, |(at, _)| *at);
+    let (client, elsewhere, wait) = (
+        ms(first.since(start)),
+        ms(left.since(first)),
+        ms(end.since(left)),
+    );
+    let deferred = exchange
+        .timeline
+        .iter()
+        .any(|(_, e)| matches!(e, Event::Connected { deferred: true, .. }));
+    let waited_for_syn_ack = !deferred
+        || exchange
+            .timeline
+            .iter()
+            .any(|(at, e)| matches!(e, Event::SynAcked { .. }) && *at == end);
+    if !waited_for_syn_ack {
+        return (
+            0,
+            Waited {
+                client: client + wait,
+                loss: elsewhere,
+                ..Waited::default()
+            },
+        );
+    }
+    let lost = exchange.tcp.as_ref().is_some_and(|t| t.syn_retransmits > 0)
+        || wait > SYN_TIMEOUT.max(3.0 * rtt_ms(exchange));
+    let network = if lost || winner.is_none() {
+        wait.min(rtt_ms(exchange))
+    } else {
+        wait
+    };
+    let (network, loss) = if winner.is_none() && exchange.rtt.is_none() {
+        (0.0, wait)
+    } else {
+        (network, wait - network)
+    };
+    (
+        u32::from(winner.is_some()),
+        Waited {
+            client,
+            network,
+            loss: loss + elsewhere,
+            ..Waited::default()
+        },
+    )
+}
+
+/// Handing over the request: the client's work, but for the pauses of an upload that fills the window.
+fn request(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
+    let sent: Vec<Moment> = exchange
+        .timeline
+        .iter()
+        .filter(|(at, e)| matches!(e, Event::Sent { .. }) && *at > start && *at <= end)
+        .map(|(at, _)| *at)
+        .collect();
+    let whole = ms(end.since(start));
+    let network = match (sent.first(), sent.last()) {
+        (Some(first), Some(last)) => ms(last.since(*first)),
+        _ => 0.0,
+    };
+    let trips = match exchange.rtt {
+        Some(r) if r >= SHORTEST_TELLING_RTT => (network / ms(r)).floor() as u32,
+        _ => 0,
+    };
+    (
+        trips,
+        Waited {
+            network,
+            client: whole - network,
+            ..Waited::default()
+        },
+    )
+}
+
+/// From the request's last byte to the response's first: one round trip, and the server's time to think.
+fn first_byte(exchange: &Exchange, whole: f64) -> (u32, Waited) {
+    let answered = exchange
+        .timeline
+        .first(|e| *e == Event::FirstByte)
+        .is_some();
+    let mut waited = Waited::default();
+    split(exchange, whole, &mut waited);
+    (u32::from(answered), waited)
+}
+
+/// Follows the bytes of one phase in the order of their times.
+struct Walk<'a> {
+    exchange: &'a Exchange,
+    name: PhaseName,
+    rtt: f64,
+    /// Bytes since the sender last had to stop.
+    burst: u64,
+    round_trips: u32,
+    waited: Waited,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Out,
+    In,
+}
+
+impl<'a> Walk<'a> {
+    fn new(exchange: &'a Exchange, name: PhaseName) -> Self {
+        Self {
+            exchange,
+            name,
+            rtt: rtt_ms(exchange),
+            burst: 0,
+            round_trips: 0,
+            waited: Waited::default(),
+        }
+    }
+
+    fn run(mut self, start: Moment, end: Moment) -> (u32, Waited) {
+        let mut last = (start, self.before(start));
+        for (at, event) in self.exchange.timeline.iter() {
+            let (direction, bytes) = match event {
+                Event::Sent { bytes } => (Direction::Out, *bytes),
+                Event::Received { bytes } => (Direction::In, *bytes),
+                _ => continue,
+            };
+            if *at < start || *at > end {
+                continue;
+            }
+            self.step(last.1, direction, ms(at.since(last.0)));
+            self.burst = if direction == Direction::Out && self.name != PhaseName::Body {
+                0
+            } else {
+                self.burst + bytes
+            };
+            last = (*at, Some(direction));
+        }
+        self.trailing(last.1, ms(end.since(last.0)), end);
+        if self.name == PhaseName::Quic && self.round_trips > 0 {
+            self.round_trips = self.round_trips.max(1 + self.exchange.extra_trips);
+        }
+        (self.round_trips, self.waited)
+    }
+
+    /// What the client was doing when the phase began: still waiting for an answer, or about to speak?
+    fn before(&self, start: Moment) -> Option<Direction> {
+        if self.name == PhaseName::Body {
+            return Some(Direction::In);
+        }
+        self.exchange
+            .timeline
+            .iter()
+            .take_while(|(at, _)| *at <= start)
+            .filter_map(|(at, event)| match event {
+                Event::Sent { .. } if *at < start => Some(Direction::Out),
+                Event::Received { .. } => Some(Direction::In),
+                _ => None,
+            })
+            .last()
+            .filter(|direction| *direction == Direction::Out)
+    }
+
+    fn step(&mut self, from: Option<Direction>, to: Direction, gap: f64) {
+        use Direction::{In, Out};
+        let telling = self.rtt.is_finite() && self.rtt >= ms(SHORTEST_TELLING_RTT);
+        let long = telling && gap >= 0.5 * self.rtt;
+        match (from, to) {
+            // In a body nobody answers anybody, and QUIC acknowledges while a flight still arrives.
+            (Some(Out), In) if self.name == PhaseName::Body => self.silence(gap, long),
+            (Some(Out), In) if self.name == PhaseName::Quic && telling && !long => {
+                self.waited.network += gap
+            }
+            (Some(Out), In) => self.answer(gap),
+            (Some(In), In) => self.silence(gap, long),
+            (Some(Out), Out) if self.name == PhaseName::Quic && gap >= SHORTEST_TIMEOUT => {
+                self.waited.loss += gap
+            }
+            (_, Out) | (None, In) => self.waited.client += gap,
+        }
+    }
+
+    /// The peer answered what was sent.
+    fn answer(&mut self, gap: f64) {
+        self.round_trips += 1;
+        split(self.exchange, gap, &mut self.waited);
+    }
+
+    /// Nothing came for a while, though nobody waited for us.
+    fn silence(&mut self, gap: f64, long: bool) {
+        let mss = self
+            .exchange
+            .tcp
+            .as_ref()
+            .map_or(1200, |t| u64::from(t.mss).max(500));
+        if long && self.burst >= FULL_FIRST_WINDOW * mss && gap <= 2.5 * self.rtt {
+            self.answer(gap);
+            self.burst = 0;
+        } else if gap < 1.0 || gap < 0.5 * self.rtt.min(f64::MAX) {
+            self.waited.network += gap;
+        } else {
+            self.waited.server += gap;
+        }
+    }
+
+    /// From the last byte seen to the phase's end: the client's, unless the exchange failed while it waited.
+    fn trailing(&mut self, from: Option<Direction>, gap: f64, end: Moment) {
+        let starved = self.exchange.failure.is_some() && end == self.exchange.timeline.end();
+        match from {
+            Some(Direction::Out) if starved => split(self.exchange, gap, &mut self.waited),
+            Some(Direction::In) if starved => self.waited.server += gap,
+            _ => self.waited.client += gap,
+        }
+    }
+}
+
+/// Splits the wait for an answer: one round trip, then the server, or a loss where the kernel sent something again.
+fn split(exchange: &Exchange, gap: f64, waited: &mut Waited) {
+    let network = gap.min(rtt_ms(exchange));
+    let rest = gap - network;
+    let resent = exchange
+        .tcp
+        .as_ref()
+        .is_some_and(|t| t.retransmits > t.syn_retransmits);
+    waited.network += network;
+    *(if resent && rest >= SHORTEST_TIMEOUT {
+        &mut waited.loss
+    } else {
+        &mut waited.server
+    }) += rest;
+}

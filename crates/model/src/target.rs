@@ -1,0 +1,288 @@
+//! Where to: the part of a URL that decides which peer is asked for what.
+
+use std::fmt;
+
+use url::{Host, Url};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    Http,
+    Https,
+    /// A bare connection for the fast-open echo.
+    Tcp,
+}
+
+impl Scheme {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+            Self::Tcp => "tcp",
+        }
+    }
+
+    fn default_port(self) -> Option<u16> {
+        match self {
+            Self::Http => Some(80),
+            Self::Https => Some(443),
+            Self::Tcp => None,
+        }
+    }
+}
+
+/// A URL that can be asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    pub scheme: Scheme,
+    pub host: Host,
+    pub port: u16,
+    url: Url,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TargetError {
+    #[error("'{given}' is not a URL: {source}")]
+    Malformed {
+        given: String,
+        source: url::ParseError,
+    },
+    #[error("'{given}' uses the scheme '{scheme}'; http, https and tcp are supported")]
+    Scheme { given: String, scheme: String },
+    #[error("'{given}' names no host")]
+    NoHost { given: String },
+    #[error("'{given}' needs a port, as in tcp://host:port")]
+    NoPort { given: String },
+    #[error("a URL of {length} bytes is longer than the {limit} that are accepted")]
+    TooLong { length: usize, limit: usize },
+}
+
+const LONGEST_URL: usize = 64 * 1024;
+
+impl Target {
+    /// Reads what a person types: a missing scheme means `http://`, as with curl.
+    pub fn parse(given: &str) -> Result<Self, TargetError> {
+        if given.len() > LONGEST_URL {
+            return Err(TargetError::TooLong {
+                length: given.len(),
+                limit: LONGEST_URL,
+            });
+        }
+        let text = if given.contains("://") {
+            given.to_owned()
+        } else {
+            format!("http://{given}")
+        };
+        let url = Url::parse(&text).map_err(|source| TargetError::Malformed {
+            given: shown(given),
+            source,
+        })?;
+        Self::from_url(url, given)
+    }
+
+    /// Resolves `reference` (a `Location` header) against this target. RFC 3986 §5, RFC 9110 §10.2.2.
+    pub fn join(&self, reference: &str) -> Result<Self, TargetError> {
+        if reference.len() > LONGEST_URL {
+            return Err(TargetError::TooLong {
+                length: reference.len(),
+                limit: LONGEST_URL,
+            });
+        }
+        let mut url = self
+            .url
+            .join(reference)
+            .map_err(|source| TargetError::Malformed {
+                given: shown(reference),
+                source,
+            })?;
+        if url.fragment().is_none() {
+            url.set_fragment(self.url.fragment());
+        }
+        Self::from_url(url, reference)
+    }
+
+    fn from_url(mut url: Url, given: &str) -> Result<Self, TargetError> {
+        let scheme = match url.scheme() {
+            "http" => Scheme::Http,
+            "https" => Scheme::Https,
+            "tcp" => Scheme::Tcp,
+            other => {
+                return Err(TargetError::Scheme {
+                    given: shown(given),
+                    scheme: shown(other),
+                });
+            }
+        };
+        let no_host = || TargetError::NoHost {
+            given: shown(given),
+        };
+        // The URL standard leaves hosts of unknown schemes (tcp) unparsed: read addresses there ourselves.
+        let host = match url.host().ok_or_else(no_host)? {
+            Host::Domain(name) if scheme == Scheme::Tcp => {
+                Host::parse(name).map_err(|source| TargetError::Malformed {
+                    given: shown(given),
+                    source,
+                })?
+            }
+            host => host.to_owned(),
+        };
+        if matches!(&host, Host::Domain(name) if name.is_empty()) {
+            return Err(no_host());
+        }
+        let port = url
+            .port()
+            .or(scheme.default_port())
+            .ok_or_else(|| TargetError::NoPort {
+                given: shown(given),
+            })?;
+        if url.path().is_empty() {
+            url.set_path("/");
+        }
+        Ok(Self {
+            scheme,
+            host,
+            port,
+            url,
+        })
+    }
+
+    /// The host as a name server or a certificate knows it: no brackets.
+    pub fn host_name(&self) -> String {
+        match &self.host {
+            Host::Domain(name) => name.clone(),
+            Host::Ipv4(address) => address.to_string(),
+            Host::Ipv6(address) => address.to_string(),
+        }
+    }
+
+    /// `host` or `host:port`, as the `Host` header wants it. RFC 9110 §7.2.
+    pub fn authority(&self) -> String {
+        if Some(self.port) == self.scheme.default_port() {
+            self.host.to_string()
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
+
+    /// Path and query, as the request line wants them. RFC 9112 §3.2.1.
+    pub fn path_and_query(&self) -> &str {
+        &self.url[url::Position::BeforePath..url::Position::AfterQuery]
+    }
+
+    /// User and password, where the URL carries them (percent-encoded as given).
+    pub fn userinfo(&self) -> Option<(&str, &str)> {
+        let user = self.url.username();
+        (!user.is_empty() || self.url.password().is_some())
+            .then(|| (user, self.url.password().unwrap_or("")))
+    }
+
+    /// The URL without user and password: fit to be shown.
+    pub fn redacted(&self) -> String {
+        let mut url = self.url.clone();
+        // Both fail only on URLs that cannot have a host, and these were refused.
+        let _ = url.set_username("");
+        let _ = url.set_password(None);
+        url.into()
+    }
+
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
+    pub fn same_origin(&self, other: &Self) -> bool {
+        self.scheme == other.scheme && self.host == other.host && self.port == other.port
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.redacted())
+    }
+}
+
+/// Text from outside, cut and cleaned for an error message.
+fn shown(text: &str) -> String {
+    text.chars()
+        .take(80)
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_people_type() {
+        let cases = [
+            ("example.com", "http", "example.com", 80, "/"),
+            ("https://example.com", "https", "example.com", 443, "/"),
+            (
+                "localhost:8080/a?b=c#d",
+                "http",
+                "localhost:8080",
+                8080,
+                "/a?b=c",
+            ),
+            ("https://[::1]:4433/x", "https", "[::1]:4433", 4433, "/x"),
+            ("tcp://127.0.0.1:7", "tcp", "127.0.0.1:7", 7, "/"),
+            (
+                "https://bücher.example/",
+                "https",
+                "xn--bcher-kva.example",
+                443,
+                "/",
+            ),
+        ];
+        for (given, scheme, authority, port, path) in cases {
+            let target = Target::parse(given).unwrap();
+            assert_eq!(
+                (
+                    target.scheme.as_str(),
+                    target.authority().as_str(),
+                    target.port
+                ),
+                (scheme, authority, port)
+            );
+            assert_eq!(target.path_and_query(), path, "{given}");
+        }
+        assert!(matches!(
+            Target::parse("tcp://127.0.0.1:7").unwrap().host,
+            Host::Ipv4(_)
+        ));
+    }
+
+    #[test]
+    fn bad_urls_are_named() {
+        for given in [
+            "",
+            "http://",
+            "ftp://example.com/",
+            "tcp://example.com",
+            "http://a b/",
+            "http://[::1",
+            "http://h:99999/",
+            "http://\u{0}/",
+        ] {
+            assert!(Target::parse(given).is_err(), "{given:?} was accepted");
+        }
+        assert!(matches!(
+            Target::parse(&"a".repeat(LONGEST_URL + 1)),
+            Err(TargetError::TooLong { .. })
+        ));
+    }
+
+    #[test]
+    fn locations_are_resolved_and_secrets_stay_out_of_sight() {
+        let base = Target::parse("https://u:p@example.com/a/b?q#top").unwrap();
+        assert_eq!(base.to_string(), "https://example.com/a/b?q#top");
+        assert_eq!(
+            base.join("../c").unwrap().to_string(),
+            "https://example.com/c#top"
+        );
+        assert_eq!(
+            base.join("//other.example/x").unwrap().authority(),
+            "other.example"
+        );
+        assert!(base.join("gopher://example.com/").is_err());
+    }
+}
