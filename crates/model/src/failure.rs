@@ -45,9 +45,8 @@ impl FailureKind {
             Self::NoSuchName | Self::ResolverSilent | Self::ResolverFailed => 6,
             Self::Refused | Self::Unreachable => 7,
             Self::ConnectTimeout | Self::Timeout => 28,
-            Self::Reset => 56,
+            Self::Reset | Self::ProxyFailed => 56,
             Self::Closed => 52,
-            Self::ProxyFailed => 56,
             Self::TlsAlert | Self::TlsFailed | Self::AlpnRefused => 35,
             Self::CertificateExpired
             | Self::CertificateNotYetValid

@@ -199,7 +199,7 @@ impl Quantity {
                 .phases()
                 .iter()
                 .find(|p| p.name == name)
-                .map(|p| p.ms()),
+                .map(crate::Phase::ms),
             Self::Rtt => exchange.rtt.map(|r| r.as_secs_f64() * 1e3),
             Self::Client => Some(exchange.phases().iter().map(|p| p.waited.client).sum()),
             Self::Server => Some(exchange.phases().iter().map(|p| p.waited.server).sum()),

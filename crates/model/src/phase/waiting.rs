@@ -117,9 +117,9 @@ fn connect(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
             },
         );
     }
-    let lost = exchange.tcp.as_ref().is_some_and(|t| t.syn_retransmits > 0)
+    let syn_lost = exchange.tcp.as_ref().is_some_and(|t| t.syn_retransmits > 0)
         || wait > SYN_TIMEOUT.max(3.0 * rtt_ms(exchange));
-    let network = if lost || winner.is_none() {
+    let network = if syn_lost || winner.is_none() {
         wait.min(rtt_ms(exchange))
     } else {
         wait
@@ -259,12 +259,12 @@ impl<'a> Walk<'a> {
             // In a body nobody answers anybody, and QUIC acknowledges while a flight still arrives.
             (Some(Out), In) if self.name == PhaseName::Body => self.silence(gap, long),
             (Some(Out), In) if self.name == PhaseName::Quic && telling && !long => {
-                self.waited.network += gap
+                self.waited.network += gap;
             }
             (Some(Out), In) => self.answer(gap),
             (Some(In), In) => self.silence(gap, long),
             (Some(Out), Out) if self.name == PhaseName::Quic && gap >= SHORTEST_TIMEOUT => {
-                self.waited.loss += gap
+                self.waited.loss += gap;
             }
             (_, Out) | (None, In) => self.waited.client += gap,
         }

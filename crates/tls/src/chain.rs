@@ -1,0 +1,40 @@
+//! The certificate chain as facts: its size on the wire, and what each certificate says.
+
+use roundtrip_model::{CertificateFacts, ChainFacts};
+use rustls::pki_types::CertificateDer;
+
+use crate::verifier::Observation;
+
+pub(crate) fn facts(chain: &[CertificateDer<'_>], tls13: bool, seen: &Observation) -> ChainFacts {
+    ChainFacts {
+        certificates: chain.iter().map(certificate).collect(),
+        bytes_on_wire: seen.compressed.map_or_else(
+            || plain_size(chain, tls13),
+            |(_, n)| n + COMPRESSED_OVERHEAD,
+        ),
+        compressed: seen.compressed.map(|(algorithm, _)| algorithm),
+        stapled_ocsp: seen.stapled_ocsp,
+    }
+}
+
+/// Handshake header, algorithm, uncompressed length, vector length. RFC 8879 §4.
+const COMPRESSED_OVERHEAD: u64 = 4 + 2 + 3 + 3;
+
+/// The Certificate message: handshake header, (context,) list length, and each entry with its length
+/// (and extensions). RFC 8446 §4.4.2, RFC 5246 §7.4.2.
+fn plain_size(chain: &[CertificateDer<'_>], tls13: bool) -> u64 {
+    let (fixed, each) = if tls13 {
+        (4 + 1 + 3, 3 + 2)
+    } else {
+        (4 + 3, 3)
+    };
+    fixed + chain.iter().map(|c| c.len() as u64 + each).sum::<u64>()
+}
+
+fn certificate(der: &CertificateDer<'_>) -> CertificateFacts {
+    CertificateFacts {
+        bytes: der.len() as u64,
+        der: der.to_vec(),
+        ..CertificateFacts::default()
+    }
+}

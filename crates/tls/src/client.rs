@@ -1,0 +1,173 @@
+//! A client's TLS, shaped by a strategy: versions, key shares, ALPN, what is remembered and what is trusted.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use roundtrip_model::{Event, Recorder, Task};
+use rustls::client::Resumption;
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, SupportedProtocolVersion, version};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::verifier::Verifier;
+use crate::{Roots, Stream, Tickets, TlsError, Witness, compression};
+
+/// What a ClientHello offers.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Offer {
+    pub tls12: bool,
+    pub tls13: bool,
+    pub post_quantum: bool,
+    pub early_data: bool,
+    /// Whether a ticket from an earlier connection may be shown.
+    pub resume: bool,
+    pub alpn: Vec<&'static str>,
+}
+
+/// A certificate of the client's own (`--cert`, `--key`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    pub certificate: PathBuf,
+    /// The certificate's file when absent, as with curl.
+    pub key: Option<PathBuf>,
+}
+
+/// Everything that TLS connections of one run share.
+pub struct Client {
+    provider: Arc<CryptoProvider>,
+    classical: Arc<CryptoProvider>,
+    verifier: Arc<Verifier>,
+    tickets: Arc<Tickets>,
+    identity: Option<Arc<rustls::sign::CertifiedKey>>,
+}
+
+impl Client {
+    pub fn new(roots: Roots, identity: Option<&Identity>) -> Result<Self, TlsError> {
+        let provider = Arc::new(provider(true));
+        let identity = identity.map(|i| certified_key(i, &provider)).transpose()?;
+        Ok(Self {
+            verifier: Verifier::new(roots, provider.clone())?,
+            classical: Arc::new(self::provider(false)),
+            provider,
+            tickets: Tickets::new(),
+            identity,
+        })
+    }
+
+    pub fn tickets(&self) -> &Arc<Tickets> {
+        &self.tickets
+    }
+
+    pub fn witness(&self) -> Witness {
+        Witness::new(self.verifier.clone())
+    }
+
+    /// The configuration for an offer. Trust, tickets and identity are shared between all of them.
+    pub fn config(&self, offer: &Offer) -> Result<ClientConfig, TlsError> {
+        let versions: Vec<&'static SupportedProtocolVersion> = [
+            (&version::TLS13, offer.tls13),
+            (&version::TLS12, offer.tls12),
+        ]
+        .into_iter()
+        .filter_map(|(version, on)| on.then_some(version))
+        .collect();
+        let provider = if offer.post_quantum {
+            &self.provider
+        } else {
+            &self.classical
+        };
+        let builder = ClientConfig::builder_with_provider(provider.clone())
+            .with_protocol_versions(&versions)?
+            .dangerous()
+            .with_custom_certificate_verifier(self.verifier.clone());
+        let mut config = match &self.identity {
+            Some(key) => builder.with_client_cert_resolver(Arc::new(
+                rustls::sign::SingleCertAndKey::from(key.clone()),
+            )),
+            None => builder.with_no_client_auth(),
+        };
+        config.alpn_protocols = offer.alpn.iter().map(|p| p.as_bytes().to_vec()).collect();
+        config.enable_early_data = offer.early_data;
+        config.cert_decompressors = vec![&compression::BROTLI, &compression::ZLIB];
+        config.resumption = if offer.resume {
+            Resumption::store(self.tickets.clone())
+        } else {
+            Resumption::disabled()
+        };
+        Ok(config)
+    }
+
+    /// Begins a connection over `io`: generates the key shares, sends nothing yet.
+    pub fn connect<IO: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        io: IO,
+        offer: &Offer,
+        host: &str,
+        recorder: &Recorder,
+    ) -> Result<Stream<IO>, TlsError> {
+        let name = server_name(host)?;
+        recorder.record(Event::HandshakeStarted);
+        let config = recorder.timed(Task::Configure, || self.config(offer))?;
+        self.witness().take();
+        let connection = recorder.timed(Task::GenerateKeys, || {
+            ClientConnection::new(config.into(), name)
+        })?;
+        Ok(Stream::client(
+            io,
+            connection,
+            recorder.clone(),
+            Some(self.witness()),
+        ))
+    }
+}
+
+/// A host as TLS knows it. An IPv6 address comes without brackets.
+pub(crate) fn server_name(host: &str) -> Result<ServerName<'static>, TlsError> {
+    // A trailing dot makes a name absolute for resolvers; certificates do not know it. RFC 6066 §3.
+    let bare = host.strip_suffix('.').unwrap_or(host);
+    ServerName::try_from(bare.to_owned())
+        .map_err(|_| TlsError::ServerName(host.chars().take(80).collect()))
+}
+
+fn provider(post_quantum: bool) -> CryptoProvider {
+    use aws_lc_rs::kx_group::{SECP256R1, SECP384R1, X25519, X25519MLKEM768};
+    let mut provider = aws_lc_rs::default_provider();
+    provider.kx_groups = if post_quantum {
+        vec![X25519MLKEM768, X25519, SECP256R1, SECP384R1]
+    } else {
+        vec![X25519, SECP256R1, SECP384R1]
+    };
+    provider
+}
+
+fn certified_key(
+    identity: &Identity,
+    provider: &CryptoProvider,
+) -> Result<Arc<rustls::sign::CertifiedKey>, TlsError> {
+    let read = |path: &Path| {
+        std::fs::read(path).map_err(|source| TlsError::Unreadable {
+            path: path.into(),
+            source,
+        })
+    };
+    let key_path = identity.key.as_ref().unwrap_or(&identity.certificate);
+    let chain: Vec<CertificateDer<'static>> =
+        CertificateDer::pem_slice_iter(&read(&identity.certificate)?)
+            .filter_map(Result::ok)
+            .collect();
+    if chain.is_empty() {
+        return Err(TlsError::Pem {
+            path: identity.certificate.clone(),
+            what: "certificate",
+        });
+    }
+    let key = PrivateKeyDer::from_pem_slice(&read(key_path)?).map_err(|_| TlsError::Pem {
+        path: key_path.clone(),
+        what: "private key",
+    })?;
+    rustls::sign::CertifiedKey::from_der(chain, key, provider)
+        .map(Arc::new)
+        .map_err(TlsError::Identity)
+}

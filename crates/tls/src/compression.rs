@@ -1,0 +1,59 @@
+//! Certificate decompression (RFC 8879) that remembers what it saved.
+
+use std::cell::Cell;
+use std::io::Read;
+
+use rustls::CertificateCompressionAlgorithm;
+use rustls::compress::{CertDecompressor, DecompressionFailed};
+
+pub(crate) static BROTLI: Brotli = Brotli;
+pub(crate) static ZLIB: Zlib = Zlib;
+
+#[derive(Debug)]
+pub(crate) struct Brotli;
+
+#[derive(Debug)]
+pub(crate) struct Zlib;
+
+thread_local! {
+    /// The last chain decompressed on this thread: algorithm and compressed length. Rustls decompresses and verifies
+    /// within one call, so whoever verifies next on this thread sees its own chain.
+    static LAST: Cell<Option<(&'static str, u64)>> = const { Cell::new(None) };
+}
+
+pub(crate) fn take_last() -> Option<(&'static str, u64)> {
+    LAST.take()
+}
+
+impl CertDecompressor for Brotli {
+    fn decompress(&self, input: &[u8], output: &mut [u8]) -> Result<(), DecompressionFailed> {
+        exactly(brotli_decompressor::Decompressor::new(input, 4096), output)?;
+        LAST.set(Some(("brotli", input.len() as u64)));
+        Ok(())
+    }
+
+    fn algorithm(&self) -> CertificateCompressionAlgorithm {
+        CertificateCompressionAlgorithm::Brotli
+    }
+}
+
+impl CertDecompressor for Zlib {
+    fn decompress(&self, input: &[u8], output: &mut [u8]) -> Result<(), DecompressionFailed> {
+        exactly(flate2::read::ZlibDecoder::new(input), output)?;
+        LAST.set(Some(("zlib", input.len() as u64)));
+        Ok(())
+    }
+
+    fn algorithm(&self) -> CertificateCompressionAlgorithm {
+        CertificateCompressionAlgorithm::Zlib
+    }
+}
+
+/// The declared length must be the real one, neither more nor less. RFC 8879 §4.
+fn exactly(mut from: impl Read, output: &mut [u8]) -> Result<(), DecompressionFailed> {
+    from.read_exact(output).map_err(|_| DecompressionFailed)?;
+    match from.read(&mut [0]) {
+        Ok(0) => Ok(()),
+        _ => Err(DecompressionFailed),
+    }
+}

@@ -1,0 +1,73 @@
+//! What a finished handshake tells, in the words of the model.
+
+use roundtrip_model::{EarlyData, TlsFacts};
+use rustls::{CipherSuite, CommonState, HandshakeKind, NamedGroup, ProtocolVersion};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::verifier::openssl_code;
+use crate::{Stream, Witness, chain};
+
+impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
+    /// The facts of a client's handshake. `offered_early` says whether a request left before its end.
+    pub fn facts(&self, offered_early: bool) -> TlsFacts {
+        let counts = self.counts();
+        let mut facts = handshake_facts(self.connection(), self.witness());
+        facts.early_data = match (offered_early, self.early_data_accepted()) {
+            (true, Some(true)) => EarlyData::Accepted,
+            (true, Some(false)) => EarlyData::Refused,
+            _ => EarlyData::NotOffered,
+        };
+        facts.client_hello_bytes = counts.client_hello;
+        facts.bytes_sent = counts.sent;
+        facts.bytes_received = counts.received;
+        facts
+    }
+}
+
+/// The facts that a TLS state holds, whatever carried it.
+pub fn handshake_facts(state: &CommonState, witness: Option<&Witness>) -> TlsFacts {
+    let seen = witness.map(Witness::take).unwrap_or_default();
+    let kind = state.handshake_kind();
+    let tls13 = state.protocol_version() == Some(ProtocolVersion::TLSv1_3);
+    TlsFacts {
+        version: state
+            .protocol_version()
+            .map(version_name)
+            .unwrap_or_default(),
+        cipher: state
+            .negotiated_cipher_suite()
+            .map(|s| cipher_name(s.suite()))
+            .unwrap_or_default(),
+        group: state
+            .negotiated_key_exchange_group()
+            .map(|g| group_name(g.name()))
+            .unwrap_or_default(),
+        alpn: state
+            .alpn_protocol()
+            .map(|p| String::from_utf8_lossy(p).into_owned()),
+        resumed: matches!(kind, Some(HandshakeKind::Resumed)),
+        hello_retry: matches!(kind, Some(HandshakeKind::FullWithHelloRetryRequest)),
+        chain: state
+            .peer_certificates()
+            .map(|chain| chain::facts(chain, tls13, &seen)),
+        verify_result: seen.verdict.as_ref().map_or(0, openssl_code),
+        ..TlsFacts::default()
+    }
+}
+
+fn version_name(version: ProtocolVersion) -> String {
+    match version {
+        ProtocolVersion::TLSv1_2 => "TLSv1.2".into(),
+        ProtocolVersion::TLSv1_3 => "TLSv1.3".into(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// IANA's name: rustls tells the suites of TLS 1.3 apart by a prefix of its own.
+fn cipher_name(suite: CipherSuite) -> String {
+    format!("{suite:?}").replacen("TLS13_", "TLS_", 1)
+}
+
+fn group_name(group: NamedGroup) -> String {
+    format!("{group:?}")
+}

@@ -1,0 +1,24 @@
+//! TLS driven by hand, for either side.
+//!
+//! [`Stream`] keeps what leaves together in one write (a ClientHello with its early data, a Finished with the request
+//! behind it) and hands early data to whoever reads first. [`Client`] builds configurations from what a strategy asks,
+//! loads trusted certificates while the server's answer is on its way, and remembers tickets. Who owns the socket
+//! records the bytes; this crate records the handshake's ends and the work done between packets.
+
+mod chain;
+mod client;
+mod compression;
+mod error;
+mod facts;
+mod roots;
+mod stream;
+mod tickets;
+mod verifier;
+
+pub use client::{Client, Identity, Offer};
+pub use error::TlsError;
+pub use facts::handshake_facts;
+pub use roots::Roots;
+pub use stream::Stream;
+pub use tickets::Tickets;
+pub use verifier::Witness;

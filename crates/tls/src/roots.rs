@@ -1,0 +1,67 @@
+//! The certificates a client trusts: from a file the user names, or the system's bundle, read when first needed.
+
+use std::path::{Path, PathBuf};
+
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+
+use crate::TlsError;
+
+/// Where the common systems keep their bundle.
+const BUNDLES: [&str; 6] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+    "/usr/share/ssl/certs/ca-bundle.crt",
+];
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Roots {
+    /// `SSL_CERT_FILE`, or the first bundle found.
+    System,
+    /// `--cacert`: this file alone.
+    File(PathBuf),
+    /// Nothing is verified (`--insecure`).
+    Anything,
+}
+
+impl Roots {
+    pub(crate) fn load(&self) -> Result<RootCertStore, TlsError> {
+        match self {
+            Self::Anything => Ok(RootCertStore::empty()),
+            Self::File(path) => read(path),
+            Self::System => read(&system_bundle()?),
+        }
+    }
+}
+
+fn system_bundle() -> Result<PathBuf, TlsError> {
+    if let Some(path) = std::env::var_os("SSL_CERT_FILE") {
+        return Ok(path.into());
+    }
+    BUNDLES
+        .iter()
+        .map(PathBuf::from)
+        .find(|p| p.is_file())
+        .ok_or_else(|| TlsError::NoRoots(BUNDLES.iter().map(ToString::to_string).collect()))
+}
+
+fn read(path: &Path) -> Result<RootCertStore, TlsError> {
+    let pem = std::fs::read(path).map_err(|source| TlsError::Unreadable {
+        path: path.into(),
+        source,
+    })?;
+    let mut store = RootCertStore::empty();
+    let (added, _) = store
+        .add_parsable_certificates(CertificateDer::pem_slice_iter(&pem).filter_map(Result::ok));
+    if added == 0 {
+        return Err(TlsError::Pem {
+            path: path.into(),
+            what: "certificate",
+        });
+    }
+    Ok(store)
+}

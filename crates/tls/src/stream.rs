@@ -1,0 +1,395 @@
+//! A TLS connection over any byte stream, as `AsyncRead + AsyncWrite`.
+//!
+//! Writes are gathered until a flush or a read, so that flights leave whole. A client that may send early data writes
+//! it before the handshake is done; when the server refuses it, the same bytes go out again as ordinary data.
+
+use std::future::poll_fn;
+use std::io::{self, Read, Write};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use roundtrip_model::{Event, Recorder, Task};
+use rustls::{ClientConnection, Connection, ServerConnection};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::{TlsError, Witness};
+
+/// Plaintext gathered beyond this is pushed to the socket without waiting for a flush.
+const GATHER: usize = 32 * 1024;
+const READ_SIZE: usize = 32 * 1024;
+
+pub struct Stream<IO> {
+    io: IO,
+    tls: Connection,
+    /// TLS bytes that are ready for the socket.
+    outgoing: Vec<u8>,
+    incoming: Box<[u8]>,
+    early: Early,
+    observer: Option<Observer>,
+    established: bool,
+    closed: bool,
+    counts: Counts,
+}
+
+/// A client's early data: what was sent under it, until the server has said whether it takes it.
+enum Early {
+    Off,
+    Open(Vec<u8>),
+    Over { accepted: bool },
+}
+
+struct Observer {
+    recorder: Recorder,
+    witness: Option<Witness>,
+    /// The work that fits into the wait for the server's first answer has been done.
+    prepared: bool,
+}
+
+/// Bytes of the TLS layer during the handshake.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Counts {
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+    pub(crate) client_hello: u64,
+}
+
+impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
+    /// A client's side. Whether early data is possible was decided by the configuration and the ticket.
+    pub fn client(
+        io: IO,
+        mut tls: ClientConnection,
+        recorder: Recorder,
+        witness: Option<Witness>,
+    ) -> Self {
+        let early = if tls.early_data().is_some() {
+            Early::Open(Vec::new())
+        } else {
+            Early::Off
+        };
+        let observer = Observer {
+            recorder,
+            witness,
+            prepared: false,
+        };
+        Self::new(io, tls.into(), early, Some(observer))
+    }
+
+    /// A server's side. Reads drive the handshake; early data is read first, and may be answered at once when the
+    /// configuration has `send_half_rtt_data`.
+    pub fn server(io: IO, tls: ServerConnection) -> Self {
+        Self::new(io, tls.into(), Early::Off, None)
+    }
+
+    fn new(io: IO, tls: Connection, early: Early, observer: Option<Observer>) -> Self {
+        Self {
+            io,
+            tls,
+            outgoing: Vec::new(),
+            incoming: vec![0; READ_SIZE].into(),
+            early,
+            observer,
+            established: false,
+            closed: false,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Runs the handshake to its end. A client's last flight may still wait for the request that follows it.
+    pub async fn handshake(&mut self) -> Result<(), TlsError> {
+        poll_fn(|cx| self.poll_handshake(cx))
+            .await
+            .map_err(TlsError::from)
+    }
+
+    pub fn connection(&self) -> &Connection {
+        &self.tls
+    }
+
+    /// May a request be written before the handshake is done?
+    pub fn takes_early_data(&mut self) -> bool {
+        match (&self.early, &mut self.tls) {
+            (Early::Open(_), Connection::Client(tls)) => {
+                tls.early_data().is_some_and(|e| e.bytes_left() > 0)
+            }
+            _ => false,
+        }
+    }
+
+    /// A client's early data, once the server has spoken: `Some(true)` when it took it.
+    pub fn early_data_accepted(&self) -> Option<bool> {
+        match &self.early {
+            Early::Over { accepted } => Some(*accepted),
+            Early::Off | Early::Open(_) => None,
+        }
+    }
+
+    /// Is the handshake still unfinished, so that what a server reads now is early data, open to replay?
+    pub fn is_handshaking(&self) -> bool {
+        self.tls.is_handshaking()
+    }
+
+    pub fn get_ref(&self) -> &IO {
+        &self.io
+    }
+
+    pub fn get_mut(&mut self) -> &mut IO {
+        &mut self.io
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    pub(crate) fn witness(&self) -> Option<&Witness> {
+        self.observer.as_ref().and_then(|o| o.witness.as_ref())
+    }
+
+    fn poll_handshake(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.tls.is_handshaking() {
+            ready!(self.poll_push(cx))?;
+            if !self.tls.is_handshaking() {
+                break;
+            }
+            if ready!(self.poll_pull(cx))? == 0 {
+                return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Moves everything TLS wants to say to the socket.
+    fn poll_push(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.gather()?;
+        while !self.outgoing.is_empty() {
+            let n = ready!(Pin::new(&mut self.io).poll_write(cx, &self.outgoing))?;
+            if n == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.outgoing.drain(..n);
+        }
+        self.prepare();
+        Poll::Ready(Ok(()))
+    }
+
+    fn gather(&mut self) -> io::Result<()> {
+        let before = self.outgoing.len();
+        while self.tls.wants_write() {
+            self.tls.write_tls(&mut self.outgoing)?;
+        }
+        if !self.established {
+            self.counts.sent += (self.outgoing.len() - before) as u64;
+            if self.counts.client_hello == 0 {
+                self.counts.client_hello = first_record_length(&self.outgoing);
+            }
+        }
+        Ok(())
+    }
+
+    /// While the server's first answer is on its way there is time to load the trusted certificates.
+    fn prepare(&mut self) {
+        let Some(observer) = &mut self.observer else {
+            return;
+        };
+        if !observer.prepared {
+            observer.prepared = true;
+            if let Some(witness) = &observer.witness {
+                witness.prepare(&observer.recorder);
+            }
+        }
+    }
+
+    /// Takes bytes from the socket and lets TLS work on them. Zero at the end of the stream.
+    fn poll_pull(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let mut buffer = ReadBuf::new(&mut self.incoming);
+        ready!(Pin::new(&mut self.io).poll_read(cx, &mut buffer))?;
+        let n = buffer.filled().len();
+        if !self.established {
+            self.counts.received += n as u64;
+        }
+        if n == 0 {
+            self.closed = true;
+            self.tls.read_tls(&mut io::empty())?;
+            return Poll::Ready(Ok(0));
+        }
+        let mut rest = self.incoming.get(..n).unwrap_or_default();
+        while !rest.is_empty() {
+            self.tls.read_tls(&mut rest)?;
+            let outcome = match &self.observer {
+                Some(observer) if !self.established => observer
+                    .recorder
+                    .timed(Task::Decrypt, || self.tls.process_new_packets()),
+                _ => self.tls.process_new_packets(),
+            };
+            if let Err(error) = outcome {
+                self.send_alert(cx);
+                return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, error)));
+            }
+        }
+        self.notice_established()?;
+        Poll::Ready(Ok(n))
+    }
+
+    /// The alert that says why we leave; if the socket will not take it now, nobody waits.
+    fn send_alert(&mut self, cx: &mut Context<'_>) {
+        if self.gather().is_ok() {
+            let _ = Pin::new(&mut self.io).poll_write(cx, &self.outgoing);
+        }
+        self.outgoing.clear();
+    }
+
+    fn notice_established(&mut self) -> io::Result<()> {
+        if self.established || self.tls.is_handshaking() {
+            return Ok(());
+        }
+        self.gather()?;
+        self.established = true;
+        if let Some(observer) = &self.observer {
+            observer.recorder.record(Event::HandshakeFinished);
+        }
+        if let (Early::Open(sent), Connection::Client(tls)) = (&mut self.early, &mut self.tls) {
+            let accepted = tls.is_early_data_accepted();
+            let sent = std::mem::take(sent);
+            if !accepted && !sent.is_empty() {
+                if let Some(observer) = &self.observer {
+                    observer.recorder.record(Event::EarlyDataRefused);
+                }
+                tls.set_buffer_limit(None);
+                tls.writer().write_all(&sent)?;
+            }
+            self.early = Early::Over { accepted };
+        }
+        Ok(())
+    }
+
+    /// Plaintext that is here already: early data first, then the rest.
+    fn read_plain(&mut self, into: &mut ReadBuf<'_>) -> io::Result<usize> {
+        let space = into.initialize_unfilled();
+        let mut n = 0;
+        if let Connection::Server(server) = &mut self.tls
+            && let Some(mut early) = server.early_data()
+        {
+            n = early.read(space)?;
+        }
+        if n == 0 {
+            n = self.tls.reader().read(space)?;
+        }
+        into.advance(n);
+        Ok(n)
+    }
+
+    /// Hands plaintext to TLS: as early data while that is open, else behind the handshake.
+    fn poll_take(&mut self, cx: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
+        if let (Early::Open(sent), Connection::Client(tls)) = (&mut self.early, &mut self.tls)
+            && let Some(mut early) = tls.early_data()
+        {
+            let n = early.write(data)?;
+            if n > 0 {
+                sent.extend_from_slice(data.get(..n).unwrap_or_default());
+                return Poll::Ready(Ok(n));
+            }
+        }
+        if matches!(self.tls, Connection::Client(_)) {
+            ready!(self.poll_handshake(cx))?;
+        }
+        loop {
+            let n = self.tls.writer().write(data)?;
+            if n > 0 {
+                return Poll::Ready(Ok(n));
+            }
+            if self.tls.is_handshaking() {
+                ready!(self.poll_handshake(cx))?;
+            }
+            ready!(self.poll_push(cx))?;
+        }
+    }
+}
+
+impl<IO: AsyncRead + AsyncWrite + Unpin> AsyncRead for Stream<IO> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        if into.remaining() == 0 {
+            return Poll::Ready(Ok(()));
+        }
+        loop {
+            match this.read_plain(into) {
+                // Zero is a clean end (close_notify).
+                Ok(_) => return Poll::Ready(Ok(())),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                // Truncation without close_notify: HTTP's own framing tells whether something is missing.
+                Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Poll::Ready(Ok(())),
+                Err(e) => return Poll::Ready(Err(e)),
+            }
+            if this.closed {
+                let cut = this.tls.is_handshaking();
+                return Poll::Ready(if cut {
+                    Err(io::ErrorKind::UnexpectedEof.into())
+                } else {
+                    Ok(())
+                });
+            }
+            // A full socket must not keep us from reading: that would deadlock two talkers.
+            if let Poll::Ready(Err(e)) = this.poll_push(cx) {
+                // The peer may have closed for reading and still have said why.
+                this.outgoing.clear();
+                if ready!(this.poll_pull(cx)).is_err() {
+                    return Poll::Ready(Err(e));
+                }
+                continue;
+            }
+            ready!(this.poll_pull(cx))?;
+        }
+    }
+}
+
+impl<IO: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Stream<IO> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let this = &mut *self;
+        if data.is_empty() {
+            return Poll::Ready(Ok(0));
+        }
+        if this.outgoing.len() >= GATHER {
+            ready!(this.poll_push(cx))?;
+        }
+        let n = ready!(this.poll_take(cx, data))?;
+        this.gather_if_large()?;
+        Poll::Ready(Ok(n))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_push(cx))?;
+        Pin::new(&mut self.io).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.tls.send_close_notify();
+        ready!(self.poll_push(cx))?;
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+}
+
+impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
+    /// Keeps rustls' own buffer from filling: sealed records wait in ours. An open early-data flight stays whole.
+    fn gather_if_large(&mut self) -> io::Result<()> {
+        if self.established {
+            self.gather()
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// The length of the first TLS record, header included: a ClientHello fits one. RFC 8446 §5.1.
+fn first_record_length(bytes: &[u8]) -> u64 {
+    match bytes {
+        [22, _, _, high, low, ..] => 5 + u64::from(u16::from_be_bytes([*high, *low])),
+        _ => 0,
+    }
+}
