@@ -1,16 +1,15 @@
 //! A client's TLS, shaped by a strategy: versions, key shares, ALPN, what is remembered and what is trusted.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use roundtrip_model::{Event, Recorder, Task};
 use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, SupportedProtocolVersion, version};
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use crate::identity::{Identity, Resolver};
 use crate::verifier::Verifier;
 use crate::{Roots, Stream, Tickets, TlsError, Witness, compression};
 
@@ -26,38 +25,35 @@ pub struct Offer {
     pub alpn: Vec<&'static str>,
 }
 
-/// A certificate of the client's own (`--cert`, `--key`).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
-    pub certificate: PathBuf,
-    /// The certificate's file when absent, as with curl.
-    pub key: Option<PathBuf>,
-}
-
 /// Everything that TLS connections of one run share.
 pub struct Client {
     provider: Arc<CryptoProvider>,
     classical: Arc<CryptoProvider>,
     verifier: Arc<Verifier>,
     tickets: Arc<Tickets>,
-    identity: Option<Arc<rustls::sign::CertifiedKey>>,
+    resolver: Arc<Resolver>,
 }
 
 impl Client {
     pub fn new(roots: Roots, identity: Option<&Identity>) -> Result<Self, TlsError> {
         let provider = Arc::new(provider(true));
-        let identity = identity.map(|i| certified_key(i, &provider)).transpose()?;
+        let resolver = Resolver::new(identity, &provider)?;
         Ok(Self {
             verifier: Verifier::new(roots, provider.clone())?,
             classical: Arc::new(self::provider(false)),
             provider,
             tickets: Tickets::new(),
-            identity,
+            resolver,
         })
     }
 
     pub fn tickets(&self) -> &Arc<Tickets> {
         &self.tickets
+    }
+
+    /// Did the server ask for a certificate since the last call?
+    pub fn take_certificate_asked(&self) -> bool {
+        self.resolver.take_asked()
     }
 
     pub fn witness(&self) -> Witness {
@@ -78,16 +74,12 @@ impl Client {
         } else {
             &self.classical
         };
-        let builder = ClientConfig::builder_with_provider(provider.clone())
+        // Trust and identity must be the same objects each time: rustls resumes no session under others.
+        let mut config = ClientConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(&versions)?
             .dangerous()
-            .with_custom_certificate_verifier(self.verifier.clone());
-        let mut config = match &self.identity {
-            Some(key) => builder.with_client_cert_resolver(Arc::new(
-                rustls::sign::SingleCertAndKey::from(key.clone()),
-            )),
-            None => builder.with_no_client_auth(),
-        };
+            .with_custom_certificate_verifier(self.verifier.clone())
+            .with_client_cert_resolver(self.resolver.clone());
         config.alpn_protocols = offer.alpn.iter().map(|p| p.as_bytes().to_vec()).collect();
         config.enable_early_data = offer.early_data;
         config.cert_decompressors = vec![&compression::BROTLI, &compression::ZLIB];
@@ -140,34 +132,4 @@ fn provider(post_quantum: bool) -> CryptoProvider {
         vec![X25519, SECP256R1, SECP384R1]
     };
     provider
-}
-
-fn certified_key(
-    identity: &Identity,
-    provider: &CryptoProvider,
-) -> Result<Arc<rustls::sign::CertifiedKey>, TlsError> {
-    let read = |path: &Path| {
-        std::fs::read(path).map_err(|source| TlsError::Unreadable {
-            path: path.into(),
-            source,
-        })
-    };
-    let key_path = identity.key.as_ref().unwrap_or(&identity.certificate);
-    let chain: Vec<CertificateDer<'static>> =
-        CertificateDer::pem_slice_iter(&read(&identity.certificate)?)
-            .filter_map(Result::ok)
-            .collect();
-    if chain.is_empty() {
-        return Err(TlsError::Pem {
-            path: identity.certificate.clone(),
-            what: "certificate",
-        });
-    }
-    let key = PrivateKeyDer::from_pem_slice(&read(key_path)?).map_err(|_| TlsError::Pem {
-        path: key_path.clone(),
-        what: "private key",
-    })?;
-    rustls::sign::CertifiedKey::from_der(chain, key, provider)
-        .map(Arc::new)
-        .map_err(TlsError::Identity)
 }

@@ -10,14 +10,16 @@ mod client;
 mod compression;
 mod error;
 mod facts;
+mod identity;
 mod roots;
 mod stream;
 mod tickets;
 mod verifier;
 
-pub use client::{Client, Identity, Offer};
+pub use client::{Client, Offer};
 pub use error::TlsError;
 pub use facts::handshake_facts;
+pub use identity::Identity;
 pub use roots::Roots;
 pub use stream::Stream;
 pub use tickets::Tickets;
