@@ -69,7 +69,7 @@ pub struct FastOpenFacts {
     pub asked: bool,
     /// The kernel had a cookie for the peer, so that data could leave in the SYN.
     pub cookie: bool,
-    /// What the SYN carried, as far as the kernel tells.
+    /// The first flight, which the SYN carried as far as it had room.
     pub data_sent: u64,
     /// How much of it the SYN-ACK acknowledged.
     pub data_acked: u64,

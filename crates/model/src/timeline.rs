@@ -1,6 +1,6 @@
 //! The append-only log of one exchange, and the handle through which every layer writes to it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -66,34 +66,67 @@ impl Timeline {
     }
 }
 
-/// A shared pen: net, tls and http write to the same timeline with the same clock.
+/// A shared pen: net, tls and http write to the same timeline with the same clock. A connection keeps its pen; for its
+/// next exchange the pen is given a new sheet.
 #[derive(Clone)]
 pub struct Recorder {
     clock: Arc<dyn Clock>,
-    timeline: Arc<Mutex<Timeline>>,
+    sheet: Arc<Mutex<Sheet>>,
+}
+
+#[derive(Default)]
+struct Sheet {
+    zero: Moment,
+    timeline: Timeline,
 }
 
 impl Recorder {
+    /// Time begins now.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self {
+        let recorder = Self {
             clock,
-            timeline: Arc::default(),
-        }
+            sheet: Arc::default(),
+        };
+        recorder.restart();
+        recorder
+    }
+
+    /// Forgets what was written; time begins anew.
+    pub fn restart(&self) {
+        *self.sheet() = Sheet {
+            zero: self.clock.now(),
+            timeline: Timeline::default(),
+        };
     }
 
     pub fn now(&self) -> Moment {
-        self.clock.now()
+        let zero = self.sheet().zero;
+        Moment::ZERO + self.clock.now().since(zero)
     }
 
     pub fn record(&self, event: Event) {
-        self.record_at(self.clock.now(), event);
+        self.record_at(self.now(), event);
     }
 
     pub fn record_at(&self, at: Moment, event: Event) {
-        self.timeline
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(at, event);
+        self.sheet().timeline.push(at, event);
+    }
+
+    /// Records what the bytes that came last brought, at the time they came.
+    pub fn record_arrival(&self, event: Event) {
+        self.record_beside(event, |e| matches!(e, Event::Received { .. }));
+    }
+
+    /// Records what the bytes that left last carried, at the time they left.
+    pub fn record_departure(&self, event: Event) {
+        self.record_beside(event, |e| matches!(e, Event::Sent { .. }));
+    }
+
+    fn record_beside(&self, event: Event, bytes: impl Fn(&Event) -> bool) {
+        let now = self.now();
+        let mut sheet = self.sheet();
+        let at = sheet.timeline.last(bytes).unwrap_or(now);
+        sheet.timeline.push(at, event);
     }
 
     /// Runs `work` and records how long it took.
@@ -113,10 +146,11 @@ impl Recorder {
 
     /// A copy of what has been seen so far.
     pub fn snapshot(&self) -> Timeline {
-        self.timeline
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.sheet().timeline.clone()
+    }
+
+    fn sheet(&self) -> MutexGuard<'_, Sheet> {
+        self.sheet.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

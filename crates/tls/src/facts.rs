@@ -1,28 +1,10 @@
 //! What a finished handshake tells, in the words of the model.
 
-use roundtrip_model::{EarlyData, TlsFacts};
+use roundtrip_model::TlsFacts;
 use rustls::{CipherSuite, CommonState, HandshakeKind, NamedGroup, ProtocolVersion};
-use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::verifier::openssl_code;
-use crate::{Stream, Witness, chain};
-
-impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
-    /// The facts of a client's handshake. `offered_early` says whether a request left before its end.
-    pub fn facts(&self, offered_early: bool) -> TlsFacts {
-        let counts = self.counts();
-        let mut facts = handshake_facts(self.connection(), self.witness());
-        facts.early_data = match (offered_early, self.early_data_accepted()) {
-            (true, Some(true)) => EarlyData::Accepted,
-            (true, Some(false)) => EarlyData::Refused,
-            _ => EarlyData::NotOffered,
-        };
-        facts.client_hello_bytes = counts.client_hello;
-        facts.bytes_sent = counts.sent;
-        facts.bytes_received = counts.received;
-        facts
-    }
-}
+use crate::{Witness, chain};
 
 /// The facts that a TLS state holds, whatever carried it.
 pub fn handshake_facts(state: &CommonState, witness: Option<&Witness>) -> TlsFacts {

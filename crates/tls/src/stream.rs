@@ -6,13 +6,14 @@
 use std::future::poll_fn;
 use std::io::{self, Read, Write};
 use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 
-use roundtrip_model::{Event, Recorder, Task};
+use roundtrip_model::{EarlyData, Event, Recorder, Task, TlsFacts};
 use rustls::{ClientConnection, Connection, ServerConnection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::{TlsError, Witness};
+use crate::{TlsError, Witness, handshake_facts};
 
 /// Plaintext gathered beyond this is pushed to the socket without waiting for a flush.
 const GATHER: usize = 32 * 1024;
@@ -41,16 +42,17 @@ enum Early {
 struct Observer {
     recorder: Recorder,
     witness: Option<Witness>,
+    facts: Arc<OnceLock<TlsFacts>>,
     /// The work that fits into the wait for the server's first answer has been done.
     prepared: bool,
 }
 
 /// Bytes of the TLS layer during the handshake.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Counts {
-    pub(crate) sent: u64,
-    pub(crate) received: u64,
-    pub(crate) client_hello: u64,
+struct Counts {
+    sent: u64,
+    received: u64,
+    client_hello: u64,
 }
 
 impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
@@ -69,6 +71,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         let observer = Observer {
             recorder,
             witness,
+            facts: Arc::default(),
             prepared: false,
         };
         Self::new(io, tls.into(), early, Some(observer))
@@ -128,20 +131,20 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         self.tls.is_handshaking()
     }
 
+    /// Where the facts of a client's handshake will stand once it is over, for those who see the stream no more.
+    pub fn facts(&self) -> Arc<OnceLock<TlsFacts>> {
+        self.observer
+            .as_ref()
+            .map(|o| o.facts.clone())
+            .unwrap_or_default()
+    }
+
     pub fn get_ref(&self) -> &IO {
         &self.io
     }
 
     pub fn get_mut(&mut self) -> &mut IO {
         &mut self.io
-    }
-
-    pub(crate) fn counts(&self) -> Counts {
-        self.counts
-    }
-
-    pub(crate) fn witness(&self) -> Option<&Witness> {
-        self.observer.as_ref().and_then(|o| o.witness.as_ref())
     }
 
     fn poll_handshake(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -221,6 +224,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
                 _ => self.tls.process_new_packets(),
             };
             if let Err(error) = outcome {
+                self.write_facts();
                 self.send_alert(cx);
                 return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, error)));
             }
@@ -249,16 +253,40 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         if let (Early::Open(sent), Connection::Client(tls)) = (&mut self.early, &mut self.tls) {
             let accepted = tls.is_early_data_accepted();
             let sent = std::mem::take(sent);
-            if !accepted && !sent.is_empty() {
+            let used = !sent.is_empty();
+            if used && !accepted {
                 if let Some(observer) = &self.observer {
                     observer.recorder.record(Event::EarlyDataRefused);
                 }
                 tls.set_buffer_limit(None);
                 tls.writer().write_all(&sent)?;
             }
-            self.early = Early::Over { accepted };
+            self.early = if used {
+                Early::Over { accepted }
+            } else {
+                Early::Off
+            };
         }
+        self.write_facts();
         Ok(())
+    }
+
+    fn write_facts(&self) {
+        let Some(observer) = &self.observer else {
+            return;
+        };
+        observer.facts.get_or_init(|| {
+            let mut facts = handshake_facts(&self.tls, observer.witness.as_ref());
+            facts.early_data = match self.early {
+                Early::Over { accepted: true } => EarlyData::Accepted,
+                Early::Over { accepted: false } => EarlyData::Refused,
+                Early::Off | Early::Open(_) => EarlyData::NotOffered,
+            };
+            facts.client_hello_bytes = self.counts.client_hello;
+            facts.bytes_sent = self.counts.sent;
+            facts.bytes_received = self.counts.received;
+            facts
+        });
     }
 
     /// Plaintext that is here already: early data first, then the rest.

@@ -1,0 +1,193 @@
+//! One connection attempt with its knobs.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+
+use roundtrip_model::{Attempt, AttemptOutcome, Event, FastOpenFacts, Moment, Recorder};
+use socket2::{Domain, Protocol, SockAddr, Type};
+use tokio::io::unix::AsyncFd;
+
+use crate::{NetError, Socket, TcpInfo, eyeballs, sys};
+
+/// Where a connection leaves from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Bind {
+    Interface(String),
+    Address(IpAddr),
+}
+
+/// How to connect.
+#[derive(Debug, Clone, Default)]
+pub struct Connect {
+    pub fast_open: bool,
+    pub bind: Option<Bind>,
+}
+
+impl Connect {
+    /// Races `peers` as RFC 8305 says. `attempts` tells of them even when nobody won.
+    pub async fn open(
+        &self,
+        peers: &[SocketAddr],
+        recorder: &Recorder,
+        attempts: &mut Vec<Attempt>,
+    ) -> Result<Socket, NetError> {
+        eyeballs::race(self, peers, recorder, attempts).await
+    }
+
+    /// A stream over a Unix socket, for servers that listen there.
+    pub fn open_unix(path: &Path, recorder: &Recorder) -> Result<Socket, NetError> {
+        let failed = |source| NetError::Unix {
+            path: path.display().to_string(),
+            source,
+        };
+        let socket =
+            socket2::Socket::new(Domain::UNIX, Type::STREAM, None).map_err(NetError::Socket)?;
+        socket.set_nonblocking(true).map_err(NetError::Socket)?;
+        socket
+            .connect(&SockAddr::unix(path).map_err(failed)?)
+            .map_err(failed)?;
+        let fd = sys::register(socket).map_err(NetError::Socket)?;
+        Ok(Socket::new(
+            fd,
+            recorder.clone(),
+            false,
+            FastOpenFacts::default(),
+        ))
+    }
+
+    /// A socket on which everything is set but the peer.
+    fn prepare(&self, peer: SocketAddr) -> Result<socket2::Socket, NetError> {
+        let socket =
+            socket2::Socket::new(Domain::for_address(peer), Type::STREAM, Some(Protocol::TCP))
+                .map_err(NetError::Socket)?;
+        socket.set_nonblocking(true).map_err(NetError::Socket)?;
+        socket.set_tcp_nodelay(true).map_err(NetError::Socket)?;
+        // Without stamps, times are those of the wake-up: a little later, not wrong.
+        let _ = sys::set_receive_stamps(&socket);
+        if self.fast_open {
+            sys::set_fast_open_connect(&socket).map_err(|source| NetError::Bind {
+                what: "TCP fast open".into(),
+                source,
+            })?;
+        }
+        if let Some(bind) = &self.bind {
+            bind.apply(&socket, peer)?;
+        }
+        Ok(socket)
+    }
+
+    /// One attempt, to its end. Errors of the socket itself are told apart from those of the path.
+    pub(crate) async fn attempt(
+        &self,
+        peer: SocketAddr,
+        recorder: &Recorder,
+    ) -> Result<Opened, AttemptError> {
+        let socket = self.prepare(peer).map_err(AttemptError::Local)?;
+        let began = recorder.now();
+        let immediately = match socket.connect(&peer.into()) {
+            Ok(()) => true,
+            Err(e) if e.raw_os_error() == Some(libc::EINPROGRESS) => false,
+            Err(e) => return Err(AttemptError::Peer(e)),
+        };
+        let fd = sys::register(socket).map_err(|e| AttemptError::Local(NetError::Socket(e)))?;
+        let mut fast_open = FastOpenFacts {
+            asked: self.fast_open,
+            ..FastOpenFacts::default()
+        };
+        let deferred = immediately && TcpInfo::of(fd.get_ref()).is_some_and(|i| i.is_opening());
+        if deferred {
+            fast_open.cookie = true;
+        } else {
+            established(&fd).await.map_err(AttemptError::Peer)?;
+        }
+        let socket = Socket::new(fd, recorder.clone(), deferred, fast_open);
+        // The kernel measured the handshake better than a wake-up can.
+        let now = recorder.now();
+        let at = socket
+            .clean_handshake_rtt()
+            .map_or(now, |rtt| now.min(began + rtt));
+        Ok(Opened {
+            socket,
+            at,
+            deferred,
+        })
+    }
+}
+
+/// A finished attempt: the stream, and when it came to be.
+pub(crate) struct Opened {
+    pub(crate) socket: Socket,
+    pub(crate) at: Moment,
+    pub(crate) deferred: bool,
+}
+
+pub(crate) enum AttemptError {
+    /// Our own side: another address will not help.
+    Local(NetError),
+    Peer(io::Error),
+}
+
+async fn established(fd: &AsyncFd<socket2::Socket>) -> io::Result<()> {
+    loop {
+        let mut guard = fd.writable().await?;
+        if let Some(error) = fd.get_ref().take_error()? {
+            return Err(error);
+        }
+        if !TcpInfo::of(fd.get_ref()).is_some_and(|i| i.is_opening()) {
+            return Ok(());
+        }
+        guard.clear_ready();
+    }
+}
+
+impl Bind {
+    fn apply(&self, socket: &socket2::Socket, peer: SocketAddr) -> Result<(), NetError> {
+        match self {
+            Self::Interface(name) => {
+                socket
+                    .bind_device(Some(name.as_bytes()))
+                    .map_err(|source| NetError::Bind {
+                        what: format!("interface '{name}'"),
+                        source,
+                    })
+            }
+            Self::Address(address) if address.is_ipv4() == peer.is_ipv4() => socket
+                .bind(&SocketAddr::new(*address, 0).into())
+                .map_err(|source| NetError::Bind {
+                    what: format!("local address {address}"),
+                    source,
+                }),
+            // An address of the other family says nothing about this one.
+            Self::Address(_) => Ok(()),
+        }
+    }
+}
+
+impl Opened {
+    /// This attempt won: say so on the timeline.
+    pub(crate) fn record(&self, peer: SocketAddr, recorder: &Recorder) {
+        recorder.record_at(
+            self.at,
+            Event::Connected {
+                peer,
+                deferred: self.deferred,
+            },
+        );
+    }
+}
+
+pub(crate) fn attempt_fact(
+    peer: SocketAddr,
+    began: Moment,
+    ended: Moment,
+    outcome: AttemptOutcome,
+) -> Attempt {
+    Attempt {
+        peer,
+        over_quic: false,
+        began,
+        ended,
+        outcome,
+    }
+}

@@ -1,0 +1,178 @@
+//! Happy Eyeballs: attempts start 250 ms apart, families alternate, the first to answer wins. RFC 8305 §4 and §5.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use roundtrip_model::{Attempt, AttemptOutcome, Event, Moment, Recorder};
+use tokio::time::{Sleep, sleep};
+
+use crate::connect::{AttemptError, Opened, attempt_fact};
+use crate::{Connect, NetError, Socket};
+
+/// RFC 8305 §5, the recommended Connection Attempt Delay.
+const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
+
+pub(crate) async fn race(
+    connect: &Connect,
+    peers: &[SocketAddr],
+    recorder: &Recorder,
+    attempts: &mut Vec<Attempt>,
+) -> Result<Socket, NetError> {
+    let mut race = Race {
+        connect,
+        recorder,
+        pending: alternate(peers).into_iter(),
+        running: Vec::new(),
+        failures: Vec::new(),
+        next: Box::pin(sleep(Duration::ZERO)),
+        attempts,
+    };
+    if race.pending.len() == 0 {
+        return Err(NetError::NoAddress);
+    }
+    race.start_next();
+    poll_fn(|cx| race.poll(cx)).await
+}
+
+/// IPv6 first, then turn by turn, each family in the resolver's order. RFC 8305 §4.
+fn alternate(peers: &[SocketAddr]) -> Vec<SocketAddr> {
+    let (six, four): (Vec<SocketAddr>, Vec<SocketAddr>) = peers.iter().partition(|p| p.is_ipv6());
+    let (mut six, mut four) = (six.into_iter(), four.into_iter());
+    let mut order = Vec::with_capacity(peers.len());
+    loop {
+        match (six.next(), four.next()) {
+            (None, None) => return order,
+            (a, b) => order.extend(a.into_iter().chain(b)),
+        }
+    }
+}
+
+type Attempting<'a> = Pin<Box<dyn Future<Output = Result<Opened, AttemptError>> + 'a>>;
+
+struct Running<'a> {
+    peer: SocketAddr,
+    began: Moment,
+    future: Attempting<'a>,
+}
+
+struct Race<'a> {
+    connect: &'a Connect,
+    recorder: &'a Recorder,
+    pending: std::vec::IntoIter<SocketAddr>,
+    running: Vec<Running<'a>>,
+    failures: Vec<(SocketAddr, io::Error)>,
+    next: Pin<Box<Sleep>>,
+    attempts: &'a mut Vec<Attempt>,
+}
+
+impl Race<'_> {
+    fn start_next(&mut self) {
+        let Some(peer) = self.pending.next() else {
+            return;
+        };
+        let began = self.recorder.now();
+        self.recorder
+            .record_at(began, Event::AttemptStarted { peer });
+        let (connect, recorder) = (self.connect, self.recorder);
+        let future = Box::pin(async move { connect.attempt(peer, recorder).await });
+        self.running.push(Running {
+            peer,
+            began,
+            future,
+        });
+        self.next = Box::pin(sleep(ATTEMPT_DELAY));
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Socket, NetError>> {
+        loop {
+            if let Some(outcome) = self.poll_running(cx) {
+                return Poll::Ready(outcome);
+            }
+            if self.running.is_empty() {
+                if self.pending.len() == 0 {
+                    return Poll::Ready(Err(NetError::AllFailed(std::mem::take(
+                        &mut self.failures,
+                    ))));
+                }
+                // A failure starts the next attempt at once. RFC 8305 §5.
+                self.start_next();
+            } else if self.pending.len() > 0 && self.next.as_mut().poll(cx).is_ready() {
+                self.start_next();
+            } else {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Advances every attempt; `Some` when the race is over.
+    fn poll_running(&mut self, cx: &mut Context<'_>) -> Option<Result<Socket, NetError>> {
+        let mut place = 0;
+        while let Some(running) = self.running.get_mut(place) {
+            let Poll::Ready(outcome) = running.future.as_mut().poll(cx) else {
+                place += 1;
+                continue;
+            };
+            let Running { peer, began, .. } = self.running.swap_remove(place);
+            match outcome {
+                Ok(opened) => return Some(Ok(self.won(peer, began, opened))),
+                Err(AttemptError::Local(error)) => return Some(Err(error)),
+                Err(AttemptError::Peer(error)) => self.failed(peer, began, error),
+            }
+        }
+        None
+    }
+
+    fn won(&mut self, peer: SocketAddr, began: Moment, opened: Opened) -> Socket {
+        opened.record(peer, self.recorder);
+        self.attempts
+            .push(attempt_fact(peer, began, opened.at, AttemptOutcome::Won));
+        opened.socket
+    }
+
+    fn failed(&mut self, peer: SocketAddr, began: Moment, error: io::Error) {
+        let now = self.recorder.now();
+        self.recorder.record_at(now, Event::AttemptFailed { peer });
+        self.attempts.push(attempt_fact(
+            peer,
+            began,
+            now,
+            AttemptOutcome::Failed(error.to_string()),
+        ));
+        self.failures.push((peer, error));
+    }
+}
+
+impl Drop for Race<'_> {
+    /// What still runs when the race ends (won by another, or out of time) is told too.
+    fn drop(&mut self) {
+        let now = self.recorder.now();
+        for running in self.running.drain(..) {
+            self.attempts.push(attempt_fact(
+                running.peer,
+                running.began,
+                now,
+                AttemptOutcome::Abandoned,
+            ));
+        }
+        self.attempts.sort_by_key(|a| a.began);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn families_take_turns_and_the_sixth_begins() {
+        let peers: Vec<SocketAddr> = ["1.0.0.1:1", "1.0.0.2:1", "[::1]:1", "1.0.0.3:1"]
+            .iter()
+            .map(|s| s.parse().unwrap())
+            .collect();
+        let order: Vec<String> = alternate(&peers).iter().map(ToString::to_string).collect();
+        assert_eq!(order, ["[::1]:1", "1.0.0.1:1", "1.0.0.2:1", "1.0.0.3:1"]);
+    }
+}

@@ -1,0 +1,99 @@
+//! What the kernel tells about a connection.
+
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+use roundtrip_model::{FastOpenFacts, TcpFacts};
+use socket2::Socket;
+
+use crate::sys;
+
+const OPTION_ECN: u8 = 8;
+const OPTION_SYN_DATA: u8 = 32;
+const STATE_SYN_SENT: u8 = 2;
+/// The kernel leaves this much of a segment to options when it fills a SYN (`MAX_TCP_OPTION_SPACE`).
+const OPTION_SPACE: u64 = 40;
+
+/// A reading of `TCP_INFO`.
+#[derive(Debug, Clone, Copy)]
+pub struct TcpInfo(sys::RawTcpInfo);
+
+impl TcpInfo {
+    pub fn of(socket: &impl AsRawFd) -> Option<Self> {
+        sys::tcp_info(socket).ok().map(Self)
+    }
+
+    pub fn is_opening(&self) -> bool {
+        self.0.state == STATE_SYN_SENT
+    }
+
+    /// The smoothed round trip; after the handshake, the handshake's own.
+    pub fn rtt(&self) -> Option<Duration> {
+        micros(self.0.rtt)
+    }
+
+    /// The smallest round trip seen (`u32::MAX` means none yet).
+    pub fn min_rtt(&self) -> Option<Duration> {
+        if self.0.min_rtt == u32::MAX {
+            None
+        } else {
+            micros(self.0.min_rtt)
+        }
+    }
+
+    pub fn retransmits(&self) -> u32 {
+        self.0.total_retrans
+    }
+
+    /// How much of the SYN's data the SYN-ACK acknowledged, read just after it came.
+    pub(crate) fn syn_data_acked(&self, sent: u64) -> u64 {
+        if self.0.options & OPTION_SYN_DATA == 0 {
+            return 0;
+        }
+        // The SYN itself counts as one byte. What no SYN has room for was acknowledged later.
+        let room = u64::from(self.0.advmss).saturating_sub(OPTION_SPACE);
+        self.0.bytes_acked.saturating_sub(1).min(sent).min(room)
+    }
+
+    fn fast_open_failure(&self) -> Option<&'static str> {
+        match (self.0.flags >> 1) & 3 {
+            1 => Some("no cookie for this peer yet"),
+            2 => Some("the SYN-ACK did not acknowledge the data"),
+            3 => Some("the SYN was sent again without data"),
+            _ => None,
+        }
+    }
+}
+
+fn micros(us: u32) -> Option<Duration> {
+    (us > 0).then(|| Duration::from_micros(us.into()))
+}
+
+/// Everything at once, as facts.
+pub(crate) fn tcp_facts(
+    socket: &Socket,
+    fast_open: FastOpenFacts,
+    syn_retransmits: u32,
+) -> TcpFacts {
+    let mut facts = TcpFacts {
+        local: socket.local_addr().ok().and_then(|a| a.as_socket()),
+        peer: socket.peer_addr().ok().and_then(|a| a.as_socket()),
+        fast_open,
+        syn_retransmits,
+        congestion_control: sys::congestion_control(socket).unwrap_or_default(),
+        ..TcpFacts::default()
+    };
+    if let Some(info) = TcpInfo::of(socket) {
+        facts.min_rtt = info.min_rtt();
+        facts.rtt = info.rtt();
+        facts.retransmits = info.retransmits();
+        facts.congestion_window = info.0.snd_cwnd;
+        facts.mss = info.0.snd_mss;
+        facts.peer_mss = info.0.rcv_mss;
+        facts.ecn = info.0.options & OPTION_ECN != 0;
+        if facts.fast_open.asked {
+            facts.fast_open.kernel_says = info.fast_open_failure();
+        }
+    }
+    facts
+}

@@ -1,0 +1,19 @@
+//! Sockets with every knob, and what the kernel knows about them.
+//!
+//! [`connect`] races addresses (RFC 8305) and opens a [`Socket`]: an ordinary byte stream that records what it sends,
+//! receives at the kernel's own arrival times, and judges fast open by what the SYN-ACK acknowledged. System calls
+//! that need `unsafe` live in `sys` alone.
+
+mod clock;
+mod connect;
+mod error;
+mod eyeballs;
+mod info;
+mod socket;
+mod sys;
+
+pub use clock::SystemClock;
+pub use connect::{Bind, Connect};
+pub use error::NetError;
+pub use info::TcpInfo;
+pub use socket::{Gauge, Socket};

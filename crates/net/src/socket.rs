@@ -1,0 +1,283 @@
+//! A connected stream that writes down what it does.
+//!
+//! With fast open the connection begins with the first write: until the SYN-ACK has come, reads watch for it, because
+//! how much of the first write it acknowledged is what fast open saved.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use roundtrip_model::{Event, FastOpenFacts, Moment, Recorder, TcpFacts};
+use tokio::io::unix::AsyncFd;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::{TcpInfo, clock, info, sys};
+
+pub struct Socket {
+    fd: AsyncFd<socket2::Socket>,
+    recorder: Recorder,
+    state: Arc<Mutex<State>>,
+    /// Bytes were sent and nothing has come since: the next arrival ends a wait.
+    waiting: bool,
+}
+
+/// What the socket learns, shared with its gauges.
+#[derive(Debug, Default)]
+struct State {
+    /// The SYN waits for, or waits with, the first data.
+    opening: bool,
+    fast_open: FastOpenFacts,
+    handshake_rtt: Option<Duration>,
+    syn_retransmits: u32,
+    sent: u64,
+    received: u64,
+}
+
+/// A view of a socket that stays when the socket itself is buried under TLS and HTTP.
+pub struct Gauge {
+    socket: socket2::Socket,
+    state: Arc<Mutex<State>>,
+}
+
+impl Socket {
+    pub(crate) fn new(
+        fd: AsyncFd<socket2::Socket>,
+        recorder: Recorder,
+        opening: bool,
+        fast_open: FastOpenFacts,
+    ) -> Self {
+        let first = if opening {
+            None
+        } else {
+            TcpInfo::of(fd.get_ref())
+        };
+        let state = State {
+            opening,
+            fast_open,
+            handshake_rtt: first.and_then(|i| i.rtt()),
+            syn_retransmits: first.map_or(0, |i| i.retransmits()),
+            ..State::default()
+        };
+        Self {
+            fd,
+            recorder,
+            state: Arc::new(Mutex::new(state)),
+            waiting: false,
+        }
+    }
+
+    pub fn gauge(&self) -> io::Result<Gauge> {
+        Ok(Gauge {
+            socket: self.fd.get_ref().try_clone()?,
+            state: self.state.clone(),
+        })
+    }
+
+    /// The handshake's round trip, unless the SYN had to be sent again.
+    pub(crate) fn clean_handshake_rtt(&self) -> Option<Duration> {
+        let state = lock(&self.state);
+        state.handshake_rtt.filter(|_| state.syn_retransmits == 0)
+    }
+
+    /// While fast open is under way: notices the SYN-ACK.
+    fn watch_opening(&self, cx: &mut Context<'_>) {
+        loop {
+            let state = lock(&self.state);
+            if !state.opening || state.sent == 0 {
+                return;
+            }
+            drop(state);
+            let Poll::Ready(guard) = self.fd.poll_write_ready(cx) else {
+                return;
+            };
+            if TcpInfo::of(self.fd.get_ref()).is_some_and(|i| i.is_opening()) {
+                let Ok(mut guard) = guard else { return };
+                guard.clear_ready();
+            } else {
+                self.opened();
+            }
+        }
+    }
+
+    /// The SYN-ACK has come: what did it acknowledge?
+    fn opened(&self) {
+        let mut state = lock(&self.state);
+        state.opening = false;
+        let Some(info) = TcpInfo::of(self.fd.get_ref()) else {
+            return;
+        };
+        state.handshake_rtt = info.rtt();
+        state.syn_retransmits = info.retransmits();
+        let data_sent = state.fast_open.data_sent;
+        let data_acked = info.syn_data_acked(data_sent);
+        state.fast_open.data_acked = data_acked;
+        state.fast_open.saved_round_trips = u32::from(data_acked > 0 && data_acked == data_sent);
+        self.recorder.record(Event::SynAcked {
+            data_sent,
+            data_acked,
+        });
+    }
+
+    fn departed(&mut self, bytes: usize, of: usize, at: Moment) {
+        let mut state = lock(&self.state);
+        if state.opening && state.sent == 0 {
+            // The SYN takes what it has room for; fast open saves a wait only if that was the whole first flight.
+            state.fast_open.data_sent = of as u64;
+        }
+        state.sent += bytes as u64;
+        self.recorder.record_at(
+            at,
+            Event::Sent {
+                bytes: bytes as u64,
+            },
+        );
+        self.waiting = true;
+    }
+
+    fn arrived(&mut self, bytes: usize, stamp: Option<Duration>) {
+        let now = self.recorder.now();
+        let mut state = lock(&self.state);
+        state.received += bytes as u64;
+        let opening = state.opening;
+        drop(state);
+        if opening {
+            self.opened();
+        }
+        let at = stamp.map_or(now, |stamp| clock::moment_of(stamp, now));
+        self.recorder.record_at(
+            at,
+            Event::Received {
+                bytes: bytes as u64,
+            },
+        );
+        self.waiting = false;
+    }
+}
+
+impl Gauge {
+    pub fn facts(&self) -> TcpFacts {
+        let state = lock(&self.state);
+        let mut facts =
+            info::tcp_facts(&self.socket, state.fast_open.clone(), state.syn_retransmits);
+        facts.handshake_rtt = state.handshake_rtt;
+        facts
+    }
+
+    /// The smallest round trip that the kernel has seen on this connection.
+    pub fn min_rtt(&self) -> Option<Duration> {
+        let info = TcpInfo::of(&self.socket)?;
+        [info.min_rtt(), lock(&self.state).handshake_rtt]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Has the peer closed, or sent what nobody asked for? Such a connection carries no further request.
+    pub fn is_spent(&self) -> bool {
+        !matches!(sys::receive(&self.socket, &mut [0], true), Err(e) if e.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// Bytes sent and received so far, below TLS.
+    pub fn traffic(&self) -> (u64, u64) {
+        let state = lock(&self.state);
+        (state.sent, state.received)
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Reads, and says when the kernel received it. The stamp of a read is its last segment's; `after_wait` it is the
+/// first segment's that counts, so that is looked at beforehand.
+fn read_stamped(
+    socket: &socket2::Socket,
+    buffer: &mut ReadBuf<'_>,
+    after_wait: bool,
+) -> io::Result<(usize, Option<Duration>)> {
+    let first = if after_wait {
+        sys::receive(socket, &mut [0], true)?.1
+    } else {
+        None
+    };
+    let (n, stamp) = sys::receive(socket, buffer.initialize_unfilled(), false)?;
+    buffer.advance(n);
+    Ok((n, first.or(stamp)))
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        loop {
+            this.watch_opening(cx);
+            let mut guard = ready!(this.fd.poll_read_ready(cx))?;
+            match guard.try_io(|fd| read_stamped(fd.get_ref(), buffer, this.waiting)) {
+                Ok(Ok((n, stamp))) => {
+                    if n > 0 {
+                        this.arrived(n, stamp);
+                    }
+                    return Poll::Ready(Ok(()));
+                }
+                Ok(Err(e)) if e.kind() == io::ErrorKind::Interrupted => {}
+                Ok(Err(e)) => return Poll::Ready(Err(e)),
+                Err(_would_block) => {}
+            }
+        }
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        loop {
+            this.watch_opening(cx);
+            let mut guard = ready!(this.fd.poll_write_ready(cx))?;
+            let began = this.recorder.now();
+            match guard.try_io(|fd| send(fd.get_ref(), data)) {
+                Ok(Ok(n)) => {
+                    // While fast open is under way, the next readiness is the one that the SYN-ACK brings.
+                    if lock(&this.state).opening {
+                        guard.clear_ready();
+                    }
+                    drop(guard);
+                    this.departed(n, data.len(), began);
+                    return Poll::Ready(Ok(n));
+                }
+                Ok(Err(e)) if e.kind() == io::ErrorKind::Interrupted => {}
+                Ok(Err(e)) => return Poll::Ready(Err(e)),
+                Err(_would_block) => {}
+            }
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.fd.get_ref().shutdown(std::net::Shutdown::Write) {
+            Err(e) if e.kind() != io::ErrorKind::NotConnected => Poll::Ready(Err(e)),
+            _ => Poll::Ready(Ok(())),
+        }
+    }
+}
+
+/// Sends. A fast-open SYN that could take no data reports `EINPROGRESS`: then the data waits for the SYN-ACK.
+fn send(socket: &socket2::Socket, data: &[u8]) -> io::Result<usize> {
+    socket
+        .send_with_flags(data, libc::MSG_NOSIGNAL)
+        .map_err(|e| match e.raw_os_error() {
+            Some(libc::EINPROGRESS) => io::ErrorKind::WouldBlock.into(),
+            _ => e,
+        })
+}

@@ -1,0 +1,194 @@
+//! The system calls that the standard library and `socket2` do not offer. The only `unsafe` of the crate.
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::mem;
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+use tokio::io::unix::AsyncFd;
+
+/// The kernel's `struct tcp_info` as of Linux 4.19, the part that is read here. `include/uapi/linux/tcp.h`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RawTcpInfo {
+    pub(crate) state: u8,
+    pub(crate) ca_state: u8,
+    pub(crate) retransmits: u8,
+    pub(crate) probes: u8,
+    pub(crate) backoff: u8,
+    pub(crate) options: u8,
+    pub(crate) wscale: u8,
+    /// Bit 0: application limited; bits 1–2: why fast open failed.
+    pub(crate) flags: u8,
+    pub(crate) rto: u32,
+    pub(crate) ato: u32,
+    pub(crate) snd_mss: u32,
+    pub(crate) rcv_mss: u32,
+    pub(crate) unacked: u32,
+    pub(crate) sacked: u32,
+    pub(crate) lost: u32,
+    pub(crate) retrans: u32,
+    pub(crate) fackets: u32,
+    pub(crate) last_data_sent: u32,
+    pub(crate) last_ack_sent: u32,
+    pub(crate) last_data_recv: u32,
+    pub(crate) last_ack_recv: u32,
+    pub(crate) pmtu: u32,
+    pub(crate) rcv_ssthresh: u32,
+    pub(crate) rtt: u32,
+    pub(crate) rttvar: u32,
+    pub(crate) snd_ssthresh: u32,
+    pub(crate) snd_cwnd: u32,
+    pub(crate) advmss: u32,
+    pub(crate) reordering: u32,
+    pub(crate) rcv_rtt: u32,
+    pub(crate) rcv_space: u32,
+    pub(crate) total_retrans: u32,
+    pub(crate) pacing_rate: u64,
+    pub(crate) max_pacing_rate: u64,
+    pub(crate) bytes_acked: u64,
+    pub(crate) bytes_received: u64,
+    pub(crate) segs_out: u32,
+    pub(crate) segs_in: u32,
+    pub(crate) notsent_bytes: u32,
+    pub(crate) min_rtt: u32,
+}
+
+pub(crate) fn tcp_info(socket: &impl AsRawFd) -> io::Result<RawTcpInfo> {
+    let mut info = RawTcpInfo::default();
+    let mut length = mem::size_of::<RawTcpInfo>() as libc::socklen_t;
+    // SAFETY: the pointer and the length describe `info`; the kernel writes at most `length` bytes of plain integers.
+    let outcome = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut info).cast(),
+            &raw mut length,
+        )
+    };
+    if outcome == 0 {
+        Ok(info)
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+pub(crate) fn congestion_control(socket: &impl AsRawFd) -> io::Result<String> {
+    let mut name = [0u8; 16];
+    let mut length = name.len() as libc::socklen_t;
+    // SAFETY: the pointer and the length describe `name`; the kernel writes at most `length` bytes.
+    let outcome = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_CONGESTION,
+            name.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if outcome != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(name
+        .iter()
+        .take_while(|b| **b != 0)
+        .map(|b| char::from(*b))
+        .collect())
+}
+
+/// `TCP_FASTOPEN_CONNECT`: `connect` returns at once where a cookie is known; the first write leaves in the SYN.
+pub(crate) fn set_fast_open_connect(socket: &impl AsRawFd) -> io::Result<()> {
+    set_int(socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT, 1)
+}
+
+/// Ask the kernel to stamp what arrives.
+pub(crate) fn set_receive_stamps(socket: &impl AsRawFd) -> io::Result<()> {
+    set_int(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
+}
+
+fn set_int(socket: &impl AsRawFd, level: i32, option: i32, value: libc::c_int) -> io::Result<()> {
+    // SAFETY: the pointer and the length describe `value`, which outlives the call.
+    let outcome = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            (&raw const value).cast(),
+            mem::size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if outcome == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Puts a socket under the runtime's eye.
+pub(crate) fn register(socket: socket2::Socket) -> io::Result<AsyncFd<socket2::Socket>> {
+    // SAFETY: `socket` owns its descriptor, keeps the same one for its whole life, and is moved into the result.
+    unsafe { AsyncFd::register(socket) }.map_err(io::Error::from)
+}
+
+/// Control messages are aligned as their header is.
+#[repr(C, align(8))]
+struct Control([u8; 64]);
+
+/// Receives into `buffer`; beside the length comes the kernel's stamp of the last segment read, where it has one.
+pub(crate) fn receive(
+    socket: &impl AsRawFd,
+    buffer: &mut [u8],
+    peek: bool,
+) -> io::Result<(usize, Option<Duration>)> {
+    let mut control = Control([0; 64]);
+    let mut part = libc::iovec {
+        iov_base: buffer.as_mut_ptr().cast(),
+        iov_len: buffer.len(),
+    };
+    // SAFETY: all-zero is a valid `msghdr`.
+    let mut message: libc::msghdr = unsafe { mem::zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = (&raw mut control).cast();
+    message.msg_controllen = control.0.len();
+    let flags = if peek { libc::MSG_PEEK } else { 0 } | libc::MSG_DONTWAIT;
+    // SAFETY: `message` points to one buffer and one control area, both alive and of the stated lengths.
+    let n = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) };
+    if n < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok((n as usize, stamp_in(&message)))
+}
+
+fn stamp_in(message: &libc::msghdr) -> Option<Duration> {
+    // SAFETY: the kernel filled the control area and set its length; CMSG_FIRSTHDR and CMSG_NXTHDR stay inside it.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(message);
+        while !header.is_null() {
+            if (*header).cmsg_level == libc::SOL_SOCKET
+                && (*header).cmsg_type == libc::SCM_TIMESTAMPNS
+            {
+                let stamp = libc::CMSG_DATA(header)
+                    .cast::<libc::timespec>()
+                    .read_unaligned();
+                return (stamp.tv_sec > 0)
+                    .then(|| Duration::new(stamp.tv_sec as u64, stamp.tv_nsec as u32));
+            }
+            header = libc::CMSG_NXTHDR(message, header);
+        }
+    }
+    None
+}
+
+pub(crate) fn realtime() -> Duration {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `now` is a valid timespec for the call to fill; CLOCK_REALTIME always exists.
+    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut now) };
+    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+}
