@@ -23,6 +23,8 @@ pub struct Offer {
     /// Whether a ticket from an earlier connection may be shown.
     pub resume: bool,
     pub alpn: Vec<&'static str>,
+    /// For QUIC, whose tickets are of no use over TCP.
+    pub quic: bool,
 }
 
 /// Everything that TLS connections of one run share.
@@ -31,6 +33,7 @@ pub struct Client {
     classical: Arc<CryptoProvider>,
     verifier: Arc<Verifier>,
     tickets: Arc<Tickets>,
+    quic_tickets: Arc<Tickets>,
     resolver: Arc<Resolver>,
 }
 
@@ -43,12 +46,17 @@ impl Client {
             classical: Arc::new(self::provider(false)),
             provider,
             tickets: Tickets::new(),
+            quic_tickets: Tickets::new(),
             resolver,
         })
     }
 
-    pub fn tickets(&self) -> &Arc<Tickets> {
-        &self.tickets
+    pub fn tickets(&self, quic: bool) -> &Arc<Tickets> {
+        if quic {
+            &self.quic_tickets
+        } else {
+            &self.tickets
+        }
     }
 
     /// Did the server ask for a certificate since the last call?
@@ -84,7 +92,7 @@ impl Client {
         config.enable_early_data = offer.early_data;
         config.cert_decompressors = vec![&compression::BROTLI, &compression::ZLIB];
         config.resumption = if offer.resume {
-            Resumption::store(self.tickets.clone())
+            Resumption::store(self.tickets(offer.quic).clone())
         } else {
             Resumption::disabled()
         };

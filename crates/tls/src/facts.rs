@@ -1,6 +1,7 @@
 //! What a finished handshake tells, in the words of the model.
 
 use roundtrip_model::TlsFacts;
+use rustls::pki_types::CertificateDer;
 use rustls::{CipherSuite, CommonState, HandshakeKind, NamedGroup, ProtocolVersion};
 
 use crate::verifier::openssl_code;
@@ -52,4 +53,15 @@ fn cipher_name(suite: CipherSuite) -> String {
 
 fn group_name(group: NamedGroup) -> String {
     format!("{group:?}")
+}
+
+/// The facts of a handshake whose TLS state is out of reach (QUIC's): the chain, and what the witness saw.
+pub fn peer_facts(chain: Option<&[CertificateDer<'_>]>, witness: &Witness) -> TlsFacts {
+    let seen = witness.take();
+    TlsFacts {
+        version: version_name(ProtocolVersion::TLSv1_3),
+        chain: chain.map(|chain| chain::facts(chain, true, &seen)),
+        verify_result: seen.verdict.as_ref().map_or(0, openssl_code),
+        ..TlsFacts::default()
+    }
 }

@@ -18,7 +18,7 @@ mod verifier;
 
 pub use client::{Client, Offer};
 pub use error::TlsError;
-pub use facts::handshake_facts;
+pub use facts::{handshake_facts, peer_facts};
 pub use identity::Identity;
 pub use roots::Roots;
 pub use stream::Stream;

@@ -80,7 +80,7 @@ impl Witness {
     }
 
     /// Loads the trusted certificates, if nobody did yet.
-    pub(crate) fn prepare(&self, recorder: &Recorder) {
+    pub fn prepare(&self, recorder: &Recorder) {
         if self.0.inner.get().is_none() && self.0.roots != Roots::Anything {
             recorder.timed(Task::LoadRoots, || self.0.inner());
         }

@@ -1,0 +1,208 @@
+//! HTTP/1.1 as a client speaks it. RFC 9112.
+
+mod chunked;
+mod head;
+
+use std::time::Duration;
+
+use roundtrip_model::{Event, HttpFacts, Recorder};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+
+use crate::body::Body;
+use crate::{HttpError, Request, Sink, Stream};
+use chunked::Chunked;
+pub use head::response_head;
+use head::{Framing, Head};
+
+/// A response's head, all its interim responses included, may be this large (curl allows 300 KiB).
+const HEAD_LIMIT: usize = 256 * 1024;
+const INTERIM_LIMIT: usize = 32;
+/// How long to wait for `100 Continue` before the body is sent anyway; curl waits as long.
+const CONTINUE_WAIT: Duration = Duration::from_secs(1);
+
+/// One request and its response over an open stream.
+pub(crate) async fn exchange(
+    stream: &mut dyn Stream,
+    request: &Request,
+    decode: bool,
+    recorder: &Recorder,
+    sink: &mut dyn Sink,
+    facts: &mut HttpFacts,
+) -> Result<(), HttpError> {
+    facts.method.clone_from(&request.method);
+    let mut reader = Reader {
+        stream,
+        buffer: Vec::new(),
+        recorder,
+        begun: false,
+    };
+    let interim = reader.send(request, facts).await?;
+    let head = match interim {
+        Some(head) if head.status >= 200 => head,
+        _ => reader.final_head(facts).await?,
+    };
+    let framing = head.framing(&request.method)?;
+    head.describe(facts, &framing);
+    let mut body = Body::new(facts, decode, sink);
+    let outcome = reader.body(&framing, &mut body).await;
+    facts.downloaded = body.downloaded;
+    facts.decoded = body
+        .finish()
+        .or_else(|e| if outcome.is_ok() { Err(e) } else { Ok(0) })?;
+    outcome
+}
+
+struct Reader<'a> {
+    stream: &'a mut dyn Stream,
+    buffer: Vec<u8>,
+    recorder: &'a Recorder,
+    /// The first byte of the response is on the timeline.
+    begun: bool,
+}
+
+impl Reader<'_> {
+    /// Sends head and body. With `Expect: 100-continue`, whatever came before the body is returned.
+    async fn send(
+        &mut self,
+        request: &Request,
+        facts: &mut HttpFacts,
+    ) -> Result<Option<Head>, HttpError> {
+        let head = request.head()?;
+        facts.request_bytes = head.len() as u64;
+        self.recorder.record(Event::RequestStarted);
+        let mut early_answer = None;
+        if request.expects_continue() {
+            self.stream.write_all(head.as_bytes()).await?;
+            self.stream.flush().await?;
+            early_answer = timeout(CONTINUE_WAIT, self.head(facts))
+                .await
+                .ok()
+                .transpose()?;
+            if early_answer.as_ref().is_some_and(|h| h.status >= 200) {
+                return Ok(early_answer);
+            }
+            self.stream.write_all(&request.body).await?;
+        } else {
+            // Head and body leave in one write: two small ones meet Nagle and delayed acknowledgements.
+            let mut whole = head.into_bytes();
+            whole.extend_from_slice(&request.body);
+            self.stream.write_all(&whole).await?;
+        }
+        self.stream.flush().await?;
+        facts.uploaded = request.body.len() as u64;
+        self.recorder.record_departure(Event::RequestSent);
+        Ok(early_answer)
+    }
+
+    async fn final_head(&mut self, facts: &mut HttpFacts) -> Result<Head, HttpError> {
+        loop {
+            let head = self.head(facts).await?;
+            // 101 is final: the connection belongs to another protocol now. RFC 9110 §15.2.2.
+            if head.status >= 200 || head.status == 101 {
+                return Ok(head);
+            }
+            if facts.interim.len() > INTERIM_LIMIT {
+                return Err(HttpError::TooManyInterim(INTERIM_LIMIT));
+            }
+        }
+    }
+
+    async fn head(&mut self, facts: &mut HttpFacts) -> Result<Head, HttpError> {
+        loop {
+            if let Some((head, length)) = response_head(&self.buffer)? {
+                self.buffer.drain(..length);
+                facts.header_bytes += length as u64;
+                if head.status < 200 {
+                    facts.interim.push(head.status);
+                }
+                return Ok(head);
+            }
+            if self.buffer.len() >= HEAD_LIMIT {
+                return Err(HttpError::HeadTooLarge { limit: HEAD_LIMIT });
+            }
+            if self.fill().await? == 0 {
+                return Err(if self.buffer.is_empty() {
+                    HttpError::ClosedUnanswered
+                } else {
+                    HttpError::ClosedInHead
+                });
+            }
+        }
+    }
+
+    async fn fill(&mut self) -> Result<usize, HttpError> {
+        self.buffer.reserve(16 * 1024);
+        let n = self.stream.read_buf(&mut self.buffer).await?;
+        if n > 0 && !self.begun {
+            self.begun = true;
+            self.recorder.record_arrival(Event::FirstByte);
+        }
+        Ok(n)
+    }
+
+    async fn body(&mut self, framing: &Framing, body: &mut Body<'_>) -> Result<(), HttpError> {
+        match framing {
+            Framing::None => Ok(()),
+            Framing::Length(expected) => self.body_of_length(*expected, body).await,
+            Framing::Chunked => self.body_in_chunks(body).await,
+            Framing::UntilClose => loop {
+                body.take(&self.buffer)?;
+                self.buffer.clear();
+                if self.fill().await? == 0 {
+                    return Ok(());
+                }
+            },
+        }
+    }
+
+    async fn body_of_length(
+        &mut self,
+        expected: u64,
+        body: &mut Body<'_>,
+    ) -> Result<(), HttpError> {
+        while body.downloaded < expected {
+            if self.buffer.is_empty() && self.fill_body(body, expected).await? == 0 {
+                return Err(HttpError::BodyCutShort {
+                    got: body.downloaded,
+                    expected,
+                });
+            }
+            let want = (expected - body.downloaded).min(self.buffer.len() as u64) as usize;
+            body.take(self.buffer.get(..want).unwrap_or_default())?;
+            self.buffer.drain(..want);
+        }
+        Ok(())
+    }
+
+    /// A reset in the middle of a body is a body cut short.
+    async fn fill_body(&mut self, body: &Body<'_>, expected: u64) -> Result<usize, HttpError> {
+        match self.fill().await {
+            Err(HttpError::Io(_)) => Err(HttpError::BodyCutShort {
+                got: body.downloaded,
+                expected,
+            }),
+            outcome => outcome,
+        }
+    }
+
+    async fn body_in_chunks(&mut self, body: &mut Body<'_>) -> Result<(), HttpError> {
+        let mut chunked = Chunked::default();
+        loop {
+            let used = chunked.feed(&self.buffer, &mut |data| body.take(data))?;
+            self.buffer.drain(..used);
+            if chunked.is_done() {
+                return Ok(());
+            }
+            match self.fill().await {
+                Ok(0) | Err(HttpError::Io(_)) => {
+                    return Err(HttpError::ChunksCutShort {
+                        got: body.downloaded,
+                    });
+                }
+                Ok(_) => {}
+                Err(e) => return Err(e),
+            }
+        }
+    }
+}

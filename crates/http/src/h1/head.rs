@@ -1,0 +1,203 @@
+//! The head of a response, and how it says where the body ends. RFC 9112 §6.3.
+
+use roundtrip_model::HttpFacts;
+
+use crate::HttpError;
+use crate::error::shown;
+
+/// More headers than this no server sends in good faith.
+const MOST_HEADERS: usize = 1024;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    pub status: u16,
+    version: u8,
+    reason: String,
+    headers: Vec<(String, Vec<u8>)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Framing {
+    None,
+    Length(u64),
+    Chunked,
+    UntilClose,
+}
+
+/// Reads a head from the front of `bytes`: with its length, or `None` while more is needed.
+pub fn response_head(bytes: &[u8]) -> Result<Option<(Head, usize)>, HttpError> {
+    let told = bytes.get(..5.min(bytes.len())).unwrap_or_default();
+    if !b"HTTP/".starts_with(told) {
+        return Err(HttpError::NotHttp(shown(bytes)));
+    }
+    let mut room = 64;
+    loop {
+        let mut headers = vec![httparse::EMPTY_HEADER; room];
+        let mut response = httparse::Response::new(&mut headers);
+        let mut config = httparse::ParserConfig::default();
+        config.allow_multiple_spaces_in_response_status_delimiters(true);
+        return match config.parse_response(&mut response, bytes) {
+            Ok(httparse::Status::Partial) => Ok(None),
+            Ok(httparse::Status::Complete(length)) => Ok(Some((Head::from(&response), length))),
+            Err(httparse::Error::TooManyHeaders) if room < MOST_HEADERS => {
+                room *= 4;
+                continue;
+            }
+            Err(httparse::Error::Version) => Err(HttpError::NotHttp(shown(bytes))),
+            Err(httparse::Error::TooManyHeaders) => Err(HttpError::Malformed("too many headers")),
+            Err(httparse::Error::Status) => Err(HttpError::Malformed("the status line")),
+            Err(_) => Err(HttpError::Malformed("a header line")),
+        };
+    }
+}
+
+impl From<&httparse::Response<'_, '_>> for Head {
+    fn from(response: &httparse::Response<'_, '_>) -> Self {
+        Self {
+            status: response.code.unwrap_or(0),
+            version: response.version.unwrap_or(1),
+            reason: response.reason.unwrap_or("").to_owned(),
+            headers: response
+                .headers
+                .iter()
+                .map(|h| (h.name.to_owned(), h.value.to_vec()))
+                .collect(),
+        }
+    }
+}
+
+impl Head {
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+
+    /// All values of a header, its lists taken apart.
+    fn list<'a>(&'a self, name: &'a str) -> impl Iterator<Item = String> + 'a {
+        self.headers
+            .iter()
+            .filter(move |(n, _)| n.eq_ignore_ascii_case(name))
+            .flat_map(|(_, v)| {
+                let text = String::from_utf8_lossy(v).into_owned();
+                text.split(',')
+                    .map(|part| part.trim().to_ascii_lowercase())
+                    .collect::<Vec<_>>()
+            })
+    }
+
+    pub(super) fn framing(&self, method: &str) -> Result<Framing, HttpError> {
+        let success = (200..300).contains(&self.status);
+        if method == "HEAD"
+            || matches!(self.status, 100..=199 | 204 | 304)
+            || (method == "CONNECT" && success)
+        {
+            return Ok(Framing::None);
+        }
+        let codings: Vec<String> = self.list("transfer-encoding").collect();
+        if let Some(last) = codings.last() {
+            // What is chunked inside something else cannot be told apart without the something. RFC 9112 §6.1.
+            return Ok(if last == "chunked" {
+                Framing::Chunked
+            } else {
+                Framing::UntilClose
+            });
+        }
+        let mut lengths: Vec<String> = self.list("content-length").collect();
+        lengths.dedup();
+        match lengths.as_slice() {
+            [] => Ok(Framing::UntilClose),
+            [one] if !one.is_empty() && one.bytes().all(|b| b.is_ascii_digit()) => one
+                .parse()
+                .map(Framing::Length)
+                .map_err(|_| HttpError::Malformed("Content-Length")),
+            _ => Err(HttpError::Malformed("Content-Length")),
+        }
+    }
+
+    pub(super) fn describe(self, facts: &mut HttpFacts, framing: &Framing) {
+        let says = |what: &str| self.list("connection").any(|c| c == what);
+        facts.keep_alive = *framing != Framing::UntilClose
+            && if self.version == 1 {
+                !says("close")
+            } else {
+                says("keep-alive")
+            };
+        facts.version = if self.version == 1 {
+            "1.1".into()
+        } else {
+            "1.0".into()
+        };
+        facts.status = self.status;
+        facts.reason = self.reason;
+        facts.headers = self.headers;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(text: &str) -> Head {
+        response_head(text.as_bytes()).unwrap().unwrap().0
+    }
+
+    #[test]
+    fn bodies_end_where_the_head_says() {
+        let cases = [
+            (
+                "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
+                "GET",
+                Framing::Length(5),
+            ),
+            (
+                "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
+                "HEAD",
+                Framing::None,
+            ),
+            (
+                "HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\n\r\n",
+                "GET",
+                Framing::Length(5),
+            ),
+            (
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n",
+                "GET",
+                Framing::Chunked,
+            ),
+            ("HTTP/1.1 200 OK\r\n\r\n", "GET", Framing::UntilClose),
+            (
+                "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n",
+                "GET",
+                Framing::None,
+            ),
+        ];
+        for (text, method, framing) in cases {
+            assert_eq!(head(text).framing(method).unwrap(), framing, "{text}");
+        }
+        for bad in ["5, 6", "-1", "x", "", "99999999999999999999999"] {
+            let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {bad}\r\n\r\n");
+            assert!(head(&text).framing("GET").is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_http_is_named_at_once() {
+        assert!(matches!(
+            response_head(b"SSH-2.0-Open"),
+            Err(HttpError::NotHttp(_))
+        ));
+        assert!(matches!(
+            response_head(b"\x15\x03\x01"),
+            Err(HttpError::NotHttp(_))
+        ));
+        assert!(matches!(response_head(b"HT"), Ok(None)));
+        assert!(response_head(b"HTTP/1.1 abc\r\n\r\n").is_err());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_panic(bytes: Vec<u8>, tail: Vec<u8>) {
+            let _ = response_head(&bytes);
+            let _ = response_head(&[b"HTTP/1.1 200 OK\r\n".as_slice(), &tail].concat());
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! HTTP/3 over QUIC, as a client speaks it. RFC 9114, RFC 9000.
+
+mod watch;
+
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::h3::client::{RequestStream, SendRequest};
+use bytes::{Buf, Bytes};
+use quinn::crypto::rustls::{HandshakeData, QuicClientConfig};
+use quinn::{Endpoint, EndpointConfig, TransportConfig};
+use roundtrip_model::{EarlyData, Event, HttpFacts, QuicFacts, Recorder, Task, TlsFacts};
+use roundtrip_tls::{Client, Offer, Witness, peer_facts};
+use rustls::pki_types::CertificateDer;
+use tokio::sync::watch::{Receiver, channel};
+use tokio::task::JoinHandle;
+
+use crate::body::Body;
+use crate::h2::{describe, expected_length};
+use crate::{HttpError, Request, Sink};
+use watch::Watched;
+
+type Sender = SendRequest<h3_quinn::OpenStreams, Bytes>;
+
+/// How long a peer may be silent; also bounds a handshake that nobody answers.
+const IDLE: Duration = Duration::from_secs(30);
+/// How long to wait for the peer to hear our goodbye.
+const FAREWELL: Duration = Duration::from_millis(50);
+
+pub struct Quic {
+    endpoint: Endpoint,
+    connection: quinn::Connection,
+    send: Sender,
+    driver: JoinHandle<()>,
+    early: Option<Receiver<Option<bool>>>,
+    gauge: Arc<QuicGauge>,
+}
+
+/// A view of a QUIC connection beside the exchange that runs on it.
+pub struct QuicGauge {
+    connection: quinn::Connection,
+    watched: Arc<Watched>,
+    local: Option<SocketAddr>,
+    witness: Witness,
+    offered_early: bool,
+    accepted: Receiver<Option<bool>>,
+}
+
+impl Quic {
+    /// Opens a connection: with a fitting ticket at once (0-RTT), else after the handshake.
+    pub async fn open(
+        peer: SocketAddr,
+        local: SocketAddr,
+        host: &str,
+        client: &Client,
+        offer: &Offer,
+        recorder: &Recorder,
+    ) -> Result<Self, HttpError> {
+        recorder.record(Event::AttemptStarted { peer });
+        recorder.record(Event::HandshakeStarted);
+        let config = recorder.timed(Task::Configure, || client_config(client, offer))?;
+        let watched = Watched::bind(local, recorder.clone()).map_err(HttpError::Io)?;
+        let runtime = Arc::new(quinn::TokioRuntime);
+        let mut endpoint = Endpoint::new_with_abstract_socket(
+            EndpointConfig::default(),
+            None,
+            watched.clone(),
+            runtime,
+        )
+        .map_err(HttpError::Io)?;
+        endpoint.set_default_client_config(config);
+        let name = host.strip_suffix('.').unwrap_or(host);
+        let connecting = recorder.timed(Task::GenerateKeys, || endpoint.connect(peer, name))?;
+        let (told, accepted) = channel(None);
+        let (connection, early) = match connecting.into_0rtt() {
+            Ok((connection, zero_rtt)) => {
+                let recorder = recorder.clone();
+                tokio::spawn(async move {
+                    let accepted = zero_rtt.await;
+                    recorder.record(Event::HandshakeFinished);
+                    if !accepted {
+                        recorder.record(Event::EarlyDataRefused);
+                    }
+                    let _ = told.send(Some(accepted));
+                });
+                (connection, true)
+            }
+            Err(connecting) => {
+                client.witness().prepare(recorder);
+                let connection = connecting.await?;
+                recorder.record(Event::HandshakeFinished);
+                (connection, false)
+            }
+        };
+        let gauge = QuicGauge {
+            connection: connection.clone(),
+            local: endpoint.local_addr().ok(),
+            watched,
+            witness: client.witness(),
+            offered_early: early,
+            accepted: accepted.clone(),
+        };
+        let (send, driver) = start(connection.clone()).await?;
+        let early = early.then_some(accepted);
+        Ok(Self {
+            endpoint,
+            connection,
+            send,
+            driver,
+            early,
+            gauge: Arc::new(gauge),
+        })
+    }
+
+    pub fn gauge(&self) -> Arc<QuicGauge> {
+        self.gauge.clone()
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.connection.close_reason().is_none()
+    }
+
+    pub(crate) async fn close(self) {
+        self.connection.close(0x100u32.into(), b""); // H3_NO_ERROR, RFC 9114 §8.1
+        let _ = tokio::time::timeout(FAREWELL, self.endpoint.wait_idle()).await;
+        self.driver.abort();
+    }
+
+    pub(crate) async fn exchange(
+        &mut self,
+        request: &Request,
+        decode: bool,
+        recorder: &Recorder,
+        sink: &mut dyn Sink,
+        facts: &mut HttpFacts,
+    ) -> Result<(), HttpError> {
+        facts.method.clone_from(&request.method);
+        let stream = match self.ask(request, recorder, facts).await {
+            Err(error) => self.ask_again(error, request, recorder, facts).await?,
+            stream => stream?,
+        };
+        receive(stream, decode, sink, facts).await
+    }
+
+    async fn ask(
+        &mut self,
+        request: &Request,
+        recorder: &Recorder,
+        facts: &mut HttpFacts,
+    ) -> Result<RequestStream<h3_quinn::BidiStream<Bytes>, Bytes>, HttpError> {
+        let failed = |e: ::h3::error::StreamError| HttpError::H3(e.to_string());
+        let head = request.modern()?;
+        facts.request_bytes = request.head()?.len() as u64;
+        recorder.record(Event::RequestStarted);
+        let mut stream = self.send.send_request(head).await.map_err(failed)?;
+        if !request.body.is_empty() {
+            stream
+                .send_data(request.body.clone())
+                .await
+                .map_err(failed)?;
+            facts.uploaded = request.body.len() as u64;
+        }
+        stream.finish().await.map_err(failed)?;
+        // The endpoint's task writes: let it, so that the request has left when we say so.
+        tokio::task::yield_now().await;
+        tokio::task::yield_now().await;
+        recorder.record_departure(Event::RequestSent);
+        let (parts, ()) = stream.recv_response().await.map_err(failed)?.into_parts();
+        recorder.record_arrival(Event::FirstByte);
+        describe(&parts, "3", facts);
+        Ok(stream)
+    }
+
+    /// Streams opened as early data are void when the server refuses it: the request goes again. RFC 9114 §3.2.
+    async fn ask_again(
+        &mut self,
+        error: HttpError,
+        request: &Request,
+        recorder: &Recorder,
+        facts: &mut HttpFacts,
+    ) -> Result<RequestStream<h3_quinn::BidiStream<Bytes>, Bytes>, HttpError> {
+        let Some(mut early) = self.early.take() else {
+            return Err(self.reason(error));
+        };
+        let refused = early
+            .wait_for(Option::is_some)
+            .await
+            .is_ok_and(|told| *told == Some(false));
+        if !refused {
+            return Err(self.reason(error));
+        }
+        self.driver.abort();
+        (self.send, self.driver) = start(self.connection.clone()).await?;
+        self.ask(request, recorder, facts).await
+    }
+
+    /// What closed the connection says more than what it did to a stream.
+    fn reason(&self, error: HttpError) -> HttpError {
+        self.connection
+            .close_reason()
+            .map_or(error, HttpError::Quic)
+    }
+}
+
+impl Drop for Quic {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+async fn start(connection: quinn::Connection) -> Result<(Sender, JoinHandle<()>), HttpError> {
+    let (mut driver, send) = ::h3::client::builder()
+        .send_grease(false)
+        .max_field_section_size(256 * 1024)
+        .build::<_, _, Bytes>(h3_quinn::Connection::new(connection))
+        .await
+        .map_err(|e| HttpError::H3(e.to_string()))?;
+    let task = tokio::spawn(async move { drop(poll_fn(|cx| driver.poll_close(cx)).await) });
+    Ok((send, task))
+}
+
+fn client_config(client: &Client, offer: &Offer) -> Result<quinn::ClientConfig, HttpError> {
+    let tls = client.config(offer).map_err(HttpError::Tls)?;
+    let crypto = QuicClientConfig::try_from(tls)
+        .map_err(|_| HttpError::H3("no cipher suite fit for QUIC".into()))?;
+    let mut config = quinn::ClientConfig::new(Arc::new(crypto));
+    let mut transport = TransportConfig::default();
+    transport.max_idle_timeout(IDLE.try_into().ok());
+    transport.stream_receive_window(10u32.saturating_mul(1 << 20).into());
+    transport.receive_window((32u32 << 20).into());
+    config.transport_config(Arc::new(transport));
+    Ok(config)
+}
+
+async fn receive(
+    mut stream: RequestStream<h3_quinn::BidiStream<Bytes>, Bytes>,
+    decode: bool,
+    sink: &mut dyn Sink,
+    facts: &mut HttpFacts,
+) -> Result<(), HttpError> {
+    let mut body = Body::new(facts, decode, sink);
+    let outcome = loop {
+        match stream.recv_data().await {
+            Ok(Some(mut chunk)) => {
+                while chunk.has_remaining() {
+                    let n = chunk.chunk().len();
+                    body.take(chunk.chunk())?;
+                    chunk.advance(n);
+                }
+            }
+            Ok(None) => break Ok(()),
+            Err(e) => break Err(HttpError::H3(e.to_string())),
+        }
+    };
+    facts.downloaded = body.downloaded;
+    if let Some(expected) =
+        expected_length(facts).filter(|e| facts.downloaded < *e && facts.method != "HEAD")
+    {
+        return Err(HttpError::BodyCutShort {
+            got: facts.downloaded,
+            expected,
+        });
+    }
+    outcome?;
+    facts.decoded = body.finish()?;
+    Ok(())
+}
+
+impl QuicGauge {
+    pub fn facts(&self) -> QuicFacts {
+        let stats = self.connection.stats();
+        let seen = self.watched.seen();
+        QuicFacts {
+            local: self.local,
+            peer: Some(self.connection.remote_address()),
+            min_rtt: self.min_rtt(),
+            retry: seen.retry,
+            version_negotiation: seen.version_negotiation,
+            datagrams_sent: stats.udp_tx.datagrams,
+            datagrams_received: stats.udp_rx.datagrams,
+            lost_packets: stats.path.lost_packets,
+            mtu: stats.path.current_mtu,
+            congestion_window: stats.path.cwnd,
+        }
+    }
+
+    /// The smallest round trip seen, once there was one.
+    pub fn min_rtt(&self) -> Option<Duration> {
+        let stats = self.connection.stats();
+        let (sampled, rtt) = (stats.udp_rx.datagrams > 0, self.connection.min_rtt());
+        (sampled && rtt < Duration::from_hours(1)).then_some(rtt)
+    }
+
+    /// The handshake's facts: the chain from the connection, the rest from the hellos on the wire.
+    pub fn tls_facts(&self) -> TlsFacts {
+        let identity = self.connection.peer_identity();
+        let chain = identity
+            .as_ref()
+            .and_then(|i| i.downcast_ref::<Vec<CertificateDer<'static>>>());
+        let mut facts = peer_facts(chain.map(Vec::as_slice), &self.witness);
+        facts.alpn = self
+            .connection
+            .handshake_data()
+            .and_then(|d| d.downcast::<HandshakeData>().ok())
+            .and_then(|d| d.protocol)
+            .map(|p| String::from_utf8_lossy(&p).into_owned());
+        let accepted = *self.accepted.borrow();
+        facts.early_data = match (self.offered_early, accepted) {
+            (true, Some(true)) => EarlyData::Accepted,
+            (true, Some(false)) => EarlyData::Refused,
+            _ => EarlyData::NotOffered,
+        };
+        self.watched.describe(&mut facts);
+        facts
+    }
+
+    /// Datagram bytes sent and received.
+    pub fn traffic(&self) -> (u64, u64) {
+        let stats = self.connection.stats();
+        (stats.udp_tx.bytes, stats.udp_rx.bytes)
+    }
+}

@@ -1,0 +1,101 @@
+//! A UDP socket for QUIC that writes down each datagram, and reads the hellos in the Initials that pass.
+
+use std::fmt;
+use std::io::{self, IoSliceMut};
+use std::net::{SocketAddr, UdpSocket};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use quinn::udp::{RecvMeta, Transmit};
+use quinn::{AsyncUdpSocket, Runtime, TokioRuntime, UdpPoller};
+use roundtrip_model::{Event, Recorder, TlsFacts};
+
+pub(super) struct Watched {
+    inner: Arc<dyn AsyncUdpSocket>,
+    recorder: Recorder,
+    seen: Mutex<Seen>,
+}
+
+/// What passed by in clear.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Seen {
+    pub(super) retry: bool,
+    pub(super) version_negotiation: bool,
+}
+
+impl Watched {
+    pub(super) fn bind(local: SocketAddr, recorder: Recorder) -> io::Result<Arc<Self>> {
+        let inner = TokioRuntime.wrap_udp_socket(UdpSocket::bind(local)?)?;
+        Ok(Arc::new(Self {
+            inner,
+            recorder,
+            seen: Mutex::default(),
+        }))
+    }
+
+    pub(super) fn seen(&self) -> Seen {
+        self.lock().clone()
+    }
+
+    pub(super) fn describe(&self, _facts: &mut TlsFacts) {}
+
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Watched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watched").finish_non_exhaustive()
+    }
+}
+
+impl AsyncUdpSocket for Watched {
+    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+        self.inner.clone().create_io_poller()
+    }
+
+    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        let at = self.recorder.now();
+        self.inner.try_send(transmit)?;
+        self.recorder.record_at(
+            at,
+            Event::Sent {
+                bytes: transmit.contents.len() as u64,
+            },
+        );
+        Ok(())
+    }
+
+    fn poll_recv(
+        &self,
+        cx: &mut Context<'_>,
+        bufs: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        let n = ready!(self.inner.poll_recv(cx, bufs, meta))?;
+        for part in meta.iter().take(n) {
+            self.recorder.record(Event::Received {
+                bytes: part.len as u64,
+            });
+        }
+        Poll::Ready(Ok(n))
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.inner.local_addr()
+    }
+
+    fn max_transmit_segments(&self) -> usize {
+        self.inner.max_transmit_segments()
+    }
+
+    fn max_receive_segments(&self) -> usize {
+        self.inner.max_receive_segments()
+    }
+
+    fn may_fragment(&self) -> bool {
+        self.inner.may_fragment()
+    }
+}

@@ -1,0 +1,27 @@
+//! One exchange over HTTP/1.1, 2 or 3, with every boundary written on the timeline.
+//!
+//! A [`Connection`] carries one [`Request`] after another and fills [`HttpFacts`](roundtrip_model::HttpFacts); the
+//! body goes to a [`Sink`]. What leaves when is decided here (a request shares its flight with a Finished or with early
+//! data); sockets and TLS are handed in open, QUIC is opened here because its handshake cannot be told from its I/O.
+
+mod body;
+mod connection;
+mod error;
+mod h1;
+mod h2;
+mod h3;
+mod request;
+mod tunnel;
+
+pub use body::Sink;
+pub use connection::Connection;
+pub use error::HttpError;
+pub use h1::response_head;
+pub use h3::{Quic, QuicGauge};
+pub use request::Request;
+pub use tunnel::open_tunnel;
+
+/// A byte stream under HTTP: a socket, TLS over it, or TLS through a proxy's tunnel.
+pub trait Stream: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send {}
+
+impl<T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send> Stream for T {}

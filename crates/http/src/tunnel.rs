@@ -1,0 +1,55 @@
+//! A tunnel through an HTTP proxy. RFC 9110 §9.3.6.
+
+use std::fmt::Write as _;
+
+use roundtrip_model::{Event, Recorder, Target};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::{HttpError, Stream, response_head};
+
+/// A proxy's answer to CONNECT may be this large.
+const HEAD_LIMIT: usize = 64 * 1024;
+
+/// Asks the proxy on `stream` for a tunnel to the target. Returns the proxy's status, which is a success.
+pub async fn open_tunnel(
+    stream: &mut dyn Stream,
+    target: &Target,
+    headers: &[(String, String)],
+    recorder: &Recorder,
+) -> Result<u16, HttpError> {
+    let peer = format!("{}:{}", target.host, target.port);
+    let mut head = format!("CONNECT {peer} HTTP/1.1\r\nHost: {peer}\r\n");
+    for (name, value) in headers {
+        // Writing to a String cannot fail.
+        let _ = write!(head, "{name}: {value}\r\n");
+    }
+    head.push_str("\r\n");
+    recorder.record(Event::TunnelStarted);
+    stream.write_all(head.as_bytes()).await?;
+    stream.flush().await?;
+    let mut answer = Vec::new();
+    loop {
+        // Byte by byte, so that nothing of what comes through the tunnel is taken.
+        let mut byte = [0];
+        if stream.read(&mut byte).await? == 0 {
+            return Err(HttpError::ClosedUnanswered);
+        }
+        answer.extend_from_slice(&byte);
+        if byte != *b"\n" {
+            continue;
+        }
+        if let Some((head, _)) = response_head(&answer)? {
+            if (200..300).contains(&head.status) {
+                recorder.record(Event::TunnelReady);
+                return Ok(head.status);
+            }
+            return Err(HttpError::Proxy {
+                status: head.status,
+                reason: head.reason().to_owned(),
+            });
+        }
+        if answer.len() >= HEAD_LIMIT {
+            return Err(HttpError::HeadTooLarge { limit: HEAD_LIMIT });
+        }
+    }
+}
