@@ -118,6 +118,11 @@ impl Quic {
         self.gauge.clone()
     }
 
+    /// Was there a ticket that lets the request leave before the handshake is over?
+    pub fn is_early(&self) -> bool {
+        self.early.is_some()
+    }
+
     pub(crate) fn is_open(&self) -> bool {
         self.connection.close_reason().is_none()
     }

@@ -71,7 +71,8 @@ impl Timeline {
 #[derive(Clone)]
 pub struct Recorder {
     clock: Arc<dyn Clock>,
-    sheet: Arc<Mutex<Sheet>>,
+    /// Where this pen writes; a branch that wins is led to the sheet it branched from.
+    slot: Arc<Mutex<Arc<Mutex<Sheet>>>>,
 }
 
 #[derive(Default)]
@@ -83,24 +84,35 @@ struct Sheet {
 impl Recorder {
     /// Time begins now.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        let recorder = Self {
-            clock,
-            sheet: Arc::default(),
-        };
+        let recorder = Self { clock, slot: Arc::default() };
         recorder.restart();
         recorder
     }
 
     /// Forgets what was written; time begins anew.
     pub fn restart(&self) {
-        *self.sheet() = Sheet {
-            zero: self.clock.now(),
-            timeline: Timeline::default(),
-        };
+        let zero = self.clock.now();
+        self.with(|sheet| *sheet = Sheet { zero, timeline: Timeline::default() });
+    }
+
+    /// A pen with a sheet of its own and the same zero: for one of several ways that are tried at once.
+    #[must_use]
+    pub fn branch(&self) -> Self {
+        let zero = self.with(|sheet| sheet.zero);
+        let sheet = Sheet { zero, timeline: Timeline::default() };
+        Self { clock: self.clock.clone(), slot: Arc::new(Mutex::new(Arc::new(Mutex::new(sheet)))) }
+    }
+
+    /// The way that won: what it wrote belongs here, and so does what it will write.
+    pub fn absorb(&self, branch: &Self) {
+        let written = branch.snapshot();
+        self.with(|sheet| written.entries.into_iter().for_each(|(at, event)| sheet.timeline.push(at, event)));
+        let ours = lock(&self.slot).clone();
+        *lock(&branch.slot) = ours;
     }
 
     pub fn now(&self) -> Moment {
-        let zero = self.sheet().zero;
+        let zero = self.with(|sheet| sheet.zero);
         Moment::ZERO + self.clock.now().since(zero)
     }
 
@@ -109,7 +121,7 @@ impl Recorder {
     }
 
     pub fn record_at(&self, at: Moment, event: Event) {
-        self.sheet().timeline.push(at, event);
+        self.with(|sheet| sheet.timeline.push(at, event));
     }
 
     /// Records what the bytes that came last brought, at the time they came.
@@ -124,9 +136,10 @@ impl Recorder {
 
     fn record_beside(&self, event: Event, bytes: impl Fn(&Event) -> bool) {
         let now = self.now();
-        let mut sheet = self.sheet();
-        let at = sheet.timeline.last(bytes).unwrap_or(now);
-        sheet.timeline.push(at, event);
+        self.with(|sheet| {
+            let at = sheet.timeline.last(bytes).unwrap_or(now);
+            sheet.timeline.push(at, event);
+        });
     }
 
     /// Runs `work` and records how long it took.
@@ -134,24 +147,23 @@ impl Recorder {
         let began = self.now();
         let out = work();
         let now = self.now();
-        self.record_at(
-            now,
-            Event::Worked {
-                task,
-                took: now.since(began),
-            },
-        );
+        self.record_at(now, Event::Worked { task, took: now.since(began) });
         out
     }
 
     /// A copy of what has been seen so far.
     pub fn snapshot(&self) -> Timeline {
-        self.sheet().timeline.clone()
+        self.with(|sheet| sheet.timeline.clone())
     }
 
-    fn sheet(&self) -> MutexGuard<'_, Sheet> {
-        self.sheet.lock().unwrap_or_else(PoisonError::into_inner)
+    fn with<T>(&self, work: impl FnOnce(&mut Sheet) -> T) -> T {
+        let sheet = lock(&self.slot).clone();
+        work(&mut lock(&sheet))
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl std::fmt::Debug for Recorder {

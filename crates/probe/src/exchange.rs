@@ -1,0 +1,225 @@
+//! One hop from question to answer, and everything that was learnt on the way put into an `Exchange`.
+
+use roundtrip_http::{Connection, Request, Sink};
+use roundtrip_model::{
+    EarlyData, Event, Exchange, Http, HttpFacts, Memory, Recorder, Scheme, Security, Strategy, Target, Task,
+};
+use roundtrip_wire::{alt_svc, server_timing};
+use tokio::time::timeout;
+
+use crate::open::{Learnt, Open, Transport, origin};
+use crate::plan::{Announced, Plan};
+use crate::{Prober, Trouble};
+
+impl Prober {
+    pub(crate) async fn exchange(&mut self, request: &Request, strategy: Strategy, sink: &mut dyn Sink) -> Exchange {
+        let mut exchange =
+            Exchange { url: request.target.redacted(), asked: strategy, used: strategy, ..Exchange::default() };
+        let kept = self.idle.take().filter(|open| open.serves(&request.target) && open.is_usable());
+        let recorder = kept.as_ref().map_or_else(|| self.recorder(), |open| open.recorder.clone());
+        recorder.restart();
+        let limit = self.options.max_time;
+        let mut learnt = Learnt::default();
+        let mut hop = Hop { request, strategy, recorder: &recorder, learnt: &mut learnt, exchange: &mut exchange };
+        let outcome = match timeout(limit, self.attempt(&mut hop, kept, sink)).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(Trouble::Timeout(limit)),
+        };
+        recorder.record(Event::Finished);
+        self.conclude(&mut exchange, &recorder, learnt, outcome);
+        exchange
+    }
+
+    async fn attempt(&mut self, hop: &mut Hop<'_>, kept: Option<Open>, sink: &mut dyn Sink) -> Result<(), Trouble> {
+        let mut open = match kept {
+            Some(open) => {
+                hop.exchange.reused = true;
+                open
+            }
+            None => {
+                let limit = self.options.connect_timeout;
+                timeout(limit, self.connect(hop)).await.map_err(|_| Trouble::Timeout(limit))??
+            }
+        };
+        let mut facts = HttpFacts { proxy_status: open.proxy_status, ..HttpFacts::default() };
+        let decode = self.options.compressed;
+        let outcome = open.connection.exchange(hop.request, decode, hop.recorder, sink, &mut facts).await;
+        hop.exchange.rtt = match &open.gauge {
+            Transport::Tcp { gauge, .. } => gauge.min_rtt(),
+            Transport::Quic(gauge) => gauge.min_rtt(),
+        };
+        self.read_gauges(hop, &open);
+        let reusable = outcome.is_ok() && facts.keep_alive;
+        if facts.status != 0 || outcome.is_ok() {
+            self.read_headers(&mut facts, &hop.request.target);
+            hop.exchange.http = Some(facts);
+        }
+        if reusable {
+            self.idle = Some(open);
+        }
+        Ok(outcome?)
+    }
+
+    /// Everything from the plan to a connection that speaks.
+    async fn connect(&mut self, hop: &mut Hop<'_>) -> Result<Open, Trouble> {
+        let target = &hop.request.target;
+        let secure_proxy = self.options.proxy.as_ref().is_some_and(|p| p.0.scheme == Scheme::Https);
+        if target.scheme == Scheme::Https || secure_proxy {
+            hop.recorder.timed(Task::Configure, || self.prepare_tls())?;
+        }
+        let destination = self.destination(target);
+        if self.options.unix_socket.is_none() {
+            hop.exchange.name = Some(self.look_up(&destination, target, hop.recorder).await?);
+        }
+        let found = hop.exchange.name.clone();
+        let announced = Announced {
+            https_record: found.as_ref().and_then(|n| n.https_record.as_ref()),
+            alt_svc_h3: self.alt_svc_h3.contains(&origin(target)),
+        };
+        let safe = matches!(hop.request.method.as_str(), "GET" | "HEAD" | "OPTIONS");
+        let plan = Plan::of(&hop.strategy, target, announced, self.options.proxy.is_some(), safe)?;
+        if hop.strategy.memory == Memory::EarlyData && !safe {
+            hop.learnt.notes.push(format!("{} may not be replayed, so it was not sent as early data", hop.request.method));
+        }
+        let open = self.open(&plan, target, found.as_ref(), hop.recorder, hop.learnt).await?;
+        if plan.early_data && !open.early_data {
+            hop.learnt.notes.push("early data was asked for, but no ticket allows it".into());
+        }
+        Ok(open)
+    }
+
+    fn read_gauges(&self, hop: &mut Hop<'_>, open: &Open) {
+        match &open.gauge {
+            Transport::Tcp { gauge, tls } => {
+                hop.learnt.tcp = Some(gauge.facts());
+                hop.learnt.tls = tls.as_ref().and_then(|f| f.get()).cloned();
+            }
+            Transport::Quic(gauge) => {
+                hop.learnt.quic = Some(gauge.facts());
+                hop.learnt.tls = Some(gauge.tls_facts());
+            }
+        }
+        if let (Some(tls), Some(client)) = (&mut hop.learnt.tls, self.tls()) {
+            tls.tickets = client.tickets(matches!(open.connection, Connection::H3(_))).received();
+            tls.client_certificate_asked = client.take_certificate_asked();
+        }
+    }
+
+    /// What the response's headers announce.
+    fn read_headers(&mut self, facts: &mut HttpFacts, target: &Target) {
+        if (300..400).contains(&facts.status) && facts.status != 304 {
+            facts.redirect = facts.header("location").map(|l| String::from_utf8_lossy(l).into_owned());
+        }
+        facts.server_timing = facts
+            .headers
+            .iter()
+            .filter(|(n, _)| n.eq_ignore_ascii_case("server-timing"))
+            .flat_map(|(_, v)| server_timing::parse(v))
+            .map(|m| {
+                let took = m.duration();
+                (m.name, took, m.description)
+            })
+            .collect();
+        let Some(value) = facts.header("alt-svc").map(<[u8]>::to_vec) else { return };
+        facts.alt_svc = Some(String::from_utf8_lossy(&value).into_owned());
+        let here = origin(target);
+        self.alt_svc_h3.retain(|o| *o != here);
+        // Only an alternative at the same host and port is followed: others would need a second look-up. RFC 7838 §2.1.
+        let same_place = |a: &alt_svc::Alternative| a.protocol == "h3" && a.host.is_empty() && a.port == target.port;
+        if target.scheme == Scheme::Https
+            && matches!(alt_svc::parse(&value), alt_svc::AltSvc::Alternatives(list) if list.iter().any(same_place))
+        {
+            self.alt_svc_h3.push(here);
+        }
+    }
+
+    fn conclude(
+        &self,
+        exchange: &mut Exchange,
+        recorder: &Recorder,
+        mut learnt: Learnt,
+        outcome: Result<(), Trouble>,
+    ) {
+        learnt.settle();
+        exchange.timeline = recorder.snapshot();
+        exchange.attempts = learnt.attempts;
+        exchange.notes.append(&mut learnt.notes);
+        (exchange.tcp, exchange.tls, exchange.quic) = (learnt.tcp, learnt.tls, learnt.quic);
+        if learnt.over_quic {
+            exchange.quic.get_or_insert_default();
+        }
+        exchange.rtt = exchange.rtt.or_else(|| {
+            let tcp = exchange.tcp.as_ref()?;
+            [tcp.min_rtt, tcp.handshake_rtt].into_iter().flatten().min()
+        });
+        if let Some(tls) = &mut exchange.tls {
+            tls.flights = flights(exchange.timeline.iter(), tls.version == "TLSv1.3" || tls.resumed);
+        }
+        let quic = exchange.quic.clone().unwrap_or_default();
+        let retried = exchange.tls.as_ref().is_some_and(|t| t.hello_retry) && exchange.quic.is_some();
+        exchange.extra_trips = u32::from(quic.retry) + u32::from(quic.version_negotiation) + u32::from(retried);
+        exchange.used = used(exchange);
+        exchange.failure = outcome.err().map(|trouble| trouble.explain(exchange));
+    }
+}
+
+/// One hop's question, and where its answers go.
+struct Hop<'a> {
+    request: &'a Request,
+    strategy: Strategy,
+    recorder: &'a Recorder,
+    learnt: &'a mut Learnt,
+    exchange: &'a mut Exchange,
+}
+
+/// Flights of a handshake as an observer counts them: changes of direction, and the client's last one, which leaves
+/// when the handshake is already over for it.
+fn flights<'a>(events: impl Iterator<Item = &'a (roundtrip_model::Moment, Event)>, client_is_last: bool) -> u32 {
+    let (mut count, mut last, mut under_way) = (0, None, false);
+    for (_, event) in events {
+        let direction = match event {
+            Event::HandshakeStarted => {
+                under_way = true;
+                continue;
+            }
+            Event::HandshakeFinished => break,
+            Event::Sent { .. } => true,
+            Event::Received { .. } => false,
+            _ => continue,
+        };
+        if under_way && last != Some(direction) {
+            count += 1;
+            last = Some(direction);
+        }
+    }
+    if count > 0 { count + u32::from(client_is_last && last == Some(false)) } else { 0 }
+}
+
+/// What really happened, as a strategy.
+fn used(exchange: &Exchange) -> Strategy {
+    let mut used = exchange.asked;
+    used.reuse = exchange.reused;
+    if let Some(http) = &exchange.http {
+        used.http = match http.version.as_str() {
+            "2" => Http::H2,
+            "3" => Http::H3,
+            _ => Http::H1,
+        };
+    } else if exchange.quic.is_some() {
+        used.http = Http::H3;
+    }
+    let tls = exchange.tls.as_ref();
+    used.security = match tls.map(|t| t.version.as_str()) {
+        Some("TLSv1.2") => Security::Tls12,
+        Some(_) => Security::Tls13,
+        None if exchange.url.starts_with("https") => exchange.asked.security,
+        None => Security::Clear,
+    };
+    used.fast_open = exchange.tcp.as_ref().is_some_and(|t| t.fast_open.saved_round_trips > 0);
+    used.memory = match tls {
+        Some(t) if t.early_data == EarlyData::Accepted => Memory::EarlyData,
+        Some(t) if t.resumed => Memory::Resume,
+        _ => Memory::Cold,
+    };
+    used
+}

@@ -1,0 +1,76 @@
+//! Troubles in words: which phase, what was tried, what happened, how long it took, and what to do next.
+
+mod http;
+mod net;
+mod tls;
+
+use roundtrip_model::{Exchange, Failure, FailureKind, PhaseName};
+
+use crate::Trouble;
+
+/// What happened and what to do about it.
+struct Words {
+    kind: FailureKind,
+    message: String,
+    advice: String,
+}
+
+impl Words {
+    fn new(kind: FailureKind, message: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), advice: advice.into() }
+    }
+}
+
+impl Trouble {
+    /// Puts the trouble into words, with what the exchange knows of where it stood.
+    pub(crate) fn explain(&self, exchange: &Exchange) -> Failure {
+        let phase = exchange.phases().last().map_or(PhaseName::Setup, |p| p.name);
+        let phase = match self {
+            Self::Name(_) | Self::NoAddressOfFamily { .. } => PhaseName::Name,
+            Self::Strategy { .. } => PhaseName::Setup,
+            Self::Net(_) => PhaseName::Tcp,
+            _ => phase,
+        };
+        let Words { kind, message, advice } = self.words(exchange, phase);
+        let after = exchange.total().as_secs_f64() * 1e3;
+        Failure { kind, phase, message: format!("{message} (after {after:.1} ms)"), advice }
+    }
+
+    fn words(&self, exchange: &Exchange, phase: PhaseName) -> Words {
+        match self {
+            Self::Name(error) => net::name(error),
+            Self::NoAddressOfFamily { .. } => Words::new(
+                FailureKind::NoSuchName,
+                self.to_string(),
+                "leave -4 or -6 away, or give an address with --resolve",
+            ),
+            Self::Net(error) => net::connect(error),
+            Self::Tls(error) => tls::handshake(error, exchange),
+            Self::Http(error) => http::exchange(error, exchange, phase),
+            Self::Timeout(_) => net::timeout(self, exchange, phase),
+            Self::Alpn { wanted, .. } => Words::new(
+                FailureKind::AlpnRefused,
+                format!("{self}, when offered {wanted}"),
+                "ask for what it speaks: --http1.1, or no protocol flag at all",
+            ),
+            Self::Strategy { .. } => Words::new(
+                FailureKind::StrategyUnavailable,
+                self.to_string(),
+                "see `roundtrip probe --help` for what goes together",
+            ),
+            Self::TooManyRedirects { .. } => Words::new(
+                FailureKind::TooManyRedirects,
+                self.to_string(),
+                "the server redirects in a circle, or raise --max-redirs",
+            ),
+            Self::BadRedirect(_) => {
+                Words::new(FailureKind::BadRedirect, self.to_string(), "the Location header must be mended at the server")
+            }
+            Self::Echo { .. } => Words::new(
+                FailureKind::EchoMismatch,
+                self.to_string(),
+                "is this an echo server? `roundtrip origin echo` is one",
+            ),
+        }
+    }
+}

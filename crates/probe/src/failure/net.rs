@@ -1,0 +1,83 @@
+//! Words for names that do not resolve and peers that do not answer.
+
+use std::io;
+
+use roundtrip_model::{Exchange, FailureKind, PhaseName};
+use roundtrip_net::{NetError, ResolveError};
+
+use super::Words;
+use crate::Trouble;
+
+pub(super) fn name(error: &ResolveError) -> Words {
+    let (kind, advice) = match error {
+        ResolveError::NoSuchName { .. } => {
+            (FailureKind::NoSuchName, "check the spelling; --resolve HOST:PORT:ADDRESS goes around name servers")
+        }
+        ResolveError::Silent { .. } => {
+            (FailureKind::ResolverSilent, "check /etc/resolv.conf and the way to that server, or try --doh-url")
+        }
+        _ => (FailureKind::ResolverFailed, "ask another server, or give the address with --resolve HOST:PORT:ADDRESS"),
+    };
+    Words::new(kind, error.to_string(), advice)
+}
+
+pub(super) fn connect(error: &NetError) -> Words {
+    let (kind, advice) = match error {
+        NetError::AllFailed(failures) => of_peers(failures.iter().map(|(_, e)| e.kind())),
+        NetError::Unix { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+            (FailureKind::Refused, "no such socket: check the path and that its server runs")
+        }
+        NetError::Unix { .. } => (FailureKind::Refused, "check that a server listens on that socket and lets you in"),
+        NetError::Bind { .. } => (FailureKind::Local, "see `ip address` for interfaces and addresses of this machine"),
+        NetError::NoAddress => (FailureKind::NoSuchName, "give an address with --resolve HOST:PORT:ADDRESS"),
+        NetError::Socket(_) => (FailureKind::Local, "this machine gave no socket: check limits (ulimit -n) and sandboxes"),
+    };
+    Words::new(kind, format!("cannot connect: {error}"), advice)
+}
+
+/// The kindest reading of several failures: somebody refused, or nobody could be reached.
+fn of_peers(mut kinds: impl Iterator<Item = io::ErrorKind>) -> (FailureKind, &'static str) {
+    if kinds.any(|k| k == io::ErrorKind::ConnectionRefused) {
+        (FailureKind::Refused, "nothing listens there: check the port, and that the server runs")
+    } else {
+        (FailureKind::Unreachable, "check routes and firewalls; -4 or -6 tries one family alone")
+    }
+}
+
+/// Time ran out: say where, and what that usually means.
+pub(super) fn timeout(trouble: &Trouble, exchange: &Exchange, phase: PhaseName) -> Words {
+    let peers: Vec<String> = exchange.attempts.iter().map(|a| a.peer.to_string()).collect();
+    let (kind, what, advice) = match phase {
+        PhaseName::Tcp => (
+            FailureKind::ConnectTimeout,
+            format!("{} did not answer the SYN", peers.join(", ")),
+            "a firewall drops packets, or the host is down; --connect-timeout waits longer",
+        ),
+        PhaseName::Name => (
+            FailureKind::ResolverSilent,
+            "the name servers did not answer".to_owned(),
+            "check /etc/resolv.conf, or go around it with --resolve or --doh-url",
+        ),
+        PhaseName::Quic => (
+            FailureKind::ConnectTimeout,
+            "nothing answered the QUIC Initial".to_owned(),
+            "UDP may be blocked on the way: try without --http3",
+        ),
+        PhaseName::Tls => (
+            FailureKind::Timeout,
+            "the TLS handshake stalled".to_owned(),
+            "does that port speak TLS? A large ClientHello may be dropped on the way: try --no-pq",
+        ),
+        PhaseName::Body => (
+            FailureKind::Timeout,
+            "the body was not complete".to_owned(),
+            "raise --max-time for large bodies; see the waterfall for when bytes stopped",
+        ),
+        _ => (
+            FailureKind::Timeout,
+            "the server did not answer the request".to_owned(),
+            "the server is slow or stuck; --max-time waits longer",
+        ),
+    };
+    Words::new(kind, format!("{what}: {trouble}"), advice)
+}

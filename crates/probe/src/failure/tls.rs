@@ -1,0 +1,138 @@
+//! Words for handshakes: alerts, certificates, peers that speak something else.
+
+use roundtrip_model::{Exchange, FailureKind};
+use roundtrip_tls::TlsError;
+use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
+
+use super::{Words, http};
+
+pub(super) fn handshake(error: &TlsError, exchange: &Exchange) -> Words {
+    match error {
+        TlsError::Protocol(error) => protocol(error, exchange),
+        TlsError::Io(error) => http::broken(error, roundtrip_model::PhaseName::Tls),
+        TlsError::Closed => Words::new(
+            FailureKind::Closed,
+            "the server closed the connection during the TLS handshake",
+            "does that port speak TLS, and the version that was offered? Try --tls1.2 or --tls1.3",
+        ),
+        TlsError::ServerName(_) => Words::new(FailureKind::TlsFailed, error.to_string(), "check the host in the URL"),
+        TlsError::NoRoots(_) => Words::new(
+            FailureKind::Local,
+            error.to_string(),
+            "install ca-certificates, or name a file with --cacert",
+        ),
+        TlsError::Unreadable { .. } | TlsError::Pem { .. } | TlsError::Identity(_) => {
+            Words::new(FailureKind::Local, error.to_string(), "check the file that was named with --cacert, --cert or --key")
+        }
+    }
+}
+
+pub(super) fn protocol(error: &Error, exchange: &Exchange) -> Words {
+    match error {
+        Error::AlertReceived(alert) => self::alert(*alert),
+        Error::InvalidCertificate(reason) => certificate(reason, exchange),
+        Error::InvalidMessage(InvalidMessage::InvalidContentType) => Words::new(
+            FailureKind::TlsFailed,
+            "the server's answer is not TLS",
+            "that port speaks something else: plain http:// perhaps",
+        ),
+        Error::PeerIncompatible(why) => incompatible(why),
+        Error::NoApplicationProtocol => Words::new(
+            FailureKind::AlpnRefused,
+            "the server chose a protocol that was not offered",
+            "try --http1.1 or no protocol flag at all",
+        ),
+        _ => Words::new(
+            FailureKind::TlsFailed,
+            format!("the TLS handshake failed: {error}"),
+            "compare with `openssl s_client -connect HOST:PORT`",
+        ),
+    }
+}
+
+fn alert(alert: AlertDescription) -> Words {
+    let (kind, advice) = match alert {
+        AlertDescription::ProtocolVersion => {
+            (FailureKind::TlsAlert, "the server speaks none of the versions offered: drop --tls1.2 or --tls1.3")
+        }
+        AlertDescription::NoApplicationProtocol => {
+            (FailureKind::AlpnRefused, "the server speaks none of the protocols offered: try --http1.1")
+        }
+        AlertDescription::UnrecognisedName => {
+            (FailureKind::TlsAlert, "the server does not know this host name: check the URL, or --connect-to")
+        }
+        AlertDescription::CertificateRequired | AlertDescription::BadCertificate => {
+            (FailureKind::TlsAlert, "the server wants a certificate of yours: --cert and --key")
+        }
+        AlertDescription::HandshakeFailure => {
+            (FailureKind::TlsAlert, "no cipher suite, group or signature in common; older servers need RSA key exchange")
+        }
+        _ => (FailureKind::TlsAlert, "the server's log should say why"),
+    };
+    Words::new(kind, format!("the server ended the handshake with the alert {} ({})", spelled(alert), u8::from(alert)), advice)
+}
+
+/// `HandshakeFailure` as the RFC spells it. RFC 8446 §6.
+fn spelled(alert: AlertDescription) -> String {
+    let mut out = String::new();
+    for c in format!("{alert:?}").chars() {
+        if c.is_uppercase() && !out.is_empty() {
+            out.push('_');
+        }
+        out.extend(c.to_lowercase());
+    }
+    out
+}
+
+fn certificate(reason: &CertificateError, exchange: &Exchange) -> Words {
+    let (kind, message, advice) = match reason {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => (
+            FailureKind::CertificateExpired,
+            "the server's certificate has expired".to_owned(),
+            "renew it; -k goes on without verification",
+        ),
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => (
+            FailureKind::CertificateNotYetValid,
+            "the server's certificate is not valid yet".to_owned(),
+            "check the clocks on both sides",
+        ),
+        CertificateError::NotValidForName => {
+            (FailureKind::CertificateWrongName, format!("the certificate is not for {}", exchange.url), WRONG_NAME)
+        }
+        CertificateError::NotValidForNameContext { expected, presented } => (
+            FailureKind::CertificateWrongName,
+            format!("the certificate is for {}, not for {}", named(presented), expected.to_str()),
+            WRONG_NAME,
+        ),
+        CertificateError::UnknownIssuer => (
+            FailureKind::CertificateUnknownIssuer,
+            "the certificate's issuer is not trusted here".to_owned(),
+            "serve the whole chain, or trust its authority with --cacert FILE; -k goes on without verification",
+        ),
+        other => (
+            FailureKind::CertificateInvalid,
+            format!("the server's certificate is not acceptable: {other}"),
+            "-k goes on without verification",
+        ),
+    };
+    Words::new(kind, message, advice)
+}
+
+const WRONG_NAME: &str = "check the host name; --connect-to HOST1:PORT1:HOST2:PORT2 asks another machine for this name";
+
+fn named(names: &[String]) -> String {
+    match names {
+        [] => "no name at all".into(),
+        names => names.iter().take(4).cloned().collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn incompatible(why: &PeerIncompatible) -> Words {
+    let advice = match why {
+        PeerIncompatible::ServerDoesNotSupportTls12Or13 | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig => {
+            "the server speaks another version of TLS: drop --tls1.2 or --tls1.3"
+        }
+        _ => "client and server have too little in common",
+    };
+    Words::new(FailureKind::TlsFailed, format!("the TLS handshake failed: {why:?}"), advice)
+}

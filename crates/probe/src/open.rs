@@ -1,0 +1,302 @@
+//! From addresses to a connection that speaks HTTP: TCP raced, TLS on top, QUIC beside it where it is announced.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use roundtrip_http::{Connection, Quic, QuicGauge, Stream, open_tunnel};
+use roundtrip_model::{
+    Attempt, AttemptOutcome, Event, NameFacts, QuicFacts, Recorder, Scheme, Target, TcpFacts, TlsFacts,
+};
+use roundtrip_net::{Bind, Connect, Gauge};
+use roundtrip_tls::Offer;
+use tokio::time::sleep;
+
+use crate::plan::Plan;
+use crate::{Prober, Trouble, name};
+
+/// Browsers give QUIC about this long before they try TCP beside it.
+const QUIC_HEAD_START: Duration = Duration::from_millis(300);
+
+/// An open connection, with what there is to know about it.
+pub(crate) struct Open {
+    pub(crate) connection: Connection,
+    pub(crate) recorder: Recorder,
+    pub(crate) gauge: Transport,
+    /// The origin it serves: scheme, host, port.
+    pub(crate) origin: (Scheme, String, u16),
+    pub(crate) early_data: bool,
+    pub(crate) via_proxy: bool,
+    pub(crate) proxy_status: u16,
+}
+
+/// The transport's gauges, which outlive its burial under HTTP.
+pub(crate) enum Transport {
+    Tcp { gauge: Gauge, tls: Option<Arc<OnceLock<TlsFacts>>> },
+    Quic(Arc<QuicGauge>),
+}
+
+/// What is learnt on the way, kept even when the way ends badly.
+#[derive(Default)]
+pub(crate) struct Learnt {
+    pub(crate) attempts: Vec<Attempt>,
+    pub(crate) tcp: Option<TcpFacts>,
+    pub(crate) tls: Option<TlsFacts>,
+    pub(crate) quic: Option<QuicFacts>,
+    pub(crate) over_quic: bool,
+    pub(crate) notes: Vec<String>,
+    gauge: Option<Gauge>,
+    tls_facts: Option<Arc<OnceLock<TlsFacts>>>,
+}
+
+impl Learnt {
+    /// Reads the gauges of a connection that failed half way.
+    pub(crate) fn settle(&mut self) {
+        if let Some(gauge) = &self.gauge {
+            self.tcp = Some(gauge.facts());
+        }
+        if let Some(facts) = self.tls_facts.as_ref().and_then(|f| f.get()) {
+            self.tls = Some(facts.clone());
+        }
+    }
+}
+
+impl Prober {
+    pub(crate) async fn open(
+        &mut self,
+        plan: &Plan,
+        target: &Target,
+        found: Option<&NameFacts>,
+        recorder: &Recorder,
+        learnt: &mut Learnt,
+    ) -> Result<Open, Trouble> {
+        let port = self.destination(target).port;
+        let peers = found.map(|f| name::peers(f, port)).unwrap_or_default();
+        match (&plan.quic, plan.tcp) {
+            (Some(offer), false) => self.open_quic(offer, target, &peers, recorder, learnt).await,
+            (Some(offer), true) => {
+                let h3_port = found.and_then(|f| f.https_record.as_ref()).and_then(|r| r.port).unwrap_or(port);
+                let h3_peers = found.map(|f| name::peers(f, h3_port)).unwrap_or_default();
+                self.race(plan, offer, target, (&peers, &h3_peers), recorder, learnt).await
+            }
+            (None, _) => self.open_tcp(plan, target, &peers, recorder, learnt).await,
+        }
+    }
+
+    /// QUIC first; when it does not answer soon, TCP beside it; the first to be ready wins.
+    async fn race(
+        &self,
+        plan: &Plan,
+        offer: &Offer,
+        target: &Target,
+        (peers, h3_peers): (&[SocketAddr], &[SocketAddr]),
+        recorder: &Recorder,
+        learnt: &mut Learnt,
+    ) -> Result<Open, Trouble> {
+        let (quic_sheet, tcp_sheet) = (recorder.branch(), recorder.branch());
+        let (mut quic_learnt, mut tcp_learnt) = (Learnt::default(), Learnt::default());
+        let began = recorder.now();
+        let quic = self.open_quic(offer, target, h3_peers, &quic_sheet, &mut quic_learnt);
+        let tcp = async {
+            sleep(QUIC_HEAD_START).await;
+            self.open_tcp(plan, target, peers, &tcp_sheet, &mut tcp_learnt).await
+        };
+        tokio::pin!(quic, tcp);
+        let (outcome, quic_won, quic_failed) = tokio::select! {
+            won = &mut quic => match won {
+                Ok(open) => (Ok(open), true, None),
+                Err(error) => ((&mut tcp).await, false, Some(error.to_string())),
+            },
+            won = &mut tcp => match won {
+                Ok(open) => (Ok(open), false, None),
+                Err(_) => ((&mut quic).await, true, None),
+            },
+        };
+        let peer = h3_peers.first().copied();
+        if quic_won {
+            learnt.over_quic = true;
+            learnt.attempts.append(&mut quic_learnt.attempts);
+            recorder.absorb(&quic_sheet);
+        } else {
+            recorder.absorb(&tcp_sheet);
+            let outcome = quic_failed.clone().map_or(AttemptOutcome::Abandoned, AttemptOutcome::Failed);
+            let ended = recorder.now();
+            learnt.attempts.extend(peer.map(|peer| Attempt { peer, over_quic: true, began, ended, outcome }));
+            let why = quic_failed.unwrap_or_else(|| "it did not answer in time".into());
+            learnt.notes.push(format!("HTTP/3 was announced but TCP was used: {why}"));
+            tcp_learnt.attempts.drain(..).for_each(|a| learnt.attempts.push(a));
+            (learnt.gauge, learnt.tls_facts) = (tcp_learnt.gauge.take(), tcp_learnt.tls_facts.take());
+        }
+        outcome
+    }
+
+    async fn open_quic(
+        &self,
+        offer: &Offer,
+        target: &Target,
+        peers: &[SocketAddr],
+        recorder: &Recorder,
+        learnt: &mut Learnt,
+    ) -> Result<Open, Trouble> {
+        let peer = *peers.first().ok_or(roundtrip_net::NetError::NoAddress)?;
+        let local = match self.options.bind {
+            Some(Bind::Address(address)) => SocketAddr::new(address, 0),
+            _ if peer.is_ipv4() => ([0, 0, 0, 0], 0).into(),
+            _ => ([0u16; 8], 0).into(),
+        };
+        learnt.over_quic = true;
+        let began = recorder.now();
+        let quic = Quic::open(peer, local, &target.host_name(), self.tls_ready()?, offer, recorder).await;
+        let outcome = quic.as_ref().err().map_or(AttemptOutcome::Won, |e| AttemptOutcome::Failed(e.to_string()));
+        learnt.attempts.push(Attempt { peer, over_quic: true, began, ended: recorder.now(), outcome });
+        let quic = quic?;
+        let early_data = quic.is_early();
+        let gauge = Transport::Quic(quic.gauge());
+        Ok(Open {
+            connection: Connection::H3(quic),
+            recorder: recorder.clone(),
+            gauge,
+            origin: origin(target),
+            early_data,
+            via_proxy: false,
+            proxy_status: 0,
+        })
+    }
+
+    async fn open_tcp(
+        &self,
+        plan: &Plan,
+        target: &Target,
+        peers: &[SocketAddr],
+        recorder: &Recorder,
+        learnt: &mut Learnt,
+    ) -> Result<Open, Trouble> {
+        let socket = match &self.options.unix_socket {
+            Some(path) => Connect::open_unix(path, recorder)?,
+            None => {
+                let connect = Connect { fast_open: plan.fast_open, bind: self.options.bind.clone() };
+                connect.open(peers, recorder, &mut learnt.attempts).await?
+            }
+        };
+        let gauge = socket.gauge().map_err(roundtrip_net::NetError::Socket)?;
+        learnt.gauge = socket.gauge().ok();
+        let mut stream: Box<dyn Stream> = Box::new(socket);
+        let mut proxy_status = 0;
+        if plan.via_proxy {
+            (stream, proxy_status) = self.through_proxy(stream, plan, target, recorder).await?;
+        }
+        let Some(offer) = &plan.tls else {
+            let connection = if plan.prior_knowledge { Connection::h2(stream).await? } else { Connection::h1(stream) };
+            return Ok(self.opened(connection, plan, target, recorder, Transport::Tcp { gauge, tls: None }, proxy_status));
+        };
+        let mut tls = self.tls_ready()?.connect(stream, offer, &target.host_name(), recorder)?;
+        let facts = tls.facts();
+        learnt.tls_facts = Some(facts.clone());
+        let early = plan.early_data && tls.takes_early_data();
+        if !early {
+            tls.handshake().await?;
+        }
+        let alpn = match (early, tls.connection().alpn_protocol()) {
+            // Early data speaks the protocol of the ticket's connection; with one offered there is no doubt.
+            (true, _) => offer.alpn.first().copied().unwrap_or("http/1.1").to_owned(),
+            (false, got) => got.map_or_else(|| "http/1.1".into(), |p| String::from_utf8_lossy(p).into_owned()),
+        };
+        if let Some(wanted) = plan.insists.filter(|w| *w != alpn) {
+            return Err(Trouble::Alpn { wanted, got: alpn });
+        }
+        let connection = if alpn == "h2" { Connection::h2(tls).await? } else { Connection::h1(tls) };
+        let mut open =
+            self.opened(connection, plan, target, recorder, Transport::Tcp { gauge, tls: Some(facts) }, proxy_status);
+        open.early_data = early;
+        Ok(open)
+    }
+
+    fn opened(
+        &self,
+        connection: Connection,
+        plan: &Plan,
+        target: &Target,
+        recorder: &Recorder,
+        gauge: Transport,
+        proxy_status: u16,
+    ) -> Open {
+        Open {
+            connection,
+            recorder: recorder.clone(),
+            gauge,
+            origin: origin(target),
+            early_data: false,
+            via_proxy: plan.via_proxy,
+            proxy_status,
+        }
+    }
+
+    /// TLS to the proxy where it wants that, and a tunnel where the target needs one.
+    async fn through_proxy(
+        &self,
+        mut stream: Box<dyn Stream>,
+        plan: &Plan,
+        target: &Target,
+        recorder: &Recorder,
+    ) -> Result<(Box<dyn Stream>, u16), Trouble> {
+        let Some(proxy) = &self.options.proxy else { return Ok((stream, 0)) };
+        if proxy.0.scheme == Scheme::Https {
+            recorder.record(Event::TunnelStarted);
+            let offer = Offer {
+                tls12: true,
+                tls13: true,
+                post_quantum: self.options.strategy.post_quantum,
+                early_data: false,
+                resume: false,
+                alpn: vec!["http/1.1"],
+                quic: false,
+            };
+            // What happens inside the hop to the proxy is not the target's handshake.
+            let aside = recorder.branch();
+            let mut tls = self.tls_ready()?.connect(stream, &offer, &proxy.0.host_name(), &aside)?;
+            tls.handshake().await?;
+            stream = Box::new(tls);
+        }
+        if plan.tls.is_none() {
+            return Ok((stream, 0));
+        }
+        let status = open_tunnel(stream.as_mut(), target, &self.proxy_headers(), recorder).await?;
+        Ok((stream, status))
+    }
+
+    /// What the proxy, and nobody behind it, is told.
+    pub(crate) fn proxy_headers(&self) -> Vec<(String, String)> {
+        let mut headers = vec![("User-Agent".to_owned(), self.options.user_agent.clone())];
+        if let Some((user, password)) = self.options.proxy.as_ref().and_then(|p| p.0.userinfo()) {
+            headers.push(("Proxy-Authorization".into(), basic(user, password)));
+        }
+        headers
+    }
+}
+
+/// RFC 7617 §2.
+pub(crate) fn basic(user: &str, password: &str) -> String {
+    format!("Basic {}", BASE64_STANDARD.encode(format!("{user}:{password}")))
+}
+
+pub(crate) fn origin(target: &Target) -> (Scheme, String, u16) {
+    (target.scheme, target.host_name(), target.port)
+}
+
+impl Open {
+    pub(crate) fn serves(&self, target: &Target) -> bool {
+        self.origin == origin(target)
+    }
+
+    /// Can another request go out on it?
+    pub(crate) fn is_usable(&self) -> bool {
+        self.connection.is_open()
+            && match &self.gauge {
+                // HTTP/2 has a driver that reads: what is in the socket says nothing there.
+                Transport::Tcp { gauge, .. } => !matches!(self.connection, Connection::H1(_)) || !gauge.is_spent(),
+                Transport::Quic(_) => true,
+            }
+    }
+}

@@ -1,0 +1,135 @@
+//! What to offer: a strategy, the target's scheme and what the name announced, made into versions and protocols. Pure.
+
+use roundtrip_model::{Http, HttpsRecord, Memory, Scheme, Security, Strategy, Target};
+use roundtrip_tls::Offer;
+
+use crate::Trouble;
+
+/// How one connection will be tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// TLS over TCP, where the plan has TLS.
+    pub(crate) tls: Option<Offer>,
+    /// TCP is a way to go.
+    pub(crate) tcp: bool,
+    pub(crate) quic: Option<Offer>,
+    pub(crate) early_data: bool,
+    pub(crate) fast_open: bool,
+    /// HTTP/2 without TLS, known beforehand. RFC 9113 §3.3.
+    pub(crate) prior_knowledge: bool,
+    /// The protocol that the user insists on.
+    pub(crate) insists: Option<&'static str>,
+    pub(crate) via_proxy: bool,
+}
+
+/// What the world has announced about a target's HTTP/3.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Announced<'a> {
+    pub(crate) https_record: Option<&'a HttpsRecord>,
+    pub(crate) alt_svc_h3: bool,
+}
+
+impl Plan {
+    pub(crate) fn of(
+        strategy: &Strategy,
+        target: &Target,
+        announced: Announced<'_>,
+        proxied: bool,
+        safe_method: bool,
+    ) -> Result<Self, Trouble> {
+        let refuse = |why| Err(Trouble::Strategy { strategy: *strategy, why });
+        let secure = match (target.scheme, strategy.security) {
+            (Scheme::Https, Security::Clear) => return refuse("the URL says https; write http:// for clear text"),
+            (Scheme::Http, Security::Tls12 | Security::Tls13) => return refuse("the URL says http; write https:// for TLS"),
+            (Scheme::Http, _) if strategy.memory != Memory::Cold => return refuse("resumption needs https://"),
+            (scheme, _) => scheme == Scheme::Https,
+        };
+        match (target.scheme, strategy.http) {
+            (Scheme::Tcp, Http::Auto | Http::Echo) => {}
+            (Scheme::Tcp, _) => return refuse("a tcp:// URL carries no HTTP"),
+            (_, Http::Echo) => return refuse("the echo needs a tcp:// URL"),
+            (Scheme::Http, Http::H3) => return refuse("HTTP/3 needs https://"),
+            (_, Http::H3) if proxied => return refuse("HTTP/3 does not go through an HTTP proxy"),
+            _ => {}
+        }
+        let early_data = strategy.memory == Memory::EarlyData && safe_method;
+        let offer = |alpn: Vec<&'static str>, quic| Offer {
+            tls12: !quic && strategy.security != Security::Tls13,
+            tls13: quic || strategy.security != Security::Tls12,
+            post_quantum: strategy.post_quantum,
+            early_data,
+            resume: strategy.memory != Memory::Cold,
+            alpn,
+            quic,
+        };
+        let announced_h3 = announced.alt_svc_h3
+            || announced.https_record.is_some_and(|r| r.alpn.iter().any(|p| p == "h3"));
+        let may_h3 = strategy.http == Http::Auto
+            && secure
+            && !proxied
+            && !strategy.fast_open
+            && strategy.security == Security::Auto
+            && announced_h3;
+        Ok(Self {
+            tls: secure.then(|| offer(tcp_alpn(strategy.http), false)),
+            tcp: strategy.http != Http::H3,
+            quic: (strategy.http == Http::H3 || may_h3).then(|| offer(vec!["h3"], true)),
+            early_data,
+            fast_open: strategy.fast_open,
+            prior_knowledge: !secure && strategy.http == Http::H2,
+            insists: (strategy.http == Http::H2).then_some("h2"),
+            via_proxy: proxied,
+        })
+    }
+}
+
+fn tcp_alpn(http: Http) -> Vec<&'static str> {
+    match http {
+        Http::H1 => vec!["http/1.1"],
+        Http::H2 => vec!["h2"],
+        Http::Auto | Http::H3 | Http::Echo => vec!["h2", "http/1.1"],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(strategy: &str, url: &str, alt_svc_h3: bool) -> Result<Plan, Trouble> {
+        let announced = Announced { https_record: None, alt_svc_h3 };
+        Plan::of(&strategy.parse().unwrap(), &Target::parse(url).unwrap(), announced, false, true)
+    }
+
+    #[test]
+    fn a_modern_client_takes_h3_only_where_it_is_announced() {
+        assert!(plan("auto", "https://a/", false).unwrap().quic.is_none());
+        let both = plan("auto", "https://a/", true).unwrap();
+        assert!(both.tcp && both.quic.is_some());
+        let only = plan("h3", "https://a/", false).unwrap();
+        assert!(!only.tcp && only.quic.is_some());
+        assert!(plan("auto", "http://a/", true).unwrap().quic.is_none());
+        assert!(plan("auto+tls1.2", "https://a/", true).unwrap().quic.is_none());
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        for (strategy, url) in [
+            ("h1+tls1.3", "http://a/"),
+            ("h1+clear", "https://a/"),
+            ("h3", "http://a/"),
+            ("auto+resume", "http://a/"),
+            ("tcp", "http://a/"),
+            ("h1", "tcp://a:1"),
+        ] {
+            assert!(plan(strategy, url, false).is_err(), "{strategy} {url}");
+        }
+    }
+
+    #[test]
+    fn early_data_is_for_safe_methods() {
+        let strategy: Strategy = "h1+tls1.3+0rtt".parse().unwrap();
+        let target = Target::parse("https://a/").unwrap();
+        let unsafe_method = Plan::of(&strategy, &target, Announced::default(), false, false).unwrap();
+        assert!(!unsafe_method.early_data && !unsafe_method.tls.unwrap().early_data);
+    }
+}

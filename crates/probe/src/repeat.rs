@@ -1,0 +1,45 @@
+//! Asking again and again, as httping does: a fixed number of times, at an interval or as fast as answers come.
+
+use std::time::Duration;
+
+use roundtrip_http::Sink;
+use roundtrip_model::{Exchange, Target};
+use tokio::time::Instant;
+
+use crate::Prober;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    pub count: u32,
+    /// From the start of one to the start of the next; zero is a flood, bounded by `count`.
+    pub interval: Duration,
+}
+
+/// Runs until the count is reached or `stop` resolves; `seen` hears of each run as it ends.
+pub async fn repeat(
+    prober: &mut Prober,
+    target: &Target,
+    pace: Pace,
+    sink: &mut dyn Sink,
+    stop: impl Future<Output = ()>,
+    mut seen: impl FnMut(&[Exchange]),
+) -> Vec<Exchange> {
+    tokio::pin!(stop);
+    let mut all = Vec::new();
+    for run in 0..pace.count {
+        let began = Instant::now();
+        let hops = tokio::select! {
+            hops = prober.run(target, run, sink) => hops,
+            () = &mut stop => break,
+        };
+        seen(&hops);
+        all.extend(hops);
+        if run + 1 < pace.count && !pace.interval.is_zero() {
+            tokio::select! {
+                () = tokio::time::sleep_until(began + pace.interval) => {}
+                () = &mut stop => break,
+            }
+        }
+    }
+    all
+}
