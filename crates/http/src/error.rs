@@ -36,7 +36,7 @@ pub enum HttpError {
     #[error("HTTP/3: {0}")]
     H3(String),
     #[error("QUIC: {0}")]
-    Quic(#[from] quinn::ConnectionError),
+    Quic(crate::QuicError),
     #[error("QUIC cannot connect: {0}")]
     QuicConnect(#[from] quinn::ConnectError),
     #[error(transparent)]

@@ -1,5 +1,7 @@
 //! HTTP/3 over QUIC, as a client speaks it. RFC 9114, RFC 9000.
 
+mod error;
+mod hellos;
 mod watch;
 
 use std::future::poll_fn;
@@ -20,6 +22,7 @@ use tokio::task::JoinHandle;
 use crate::body::Body;
 use crate::h2::{describe, expected_length};
 use crate::{HttpError, Request, Sink};
+pub use error::QuicError;
 use watch::Watched;
 
 type Sender = SendRequest<h3_quinn::OpenStreams, Bytes>;
@@ -89,7 +92,7 @@ impl Quic {
             }
             Err(connecting) => {
                 client.witness().prepare(recorder);
-                let connection = connecting.await?;
+                let connection = connecting.await.map_err(|e| broken(e, &client.witness()))?;
                 recorder.record(Event::HandshakeFinished);
                 (connection, false)
             }
@@ -205,7 +208,7 @@ impl Quic {
     fn reason(&self, error: HttpError) -> HttpError {
         self.connection
             .close_reason()
-            .map_or(error, HttpError::Quic)
+            .map_or(error, |e| broken(e, &self.gauge.witness))
     }
 }
 
@@ -213,6 +216,10 @@ impl Drop for Quic {
     fn drop(&mut self) {
         self.driver.abort();
     }
+}
+
+fn broken(error: quinn::ConnectionError, witness: &Witness) -> HttpError {
+    HttpError::Quic(QuicError::new(error, witness.refusal()))
 }
 
 async fn start(connection: quinn::Connection) -> Result<(Sender, JoinHandle<()>), HttpError> {
@@ -276,13 +283,13 @@ async fn receive(
 impl QuicGauge {
     pub fn facts(&self) -> QuicFacts {
         let stats = self.connection.stats();
-        let seen = self.watched.seen();
+        let (retry, version_negotiation) = self.watched.detours();
         QuicFacts {
             local: self.local,
             peer: Some(self.connection.remote_address()),
             min_rtt: self.min_rtt(),
-            retry: seen.retry,
-            version_negotiation: seen.version_negotiation,
+            retry,
+            version_negotiation,
             datagrams_sent: stats.udp_tx.datagrams,
             datagrams_received: stats.udp_rx.datagrams,
             lost_packets: stats.path.lost_packets,

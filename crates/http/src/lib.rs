@@ -17,7 +17,7 @@ pub use body::Sink;
 pub use connection::Connection;
 pub use error::HttpError;
 pub use h1::response_head;
-pub use h3::{Quic, QuicGauge};
+pub use h3::{Quic, QuicError, QuicGauge};
 pub use request::Request;
 pub use tunnel::open_tunnel;
 

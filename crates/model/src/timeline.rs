@@ -84,7 +84,10 @@ struct Sheet {
 impl Recorder {
     /// Time begins now.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        let recorder = Self { clock, slot: Arc::default() };
+        let recorder = Self {
+            clock,
+            slot: Arc::default(),
+        };
         recorder.restart();
         recorder
     }
@@ -92,21 +95,36 @@ impl Recorder {
     /// Forgets what was written; time begins anew.
     pub fn restart(&self) {
         let zero = self.clock.now();
-        self.with(|sheet| *sheet = Sheet { zero, timeline: Timeline::default() });
+        self.with(|sheet| {
+            *sheet = Sheet {
+                zero,
+                timeline: Timeline::default(),
+            }
+        });
     }
 
     /// A pen with a sheet of its own and the same zero: for one of several ways that are tried at once.
     #[must_use]
     pub fn branch(&self) -> Self {
         let zero = self.with(|sheet| sheet.zero);
-        let sheet = Sheet { zero, timeline: Timeline::default() };
-        Self { clock: self.clock.clone(), slot: Arc::new(Mutex::new(Arc::new(Mutex::new(sheet)))) }
+        let sheet = Sheet {
+            zero,
+            timeline: Timeline::default(),
+        };
+        Self {
+            clock: self.clock.clone(),
+            slot: Arc::new(Mutex::new(Arc::new(Mutex::new(sheet)))),
+        }
     }
 
     /// The way that won: what it wrote belongs here, and so does what it will write.
     pub fn absorb(&self, branch: &Self) {
         let written = branch.snapshot();
-        self.with(|sheet| written.entries.into_iter().for_each(|(at, event)| sheet.timeline.push(at, event)));
+        self.with(|sheet| {
+            for (at, event) in written.entries {
+                sheet.timeline.push(at, event);
+            }
+        });
         let ours = lock(&self.slot).clone();
         *lock(&branch.slot) = ours;
     }
@@ -147,7 +165,13 @@ impl Recorder {
         let began = self.now();
         let out = work();
         let now = self.now();
-        self.record_at(now, Event::Worked { task, took: now.since(began) });
+        self.record_at(
+            now,
+            Event::Worked {
+                task,
+                took: now.since(began),
+            },
+        );
         out
     }
 

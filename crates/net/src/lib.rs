@@ -1,6 +1,6 @@
 //! Sockets with every knob, and what the kernel knows about them.
 //!
-//! [`connect`] races addresses (RFC 8305) and opens a [`Socket`]: an ordinary byte stream that records what it sends,
+//! [`Resolver`] asks name servers. [`Connect`] races addresses (RFC 8305) and opens a [`Socket`]: an ordinary byte stream that records what it sends,
 //! receives at the kernel's own arrival times, and judges fast open by what the SYN-ACK acknowledged. System calls
 //! that need `unsafe` live in `sys` alone.
 
@@ -9,6 +9,7 @@ mod connect;
 mod error;
 mod eyeballs;
 mod info;
+mod resolver;
 mod socket;
 mod sys;
 
@@ -16,4 +17,5 @@ pub use clock::SystemClock;
 pub use connect::{Bind, Connect};
 pub use error::NetError;
 pub use info::TcpInfo;
+pub use resolver::{ResolveError, Resolver, Wanted, add as add_answer, record as https_record};
 pub use socket::{Gauge, Socket};

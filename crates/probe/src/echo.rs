@@ -12,10 +12,20 @@ const GREETING: &[u8] = b"hello\n";
 impl Prober {
     pub(crate) async fn echo(&mut self, target: &Target, strategy: Strategy, run: u32) -> Exchange {
         let recorder = self.recorder();
-        let mut exchange = Exchange { url: target.redacted(), asked: strategy, run, ..Exchange::default() };
+        let mut exchange = Exchange {
+            url: target.redacted(),
+            asked: strategy,
+            run,
+            ..Exchange::default()
+        };
         let mut gauge = None;
         let limit = self.options.max_time;
-        let outcome = match timeout(limit, self.greet(target, &recorder, &mut exchange, &mut gauge)).await {
+        let outcome = match timeout(
+            limit,
+            self.greet(target, &recorder, &mut exchange, &mut gauge),
+        )
+        .await
+        {
             Ok(outcome) => outcome,
             Err(_) => Err(Trouble::Timeout(limit)),
         };
@@ -25,8 +35,16 @@ impl Prober {
             exchange.rtt = gauge.min_rtt();
             exchange.tcp = Some(gauge.facts());
         }
-        let saved = exchange.tcp.as_ref().is_some_and(|t| t.fast_open.saved_round_trips > 0);
-        exchange.used = Strategy { http: Http::Echo, security: Security::Auto, fast_open: saved, ..strategy };
+        let saved = exchange
+            .tcp
+            .as_ref()
+            .is_some_and(|t| t.fast_open.saved_round_trips > 0);
+        exchange.used = Strategy {
+            http: Http::Echo,
+            security: Security::Auto,
+            fast_open: saved,
+            ..strategy
+        };
         exchange.failure = outcome.err().map(|trouble| trouble.explain(&exchange));
         exchange
     }
@@ -42,15 +60,23 @@ impl Prober {
         let facts = self.look_up(&destination, target, recorder).await?;
         let peers = name::peers(&facts, destination.port);
         exchange.name = Some(facts);
-        let connect = Connect { fast_open: exchange.asked.fast_open, bind: self.options.bind.clone() };
+        let connect = Connect {
+            fast_open: exchange.asked.fast_open,
+            bind: self.options.bind.clone(),
+        };
         let limit = self.options.connect_timeout;
         let opening = connect.open(&peers, recorder, &mut exchange.attempts);
-        let mut socket = timeout(limit, opening).await.map_err(|_| Trouble::Timeout(limit))??;
+        let mut socket = timeout(limit, opening)
+            .await
+            .map_err(|_| Trouble::Timeout(limit))??;
         *gauge = socket.gauge().ok();
         let echo = exchange.echo.insert(EchoFacts::default());
         recorder.record(Event::RequestStarted);
         for turn in 0..2 {
-            socket.write_all(GREETING).await.map_err(roundtrip_http::HttpError::from)?;
+            socket
+                .write_all(GREETING)
+                .await
+                .map_err(roundtrip_http::HttpError::from)?;
             echo.sent += GREETING.len() as u64;
             if turn == 0 {
                 recorder.record_departure(Event::RequestSent);
@@ -70,7 +96,11 @@ async fn hear(socket: &mut Socket, echo: &mut EchoFacts) -> Result<(), Trouble> 
     let mut heard = [0; GREETING.len()];
     let mut n = 0;
     while let Some(rest) = heard.get_mut(n..).filter(|rest| !rest.is_empty()) {
-        match socket.read(rest).await.map_err(roundtrip_http::HttpError::from)? {
+        match socket
+            .read(rest)
+            .await
+            .map_err(roundtrip_http::HttpError::from)?
+        {
             0 => break,
             more => n += more,
         }
@@ -81,5 +111,8 @@ async fn hear(socket: &mut Socket, echo: &mut EchoFacts) -> Result<(), Trouble> 
         return Ok(());
     }
     let shown = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
-    Err(Trouble::Echo { wanted: shown(GREETING), got: shown(got) })
+    Err(Trouble::Echo {
+        wanted: shown(GREETING),
+        got: shown(got),
+    })
 }

@@ -2,7 +2,8 @@
 
 use roundtrip_http::{Connection, Request, Sink};
 use roundtrip_model::{
-    EarlyData, Event, Exchange, Http, HttpFacts, Memory, Recorder, Scheme, Security, Strategy, Target, Task,
+    EarlyData, Event, Exchange, Http, HttpFacts, Memory, Recorder, Scheme, Security, Strategy,
+    Target, Task,
 };
 use roundtrip_wire::{alt_svc, server_timing};
 use tokio::time::timeout;
@@ -12,15 +13,35 @@ use crate::plan::{Announced, Plan};
 use crate::{Prober, Trouble};
 
 impl Prober {
-    pub(crate) async fn exchange(&mut self, request: &Request, strategy: Strategy, sink: &mut dyn Sink) -> Exchange {
-        let mut exchange =
-            Exchange { url: request.target.redacted(), asked: strategy, used: strategy, ..Exchange::default() };
-        let kept = self.idle.take().filter(|open| open.serves(&request.target) && open.is_usable());
-        let recorder = kept.as_ref().map_or_else(|| self.recorder(), |open| open.recorder.clone());
+    pub(crate) async fn exchange(
+        &mut self,
+        request: &Request,
+        strategy: Strategy,
+        sink: &mut dyn Sink,
+    ) -> Exchange {
+        let mut exchange = Exchange {
+            url: request.target.redacted(),
+            asked: strategy,
+            used: strategy,
+            ..Exchange::default()
+        };
+        let kept = self
+            .idle
+            .take()
+            .filter(|open| open.serves(&request.target) && open.is_usable());
+        let recorder = kept
+            .as_ref()
+            .map_or_else(|| self.recorder(), |open| open.recorder.clone());
         recorder.restart();
         let limit = self.options.max_time;
         let mut learnt = Learnt::default();
-        let mut hop = Hop { request, strategy, recorder: &recorder, learnt: &mut learnt, exchange: &mut exchange };
+        let mut hop = Hop {
+            request,
+            strategy,
+            recorder: &recorder,
+            learnt: &mut learnt,
+            exchange: &mut exchange,
+        };
         let outcome = match timeout(limit, self.attempt(&mut hop, kept, sink)).await {
             Ok(outcome) => outcome,
             Err(_) => Err(Trouble::Timeout(limit)),
@@ -30,7 +51,12 @@ impl Prober {
         exchange
     }
 
-    async fn attempt(&mut self, hop: &mut Hop<'_>, kept: Option<Open>, sink: &mut dyn Sink) -> Result<(), Trouble> {
+    async fn attempt(
+        &mut self,
+        hop: &mut Hop<'_>,
+        kept: Option<Open>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Trouble> {
         let mut open = match kept {
             Some(open) => {
                 hop.exchange.reused = true;
@@ -38,12 +64,20 @@ impl Prober {
             }
             None => {
                 let limit = self.options.connect_timeout;
-                timeout(limit, self.connect(hop)).await.map_err(|_| Trouble::Timeout(limit))??
+                timeout(limit, self.connect(hop))
+                    .await
+                    .map_err(|_| Trouble::Timeout(limit))??
             }
         };
-        let mut facts = HttpFacts { proxy_status: open.proxy_status, ..HttpFacts::default() };
+        let mut facts = HttpFacts {
+            proxy_status: open.proxy_status,
+            ..HttpFacts::default()
+        };
         let decode = self.options.compressed;
-        let outcome = open.connection.exchange(hop.request, decode, hop.recorder, sink, &mut facts).await;
+        let outcome = open
+            .connection
+            .exchange(hop.request, decode, hop.recorder, sink, &mut facts)
+            .await;
         hop.exchange.rtt = match &open.gauge {
             Transport::Tcp { gauge, .. } => gauge.min_rtt(),
             Transport::Quic(gauge) => gauge.min_rtt(),
@@ -63,7 +97,11 @@ impl Prober {
     /// Everything from the plan to a connection that speaks.
     async fn connect(&mut self, hop: &mut Hop<'_>) -> Result<Open, Trouble> {
         let target = &hop.request.target;
-        let secure_proxy = self.options.proxy.as_ref().is_some_and(|p| p.0.scheme == Scheme::Https);
+        let secure_proxy = self
+            .options
+            .proxy
+            .as_ref()
+            .is_some_and(|p| p.0.scheme == Scheme::Https);
         if target.scheme == Scheme::Https || secure_proxy {
             hop.recorder.timed(Task::Configure, || self.prepare_tls())?;
         }
@@ -77,13 +115,26 @@ impl Prober {
             alt_svc_h3: self.alt_svc_h3.contains(&origin(target)),
         };
         let safe = matches!(hop.request.method.as_str(), "GET" | "HEAD" | "OPTIONS");
-        let plan = Plan::of(&hop.strategy, target, announced, self.options.proxy.is_some(), safe)?;
+        let plan = Plan::of(
+            &hop.strategy,
+            target,
+            announced,
+            self.options.proxy.is_some(),
+            safe,
+        )?;
         if hop.strategy.memory == Memory::EarlyData && !safe {
-            hop.learnt.notes.push(format!("{} may not be replayed, so it was not sent as early data", hop.request.method));
+            hop.learnt.notes.push(format!(
+                "{} may not be replayed, so it was not sent as early data",
+                hop.request.method
+            ));
         }
-        let open = self.open(&plan, target, found.as_ref(), hop.recorder, hop.learnt).await?;
+        let open = self
+            .open(&plan, target, found.as_ref(), hop.recorder, hop.learnt)
+            .await?;
         if plan.early_data && !open.early_data {
-            hop.learnt.notes.push("early data was asked for, but no ticket allows it".into());
+            hop.learnt
+                .notes
+                .push("early data was asked for, but no ticket allows it".into());
         }
         Ok(open)
     }
@@ -100,7 +151,9 @@ impl Prober {
             }
         }
         if let (Some(tls), Some(client)) = (&mut hop.learnt.tls, self.tls()) {
-            tls.tickets = client.tickets(matches!(open.connection, Connection::H3(_))).received();
+            tls.tickets = client
+                .tickets(matches!(open.connection, Connection::H3(_)))
+                .received();
             tls.client_certificate_asked = client.take_certificate_asked();
         }
     }
@@ -108,7 +161,9 @@ impl Prober {
     /// What the response's headers announce.
     fn read_headers(&mut self, facts: &mut HttpFacts, target: &Target) {
         if (300..400).contains(&facts.status) && facts.status != 304 {
-            facts.redirect = facts.header("location").map(|l| String::from_utf8_lossy(l).into_owned());
+            facts.redirect = facts
+                .header("location")
+                .map(|l| String::from_utf8_lossy(l).into_owned());
         }
         facts.server_timing = facts
             .headers
@@ -120,12 +175,16 @@ impl Prober {
                 (m.name, took, m.description)
             })
             .collect();
-        let Some(value) = facts.header("alt-svc").map(<[u8]>::to_vec) else { return };
+        let Some(value) = facts.header("alt-svc").map(<[u8]>::to_vec) else {
+            return;
+        };
         facts.alt_svc = Some(String::from_utf8_lossy(&value).into_owned());
         let here = origin(target);
         self.alt_svc_h3.retain(|o| *o != here);
         // Only an alternative at the same host and port is followed: others would need a second look-up. RFC 7838 §2.1.
-        let same_place = |a: &alt_svc::Alternative| a.protocol == "h3" && a.host.is_empty() && a.port == target.port;
+        let same_place = |a: &alt_svc::Alternative| {
+            a.protocol == "h3" && a.host.is_empty() && a.port == target.port
+        };
         if target.scheme == Scheme::Https
             && matches!(alt_svc::parse(&value), alt_svc::AltSvc::Alternatives(list) if list.iter().any(same_place))
         {
@@ -153,11 +212,16 @@ impl Prober {
             [tcp.min_rtt, tcp.handshake_rtt].into_iter().flatten().min()
         });
         if let Some(tls) = &mut exchange.tls {
-            tls.flights = flights(exchange.timeline.iter(), tls.version == "TLSv1.3" || tls.resumed);
+            tls.flights = flights(
+                exchange.timeline.iter(),
+                tls.version == "TLSv1.3" || tls.resumed,
+            );
         }
         let quic = exchange.quic.clone().unwrap_or_default();
-        let retried = exchange.tls.as_ref().is_some_and(|t| t.hello_retry) && exchange.quic.is_some();
-        exchange.extra_trips = u32::from(quic.retry) + u32::from(quic.version_negotiation) + u32::from(retried);
+        let retried =
+            exchange.tls.as_ref().is_some_and(|t| t.hello_retry) && exchange.quic.is_some();
+        exchange.extra_trips =
+            u32::from(quic.retry) + u32::from(quic.version_negotiation) + u32::from(retried);
         exchange.used = used(exchange);
         exchange.failure = outcome.err().map(|trouble| trouble.explain(exchange));
     }
@@ -174,7 +238,10 @@ struct Hop<'a> {
 
 /// Flights of a handshake as an observer counts them: changes of direction, and the client's last one, which leaves
 /// when the handshake is already over for it.
-fn flights<'a>(events: impl Iterator<Item = &'a (roundtrip_model::Moment, Event)>, client_is_last: bool) -> u32 {
+fn flights<'a>(
+    events: impl Iterator<Item = &'a (roundtrip_model::Moment, Event)>,
+    client_is_last: bool,
+) -> u32 {
     let (mut count, mut last, mut under_way) = (0, None, false);
     for (_, event) in events {
         let direction = match event {
@@ -192,7 +259,11 @@ fn flights<'a>(events: impl Iterator<Item = &'a (roundtrip_model::Moment, Event)
             last = Some(direction);
         }
     }
-    if count > 0 { count + u32::from(client_is_last && last == Some(false)) } else { 0 }
+    if count > 0 {
+        count + u32::from(client_is_last && last == Some(false))
+    } else {
+        0
+    }
 }
 
 /// What really happened, as a strategy.
@@ -215,7 +286,10 @@ fn used(exchange: &Exchange) -> Strategy {
         None if exchange.url.starts_with("https") => exchange.asked.security,
         None => Security::Clear,
     };
-    used.fast_open = exchange.tcp.as_ref().is_some_and(|t| t.fast_open.saved_round_trips > 0);
+    used.fast_open = exchange
+        .tcp
+        .as_ref()
+        .is_some_and(|t| t.fast_open.saved_round_trips > 0);
     used.memory = match tls {
         Some(t) if t.early_data == EarlyData::Accepted => Memory::EarlyData,
         Some(t) if t.resumed => Memory::Resume,

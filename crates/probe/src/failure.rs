@@ -17,23 +17,39 @@ struct Words {
 
 impl Words {
     fn new(kind: FailureKind, message: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), advice: advice.into() }
+        Self {
+            kind,
+            message: message.into(),
+            advice: advice.into(),
+        }
     }
 }
 
 impl Trouble {
     /// Puts the trouble into words, with what the exchange knows of where it stood.
     pub(crate) fn explain(&self, exchange: &Exchange) -> Failure {
-        let phase = exchange.phases().last().map_or(PhaseName::Setup, |p| p.name);
+        let phase = exchange
+            .phases()
+            .last()
+            .map_or(PhaseName::Setup, |p| p.name);
         let phase = match self {
-            Self::Name(_) | Self::NoAddressOfFamily { .. } => PhaseName::Name,
+            Self::Name(_) | Self::Doh { .. } | Self::NoAddressOfFamily { .. } => PhaseName::Name,
             Self::Strategy { .. } => PhaseName::Setup,
             Self::Net(_) => PhaseName::Tcp,
             _ => phase,
         };
-        let Words { kind, message, advice } = self.words(exchange, phase);
+        let Words {
+            kind,
+            message,
+            advice,
+        } = self.words(exchange, phase);
         let after = exchange.total().as_secs_f64() * 1e3;
-        Failure { kind, phase, message: format!("{message} (after {after:.1} ms)"), advice }
+        Failure {
+            kind,
+            phase,
+            message: format!("{message} (after {after:.1} ms)"),
+            advice,
+        }
     }
 
     fn words(&self, exchange: &Exchange, phase: PhaseName) -> Words {
@@ -43,6 +59,11 @@ impl Trouble {
                 FailureKind::NoSuchName,
                 self.to_string(),
                 "leave -4 or -6 away, or give an address with --resolve",
+            ),
+            Self::Doh { .. } => Words::new(
+                FailureKind::ResolverFailed,
+                self.to_string(),
+                "check --doh-url, or leave it away",
             ),
             Self::Net(error) => net::connect(error),
             Self::Tls(error) => tls::handshake(error, exchange),
@@ -63,9 +84,11 @@ impl Trouble {
                 self.to_string(),
                 "the server redirects in a circle, or raise --max-redirs",
             ),
-            Self::BadRedirect(_) => {
-                Words::new(FailureKind::BadRedirect, self.to_string(), "the Location header must be mended at the server")
-            }
+            Self::BadRedirect(_) => Words::new(
+                FailureKind::BadRedirect,
+                self.to_string(),
+                "the Location header must be mended at the server",
+            ),
             Self::Echo { .. } => Words::new(
                 FailureKind::EchoMismatch,
                 self.to_string(),

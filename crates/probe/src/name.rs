@@ -20,8 +20,16 @@ pub(crate) struct Destination {
 impl Prober {
     /// `--connect-to` and the proxy redirect the connection, never the request.
     pub(crate) fn destination(&self, target: &Target) -> Destination {
-        if let Some(proxy) = self.options.proxy.as_ref().filter(|_| target.scheme != Scheme::Tcp) {
-            return Destination { host: proxy.0.host_name(), port: proxy.0.port };
+        if let Some(proxy) = self
+            .options
+            .proxy
+            .as_ref()
+            .filter(|_| target.scheme != Scheme::Tcp)
+        {
+            return Destination {
+                host: proxy.0.host_name(),
+                port: proxy.0.port,
+            };
         }
         let (host, port) = (target.host_name(), target.port);
         match self.options.connect_to.iter().find(|c| c.fits(&host, port)) {
@@ -51,13 +59,21 @@ impl Prober {
                 Family::V4 => "IPv4",
                 Family::V6 => "IPv6",
             };
-            return Err(Trouble::NoAddressOfFamily { host: destination.host.clone(), family });
+            return Err(Trouble::NoAddressOfFamily {
+                host: destination.host.clone(),
+                family,
+            });
         }
         Ok(facts)
     }
 
     async fn answer(&mut self, to: &Destination, target: &Target) -> Result<NameFacts, Trouble> {
-        if let Some(fixed) = self.options.overrides.iter().find(|o| o.fits(&to.host, to.port)) {
+        if let Some(fixed) = self
+            .options
+            .overrides
+            .iter()
+            .find(|o| o.fits(&to.host, to.port))
+        {
             return Ok(known(&to.host, Answer::Given, fixed.addresses.clone()));
         }
         if let Ok(address) = to.host.parse::<IpAddr>() {
@@ -67,8 +83,10 @@ impl Prober {
         let wanted = Wanted {
             v4: self.options.family != Family::V6,
             v6: self.options.family != Family::V4,
-            https: (target.scheme == Scheme::Https && ours && matches!(self.options.strategy.http, Http::Auto | Http::H3))
-                .then_some((target.port, HTTPS_GRACE)),
+            https: (target.scheme == Scheme::Https
+                && ours
+                && matches!(self.options.strategy.http, Http::Auto | Http::H3))
+            .then_some((target.port, HTTPS_GRACE)),
         };
         if let Some(server) = self.options.doh.clone() {
             return Box::pin(self.ask_doh(&server, &to.host, wanted)).await;
@@ -91,5 +109,9 @@ fn known(host: &str, answer: Answer, addresses: Vec<IpAddr>) -> NameFacts {
 }
 
 pub(crate) fn peers(facts: &NameFacts, port: u16) -> Vec<SocketAddr> {
-    facts.addresses.iter().map(|a| SocketAddr::new(*a, port)).collect()
+    facts
+        .addresses
+        .iter()
+        .map(|a| SocketAddr::new(*a, port))
+        .collect()
 }

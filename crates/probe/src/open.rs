@@ -8,11 +8,13 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use roundtrip_http::{Connection, Quic, QuicGauge, Stream, open_tunnel};
 use roundtrip_model::{
-    Attempt, AttemptOutcome, Event, NameFacts, QuicFacts, Recorder, Scheme, Target, TcpFacts, TlsFacts,
+    Attempt, AttemptOutcome, Event, NameFacts, QuicFacts, Recorder, Scheme, Target, TcpFacts,
+    TlsFacts,
 };
 use roundtrip_net::{Bind, Connect, Gauge};
 use roundtrip_tls::Offer;
-use tokio::time::sleep;
+use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use crate::plan::Plan;
 use crate::{Prober, Trouble, name};
@@ -34,7 +36,10 @@ pub(crate) struct Open {
 
 /// The transport's gauges, which outlive its burial under HTTP.
 pub(crate) enum Transport {
-    Tcp { gauge: Gauge, tls: Option<Arc<OnceLock<TlsFacts>>> },
+    Tcp {
+        gauge: Gauge,
+        tls: Option<Arc<OnceLock<TlsFacts>>>,
+    },
     Quic(Arc<QuicGauge>),
 }
 
@@ -75,17 +80,24 @@ impl Prober {
         let port = self.destination(target).port;
         let peers = found.map(|f| name::peers(f, port)).unwrap_or_default();
         match (&plan.quic, plan.tcp) {
-            (Some(offer), false) => self.open_quic(offer, target, &peers, recorder, learnt).await,
+            (Some(offer), false) => {
+                self.open_quic(offer, target, &peers, recorder, learnt)
+                    .await
+            }
             (Some(offer), true) => {
-                let h3_port = found.and_then(|f| f.https_record.as_ref()).and_then(|r| r.port).unwrap_or(port);
+                let h3_port = found
+                    .and_then(|f| f.https_record.as_ref())
+                    .and_then(|r| r.port)
+                    .unwrap_or(port);
                 let h3_peers = found.map(|f| name::peers(f, h3_port)).unwrap_or_default();
-                self.race(plan, offer, target, (&peers, &h3_peers), recorder, learnt).await
+                self.race(plan, offer, target, (&peers, &h3_peers), recorder, learnt)
+                    .await
             }
             (None, _) => self.open_tcp(plan, target, &peers, recorder, learnt).await,
         }
     }
 
-    /// QUIC first; when it does not answer soon, TCP beside it; the first to be ready wins.
+    /// QUIC first; when it does not answer soon, or fails, TCP too; the first to be ready wins.
     async fn race(
         &self,
         plan: &Plan,
@@ -98,37 +110,64 @@ impl Prober {
         let (quic_sheet, tcp_sheet) = (recorder.branch(), recorder.branch());
         let (mut quic_learnt, mut tcp_learnt) = (Learnt::default(), Learnt::default());
         let began = recorder.now();
-        let quic = self.open_quic(offer, target, h3_peers, &quic_sheet, &mut quic_learnt);
-        let tcp = async {
-            sleep(QUIC_HEAD_START).await;
-            self.open_tcp(plan, target, peers, &tcp_sheet, &mut tcp_learnt).await
+        let (mut quic_failed, quic_is_over) = (None, Notify::new());
+        let outcome = {
+            let quic = async {
+                let outcome = self
+                    .open_quic(offer, target, h3_peers, &quic_sheet, &mut quic_learnt)
+                    .await;
+                quic_is_over.notify_one();
+                outcome
+            };
+            let tcp = async {
+                let _ = timeout(QUIC_HEAD_START, quic_is_over.notified()).await;
+                self.open_tcp(plan, target, peers, &tcp_sheet, &mut tcp_learnt)
+                    .await
+            };
+            tokio::pin!(quic, tcp);
+            tokio::select! {
+                biased;
+                first = &mut quic => match first {
+                    Ok(open) => Ok(open),
+                    Err(error) => {
+                        quic_failed = Some(error.to_string());
+                        tcp.await
+                    }
+                },
+                first = &mut tcp => match first {
+                    Ok(open) => Ok(open),
+                    Err(_) => quic.await,
+                },
+            }
         };
-        tokio::pin!(quic, tcp);
-        let (outcome, quic_won, quic_failed) = tokio::select! {
-            won = &mut quic => match won {
-                Ok(open) => (Ok(open), true, None),
-                Err(error) => ((&mut tcp).await, false, Some(error.to_string())),
-            },
-            won = &mut tcp => match won {
-                Ok(open) => (Ok(open), false, None),
-                Err(_) => ((&mut quic).await, true, None),
-            },
-        };
-        let peer = h3_peers.first().copied();
+        let quic_won = matches!(&outcome, Ok(open) if matches!(open.gauge, Transport::Quic(_)));
         if quic_won {
-            learnt.over_quic = true;
-            learnt.attempts.append(&mut quic_learnt.attempts);
             recorder.absorb(&quic_sheet);
-        } else {
-            recorder.absorb(&tcp_sheet);
-            let outcome = quic_failed.clone().map_or(AttemptOutcome::Abandoned, AttemptOutcome::Failed);
-            let ended = recorder.now();
-            learnt.attempts.extend(peer.map(|peer| Attempt { peer, over_quic: true, began, ended, outcome }));
-            let why = quic_failed.unwrap_or_else(|| "it did not answer in time".into());
-            learnt.notes.push(format!("HTTP/3 was announced but TCP was used: {why}"));
-            tcp_learnt.attempts.drain(..).for_each(|a| learnt.attempts.push(a));
-            (learnt.gauge, learnt.tls_facts) = (tcp_learnt.gauge.take(), tcp_learnt.tls_facts.take());
+            *learnt = quic_learnt;
+            return outcome;
         }
+        recorder.absorb(&tcp_sheet);
+        *learnt = tcp_learnt;
+        let told = quic_failed
+            .clone()
+            .map_or(AttemptOutcome::Abandoned, AttemptOutcome::Failed);
+        if let Some(peer) = h3_peers.first() {
+            let (peer, ended) = (*peer, recorder.now());
+            learnt.attempts.insert(
+                0,
+                Attempt {
+                    peer,
+                    over_quic: true,
+                    began,
+                    ended,
+                    outcome: told,
+                },
+            );
+        }
+        let why = quic_failed.unwrap_or_else(|| "QUIC did not answer in time".into());
+        learnt
+            .notes
+            .push(format!("HTTP/3 was announced but TCP was used: {why}"));
         outcome
     }
 
@@ -148,9 +187,25 @@ impl Prober {
         };
         learnt.over_quic = true;
         let began = recorder.now();
-        let quic = Quic::open(peer, local, &target.host_name(), self.tls_ready()?, offer, recorder).await;
-        let outcome = quic.as_ref().err().map_or(AttemptOutcome::Won, |e| AttemptOutcome::Failed(e.to_string()));
-        learnt.attempts.push(Attempt { peer, over_quic: true, began, ended: recorder.now(), outcome });
+        let quic = Quic::open(
+            peer,
+            local,
+            &target.host_name(),
+            self.tls_ready()?,
+            offer,
+            recorder,
+        )
+        .await;
+        let outcome = quic.as_ref().err().map_or(AttemptOutcome::Won, |e| {
+            AttemptOutcome::Failed(e.to_string())
+        });
+        learnt.attempts.push(Attempt {
+            peer,
+            over_quic: true,
+            began,
+            ended: recorder.now(),
+            outcome,
+        });
         let quic = quic?;
         let early_data = quic.is_early();
         let gauge = Transport::Quic(quic.gauge());
@@ -176,7 +231,10 @@ impl Prober {
         let socket = match &self.options.unix_socket {
             Some(path) => Connect::open_unix(path, recorder)?,
             None => {
-                let connect = Connect { fast_open: plan.fast_open, bind: self.options.bind.clone() };
+                let connect = Connect {
+                    fast_open: plan.fast_open,
+                    bind: self.options.bind.clone(),
+                };
                 connect.open(peers, recorder, &mut learnt.attempts).await?
             }
         };
@@ -188,10 +246,23 @@ impl Prober {
             (stream, proxy_status) = self.through_proxy(stream, plan, target, recorder).await?;
         }
         let Some(offer) = &plan.tls else {
-            let connection = if plan.prior_knowledge { Connection::h2(stream).await? } else { Connection::h1(stream) };
-            return Ok(self.opened(connection, plan, target, recorder, Transport::Tcp { gauge, tls: None }, proxy_status));
+            let connection = if plan.prior_knowledge {
+                Connection::h2(stream).await?
+            } else {
+                Connection::h1(stream)
+            };
+            return Ok(self.opened(
+                connection,
+                plan,
+                target,
+                recorder,
+                Transport::Tcp { gauge, tls: None },
+                proxy_status,
+            ));
         };
-        let mut tls = self.tls_ready()?.connect(stream, offer, &target.host_name(), recorder)?;
+        let mut tls = self
+            .tls_ready()?
+            .connect(stream, offer, &target.host_name(), recorder)?;
         let facts = tls.facts();
         learnt.tls_facts = Some(facts.clone());
         let early = plan.early_data && tls.takes_early_data();
@@ -201,14 +272,30 @@ impl Prober {
         let alpn = match (early, tls.connection().alpn_protocol()) {
             // Early data speaks the protocol of the ticket's connection; with one offered there is no doubt.
             (true, _) => offer.alpn.first().copied().unwrap_or("http/1.1").to_owned(),
-            (false, got) => got.map_or_else(|| "http/1.1".into(), |p| String::from_utf8_lossy(p).into_owned()),
+            (false, got) => got.map_or_else(
+                || "http/1.1".into(),
+                |p| String::from_utf8_lossy(p).into_owned(),
+            ),
         };
         if let Some(wanted) = plan.insists.filter(|w| *w != alpn) {
             return Err(Trouble::Alpn { wanted, got: alpn });
         }
-        let connection = if alpn == "h2" { Connection::h2(tls).await? } else { Connection::h1(tls) };
-        let mut open =
-            self.opened(connection, plan, target, recorder, Transport::Tcp { gauge, tls: Some(facts) }, proxy_status);
+        let connection = if alpn == "h2" {
+            Connection::h2(tls).await?
+        } else {
+            Connection::h1(tls)
+        };
+        let mut open = self.opened(
+            connection,
+            plan,
+            target,
+            recorder,
+            Transport::Tcp {
+                gauge,
+                tls: Some(facts),
+            },
+            proxy_status,
+        );
         open.early_data = early;
         Ok(open)
     }
@@ -241,7 +328,9 @@ impl Prober {
         target: &Target,
         recorder: &Recorder,
     ) -> Result<(Box<dyn Stream>, u16), Trouble> {
-        let Some(proxy) = &self.options.proxy else { return Ok((stream, 0)) };
+        let Some(proxy) = &self.options.proxy else {
+            return Ok((stream, 0));
+        };
         if proxy.0.scheme == Scheme::Https {
             recorder.record(Event::TunnelStarted);
             let offer = Offer {
@@ -255,7 +344,9 @@ impl Prober {
             };
             // What happens inside the hop to the proxy is not the target's handshake.
             let aside = recorder.branch();
-            let mut tls = self.tls_ready()?.connect(stream, &offer, &proxy.0.host_name(), &aside)?;
+            let mut tls =
+                self.tls_ready()?
+                    .connect(stream, &offer, &proxy.0.host_name(), &aside)?;
             tls.handshake().await?;
             stream = Box::new(tls);
         }
@@ -278,7 +369,10 @@ impl Prober {
 
 /// RFC 7617 §2.
 pub(crate) fn basic(user: &str, password: &str) -> String {
-    format!("Basic {}", BASE64_STANDARD.encode(format!("{user}:{password}")))
+    format!(
+        "Basic {}",
+        BASE64_STANDARD.encode(format!("{user}:{password}"))
+    )
 }
 
 pub(crate) fn origin(target: &Target) -> (Scheme, String, u16) {
@@ -295,7 +389,9 @@ impl Open {
         self.connection.is_open()
             && match &self.gauge {
                 // HTTP/2 has a driver that reads: what is in the socket says nothing there.
-                Transport::Tcp { gauge, .. } => !matches!(self.connection, Connection::H1(_)) || !gauge.is_spent(),
+                Transport::Tcp { gauge, .. } => {
+                    !matches!(self.connection, Connection::H1(_)) || !gauge.is_spent()
+                }
                 Transport::Quic(_) => true,
             }
     }

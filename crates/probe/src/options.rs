@@ -124,7 +124,13 @@ impl FromStr for Override {
         let (port, addresses) = rest.split_once(':').ok_or_else(bad)?;
         let addresses: Option<Vec<IpAddr>> = addresses
             .split(',')
-            .map(|a| a.trim().trim_start_matches('[').trim_end_matches(']').parse().ok())
+            .map(|a| {
+                a.trim()
+                    .trim_start_matches('[')
+                    .trim_end_matches(']')
+                    .parse()
+                    .ok()
+            })
             .collect();
         Ok(Self {
             host: host.trim_start_matches(['+', '-']).to_ascii_lowercase(),
@@ -164,7 +170,10 @@ impl FromStr for ConnectTo {
 
 impl ConnectTo {
     pub(crate) fn fits(&self, host: &str, port: u16) -> bool {
-        self.from_host.as_deref().is_none_or(|h| h.eq_ignore_ascii_case(host)) && self.from_port.is_none_or(|p| p == port)
+        self.from_host
+            .as_deref()
+            .is_none_or(|h| h.eq_ignore_ascii_case(host))
+            && self.from_port.is_none_or(|p| p == port)
     }
 }
 
@@ -188,7 +197,11 @@ impl FromStr for Proxy {
             return Err(OptionsError::ProxyScheme(short));
         }
         // curl's default port for a proxy is 1080, which no URL knows.
-        let full = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+        let full = if text.contains("://") {
+            text.to_owned()
+        } else {
+            format!("http://{text}")
+        };
         let mut target = Target::parse(&full).map_err(|e| OptionsError::Proxy(short.clone(), e))?;
         if target.scheme == Scheme::Tcp {
             return Err(OptionsError::ProxyScheme(short));
@@ -231,7 +244,10 @@ mod tests {
     #[test]
     fn proxies_default_to_port_1080() {
         assert_eq!("localhost".parse::<Proxy>().unwrap().0.port, 1080);
-        assert_eq!("http://u:p@localhost:80/".parse::<Proxy>().unwrap().0.port, 80);
+        assert_eq!(
+            "http://u:p@localhost:80/".parse::<Proxy>().unwrap().0.port,
+            80
+        );
         assert_eq!("http://[::1]".parse::<Proxy>().unwrap().0.port, 1080);
         assert!("socks5://localhost".parse::<Proxy>().is_err());
         assert!("http://".parse::<Proxy>().is_err());

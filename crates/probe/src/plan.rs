@@ -37,11 +37,22 @@ impl Plan {
         proxied: bool,
         safe_method: bool,
     ) -> Result<Self, Trouble> {
-        let refuse = |why| Err(Trouble::Strategy { strategy: *strategy, why });
+        let refuse = |why| {
+            Err(Trouble::Strategy {
+                strategy: *strategy,
+                why,
+            })
+        };
         let secure = match (target.scheme, strategy.security) {
-            (Scheme::Https, Security::Clear) => return refuse("the URL says https; write http:// for clear text"),
-            (Scheme::Http, Security::Tls12 | Security::Tls13) => return refuse("the URL says http; write https:// for TLS"),
-            (Scheme::Http, _) if strategy.memory != Memory::Cold => return refuse("resumption needs https://"),
+            (Scheme::Https, Security::Clear) => {
+                return refuse("the URL says https; write http:// for clear text");
+            }
+            (Scheme::Http, Security::Tls12 | Security::Tls13) => {
+                return refuse("the URL says http; write https:// for TLS");
+            }
+            (Scheme::Http, _) if strategy.memory != Memory::Cold => {
+                return refuse("resumption needs https://");
+            }
             (scheme, _) => scheme == Scheme::Https,
         };
         match (target.scheme, strategy.http) {
@@ -53,7 +64,7 @@ impl Plan {
             _ => {}
         }
         let early_data = strategy.memory == Memory::EarlyData && safe_method;
-        let offer = |alpn: Vec<&'static str>, quic| Offer {
+        let offer = |alpn: Vec<&'static str>, quic: bool| Offer {
             tls12: !quic && strategy.security != Security::Tls13,
             tls13: quic || strategy.security != Security::Tls12,
             post_quantum: strategy.post_quantum,
@@ -63,7 +74,9 @@ impl Plan {
             quic,
         };
         let announced_h3 = announced.alt_svc_h3
-            || announced.https_record.is_some_and(|r| r.alpn.iter().any(|p| p == "h3"));
+            || announced
+                .https_record
+                .is_some_and(|r| r.alpn.iter().any(|p| p == "h3"));
         let may_h3 = strategy.http == Http::Auto
             && secure
             && !proxied
@@ -96,8 +109,17 @@ mod tests {
     use super::*;
 
     fn plan(strategy: &str, url: &str, alt_svc_h3: bool) -> Result<Plan, Trouble> {
-        let announced = Announced { https_record: None, alt_svc_h3 };
-        Plan::of(&strategy.parse().unwrap(), &Target::parse(url).unwrap(), announced, false, true)
+        let announced = Announced {
+            https_record: None,
+            alt_svc_h3,
+        };
+        Plan::of(
+            &strategy.parse().unwrap(),
+            &Target::parse(url).unwrap(),
+            announced,
+            false,
+            true,
+        )
     }
 
     #[test]
@@ -108,7 +130,12 @@ mod tests {
         let only = plan("h3", "https://a/", false).unwrap();
         assert!(!only.tcp && only.quic.is_some());
         assert!(plan("auto", "http://a/", true).unwrap().quic.is_none());
-        assert!(plan("auto+tls1.2", "https://a/", true).unwrap().quic.is_none());
+        assert!(
+            plan("auto+tls1.2", "https://a/", true)
+                .unwrap()
+                .quic
+                .is_none()
+        );
     }
 
     #[test]
@@ -129,7 +156,8 @@ mod tests {
     fn early_data_is_for_safe_methods() {
         let strategy: Strategy = "h1+tls1.3+0rtt".parse().unwrap();
         let target = Target::parse("https://a/").unwrap();
-        let unsafe_method = Plan::of(&strategy, &target, Announced::default(), false, false).unwrap();
+        let unsafe_method =
+            Plan::of(&strategy, &target, Announced::default(), false, false).unwrap();
         assert!(!unsafe_method.early_data && !unsafe_method.tls.unwrap().early_data);
     }
 }

@@ -57,7 +57,13 @@ impl Prober {
         hops
     }
 
-    async fn hops(&mut self, target: &Target, strategy: Strategy, run: u32, sink: &mut dyn Sink) -> Vec<Exchange> {
+    async fn hops(
+        &mut self,
+        target: &Target,
+        strategy: Strategy,
+        run: u32,
+        sink: &mut dyn Sink,
+    ) -> Vec<Exchange> {
         if target.scheme == Scheme::Tcp {
             return vec![self.echo(target, strategy, run).await];
         }
@@ -70,8 +76,16 @@ impl Prober {
             (exchange.run, exchange.hop) = (run, hops.len() as u32);
             exchange.primed = self.primed;
             if too_early(&exchange) && hops.len() < 2 {
-                exchange.notes.push("the server answered 425 Too Early: asked again without early data".into());
-                next = Some((request, Strategy { memory: Memory::Resume, ..strategy }));
+                exchange.notes.push(
+                    "the server answered 425 Too Early: asked again without early data".into(),
+                );
+                next = Some((
+                    request,
+                    Strategy {
+                        memory: Memory::Resume,
+                        ..strategy
+                    },
+                ));
             } else if exchange.ok() {
                 match redirect::next(&exchange, &request, &self.options) {
                     Ok(Some(request)) => next = Some((request, strategy)),
@@ -93,7 +107,11 @@ impl Prober {
     /// One exchange that nobody measures, for the ticket, the cookie or the connection it leaves behind.
     async fn prime(&mut self, target: &Target) {
         self.primed = true;
-        let plain = Strategy { memory: priming_memory(self.options.strategy), reuse: false, ..self.options.strategy };
+        let plain = Strategy {
+            memory: priming_memory(self.options.strategy),
+            reuse: false,
+            ..self.options.strategy
+        };
         let hops = self.hops(target, plain, 0, &mut std::io::sink()).await;
         let quic = hops.last().is_some_and(|e| e.quic.is_some());
         if self.options.strategy.memory != Memory::Cold && hops.last().is_some_and(Exchange::ok) {
@@ -107,10 +125,19 @@ impl Prober {
     /// Tickets follow the handshake when the server likes: keep reading for a moment. RFC 8446 §4.6.1.
     async fn await_ticket(&mut self, quic: bool) {
         let mut waited = Duration::ZERO;
-        while waited < TICKET_WAIT && self.tls.as_ref().is_some_and(|t| t.tickets(quic).received() == 0) {
+        while waited < TICKET_WAIT
+            && self
+                .tls
+                .as_ref()
+                .is_some_and(|t| t.tickets(quic).received() == 0)
+        {
             if let Some(stream) = self.idle.as_mut().and_then(|open| open.connection.stream()) {
                 let mut byte = [0; 1];
-                let _ = tokio::time::timeout(TICKET_STEP, tokio::io::AsyncReadExt::read(stream, &mut byte)).await;
+                let _ = tokio::time::timeout(
+                    TICKET_STEP,
+                    tokio::io::AsyncReadExt::read(stream, &mut byte),
+                )
+                .await;
             } else {
                 tokio::time::sleep(TICKET_STEP).await;
             }
@@ -132,13 +159,19 @@ impl Prober {
     /// Makes the TLS client, if there is none yet.
     pub(crate) fn prepare_tls(&mut self) -> Result<(), Trouble> {
         if self.tls.is_none() {
-            self.tls = Some(Client::new(self.options.roots.clone(), self.options.identity.as_ref())?);
+            self.tls = Some(Client::new(
+                self.options.roots.clone(),
+                self.options.identity.as_ref(),
+            )?);
         }
         Ok(())
     }
 
     pub(crate) fn tls_ready(&self) -> Result<&Client, Trouble> {
-        self.tls.as_ref().ok_or(Trouble::Strategy { strategy: self.options.strategy, why: "TLS was not set up" })
+        self.tls.as_ref().ok_or(Trouble::Strategy {
+            strategy: self.options.strategy,
+            why: "TLS was not set up",
+        })
     }
 
     pub(crate) fn tls(&self) -> Option<&Client> {
@@ -149,19 +182,29 @@ impl Prober {
         if self.resolver.is_none() {
             self.resolver = Some(Resolver::system()?);
         }
-        self.resolver.as_ref().ok_or(Trouble::Name(roundtrip_net::ResolveError::NoServer))
+        self.resolver
+            .as_ref()
+            .ok_or(Trouble::Name(roundtrip_net::ResolveError::NoServer))
     }
 
     fn request(&self, target: &Target) -> Request {
         let options = &self.options;
-        let given = |name: &str| options.headers.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
+        let given = |name: &str| {
+            options
+                .headers
+                .iter()
+                .any(|(n, _)| n.eq_ignore_ascii_case(name))
+        };
         let mut headers = Vec::new();
         let mut add = |name: &str, value: String| {
             if !given(name) {
                 headers.push((name.to_owned(), value));
             }
         };
-        let user = options.user.clone().or_else(|| target.userinfo().map(|(u, p)| (decoded(u), decoded(p))));
+        let user = options
+            .user
+            .clone()
+            .or_else(|| target.userinfo().map(|(u, p)| (decoded(u), decoded(p))));
         if let Some((user, password)) = user {
             add("Authorization", basic(&user, &password));
         }
@@ -174,11 +217,25 @@ impl Prober {
             add("Content-Type", "application/x-www-form-urlencoded".into());
         }
         // `-H 'Accept:'` takes a header away, as with curl.
-        headers.extend(options.headers.iter().filter(|(_, v)| !v.is_empty()).cloned());
-        let default = if options.body.is_empty() { "GET" } else { "POST" };
+        headers.extend(
+            options
+                .headers
+                .iter()
+                .filter(|(_, v)| !v.is_empty())
+                .cloned(),
+        );
+        let default = if options.body.is_empty() {
+            "GET"
+        } else {
+            "POST"
+        };
         let absolute_form = options.proxy.is_some() && target.scheme == Scheme::Http;
         if absolute_form {
-            headers.extend(self.proxy_headers().into_iter().filter(|(n, _)| n.starts_with("Proxy-")));
+            headers.extend(
+                self.proxy_headers()
+                    .into_iter()
+                    .filter(|(n, _)| n.starts_with("Proxy-")),
+            );
         }
         Request {
             method: options.method.clone().unwrap_or_else(|| default.into()),
@@ -192,11 +249,18 @@ impl Prober {
 
 /// The exchange that fetches a ticket shows none; it must still be one that remembers.
 fn priming_memory(strategy: Strategy) -> Memory {
-    if strategy.memory == Memory::Cold || strategy.http == Http::Echo { Memory::Cold } else { Memory::Resume }
+    if strategy.memory == Memory::Cold || strategy.http == Http::Echo {
+        Memory::Cold
+    } else {
+        Memory::Resume
+    }
 }
 
 fn too_early(exchange: &Exchange) -> bool {
-    let early = exchange.tls.as_ref().is_some_and(|t| t.early_data == roundtrip_model::EarlyData::Accepted);
+    let early = exchange
+        .tls
+        .as_ref()
+        .is_some_and(|t| t.early_data == roundtrip_model::EarlyData::Accepted);
     early && exchange.http.as_ref().is_some_and(|h| h.status == 425)
 }
 
@@ -205,7 +269,10 @@ fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {
-        let hex = after.get(..2).filter(|_| *first == b'%').and_then(|h| std::str::from_utf8(h).ok());
+        let hex = after
+            .get(..2)
+            .filter(|_| *first == b'%')
+            .and_then(|h| std::str::from_utf8(h).ok());
         match hex.and_then(|h| u8::from_str_radix(h, 16).ok()) {
             Some(byte) => {
                 bytes.push(byte);
@@ -231,7 +298,10 @@ const SPOOL_LIMIT: usize = 1 << 20;
 
 impl<'a> Spool<'a> {
     fn new(hold: bool, sink: &'a mut dyn Sink) -> Self {
-        Self { held: hold.then(Vec::new), sink }
+        Self {
+            held: hold.then(Vec::new),
+            sink,
+        }
     }
 
     fn release(mut self) -> std::io::Result<()> {

@@ -11,6 +11,8 @@ use roundtrip_tls::TlsError;
 pub enum Trouble {
     #[error(transparent)]
     Name(#[from] ResolveError),
+    #[error("the name server {server} could not be asked: {why}")]
+    Doh { server: String, why: String },
     #[error("{host} has no {family} address")]
     NoAddressOfFamily { host: String, family: &'static str },
     #[error(transparent)]
@@ -24,7 +26,10 @@ pub enum Trouble {
     #[error("the server chose {got}, not {wanted}")]
     Alpn { wanted: &'static str, got: String },
     #[error("'{strategy}' cannot be used here: {why}")]
-    Strategy { strategy: Strategy, why: &'static str },
+    Strategy {
+        strategy: Strategy,
+        why: &'static str,
+    },
     #[error("over {limit} redirects; the last led to {last}")]
     TooManyRedirects { limit: u32, last: String },
     #[error("the redirect's location is no URL that can be followed: {0}")]

@@ -1,6 +1,9 @@
 //! The certificate chain as facts: its size on the wire, and what each certificate says.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use roundtrip_model::{CertificateFacts, ChainFacts};
+use roundtrip_wire::x509::Certificate;
 use rustls::pki_types::CertificateDer;
 
 use crate::verifier::Observation;
@@ -32,9 +35,26 @@ fn plain_size(chain: &[CertificateDer<'_>], tls13: bool) -> u64 {
 }
 
 fn certificate(der: &CertificateDer<'_>) -> CertificateFacts {
-    CertificateFacts {
+    let mut facts = CertificateFacts {
         bytes: der.len() as u64,
         der: der.to_vec(),
         ..CertificateFacts::default()
-    }
+    };
+    // A certificate that cannot be read is shown by its size; whether it is trusted was decided elsewhere.
+    let Ok(read) = Certificate::parse(der) else {
+        return facts;
+    };
+    facts.subject = read.subject.to_string();
+    facts.issuer = read.issuer.to_string();
+    facts.names = read.names;
+    facts.key = read.key;
+    facts.not_after = read.not_after;
+    facts.days_left = (read.not_after - unix_now()).div_euclid(86_400);
+    facts
+}
+
+fn unix_now() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| d.as_secs().cast_signed())
 }

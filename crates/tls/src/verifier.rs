@@ -91,6 +91,13 @@ impl Witness {
         self.0.note(std::mem::take)
     }
 
+    /// Why the verifier refused the last chain, if it did.
+    pub fn refusal(&self) -> Option<CertificateError> {
+        self.0
+            .note(|seen| seen.verdict.clone())
+            .filter(|_| self.0.roots != Roots::Anything)
+    }
+
     /// Time spent verifying since the last [`take`](Self::take).
     pub fn took(&self) -> Duration {
         self.0.note(|seen| seen.took)

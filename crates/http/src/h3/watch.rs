@@ -1,4 +1,4 @@
-//! A UDP socket for QUIC that writes down each datagram, and reads the hellos in the Initials that pass.
+//! A UDP socket for QUIC that writes down each datagram, and lets `hellos` look at what passes in clear.
 
 use std::fmt;
 use std::io::{self, IoSliceMut};
@@ -11,17 +11,12 @@ use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, Runtime, TokioRuntime, UdpPoller};
 use roundtrip_model::{Event, Recorder, TlsFacts};
 
+use super::hellos::Seen;
+
 pub(super) struct Watched {
     inner: Arc<dyn AsyncUdpSocket>,
     recorder: Recorder,
     seen: Mutex<Seen>,
-}
-
-/// What passed by in clear.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Seen {
-    pub(super) retry: bool,
-    pub(super) version_negotiation: bool,
 }
 
 impl Watched {
@@ -34,11 +29,15 @@ impl Watched {
         }))
     }
 
-    pub(super) fn seen(&self) -> Seen {
-        self.lock().clone()
+    /// Was there a Retry, and a version negotiation?
+    pub(super) fn detours(&self) -> (bool, bool) {
+        let seen = self.lock();
+        (seen.retry, seen.version_negotiation)
     }
 
-    pub(super) fn describe(&self, _facts: &mut TlsFacts) {}
+    pub(super) fn describe(&self, facts: &mut TlsFacts) {
+        self.lock().describe(facts);
+    }
 
     fn lock(&self) -> MutexGuard<'_, Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)

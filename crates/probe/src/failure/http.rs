@@ -2,7 +2,7 @@
 
 use std::io;
 
-use roundtrip_http::HttpError;
+use roundtrip_http::{HttpError, QuicError};
 use roundtrip_model::{Exchange, FailureKind, PhaseName};
 
 use super::{Words, tls};
@@ -12,23 +12,51 @@ pub(super) fn exchange(error: &HttpError, exchange: &Exchange, phase: PhaseName)
         HttpError::Tls(error) => return tls::handshake(error, exchange),
         HttpError::Io(error) => return broken(error, phase),
         HttpError::Quic(error) => return quic(error, exchange, phase),
-        HttpError::ClosedUnanswered => (FailureKind::Closed, "the server's log should say why; does that port speak HTTP?"),
-        HttpError::ClosedInHead => (FailureKind::Closed, "the server died while it answered: see its log"),
-        HttpError::NotHttp(_) => (FailureKind::NotHttp, "that port speaks something else: https:// perhaps"),
-        HttpError::HeadTooLarge { .. } => (FailureKind::HeaderTooLarge, "the server sends too many or too large headers"),
-        HttpError::Malformed(_) | HttpError::TooManyInterim(_) => (FailureKind::NotHttp, "the server breaks RFC 9112"),
-        HttpError::BodyCutShort { .. } | HttpError::ChunksCutShort { .. } => {
-            (FailureKind::BodyCutShort, "the server or something between closed too early: see its log")
+        HttpError::ClosedUnanswered => (
+            FailureKind::Closed,
+            "the server's log should say why; does that port speak HTTP?",
+        ),
+        HttpError::ClosedInHead => (
+            FailureKind::Closed,
+            "the server died while it answered: see its log",
+        ),
+        HttpError::NotHttp(_) => (
+            FailureKind::NotHttp,
+            "that port speaks something else: https:// perhaps",
+        ),
+        HttpError::HeadTooLarge { .. } => (
+            FailureKind::HeaderTooLarge,
+            "the server sends too many or too large headers",
+        ),
+        HttpError::Malformed(_) | HttpError::TooManyInterim(_) => {
+            (FailureKind::NotHttp, "the server breaks RFC 9112")
         }
-        HttpError::Encoding { .. } => (FailureKind::BodyInvalid, "ask without --compressed to see the raw body"),
+        HttpError::BodyCutShort { .. } | HttpError::ChunksCutShort { .. } => (
+            FailureKind::BodyCutShort,
+            "the server or something between closed too early: see its log",
+        ),
+        HttpError::Encoding { .. } => (
+            FailureKind::BodyInvalid,
+            "ask without --compressed to see the raw body",
+        ),
         HttpError::Sink(_) => (FailureKind::Local, "check that the output can be written"),
-        HttpError::Proxy { status: 407, .. } => {
-            (FailureKind::ProxyFailed, "give user and password: -x http://user:password@proxy:port")
-        }
-        HttpError::Proxy { .. } => (FailureKind::ProxyFailed, "the proxy does not let you through to that host and port"),
-        HttpError::Unsendable(_) => (FailureKind::Local, "a header, method or URL holds characters that HTTP forbids"),
+        HttpError::Proxy { status: 407, .. } => (
+            FailureKind::ProxyFailed,
+            "give user and password: -x http://user:password@proxy:port",
+        ),
+        HttpError::Proxy { .. } => (
+            FailureKind::ProxyFailed,
+            "the proxy does not let you through to that host and port",
+        ),
+        HttpError::Unsendable(_) => (
+            FailureKind::Local,
+            "a header, method or URL holds characters that HTTP forbids",
+        ),
         HttpError::H2(error) => return h2(error, phase),
-        HttpError::H3(_) | HttpError::QuicConnect(_) => (FailureKind::QuicFailed, "try --http2 to see whether TCP does better"),
+        HttpError::H3(_) | HttpError::QuicConnect(_) => (
+            FailureKind::QuicFailed,
+            "try --http2 to see whether TCP does better",
+        ),
     };
     Words::new(kind, error.to_string(), advice)
 }
@@ -37,20 +65,28 @@ pub(super) fn exchange(error: &HttpError, exchange: &Exchange, phase: PhaseName)
 pub(super) fn broken(error: &io::Error, phase: PhaseName) -> Words {
     let during = phase.title();
     match error.kind() {
-        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionAborted => Words::new(
+        io::ErrorKind::ConnectionReset
+        | io::ErrorKind::BrokenPipe
+        | io::ErrorKind::ConnectionAborted => Words::new(
             FailureKind::Reset,
             format!("the peer reset the connection (phase: {during})"),
             "the server crashed, a middlebox objected, or an idle connection had been closed",
         ),
-        io::ErrorKind::ConnectionRefused => {
-            Words::new(FailureKind::Refused, "the connection was refused", "nothing listens there: check the port")
-        }
+        io::ErrorKind::ConnectionRefused => Words::new(
+            FailureKind::Refused,
+            "the connection was refused",
+            "nothing listens there: check the port",
+        ),
         io::ErrorKind::TimedOut => Words::new(
             FailureKind::ConnectTimeout,
             format!("the kernel gave up sending again (phase: {during})"),
             "packets are lost on the way: look at it with `tcpdump`",
         ),
-        _ => Words::new(FailureKind::Reset, format!("the connection broke: {error} (phase: {during})"), "try again; see the server's log"),
+        _ => Words::new(
+            FailureKind::Reset,
+            format!("the connection broke: {error} (phase: {during})"),
+            "try again; see the server's log",
+        ),
     }
 }
 
@@ -62,17 +98,26 @@ fn h2(error: &impl std::fmt::Display, phase: PhaseName) -> Words {
     )
 }
 
-fn quic(error: &quinn::ConnectionError, exchange: &Exchange, phase: PhaseName) -> Words {
-    use quinn::ConnectionError as Quic;
-    if let Quic::TransportError(failed) = error
-        && let Some(code) = failed.frame_or_crypto_code()
-    {
-        return code_words(code, failed, exchange);
-    }
+fn quic(error: &QuicError, exchange: &Exchange, phase: PhaseName) -> Words {
     let (kind, advice) = match error {
-        Quic::TimedOut => (FailureKind::ConnectTimeout, "UDP may be blocked on the way: try without --http3"),
-        Quic::Reset => (FailureKind::Reset, "the server lost the connection's state, or was restarted"),
-        _ => (FailureKind::QuicFailed, "try --http2 to see whether TCP does better"),
+        QuicError::Certificate(reason) => return tls::certificate(reason, exchange),
+        QuicError::Alert(alert) => return tls::alert((*alert).into()),
+        QuicError::TimedOut => (
+            FailureKind::ConnectTimeout,
+            "UDP may be blocked on the way: try without --http3",
+        ),
+        QuicError::Reset => (
+            FailureKind::Reset,
+            "the server lost the connection's state, or was restarted",
+        ),
+        QuicError::Other(_) => (
+            FailureKind::QuicFailed,
+            "try --http2 to see whether TCP does better",
+        ),
     };
-    Words::new(kind, format!("QUIC failed: {error} (phase: {})", phase.title()), advice)
+    Words::new(
+        kind,
+        format!("QUIC failed: {error} (phase: {})", phase.title()),
+        advice,
+    )
 }

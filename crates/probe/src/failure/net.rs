@@ -10,13 +10,18 @@ use crate::Trouble;
 
 pub(super) fn name(error: &ResolveError) -> Words {
     let (kind, advice) = match error {
-        ResolveError::NoSuchName { .. } => {
-            (FailureKind::NoSuchName, "check the spelling; --resolve HOST:PORT:ADDRESS goes around name servers")
-        }
-        ResolveError::Silent { .. } => {
-            (FailureKind::ResolverSilent, "check /etc/resolv.conf and the way to that server, or try --doh-url")
-        }
-        _ => (FailureKind::ResolverFailed, "ask another server, or give the address with --resolve HOST:PORT:ADDRESS"),
+        ResolveError::NoSuchName { .. } => (
+            FailureKind::NoSuchName,
+            "check the spelling; --resolve HOST:PORT:ADDRESS goes around name servers",
+        ),
+        ResolveError::Silent { .. } => (
+            FailureKind::ResolverSilent,
+            "check /etc/resolv.conf and the way to that server, or try --doh-url",
+        ),
+        _ => (
+            FailureKind::ResolverFailed,
+            "ask another server, or give the address with --resolve HOST:PORT:ADDRESS",
+        ),
     };
     Words::new(kind, error.to_string(), advice)
 }
@@ -24,13 +29,26 @@ pub(super) fn name(error: &ResolveError) -> Words {
 pub(super) fn connect(error: &NetError) -> Words {
     let (kind, advice) = match error {
         NetError::AllFailed(failures) => of_peers(failures.iter().map(|(_, e)| e.kind())),
-        NetError::Unix { source, .. } if source.kind() == io::ErrorKind::NotFound => {
-            (FailureKind::Refused, "no such socket: check the path and that its server runs")
-        }
-        NetError::Unix { .. } => (FailureKind::Refused, "check that a server listens on that socket and lets you in"),
-        NetError::Bind { .. } => (FailureKind::Local, "see `ip address` for interfaces and addresses of this machine"),
-        NetError::NoAddress => (FailureKind::NoSuchName, "give an address with --resolve HOST:PORT:ADDRESS"),
-        NetError::Socket(_) => (FailureKind::Local, "this machine gave no socket: check limits (ulimit -n) and sandboxes"),
+        NetError::Unix { source, .. } if source.kind() == io::ErrorKind::NotFound => (
+            FailureKind::Refused,
+            "no such socket: check the path and that its server runs",
+        ),
+        NetError::Unix { .. } => (
+            FailureKind::Refused,
+            "check that a server listens on that socket and lets you in",
+        ),
+        NetError::Bind { .. } => (
+            FailureKind::Local,
+            "see `ip address` for interfaces and addresses of this machine",
+        ),
+        NetError::NoAddress => (
+            FailureKind::NoSuchName,
+            "give an address with --resolve HOST:PORT:ADDRESS",
+        ),
+        NetError::Socket(_) => (
+            FailureKind::Local,
+            "this machine gave no socket: check limits (ulimit -n) and sandboxes",
+        ),
     };
     Words::new(kind, format!("cannot connect: {error}"), advice)
 }
@@ -38,15 +56,25 @@ pub(super) fn connect(error: &NetError) -> Words {
 /// The kindest reading of several failures: somebody refused, or nobody could be reached.
 fn of_peers(mut kinds: impl Iterator<Item = io::ErrorKind>) -> (FailureKind, &'static str) {
     if kinds.any(|k| k == io::ErrorKind::ConnectionRefused) {
-        (FailureKind::Refused, "nothing listens there: check the port, and that the server runs")
+        (
+            FailureKind::Refused,
+            "nothing listens there: check the port, and that the server runs",
+        )
     } else {
-        (FailureKind::Unreachable, "check routes and firewalls; -4 or -6 tries one family alone")
+        (
+            FailureKind::Unreachable,
+            "check routes and firewalls; -4 or -6 tries one family alone",
+        )
     }
 }
 
 /// Time ran out: say where, and what that usually means.
 pub(super) fn timeout(trouble: &Trouble, exchange: &Exchange, phase: PhaseName) -> Words {
-    let peers: Vec<String> = exchange.attempts.iter().map(|a| a.peer.to_string()).collect();
+    let peers: Vec<String> = exchange
+        .attempts
+        .iter()
+        .map(|a| a.peer.to_string())
+        .collect();
     let (kind, what, advice) = match phase {
         PhaseName::Tcp => (
             FailureKind::ConnectTimeout,

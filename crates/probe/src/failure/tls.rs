@@ -15,19 +15,25 @@ pub(super) fn handshake(error: &TlsError, exchange: &Exchange) -> Words {
             "the server closed the connection during the TLS handshake",
             "does that port speak TLS, and the version that was offered? Try --tls1.2 or --tls1.3",
         ),
-        TlsError::ServerName(_) => Words::new(FailureKind::TlsFailed, error.to_string(), "check the host in the URL"),
+        TlsError::ServerName(_) => Words::new(
+            FailureKind::TlsFailed,
+            error.to_string(),
+            "check the host in the URL",
+        ),
         TlsError::NoRoots(_) => Words::new(
             FailureKind::Local,
             error.to_string(),
             "install ca-certificates, or name a file with --cacert",
         ),
-        TlsError::Unreadable { .. } | TlsError::Pem { .. } | TlsError::Identity(_) => {
-            Words::new(FailureKind::Local, error.to_string(), "check the file that was named with --cacert, --cert or --key")
-        }
+        TlsError::Unreadable { .. } | TlsError::Pem { .. } | TlsError::Identity(_) => Words::new(
+            FailureKind::Local,
+            error.to_string(),
+            "check the file that was named with --cacert, --cert or --key",
+        ),
     }
 }
 
-pub(super) fn protocol(error: &Error, exchange: &Exchange) -> Words {
+fn protocol(error: &Error, exchange: &Exchange) -> Words {
     match error {
         Error::AlertReceived(alert) => self::alert(*alert),
         Error::InvalidCertificate(reason) => certificate(reason, exchange),
@@ -50,26 +56,39 @@ pub(super) fn protocol(error: &Error, exchange: &Exchange) -> Words {
     }
 }
 
-fn alert(alert: AlertDescription) -> Words {
+pub(super) fn alert(alert: AlertDescription) -> Words {
     let (kind, advice) = match alert {
-        AlertDescription::ProtocolVersion => {
-            (FailureKind::TlsAlert, "the server speaks none of the versions offered: drop --tls1.2 or --tls1.3")
-        }
-        AlertDescription::NoApplicationProtocol => {
-            (FailureKind::AlpnRefused, "the server speaks none of the protocols offered: try --http1.1")
-        }
-        AlertDescription::UnrecognisedName => {
-            (FailureKind::TlsAlert, "the server does not know this host name: check the URL, or --connect-to")
-        }
-        AlertDescription::CertificateRequired | AlertDescription::BadCertificate => {
-            (FailureKind::TlsAlert, "the server wants a certificate of yours: --cert and --key")
-        }
-        AlertDescription::HandshakeFailure => {
-            (FailureKind::TlsAlert, "no cipher suite, group or signature in common; older servers need RSA key exchange")
-        }
+        AlertDescription::ProtocolVersion => (
+            FailureKind::TlsAlert,
+            "the server speaks none of the versions offered: drop --tls1.2 or --tls1.3",
+        ),
+        AlertDescription::NoApplicationProtocol => (
+            FailureKind::AlpnRefused,
+            "the server speaks none of the protocols offered: try --http1.1",
+        ),
+        AlertDescription::UnrecognisedName => (
+            FailureKind::TlsAlert,
+            "the server does not know this host name: check the URL, or --connect-to",
+        ),
+        AlertDescription::CertificateRequired | AlertDescription::BadCertificate => (
+            FailureKind::TlsAlert,
+            "the server wants a certificate of yours: --cert and --key",
+        ),
+        AlertDescription::HandshakeFailure => (
+            FailureKind::TlsAlert,
+            "no cipher suite, group or signature in common; older servers need RSA key exchange",
+        ),
         _ => (FailureKind::TlsAlert, "the server's log should say why"),
     };
-    Words::new(kind, format!("the server ended the handshake with the alert {} ({})", spelled(alert), u8::from(alert)), advice)
+    Words::new(
+        kind,
+        format!(
+            "the server ended the handshake with the alert {} ({})",
+            spelled(alert),
+            u8::from(alert)
+        ),
+        advice,
+    )
 }
 
 /// `HandshakeFailure` as the RFC spells it. RFC 8446 §6.
@@ -84,7 +103,7 @@ fn spelled(alert: AlertDescription) -> String {
     out
 }
 
-fn certificate(reason: &CertificateError, exchange: &Exchange) -> Words {
+pub(super) fn certificate(reason: &CertificateError, exchange: &Exchange) -> Words {
     let (kind, message, advice) = match reason {
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => (
             FailureKind::CertificateExpired,
@@ -96,12 +115,21 @@ fn certificate(reason: &CertificateError, exchange: &Exchange) -> Words {
             "the server's certificate is not valid yet".to_owned(),
             "check the clocks on both sides",
         ),
-        CertificateError::NotValidForName => {
-            (FailureKind::CertificateWrongName, format!("the certificate is not for {}", exchange.url), WRONG_NAME)
-        }
-        CertificateError::NotValidForNameContext { expected, presented } => (
+        CertificateError::NotValidForName => (
             FailureKind::CertificateWrongName,
-            format!("the certificate is for {}, not for {}", named(presented), expected.to_str()),
+            format!("the certificate is not for {}", exchange.url),
+            WRONG_NAME,
+        ),
+        CertificateError::NotValidForNameContext {
+            expected,
+            presented,
+        } => (
+            FailureKind::CertificateWrongName,
+            format!(
+                "the certificate is for {}, not for {}",
+                named(presented),
+                expected.to_str()
+            ),
             WRONG_NAME,
         ),
         CertificateError::UnknownIssuer => (
@@ -118,7 +146,8 @@ fn certificate(reason: &CertificateError, exchange: &Exchange) -> Words {
     Words::new(kind, message, advice)
 }
 
-const WRONG_NAME: &str = "check the host name; --connect-to HOST1:PORT1:HOST2:PORT2 asks another machine for this name";
+const WRONG_NAME: &str =
+    "check the host name; --connect-to HOST1:PORT1:HOST2:PORT2 asks another machine for this name";
 
 fn named(names: &[String]) -> String {
     match names {
@@ -129,10 +158,15 @@ fn named(names: &[String]) -> String {
 
 fn incompatible(why: &PeerIncompatible) -> Words {
     let advice = match why {
-        PeerIncompatible::ServerDoesNotSupportTls12Or13 | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig => {
+        PeerIncompatible::ServerDoesNotSupportTls12Or13
+        | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig => {
             "the server speaks another version of TLS: drop --tls1.2 or --tls1.3"
         }
         _ => "client and server have too little in common",
     };
-    Words::new(FailureKind::TlsFailed, format!("the TLS handshake failed: {why:?}"), advice)
+    Words::new(
+        FailureKind::TlsFailed,
+        format!("the TLS handshake failed: {why:?}"),
+        advice,
+    )
 }

@@ -1,0 +1,306 @@
+//! A stub resolver: from a name to addresses as the system's files say, with what each answer cost.
+//!
+//! The C library would hide the HTTPS record, the repeats and the truncations, which are what has to be explained.
+
+mod ask;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use roundtrip_model::{Answer, HttpsRecord, NameFacts};
+use roundtrip_wire::dns::{Kind, Message, Name, Rcode, Service};
+use roundtrip_wire::hosts::Hosts;
+use roundtrip_wire::resolv_conf::ResolvConf;
+use tokio::time::timeout;
+
+use ask::{Asked, ask};
+
+const RESOLV_CONF: &str = "/etc/resolv.conf";
+const HOSTS: &str = "/etc/hosts";
+/// Files larger than this are no configuration.
+const LARGEST_FILE: u64 = 8 << 20;
+
+/// Which records to ask for.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    pub v4: bool,
+    pub v6: bool,
+    /// The HTTPS record for this port, and how long to wait for it once there are addresses.
+    pub https: Option<(u16, Duration)>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ResolveError {
+    #[error("no such name: {name} (asked {})", listed(.servers))]
+    NoSuchName {
+        name: String,
+        servers: Vec<SocketAddr>,
+    },
+    #[error("{name} exists but has no address (asked {})", listed(.servers))]
+    NoAddress {
+        name: String,
+        servers: Vec<SocketAddr>,
+    },
+    #[error("no answer about {name} from {} within {:.1} s", listed(.servers), .after.as_secs_f64())]
+    Silent {
+        name: String,
+        servers: Vec<SocketAddr>,
+        after: Duration,
+    },
+    #[error("the name server {server} failed for {name}: {why}")]
+    Failed {
+        name: String,
+        server: SocketAddr,
+        why: String,
+    },
+    #[error("'{name}' cannot be a name: {source}")]
+    Name {
+        name: String,
+        source: roundtrip_wire::Error,
+    },
+    #[error("no name server is configured")]
+    NoServer,
+}
+
+fn listed(all: &[SocketAddr]) -> String {
+    all.iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+pub struct Resolver {
+    conf: ResolvConf,
+    hosts: Hosts,
+    servers: Vec<SocketAddr>,
+}
+
+impl Resolver {
+    /// As /etc/resolv.conf and /etc/hosts say. Files that are not there say nothing.
+    pub fn system() -> Result<Self, ResolveError> {
+        Self::from_files(&read(RESOLV_CONF), &read(HOSTS))
+    }
+
+    pub fn from_files(resolv_conf: &str, hosts: &str) -> Result<Self, ResolveError> {
+        let conf = ResolvConf::parse(resolv_conf);
+        let servers = conf
+            .name_servers
+            .iter()
+            .map(|s| SocketAddr::new(s.address, 53))
+            .collect();
+        Self::new(conf, Hosts::parse(hosts), servers)
+    }
+
+    /// With servers of the caller's, whatever their port.
+    pub fn new(
+        conf: ResolvConf,
+        hosts: Hosts,
+        servers: Vec<SocketAddr>,
+    ) -> Result<Self, ResolveError> {
+        if servers.is_empty() {
+            return Err(ResolveError::NoServer);
+        }
+        Ok(Self {
+            conf,
+            hosts,
+            servers,
+        })
+    }
+
+    pub async fn look_up(&self, host: &str, wanted: Wanted) -> Result<NameFacts, ResolveError> {
+        if let Some(addresses) = self.known(host, wanted) {
+            return Ok(facts(host, Answer::Hosts, addresses));
+        }
+        let mut empty = None;
+        for candidate in self.conf.candidates(host) {
+            match self.ask_about(&candidate, wanted).await {
+                Err(error @ ResolveError::NoAddress { .. }) => empty = Some(error),
+                Err(ResolveError::NoSuchName { .. }) => {}
+                outcome => {
+                    return outcome.map(|found| NameFacts {
+                        host: host.to_owned(),
+                        ..found
+                    });
+                }
+            }
+        }
+        if let Some(error) = empty {
+            return Err(error);
+        }
+        Err(ResolveError::NoSuchName {
+            name: host.to_owned(),
+            servers: self.servers.clone(),
+        })
+    }
+
+    /// What needs no question: the hosts file, and `localhost`, which no resolver may ask about. RFC 6761 §6.3.
+    fn known(&self, host: &str, wanted: Wanted) -> Option<Vec<IpAddr>> {
+        let fits = |a: &IpAddr| if a.is_ipv4() { wanted.v4 } else { wanted.v6 };
+        let bare = host.trim_end_matches('.').to_ascii_lowercase();
+        let listed: Vec<IpAddr> = self
+            .hosts
+            .lookup(&bare)
+            .iter()
+            .copied()
+            .filter(fits)
+            .collect();
+        if !listed.is_empty() {
+            return Some(listed);
+        }
+        if bare == "localhost" || bare.ends_with(".localhost") {
+            let loopback = [
+                IpAddr::V6(Ipv6Addr::LOCALHOST),
+                IpAddr::V4(Ipv4Addr::LOCALHOST),
+            ];
+            return Some(loopback.into_iter().filter(fits).collect());
+        }
+        None
+    }
+
+    /// All questions about one full name at once.
+    async fn ask_about(&self, candidate: &str, wanted: Wanted) -> Result<NameFacts, ResolveError> {
+        let name: Name = candidate.parse().map_err(|source| ResolveError::Name {
+            name: candidate.chars().take(80).collect(),
+            source,
+        })?;
+        let four = self.maybe(wanted.v4, &name, Kind::A);
+        let six = self.maybe(wanted.v6, &name, Kind::AAAA);
+        let addresses = async { tokio::join!(four, six) };
+        let service = self.service(&name, wanted);
+        tokio::pin!(service);
+        let (service_first, (four, six)) = {
+            tokio::pin!(addresses);
+            let mut early = None;
+            loop {
+                tokio::select! {
+                    found = &mut service, if early.is_none() => early = Some(found),
+                    both = &mut addresses => break (early, both),
+                }
+            }
+        };
+        let mut found = self.gather(&name, four, six)?;
+        found.https_record = match (service_first, wanted.https) {
+            (Some(record), _) => record,
+            (None, Some((_, grace))) => timeout(grace, service).await.unwrap_or_default(),
+            (None, None) => None,
+        };
+        Ok(found)
+    }
+
+    async fn maybe(
+        &self,
+        wanted: bool,
+        name: &Name,
+        kind: Kind,
+    ) -> Option<Result<Asked, ResolveError>> {
+        if wanted {
+            Some(ask(&self.conf, &self.servers, name, kind).await)
+        } else {
+            None
+        }
+    }
+
+    async fn service(&self, name: &Name, wanted: Wanted) -> Option<HttpsRecord> {
+        let (port, _) = wanted.https?;
+        // Other ports have a name of their own. RFC 9460 §9.1.
+        let owner: Name = if port == 443 {
+            name.clone()
+        } else {
+            format!("_{port}._https.{name}").parse().ok()?
+        };
+        let asked = ask(&self.conf, &self.servers, &owner, Kind::HTTPS)
+            .await
+            .ok()?;
+        let services = asked.message.https_for(&owner).ok()?;
+        services.iter().find(|s| !s.is_alias()).map(|s| record(s))
+    }
+
+    /// Puts the answers about both families together; one of them is enough.
+    fn gather(
+        &self,
+        name: &Name,
+        four: Option<Result<Asked, ResolveError>>,
+        six: Option<Result<Asked, ResolveError>>,
+    ) -> Result<NameFacts, ResolveError> {
+        let mut found = facts(&name.to_string(), Answer::Hosts, Vec::new());
+        let (mut trouble, mut missing) = (None, false);
+        // IPv6 first, as getaddrinfo orders equal addresses. RFC 6724 §2.1.
+        for asked in [six, four].into_iter().flatten() {
+            let asked = match asked {
+                Ok(asked) => asked,
+                Err(error) => {
+                    trouble.get_or_insert(error);
+                    continue;
+                }
+            };
+            missing |= asked.message.rcode == Rcode::NO_SUCH_NAME;
+            found.answer = Answer::Server(asked.server);
+            found.resent += asked.resent;
+            found.truncated |= asked.over_tcp;
+            add(&mut found, name, &asked.message);
+        }
+        let servers = self.servers.clone();
+        match (found.addresses.is_empty(), trouble) {
+            (false, _) => Ok(found),
+            (true, Some(error)) => Err(error),
+            (true, None) if missing => Err(ResolveError::NoSuchName {
+                name: name.to_string(),
+                servers,
+            }),
+            (true, None) => Err(ResolveError::NoAddress {
+                name: name.to_string(),
+                servers,
+            }),
+        }
+    }
+}
+
+/// Adds what one answer says about a name. Also for answers that came another way (DNS over HTTPS).
+pub fn add(found: &mut NameFacts, name: &Name, message: &Message) {
+    let Ok(resolved) = message.addresses_for(name) else {
+        return;
+    };
+    found.addresses.extend(resolved.addresses);
+    found.ttl = [found.ttl, resolved.ttl].into_iter().flatten().min();
+    if found.aliases.is_empty() {
+        found.aliases = resolved.aliases.iter().map(ToString::to_string).collect();
+    }
+}
+
+/// A service binding in the model's words.
+pub fn record(service: &Service) -> HttpsRecord {
+    let target = if service.target.is_root() {
+        String::new()
+    } else {
+        service.target.to_string()
+    };
+    HttpsRecord {
+        priority: service.priority,
+        target,
+        alpn: service.alpn.clone(),
+        port: service.port,
+        hints: service.hints().collect(),
+        ech: service.ech.is_some(),
+    }
+}
+
+fn facts(host: &str, answer: Answer, addresses: Vec<IpAddr>) -> NameFacts {
+    NameFacts {
+        host: host.to_owned(),
+        answer,
+        addresses,
+        aliases: Vec::new(),
+        ttl: None,
+        resent: 0,
+        truncated: false,
+        https_record: None,
+    }
+}
+
+fn read(path: &str) -> String {
+    use std::io::Read;
+    let mut text = Vec::new();
+    let opened = std::fs::File::open(path);
+    let _ = opened.and_then(|file| file.take(LARGEST_FILE).read_to_end(&mut text));
+    String::from_utf8_lossy(&text).into_owned()
+}

@@ -1,0 +1,141 @@
+//! One question to the configured servers: over UDP, again when nobody answers, over TCP when the answer is too long.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
+use std::net::SocketAddr;
+
+use roundtrip_wire::dns::{Kind, Message, Name, Query, Rcode};
+use roundtrip_wire::resolv_conf::ResolvConf;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UdpSocket};
+use tokio::time::timeout;
+
+use super::ResolveError;
+
+/// An answer, and what it took.
+pub(super) struct Asked {
+    pub(super) message: Message,
+    pub(super) server: SocketAddr,
+    pub(super) resent: u32,
+    pub(super) over_tcp: bool,
+}
+
+pub(super) async fn ask(
+    conf: &ResolvConf,
+    servers: &[SocketAddr],
+    name: &Name,
+    kind: Kind,
+) -> Result<Asked, ResolveError> {
+    let shown = || name.to_string();
+    let mut resent = 0;
+    let mut failure = None;
+    for _ in 0..conf.attempts.max(1) {
+        for server in servers {
+            let mut query = Query::new(random_id(), name.clone(), kind);
+            match once(conf, *server, &mut query).await {
+                Ok((message, over_tcp)) => match message.rcode {
+                    Rcode::NO_ERROR | Rcode::NO_SUCH_NAME => {
+                        return Ok(Asked {
+                            message,
+                            server: *server,
+                            resent,
+                            over_tcp,
+                        });
+                    }
+                    rcode => failure = Some((*server, rcode.to_string())),
+                },
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => {}
+                Err(error) => failure = Some((*server, error.to_string())),
+            }
+            resent += 1;
+        }
+    }
+    Err(match failure {
+        Some((server, why)) => ResolveError::Failed {
+            name: shown(),
+            server,
+            why,
+        },
+        None => ResolveError::Silent {
+            name: shown(),
+            servers: servers.to_vec(),
+            after: conf.timeout * conf.attempts.max(1) * servers.len() as u32,
+        },
+    })
+}
+
+/// One server, once: UDP first, unless the configuration wants TCP.
+async fn once(
+    conf: &ResolvConf,
+    server: SocketAddr,
+    query: &mut Query,
+) -> io::Result<(Message, bool)> {
+    let limit = conf.timeout;
+    if !conf.use_vc {
+        let answer = timeout(limit, over_udp(server, query))
+            .await
+            .map_err(|_| io::ErrorKind::TimedOut)??;
+        // Servers older than EDNS refuse the question for its option: ask plainly. RFC 6891 §7.
+        if answer.rcode == Rcode::FORMAT_ERROR && query.udp_size.take().is_some() {
+            let plain = timeout(limit, over_udp(server, query))
+                .await
+                .map_err(|_| io::ErrorKind::TimedOut)??;
+            return Ok((plain, false));
+        }
+        if !answer.truncated {
+            return Ok((answer, false));
+        }
+    }
+    let answer = timeout(limit, over_tcp(server, query))
+        .await
+        .map_err(|_| io::ErrorKind::TimedOut)??;
+    Ok((answer, true))
+}
+
+async fn over_udp(server: SocketAddr, query: &Query) -> io::Result<Message> {
+    let local: SocketAddr = if server.is_ipv4() {
+        ([0, 0, 0, 0], 0).into()
+    } else {
+        ([0u16; 8], 0).into()
+    };
+    let socket = UdpSocket::bind(local).await?;
+    socket.connect(server).await?;
+    socket.send(&query.encode().map_err(invalid)?).await?;
+    let mut buffer = vec![0; 4096];
+    loop {
+        let n = socket.recv(&mut buffer).await?;
+        // What answers another question is no answer: keep listening. RFC 5452 §9.1.
+        if let Ok(message) = Message::parse(buffer.get(..n).unwrap_or_default())
+            && message.answers_query(query)
+        {
+            return Ok(message);
+        }
+    }
+}
+
+/// Two bytes of length before each message. RFC 1035 §4.2.2.
+async fn over_tcp(server: SocketAddr, query: &Query) -> io::Result<Message> {
+    let bytes = query.encode().map_err(invalid)?;
+    let mut framed = (bytes.len() as u16).to_be_bytes().to_vec();
+    framed.extend_from_slice(&bytes);
+    let mut stream = TcpStream::connect(server).await?;
+    stream.write_all(&framed).await?;
+    let length = stream.read_u16().await?;
+    let mut answer = vec![0; length.into()];
+    stream.read_exact(&mut answer).await?;
+    let message = Message::parse(&answer).map_err(invalid)?;
+    if message.answers_query(query) {
+        Ok(message)
+    } else {
+        Err(invalid("the answer is to another question"))
+    }
+}
+
+fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+/// Ids need not be secret from the path, only hard to guess from beside it; the port is random too. RFC 5452 §4.
+fn random_id() -> u16 {
+    RandomState::new().build_hasher().finish() as u16
+}

@@ -1,0 +1,130 @@
+//! DNS over HTTPS: the questions travel as POST requests over a connection of their own. RFC 8484.
+
+use bytes::Bytes;
+use roundtrip_http::{Request, Sink};
+use roundtrip_model::{Answer, Exchange, Memory, NameFacts, Strategy, Target};
+use roundtrip_net::{ResolveError, Wanted, add_answer, https_record};
+use roundtrip_wire::dns::{Kind, Message, Name, Query, Rcode};
+
+use crate::{Options, Prober, Trouble};
+
+/// An answer is a DNS message: more than this it cannot be.
+const LARGEST_ANSWER: usize = 64 * 1024;
+
+impl Prober {
+    /// Asks `server` about `host`; the server's own name goes to the system's resolver.
+    pub(crate) async fn ask_doh(
+        &mut self,
+        server: &Target,
+        host: &str,
+        wanted: Wanted,
+    ) -> Result<NameFacts, Trouble> {
+        let name: Name = host.parse().map_err(|source| ResolveError::Name {
+            name: host.chars().take(80).collect(),
+            source,
+        })?;
+        let mut asker = Self::new(Options {
+            strategy: Strategy {
+                memory: Memory::Cold,
+                ..Strategy::default()
+            },
+            roots: self.options.roots.clone(),
+            overrides: self.options.overrides.clone(),
+            connect_timeout: self.options.connect_timeout,
+            max_time: self.options.connect_timeout,
+            ..Options::default()
+        });
+        let mut found = NameFacts {
+            host: host.to_owned(),
+            answer: Answer::Doh(server.redacted()),
+            addresses: Vec::new(),
+            aliases: Vec::new(),
+            ttl: None,
+            resent: 0,
+            truncated: false,
+            https_record: None,
+        };
+        let mut missing = false;
+        let service = wanted.https.filter(|(port, _)| *port == 443).is_some();
+        for (kind, on) in [
+            (Kind::AAAA, wanted.v6),
+            (Kind::A, wanted.v4),
+            (Kind::HTTPS, service),
+        ] {
+            if !on {
+                continue;
+            }
+            let message = asker.question(server, &name, kind).await?;
+            missing |= message.rcode == Rcode::NO_SUCH_NAME;
+            add_answer(&mut found, &name, &message);
+            if let Ok(services) = message.https_for(&name) {
+                let usable = services.iter().find(|s| !s.is_alias());
+                found.https_record = found.https_record.or(usable.map(|s| https_record(s)));
+            }
+        }
+        asker.retire().await;
+        if found.addresses.is_empty() {
+            let (name, servers) = (host.to_owned(), Vec::new());
+            let error = if missing {
+                ResolveError::NoSuchName { name, servers }
+            } else {
+                ResolveError::NoAddress { name, servers }
+            };
+            return Err(error.into());
+        }
+        Ok(found)
+    }
+
+    async fn question(
+        &mut self,
+        server: &Target,
+        name: &Name,
+        kind: Kind,
+    ) -> Result<Message, Trouble> {
+        // Id 0, so that caches on the way see equal questions as equal. RFC 8484 §4.1.
+        let query = Query::new(0, name.clone(), kind);
+        let failed = |why: String| Trouble::Doh {
+            server: server.redacted(),
+            why,
+        };
+        let body = query.encode().map_err(|e| failed(e.to_string()))?;
+        let request = Request {
+            method: "POST".into(),
+            target: server.clone(),
+            headers: vec![
+                ("Accept".into(), "application/dns-message".into()),
+                ("Content-Type".into(), "application/dns-message".into()),
+            ],
+            body: Bytes::from(body),
+            absolute_form: false,
+        };
+        let mut answer = Bounded(Vec::new());
+        let exchange: Exchange =
+            Box::pin(self.exchange(&request, Strategy::default(), &mut answer as &mut dyn Sink))
+                .await;
+        if let Some(failure) = exchange.failure {
+            return Err(failed(failure.message));
+        }
+        let status = exchange.http.map_or(0, |h| h.status);
+        if status != 200 {
+            return Err(failed(format!("it answered with status {status}")));
+        }
+        Message::parse(&answer.0).map_err(|e| failed(e.to_string()))
+    }
+}
+
+struct Bounded(Vec<u8>);
+
+impl std::io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.0.len() + bytes.len() > LARGEST_ANSWER {
+            return Err(std::io::Error::other("the answer is too large"));
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,95 @@
+//! What a message says about one name: aliases followed, addresses, services, and for how long.
+
+use std::net::IpAddr;
+
+use super::{Data, Message, Name, Service};
+use crate::{Error, Result};
+
+/// As many aliases in a row as resolvers commonly follow.
+const MOST_ALIASES: usize = 16;
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Resolved {
+    pub addresses: Vec<IpAddr>,
+    /// The names the alias chain leads through, in order; the last owns the addresses.
+    pub aliases: Vec<Name>,
+    /// The shortest time to live of all records used, in seconds.
+    pub ttl: Option<u32>,
+}
+
+impl Message {
+    /// The addresses of `name` in the answers, at the end of its aliases. RFC 1034 §3.6.2.
+    pub fn addresses_for(&self, name: &Name) -> Result<Resolved> {
+        let mut resolved = self.follow(name)?;
+        let owner = resolved.aliases.last().unwrap_or(name).clone();
+        for record in self.answers.iter().filter(|record| record.name == owner) {
+            let address = match record.data {
+                Data::A(address) => IpAddr::V4(address),
+                Data::Aaaa(address) => IpAddr::V6(address),
+                _ => continue,
+            };
+            resolved.shorten(record.ttl);
+            if !resolved.addresses.contains(&address) {
+                resolved.addresses.push(address);
+            }
+        }
+        Ok(resolved)
+    }
+
+    /// The HTTPS records of `name`, at the end of its aliases, the preferred first. RFC 9460 §2.4.1.
+    pub fn https_for(&self, name: &Name) -> Result<Vec<&Service>> {
+        let resolved = self.follow(name)?;
+        let owner = resolved.aliases.last().unwrap_or(name);
+        let mut services: Vec<_> = self
+            .answers
+            .iter()
+            .filter(|record| record.name == *owner)
+            .filter_map(|record| match &record.data {
+                Data::Https(service) if service.is_usable() => Some(service),
+                _ => None,
+            })
+            .collect();
+        services.sort_by_key(|service| service.priority);
+        Ok(services)
+    }
+
+    /// How long the absence of an answer may be remembered. RFC 2308 §5.
+    pub fn negative_ttl(&self) -> Option<u32> {
+        self.authorities
+            .iter()
+            .find_map(|record| match &record.data {
+                Data::Soa(soa) => Some(record.ttl.min(soa.minimum)),
+                _ => None,
+            })
+    }
+
+    fn follow(&self, name: &Name) -> Result<Resolved> {
+        let mut resolved = Resolved::default();
+        let mut current = name;
+        while let Some((ttl, target)) = self.alias_of(current) {
+            if resolved.aliases.len() == MOST_ALIASES {
+                return Err(Error::AliasLoop {
+                    name: name.to_string(),
+                    limit: MOST_ALIASES,
+                });
+            }
+            resolved.aliases.push(target.clone());
+            resolved.shorten(ttl);
+            current = target;
+        }
+        Ok(resolved)
+    }
+
+    fn alias_of(&self, name: &Name) -> Option<(u32, &Name)> {
+        self.answers.iter().find_map(|record| match &record.data {
+            Data::Cname(target) if record.name == *name => Some((record.ttl, target)),
+            _ => None,
+        })
+    }
+}
+
+impl Resolved {
+    fn shorten(&mut self, ttl: u32) {
+        self.ttl = Some(self.ttl.map_or(ttl, |shortest| shortest.min(ttl)));
+    }
+}

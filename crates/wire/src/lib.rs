@@ -1,0 +1,23 @@
+//! Bytes to meaning and back: DNS, TLS hellos, QUIC Initials, certificates, header fields, resolver files.
+//!
+//! Sans-I/O: bytes come in as slices and go out as vectors; sockets, files and clocks belong to the
+//! layers above. Every parser is total: whatever the bytes, it returns a value or an [`Error`], never
+//! panics, and its work and memory are bounded by the length of its input.
+
+pub mod alt_svc;
+mod cursor;
+pub mod dns;
+mod error;
+mod field;
+pub mod hosts;
+pub mod quic;
+pub mod resolv_conf;
+pub mod server_timing;
+mod text;
+pub mod tls;
+pub mod x509;
+
+pub use error::Error;
+
+/// The result of every parser and encoder here.
+pub type Result<T> = std::result::Result<T, Error>;
