@@ -45,7 +45,7 @@ impl Prober {
             https_record: None,
         };
         let mut missing = false;
-        let service = wanted.https.filter(|(port, _)| *port == 443).is_some();
+        let service = wanted.https.is_some_and(|(port, _)| port == 443);
         for (kind, on) in [
             (Kind::AAAA, wanted.v6),
             (Kind::A, wanted.v4),

@@ -47,7 +47,7 @@ impl Prober {
             Err(_) => Err(Trouble::Timeout(limit)),
         };
         recorder.record(Event::Finished);
-        self.conclude(&mut exchange, &recorder, learnt, outcome);
+        Self::conclude(&mut exchange, &recorder, learnt, outcome);
         exchange
     }
 
@@ -116,7 +116,7 @@ impl Prober {
         };
         let safe = matches!(hop.request.method.as_str(), "GET" | "HEAD" | "OPTIONS");
         let plan = Plan::of(
-            &hop.strategy,
+            hop.strategy,
             target,
             announced,
             self.options.proxy.is_some(),
@@ -193,7 +193,6 @@ impl Prober {
     }
 
     fn conclude(
-        &self,
         exchange: &mut Exchange,
         recorder: &Recorder,
         mut learnt: Learnt,

@@ -30,7 +30,6 @@ pub(crate) struct Open {
     /// The origin it serves: scheme, host, port.
     pub(crate) origin: (Scheme, String, u16),
     pub(crate) early_data: bool,
-    pub(crate) via_proxy: bool,
     pub(crate) proxy_status: u16,
 }
 
@@ -215,7 +214,6 @@ impl Prober {
             gauge,
             origin: origin(target),
             early_data,
-            via_proxy: false,
             proxy_status: 0,
         })
     }
@@ -251,9 +249,8 @@ impl Prober {
             } else {
                 Connection::h1(stream)
             };
-            return Ok(self.opened(
+            return Ok(Open::new(
                 connection,
-                plan,
                 target,
                 recorder,
                 Transport::Tcp { gauge, tls: None },
@@ -285,9 +282,8 @@ impl Prober {
         } else {
             Connection::h1(tls)
         };
-        let mut open = self.opened(
+        let mut open = Open::new(
             connection,
-            plan,
             target,
             recorder,
             Transport::Tcp {
@@ -298,26 +294,6 @@ impl Prober {
         );
         open.early_data = early;
         Ok(open)
-    }
-
-    fn opened(
-        &self,
-        connection: Connection,
-        plan: &Plan,
-        target: &Target,
-        recorder: &Recorder,
-        gauge: Transport,
-        proxy_status: u16,
-    ) -> Open {
-        Open {
-            connection,
-            recorder: recorder.clone(),
-            gauge,
-            origin: origin(target),
-            early_data: false,
-            via_proxy: plan.via_proxy,
-            proxy_status,
-        }
     }
 
     /// TLS to the proxy where it wants that, and a tunnel where the target needs one.
@@ -380,6 +356,24 @@ pub(crate) fn origin(target: &Target) -> (Scheme, String, u16) {
 }
 
 impl Open {
+    fn new(
+        connection: Connection,
+        target: &Target,
+        recorder: &Recorder,
+        gauge: Transport,
+        proxy_status: u16,
+    ) -> Self {
+        let recorder = recorder.clone();
+        Self {
+            connection,
+            recorder,
+            gauge,
+            origin: origin(target),
+            early_data: false,
+            proxy_status,
+        }
+    }
+
     pub(crate) fn serves(&self, target: &Target) -> bool {
         self.origin == origin(target)
     }

@@ -31,18 +31,13 @@ pub(crate) struct Announced<'a> {
 
 impl Plan {
     pub(crate) fn of(
-        strategy: &Strategy,
+        strategy: Strategy,
         target: &Target,
         announced: Announced<'_>,
         proxied: bool,
         safe_method: bool,
     ) -> Result<Self, Trouble> {
-        let refuse = |why| {
-            Err(Trouble::Strategy {
-                strategy: *strategy,
-                why,
-            })
-        };
+        let refuse = |why| Err(Trouble::Strategy { strategy, why });
         let secure = match (target.scheme, strategy.security) {
             (Scheme::Https, Security::Clear) => {
                 return refuse("the URL says https; write http:// for clear text");
@@ -114,7 +109,7 @@ mod tests {
             alt_svc_h3,
         };
         Plan::of(
-            &strategy.parse().unwrap(),
+            strategy.parse().unwrap(),
             &Target::parse(url).unwrap(),
             announced,
             false,
@@ -157,7 +152,7 @@ mod tests {
         let strategy: Strategy = "h1+tls1.3+0rtt".parse().unwrap();
         let target = Target::parse("https://a/").unwrap();
         let unsafe_method =
-            Plan::of(&strategy, &target, Announced::default(), false, false).unwrap();
+            Plan::of(strategy, &target, Announced::default(), false, false).unwrap();
         assert!(!unsafe_method.early_data && !unsafe_method.tls.unwrap().early_data);
     }
 }

@@ -48,7 +48,7 @@ impl Seen {
                 }
                 Packet::VersionNegotiation { .. } => self.version_negotiation = true,
                 Packet::Long(long) if long.kind == LongKind::Initial => {
-                    self.open(Side::Server, &long)
+                    self.open(Side::Server, &long);
                 }
                 Packet::Short { .. } => self.done = true,
                 _ => {}

@@ -58,12 +58,9 @@ impl AsyncUdpSocket for Watched {
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
         let at = self.recorder.now();
         self.inner.try_send(transmit)?;
-        self.recorder.record_at(
-            at,
-            Event::Sent {
-                bytes: transmit.contents.len() as u64,
-            },
-        );
+        let bytes = transmit.contents.len() as u64;
+        self.recorder.record_at(at, Event::Sent { bytes });
+        self.lock().sent(transmit.contents);
         Ok(())
     }
 
@@ -74,10 +71,14 @@ impl AsyncUdpSocket for Watched {
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
         let n = ready!(self.inner.poll_recv(cx, bufs, meta))?;
-        for part in meta.iter().take(n) {
-            self.recorder.record(Event::Received {
-                bytes: part.len as u64,
-            });
+        for (buffer, part) in bufs.iter().zip(meta.iter()).take(n) {
+            let bytes = part.len as u64;
+            self.recorder.record(Event::Received { bytes });
+            let mut seen = self.lock();
+            let whole = buffer.get(..part.len).unwrap_or_default();
+            for datagram in whole.chunks(part.stride.max(1)) {
+                seen.received(datagram);
+            }
         }
         Poll::Ready(Ok(n))
     }
