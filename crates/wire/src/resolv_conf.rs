@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-/// glibc's MAXNS, RES_MAXNDOTS, RES_MAXRETRANS and RES_MAXRETRY.
+/// glibc's MAXNS, `RES_MAXNDOTS`, `RES_MAXRETRANS` and `RES_MAXRETRY`.
 const MOST_SERVERS: usize = 3;
 const MOST_DOTS: usize = 15;
 const LONGEST_TIMEOUT: u64 = 30;
@@ -74,7 +74,7 @@ impl ResolvConf {
                 Some("nameserver") => servers.extend(words.next().and_then(read_server)),
                 // The last of either keyword counts.
                 Some("search") => {
-                    conf.search = words.take(MOST_DOMAINS).map(str::to_owned).collect()
+                    conf.search = words.take(MOST_DOMAINS).map(str::to_owned).collect();
                 }
                 Some("domain") => conf.search = words.take(1).map(str::to_owned).collect(),
                 Some("options") => words.for_each(|option| conf.apply_option(option)),
@@ -95,7 +95,7 @@ impl ResolvConf {
         let number = value.parse::<u64>().ok();
         match (key, number) {
             ("ndots", Some(n)) => {
-                self.ndots = usize::try_from(n).map_or(MOST_DOTS, |n| n.min(MOST_DOTS))
+                self.ndots = usize::try_from(n).map_or(MOST_DOTS, |n| n.min(MOST_DOTS));
             }
             ("timeout", Some(n)) => self.timeout = Duration::from_secs(n.clamp(1, LONGEST_TIMEOUT)),
             ("attempts", Some(n)) => {

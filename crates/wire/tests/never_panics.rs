@@ -1,4 +1,5 @@
 //! Every parser is total: arbitrary bytes, and valid bytes spoilt in a few places, give a value or an error.
+#![allow(clippy::unwrap_used, clippy::panic)] // what a test's helper expects is expected of the code
 
 use proptest::collection::vec;
 use proptest::prelude::*;

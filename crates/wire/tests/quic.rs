@@ -1,4 +1,5 @@
 //! QUIC Initials opened: the vectors of RFC 9001 §A and RFC 9369 §A, and datagrams put together from them.
+#![allow(clippy::unwrap_used, clippy::panic)] // what a test's helper expects is expected of the code
 
 use roundtrip_wire::Error;
 use roundtrip_wire::quic::{

@@ -1,4 +1,5 @@
 //! Hellos recorded from real peers, read as an observer of the wire would.
+#![allow(clippy::unwrap_used, clippy::panic)] // what a test's helper expects is expected of the code
 
 use roundtrip_wire::tls::{
     CertificateCompression, ClientHello, ContentKind, Group, HandshakeKind, Handshakes, KeyShare,

@@ -105,6 +105,7 @@ impl Message {
     }
 
     /// The answer to this question, ready to be filled: what a name server starts from.
+    #[must_use]
     pub fn reply(&self, rcode: Rcode) -> Self {
         Self {
             response: true,

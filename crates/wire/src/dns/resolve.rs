@@ -37,6 +37,8 @@ impl Message {
     }
 
     /// The HTTPS records of `name`, at the end of its aliases, the preferred first. RFC 9460 §2.4.1.
+    ///
+    /// A first one that [`Service::is_alias`] overrides the others: its target is to be asked for.
     pub fn https_for(&self, name: &Name) -> Result<Vec<&Service>> {
         let resolved = self.follow(name)?;
         let owner = resolved.aliases.last().unwrap_or(name);

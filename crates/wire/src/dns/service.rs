@@ -32,7 +32,7 @@ pub struct Service {
     pub port: Option<u16>,
     pub ipv4_hints: Vec<Ipv4Addr>,
     pub ipv6_hints: Vec<Ipv6Addr>,
-    /// The ECHConfigList for an encrypted ClientHello, unread.
+    /// The `ECHConfigList` for an encrypted `ClientHello`, unread.
     pub ech: Option<Vec<u8>>,
     /// Parameters that are not known here, by key.
     pub others: Vec<(u16, Vec<u8>)>,
@@ -122,7 +122,7 @@ impl Service {
             }
             IPV4_HINT => self.ipv4_hints = value.collect(|c| c.array::<4>().map(Ipv4Addr::from))?,
             IPV6_HINT => {
-                self.ipv6_hints = value.collect(|c| c.array::<16>().map(Ipv6Addr::from))?
+                self.ipv6_hints = value.collect(|c| c.array::<16>().map(Ipv6Addr::from))?;
             }
             ECH => self.ech = Some(value.rest().to_vec()),
             _ => self.others.push((key, value.rest().to_vec())),

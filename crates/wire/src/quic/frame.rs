@@ -12,7 +12,7 @@ pub enum Frame<'a> {
     Padding(usize),
     Ping,
     Ack {
-        /// In the sender's units: its ack_delay_exponent is not known yet. RFC 9000 §19.3.
+        /// In the sender's units: its `ack_delay_exponent` is not known yet. RFC 9000 §19.3.
         delay: u64,
         /// From the highest packet numbers down.
         ranges: Vec<RangeInclusive<u64>>,

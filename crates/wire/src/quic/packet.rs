@@ -132,7 +132,7 @@ fn read_packet(bytes: &[u8]) -> Result<(Packet<'_>, &[u8])> {
         return Ok((packet, &[]));
     }
     let Some(kind) = version.long_kind(first >> 4) else {
-        let retry = read_retry(cursor, bytes, version, destination, source)?;
+        let retry = read_retry(&cursor, bytes, version, destination, source)?;
         return Ok((Packet::Retry(retry), &[]));
     };
     let token = match kind {
@@ -167,7 +167,7 @@ fn read_id(cursor: &mut Cursor<'_>, version: Version) -> Result<ConnectionId> {
 }
 
 fn read_retry<'a>(
-    cursor: Cursor<'a>,
+    cursor: &Cursor<'a>,
     bytes: &'a [u8],
     version: Version,
     destination: ConnectionId,

@@ -28,7 +28,7 @@ pub struct ClientHello {
     pub certificate_compression: Vec<CertificateCompression>,
     /// Asks for a stapled OCSP response. RFC 6066 §8.
     pub status_request: bool,
-    /// A cookie returned, after a HelloRetryRequest. RFC 8446 §4.2.2.
+    /// A cookie returned, after a `HelloRetryRequest`. RFC 8446 §4.2.2.
     pub cookie: bool,
     pub encrypted_client_hello: bool,
     /// Only a client of QUIC sends these. RFC 9001 §8.2.

@@ -87,7 +87,7 @@ impl<'a> Iterator for Handshakes<'a> {
 /// The handshake bytes that one side of a TLS stream sent in clear.
 ///
 /// After `ChangeCipherSpec` TLS 1.2 encrypts. In TLS 1.3 that record means nothing, and a hello may
-/// still follow it (RFC 8446 §D.4): the ServerHello after a HelloRetryRequest, or its ClientHello.
+/// still follow it (RFC 8446 §D.4): the `ServerHello` after a `HelloRetryRequest`, or its `ClientHello`.
 pub fn clear_handshake(stream: &[u8]) -> Result<Vec<u8>> {
     let mut handshake = Vec::new();
     let mut changed = false;

@@ -20,7 +20,7 @@ pub enum ContentKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record<'a> {
     pub kind: ContentKind,
-    /// Frozen at 1.2, or 1.0 in a first ClientHello: it says little.
+    /// Frozen at 1.2, or 1.0 in a first `ClientHello`: it says little.
     pub version: Version,
     pub body: &'a [u8],
 }

@@ -6,7 +6,7 @@ use crate::Result;
 use crate::cursor::Cursor;
 use crate::text::printable;
 
-/// The random that makes a ServerHello a HelloRetryRequest: SHA-256 of that word. RFC 8446 §4.1.3.
+/// The random that makes a `ServerHello` a `HelloRetryRequest`: SHA-256 of that word. RFC 8446 §4.1.3.
 const RETRY_RANDOM: [u8; 32] = [
     0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
     0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
@@ -21,7 +21,7 @@ pub struct ServerHello {
     pub length: usize,
     pub version: Version,
     pub cipher_suite: CipherSuite,
-    /// The group of the key share, or the one that a HelloRetryRequest asks for. TLS 1.2 names it
+    /// The group of the key share, or the one that a `HelloRetryRequest` asks for. TLS 1.2 names it
     /// later: see [`server_key_exchange_group`].
     pub group: Option<Group>,
     pub is_retry: bool,
@@ -33,7 +33,7 @@ pub struct ServerHello {
     /// TLS 1.2: a ticket will follow. RFC 5077 §3.2.
     pub session_ticket: bool,
     pub extended_master_secret: bool,
-    /// A HelloRetryRequest wants this returned. RFC 8446 §4.2.2.
+    /// A `HelloRetryRequest` wants this returned. RFC 8446 §4.2.2.
     pub cookie: bool,
 }
 

@@ -8,7 +8,7 @@ use crate::Result;
 use crate::text::{hex, printable};
 
 const SUBJECT_ALTERNATIVE_NAME: &[u8] = b"\x55\x1d\x11";
-/// The choices of a GeneralName that matter here. RFC 5280 §4.2.1.6.
+/// The choices of a `GeneralName` that matter here. RFC 5280 §4.2.1.6.
 const DNS_NAME: u8 = 0x82;
 const IP_ADDRESS: u8 = 0x87;
 

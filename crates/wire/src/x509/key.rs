@@ -8,7 +8,7 @@ const RSA: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01";
 const RSA_PSS: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0a";
 const ELLIPTIC: &[u8] = b"\x2a\x86\x48\xce\x3d\x02\x01";
 
-/// Reads a SubjectPublicKeyInfo. RFC 5280 §4.1.2.7.
+/// Reads a `SubjectPublicKeyInfo`. RFC 5280 §4.1.2.7.
 pub(super) fn describe(mut info: Der<'_>) -> Result<String> {
     let mut algorithm = info.open(SEQUENCE)?;
     let id = algorithm.expect(OBJECT_ID)?;

@@ -61,7 +61,7 @@ impl fmt::Display for DistinguishedName {
     }
 }
 
-/// The string types of a DirectoryString; those that are not listed are, or contain, ASCII.
+/// The string types of a `DirectoryString`; those that are not listed are, or contain, ASCII.
 fn text(tag: u8, value: &[u8]) -> String {
     match tag {
         T61_STRING => cleaned(value.iter().copied().map(char::from)),
