@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use roundtrip_report::{html, json, runs, terminal};
 
 #[path = "../tests/report/samples.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, clippy::unwrap_used)] // samples made for tests, which may unwrap
 mod samples;
 
 fn main() -> std::io::Result<()> {

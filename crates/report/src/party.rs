@@ -53,6 +53,20 @@ impl Party {
     }
 }
 
+/// The parts of a wait that took any time, each with where it starts within the wait.
+pub(crate) fn segments(order: [Party; 5], waited: &Waited) -> Vec<(Party, f64, f64)> {
+    let mut at = 0.0;
+    let mut parts = Vec::new();
+    for party in order {
+        let share = party.share(waited);
+        if share > 0.0 {
+            parts.push((party, at, share));
+            at += share;
+        }
+    }
+    parts
+}
+
 /// The sum of several waits, party by party.
 pub(crate) fn sum<'a>(waits: impl IntoIterator<Item = &'a Waited>) -> Waited {
     waits.into_iter().fold(Waited::default(), |a, b| Waited {

@@ -1,6 +1,7 @@
 //! Text that is safe to show and numbers that align. Peers choose header values, certificate names and reasons:
 //! nothing of theirs may move a cursor, change a colour or reverse a line.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 /// Text from outside with control and direction characters made visible.
@@ -29,7 +30,8 @@ pub(crate) fn lossy(bytes: &[u8]) -> String {
     for chunk in bytes.utf8_chunks() {
         out.push_str(chunk.valid());
         for byte in chunk.invalid() {
-            out.push_str(&format!("\\x{byte:02x}"));
+            // Writing to a string cannot fail.
+            let _ = write!(out, "\\x{byte:02x}");
         }
     }
     out
@@ -54,6 +56,11 @@ pub(crate) fn decimals(largest: f64) -> usize {
         l if l < 20.0 => 2,
         _ => 1,
     }
+}
+
+/// The least value that does not print as zero with so many decimals.
+pub(crate) fn least(places: usize) -> f64 {
+    0.5 / 10f64.powf(places as f64)
 }
 
 /// Milliseconds that stand alone, with a precision that suits their size.

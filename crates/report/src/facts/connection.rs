@@ -46,17 +46,15 @@ fn lookup(list: &mut List, name: &NameFacts) {
     if name.addresses.len() > 6 {
         addresses.push(format!("and {} more", name.addresses.len() - 6));
     }
-    let aliases = name
-        .aliases
-        .iter()
-        .take(8)
-        .map(|a| format!(" → {}", clean(a)))
-        .collect::<String>();
+    let names: Vec<String> = std::iter::once(&name.host)
+        .chain(name.aliases.iter().take(8))
+        .map(|n| clean(n))
+        .collect();
     list.join(
         "name",
         ", ",
         [
-            format!("{}{aliases} {from}", clean(&name.host)),
+            format!("{} {from}", names.join(" → ")),
             name.ttl
                 .map(|ttl| format!("TTL {ttl} s"))
                 .unwrap_or_default(),

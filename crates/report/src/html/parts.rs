@@ -6,7 +6,7 @@ use maud::{Markup, PreEscaped, html};
 use roundtrip_model::{Exchange, Failure, Finding, Waited};
 
 use crate::facts::facts as facts_of;
-use crate::party::Party;
+use crate::party::{Party, segments};
 use crate::text::{clean, decimals, ms, span_ms, trips};
 
 /// Hatchings over the colours, so that parties are told apart without colour. Defined once, used by every picture.
@@ -63,14 +63,9 @@ pub(super) fn small_bar(waited: &Waited, scale: f64) -> Markup {
 }
 
 fn stacked(waited: &Waited, scale: f64, height: u32) -> Markup {
-    let mut at = 0.0;
     html! {
-        @for party in Party::BY_WEIGHT {
-            @let (start, share) = (at, party.share(waited));
-            @let _ = at += share;
-            @if share > 0.0 {
-                rect x=(percent(start, scale)) width=(percent(share, scale)) height=(height) fill=(fill(party)) {}
-            }
+        @for (party, start, share) in segments(Party::BY_WEIGHT, waited) {
+            rect x=(percent(start, scale)) width=(percent(share, scale)) height=(height) fill=(fill(party)) {}
         }
     }
 }

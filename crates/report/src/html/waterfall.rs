@@ -6,9 +6,9 @@ use maud::{Markup, html};
 use roundtrip_model::{Exchange, Phase};
 
 use super::parts::{fill, percent};
-use crate::party::Party;
+use crate::party::{Party, segments};
 use crate::run::{Run, total_ms};
-use crate::text::{clean, decimals, ms, trips};
+use crate::text::{clean, decimals, least, ms, trips};
 
 const TOP: usize = 8;
 const ROW: usize = 42;
@@ -42,16 +42,7 @@ fn row(phase: &Phase, top: usize, offset: f64, grid: Grid) -> Markup {
     let (scale, places) = (grid.scale, decimals(grid.scale));
     let start = offset + phase.start.as_millis();
     let number = format!("{:.places$} ms", phase.ms());
-    let mut at = start;
-    let parts: Vec<(Party, f64, f64)> = Party::ALL
-        .iter()
-        .map(|p| {
-            let from = at;
-            at += p.share(&phase.waited);
-            (*p, from, p.share(&phase.waited))
-        })
-        .filter(|(_, _, share)| *share > 0.0)
-        .collect();
+    let parts = segments(Party::ALL, &phase.waited);
     let main = parts
         .iter()
         .max_by(|a, b| a.2.total_cmp(&b.2))
@@ -68,7 +59,7 @@ fn row(phase: &Phase, top: usize, offset: f64, grid: Grid) -> Markup {
         // A hair's breadth, so that the shortest phase is seen where it was.
         rect x=(percent(start.min(scale * 0.998), scale)) width="2" y=(top + 21) height=(BAR) fill=(fill(main)) {}
         @for (party, from, share) in parts {
-            rect x=(percent(from, scale)) width=(percent(share, scale)) y=(top + 21) height=(BAR) fill=(fill(party)) {
+            rect x=(percent(start + from, scale)) width=(percent(share, scale)) y=(top + 21) height=(BAR) fill=(fill(party)) {
                 title { (party.name()) " " (ms(share)) " ms" }
             }
         }
@@ -76,11 +67,10 @@ fn row(phase: &Phase, top: usize, offset: f64, grid: Grid) -> Markup {
 }
 
 fn reasons(phase: &Phase, places: usize) -> String {
-    let least = 0.5 * 10f64.powi(-(places as i32));
     let words: Vec<String> = Party::BY_WEIGHT
         .iter()
         .map(|p| (p, p.share(&phase.waited)))
-        .filter(|(_, share)| *share >= least)
+        .filter(|(_, share)| *share >= least(places))
         .map(|(p, share)| format!("{} {share:.places$}", p.name()))
         .collect();
     words.join(" · ")

@@ -4,7 +4,7 @@ use roundtrip_model::{Exchange, Summary};
 use serde_json::Value;
 
 use super::bars::filled;
-use super::style::{Style, Tone};
+use super::style::{Style, Tone, finished};
 use crate::run::{PHASES, Run, runs};
 use crate::text::{clean, cut, decimals};
 
@@ -91,10 +91,7 @@ pub fn summary(exchanges: &[Exchange], style: &Style) -> String {
         lines.extend(spread(style, &totals, &total));
         lines.extend(trip_counts(style, &good));
     }
-    lines
-        .iter()
-        .map(|line| format!("{}\n", line.trim_end()))
-        .collect()
+    finished(&lines)
 }
 
 fn headline(style: &Style, all: &[Run], ok: usize) -> String {

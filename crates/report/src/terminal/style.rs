@@ -103,22 +103,30 @@ impl Style {
     }
 }
 
+/// The lines as one text, without blanks at their ends.
+pub(super) fn finished(lines: &[String]) -> String {
+    let mut text = String::new();
+    for line in lines {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
 fn ascii(c: char) -> char {
     match c {
         ' '..='~' => c,
-        '·' => '|',
         '→' => '>',
         '×' => 'x',
         '…' => '~',
         '─' => '-',
-        '├' | '┼' | '┤' | '▏' => '|',
+        '·' | '├' | '┼' | '▏' | '▅' | '▆' => '|',
         '✓' => '+',
         '✗' => '!',
         'µ' => 'u',
         '▁' => '_',
         '▂' => '.',
         '▃' | '▄' => ':',
-        '▅' | '▆' => '|',
         '▇' | '█' => '#',
         _ => '?',
     }

@@ -4,10 +4,10 @@ use roundtrip_model::{Exchange, Phase, PhaseName, Waited};
 
 use super::bars::{Scale, paint_fill};
 use super::blocks;
-use super::style::{Style, Tone};
+use super::style::{Style, Tone, finished};
 use crate::party::Party;
 use crate::run::{Run, total_ms};
-use crate::text::{clean, cut, decimals, ms, trips};
+use crate::text::{clean, cut, decimals, least, ms, trips};
 
 /// One exchange, whole.
 pub fn exchange(exchange: &Exchange, style: &Style) -> String {
@@ -40,10 +40,7 @@ pub fn run(run: &Run, style: &Style) -> String {
         lines.push(String::new());
         lines.extend(chain_total(style, run));
     }
-    lines
-        .iter()
-        .map(|line| format!("{}\n", line.trim_end()))
-        .collect()
+    finished(&lines)
 }
 
 fn hop_waited(hop: &Exchange) -> Waited {
@@ -208,11 +205,10 @@ impl Frame {
 
     /// Whom the phase waited for, largest first; what would read 0.0 is left out.
     fn reasons(&self, waited: &Waited) -> String {
-        let least = 0.5 * 10f64.powi(-(self.decimals as i32));
         let mut parts: Vec<(Party, f64)> = Party::ALL
             .iter()
             .map(|p| (*p, p.share(waited)))
-            .filter(|(_, share)| *share >= least)
+            .filter(|(_, share)| *share >= least(self.decimals))
             .collect();
         parts.sort_by(|a, b| b.1.total_cmp(&a.1));
         let words: Vec<String> = parts
@@ -265,7 +261,8 @@ fn split(style: &Style, exchange: &Exchange, places: usize) -> Vec<String> {
         used += length;
         if let Some(line) = lines.last_mut() {
             let fill = paint_fill(style, party, &style.fill(party).to_string());
-            line.push_str(&format!("  {fill} {} ", style.paint(Tone::Plain, &words)));
+            let words = style.paint(Tone::Plain, &words);
+            line.extend(["  ", &fill, " ", &words, " "]);
         }
     }
     lines

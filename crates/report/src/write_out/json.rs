@@ -6,19 +6,13 @@ use crate::text::lossy;
 
 /// All variables as one object, sorted, with the version of this program last.
 pub(super) fn variables(transfer: &Transfer) -> String {
-    let mut out = String::from("{");
-    for variable in VARIABLES {
-        out.push_str(&format!(
-            "\"{}\":{},",
-            variable.name,
-            (variable.value)(transfer).json()
-        ));
-    }
-    out.push_str(&format!(
-        "\"roundtrip_version\":\"{}\"}}",
-        env!("CARGO_PKG_VERSION")
-    ));
-    out
+    let mut fields: Vec<String> = VARIABLES
+        .iter()
+        .map(|v| format!("\"{}\":{}", v.name, (v.value)(transfer).json()))
+        .collect();
+    let version = env!("CARGO_PKG_VERSION");
+    fields.push(format!("\"roundtrip_version\":\"{version}\""));
+    format!("{{{}}}", fields.join(","))
 }
 
 /// The last response's headers: names in lower case, each with all its values, in order of first appearance.

@@ -54,7 +54,10 @@ impl Template {
             let at = text.len() - rest.len();
             let (piece, used) = match c {
                 '%' => instruction(rest, at)?,
-                '\\' => escape(rest),
+                '\\' => {
+                    let (pair, used) = escape(rest);
+                    (Piece::Text(pair), used)
+                }
                 c => (Piece::Text(c.into()), c.len_utf8()),
             };
             match piece {
@@ -100,7 +103,7 @@ impl Template {
                 Piece::Value(variable) => page.write(&(variable.value)(transfer).text()),
                 Piece::Unknown(name) => page.complain(name),
                 Piece::Header { name, between } => {
-                    page.write(&header(transfer, name, between.as_deref()))
+                    page.write(&header(transfer, name, between.as_deref()));
                 }
                 Piece::Json => page.write(json::variables(transfer).as_bytes()),
                 Piece::HeaderJson => page.write(json::headers(transfer).as_bytes()),
@@ -176,34 +179,27 @@ fn output_piece(inside: &str) -> Piece {
 }
 
 /// `\r`, `\n` and `\t`; any other pair stays as it is.
-fn escape(rest: &str) -> (Piece, usize) {
-    let (text, used) = match rest.chars().nth(1) {
+fn escape(rest: &str) -> (String, usize) {
+    match rest.chars().nth(1) {
         Some('n') => ("\n".to_owned(), 2),
         Some('r') => ("\r".to_owned(), 2),
         Some('t') => ("\t".to_owned(), 2),
         Some(other) => (format!("\\{other}"), 1 + other.len_utf8()),
         None => ("\\".to_owned(), 1),
-    };
-    (Piece::Text(text), used)
+    }
 }
 
 fn unescaped(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
-    while let Some(c) = rest.chars().next() {
-        let used = match (c, escape(rest)) {
-            ('\\', (Piece::Text(text), used)) => {
-                out.push_str(&text);
-                used
-            }
-            _ => {
-                out.push(c);
-                c.len_utf8()
-            }
-        };
-        rest = rest.get(used..).unwrap_or_default();
+    while let Some((before, _)) = rest.split_once('\\') {
+        out.push_str(before);
+        let at = rest.get(before.len()..).unwrap_or_default();
+        let (pair, used) = escape(at);
+        out.push_str(&pair);
+        rest = at.get(used..).unwrap_or_default();
     }
-    out
+    out + rest
 }
 
 fn header(transfer: &Transfer, name: &str, between: Option<&str>) -> Vec<u8> {

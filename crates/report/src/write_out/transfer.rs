@@ -116,9 +116,11 @@ impl<'a> Transfer<'a> {
             .sum()
     }
 
-    /// Bytes of request headers, with the bodies that curl would have sent in the same write.
+    /// Bytes of requests: headers, and each body that is small enough for curl to send it along with its header.
     pub(super) fn request_size(&self) -> u64 {
-        self.sum(|h| h.request_bytes)
+        const SENT_ALONG: u64 = 64 * 1024;
+        let along = |body: u64| if body < SENT_ALONG { body } else { 0 };
+        self.sum(|h| h.request_bytes + along(h.uploaded))
     }
 
     /// Bytes per second of the whole, rounded down.

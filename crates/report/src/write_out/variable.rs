@@ -1,5 +1,7 @@
 //! The variables: curl's by curl's names and formats, and our own.
 
+use std::fmt::Write as _;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use roundtrip_model::{EarlyData, Event, PhaseName};
@@ -201,10 +203,9 @@ fn certs(transfer: &Transfer) -> String {
     };
     let mut out = String::new();
     for certificate in &chain.certificates {
-        out.push_str(&format!(
-            "Subject:{}\nIssuer:{}\n",
-            certificate.subject, certificate.issuer
-        ));
+        let (subject, issuer) = (&certificate.subject, &certificate.issuer);
+        // Writing to a string cannot fail.
+        let _ = write!(out, "Subject:{subject}\nIssuer:{issuer}\n");
         if certificate.der.is_empty() {
             continue;
         }

@@ -1,5 +1,8 @@
 //! The reports seen from outside, on exchanges made by hand.
 
+// Helpers of tests may unwrap as tests may.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod html;
 mod json;
 mod samples;
@@ -11,9 +14,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 use roundtrip_model::{Event, Exchange, Failure, FailureKind, Moment, PhaseName};
 
-/// Whatever an observer may write down, in whatever order.
-fn any_exchange() -> impl Strategy<Value = Exchange> {
-    let event = prop_oneof![
+fn any_event() -> impl Strategy<Value = Event> {
+    prop_oneof![
         prop::sample::select(vec![
             Event::LookupStarted,
             Event::LookupFinished,
@@ -47,9 +49,13 @@ fn any_exchange() -> impl Strategy<Value = Exchange> {
         ]),
         (0u64..40_000).prop_map(|bytes| Event::Sent { bytes }),
         (0u64..40_000).prop_map(|bytes| Event::Received { bytes }),
-    ];
+    ]
+}
+
+/// Whatever an observer may write down, in whatever order.
+fn any_exchange() -> impl Strategy<Value = Exchange> {
     let moment = prop_oneof![0u64..2_000_000_000, Just(0), 0u64..86_400_000_000_000];
-    let events = prop::collection::vec((moment, event), 0..24);
+    let events = prop::collection::vec((moment, any_event()), 0..24);
     let rtt = prop::option::of((0u64..400_000).prop_map(Duration::from_micros));
     (events, rtt, any::<String>(), any::<bool>(), any::<bool>()).prop_map(
         |(events, rtt, text, full, failed)| {

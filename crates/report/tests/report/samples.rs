@@ -64,9 +64,13 @@ pub(crate) fn cold(think: f64) -> Exchange {
         http: Some(http("GET", 200, 23_456)),
         ..Exchange::default()
     };
-    let done = 156.0 + think;
+    push_cold(&mut e, 156.0 + think);
+    e
+}
+
+fn push_cold(e: &mut Exchange, done: f64) {
     push(
-        &mut e,
+        e,
         &[
             (0.0, worked(Task::Configure, 300)),
             (0.4, Event::LookupStarted),
@@ -95,7 +99,6 @@ pub(crate) fn cold(think: f64) -> Exchange {
             (done + 2.3, Event::Finished),
         ],
     );
-    e
 }
 
 fn name() -> NameFacts {
