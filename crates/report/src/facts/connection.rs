@@ -212,7 +212,7 @@ fn fast_open(facts: &FastOpenFacts) -> String {
         "no cookie yet, the SYN asked for one".to_owned()
     } else {
         format!(
-            "the SYN-ACK acknowledged {} of {} bytes in the SYN",
+            "the SYN-ACK acknowledged {} of the {} bytes of the first flight",
             facts.data_acked, facts.data_sent
         )
     };

@@ -133,10 +133,11 @@ fn a_chain_is_counted_as_curl_counts_it() {
     let url = format!("http://{address}/start?a=b");
     let names = "num_redirects num_connects num_headers size_header size_download size_upload http_code http_version \
                  content_type redirect_url url url_effective method scheme response_code num_certs exitcode errormsg urlnum referer";
-    let template: String = names
+    let lines: Vec<String> = names
         .split_whitespace()
         .map(|n| format!("{n}: %{{{n}}}\\n"))
         .collect();
+    let template = lines.concat();
     let followed = curl(&["-L", "-w", &template, &url]);
     let stopped = curl(&["-w", &template, &url]);
 
