@@ -1,0 +1,149 @@
+//! What was learnt beside the times, as short labelled sentences: one wording for terminal and page.
+//! Text of peers is cleaned here, once.
+
+mod connection;
+mod security;
+
+use roundtrip_model::{Exchange, HttpFacts};
+
+use crate::text::{self, clean, count, span_ms, trips};
+
+/// One labelled fact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fact {
+    pub label: &'static str,
+    pub value: String,
+}
+
+/// The facts of one exchange, in the order in which they were learnt.
+pub fn facts(exchange: &Exchange) -> Vec<Fact> {
+    let mut list = List::default();
+    strategy(&mut list, exchange);
+    connection::add(&mut list, exchange);
+    security::add(&mut list, exchange);
+    if let Some(http) = &exchange.http {
+        response(&mut list, http);
+    }
+    if let Some(echo) = &exchange.echo {
+        list.add(
+            "echo",
+            format!(
+                "{} there, {} back, in {}",
+                text::bytes(echo.sent),
+                text::bytes(echo.received),
+                count(echo.exchanges.into(), "exchange", "exchanges")
+            ),
+        );
+    }
+    list.join(
+        "client work",
+        " · ",
+        exchange.timeline.work().iter().map(|(task, took)| {
+            format!("{} {} ms", task.as_str().replace('_', " "), span_ms(*took))
+        }),
+    );
+    list.facts
+}
+
+#[derive(Default)]
+struct List {
+    facts: Vec<Fact>,
+}
+
+impl List {
+    fn add(&mut self, label: &'static str, value: String) {
+        self.facts.push(Fact { label, value });
+    }
+
+    /// Adds the parts as one fact, unless there are none.
+    fn join(
+        &mut self,
+        label: &'static str,
+        between: &str,
+        parts: impl IntoIterator<Item = String>,
+    ) {
+        let parts: Vec<String> = parts.into_iter().filter(|p| !p.is_empty()).collect();
+        if !parts.is_empty() {
+            self.add(label, parts.join(between));
+        }
+    }
+}
+
+fn strategy(list: &mut List, exchange: &Exchange) {
+    let mut parts = vec![exchange.used.to_string()];
+    if exchange.asked != exchange.used {
+        parts.push(format!("asked for {}", exchange.asked));
+    }
+    if exchange.ok() {
+        let expected = trips(exchange.used.round_trips());
+        parts.push(format!("its arithmetic: {expected}"));
+    }
+    if exchange.extra_trips > 0 {
+        parts.push(format!("{} more in the handshake", exchange.extra_trips));
+    }
+    if exchange.primed {
+        parts.push("an unmeasured exchange went before".into());
+    }
+    list.join("strategy", ", ", parts);
+}
+
+fn response(list: &mut List, http: &HttpFacts) {
+    list.join(
+        "response",
+        ", ",
+        [
+            format!(
+                "HTTP/{} {} {}",
+                clean(&http.version),
+                http.status,
+                clean(&http.reason)
+            )
+            .trim_end()
+            .to_owned(),
+            format!("header {}", text::bytes(http.header_bytes)),
+            body(http),
+            if http.keep_alive {
+                "connection kept"
+            } else {
+                "connection closed"
+            }
+            .into(),
+        ],
+    );
+    list.join("interim", ", ", http.interim.iter().map(u16::to_string));
+    list.join("redirect", "", http.redirect.iter().map(|to| clean(to)));
+    list.join("Alt-Svc", "", http.alt_svc.iter().map(|a| clean(a)));
+    list.join(
+        "Server-Timing",
+        " · ",
+        http.server_timing.iter().map(|(name, took, text)| {
+            let took = took
+                .map(|d| format!(" {} ms", span_ms(d)))
+                .unwrap_or_default();
+            let text = if text.is_empty() {
+                String::new()
+            } else {
+                format!(" ({})", clean(text))
+            };
+            format!("{}{took}{text}", clean(name))
+        }),
+    );
+    if http.proxy_status != 0 {
+        list.add(
+            "proxy",
+            format!("answered CONNECT with {}", http.proxy_status),
+        );
+    }
+}
+
+fn body(http: &HttpFacts) -> String {
+    if http.decoded != 0 && http.decoded != http.downloaded {
+        format!(
+            "body {} ({} decoded)",
+            text::bytes(http.downloaded),
+            text::bytes(http.decoded)
+        )
+    } else {
+        format!("body {}", text::bytes(http.downloaded))
+    }
+}

@@ -1,0 +1,185 @@
+//! The page as a whole: what stands where, and how much of a long series is shown.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use roundtrip_model::Exchange;
+
+use super::{distribution, parts, waterfall};
+use crate::run::{Run, runs};
+use crate::text::{clean, ms, trips};
+
+const STYLE: &str = include_str!("page.css");
+
+/// Waterfalls beyond this many make a page slow to open; a note says how many are left out.
+const MOST_WATERFALLS: usize = 24;
+
+/// All exchanges on one page. `made_by` stands in the footer, such as `roundtrip 0.1.0`.
+pub fn page(exchanges: &[Exchange], made_by: &str) -> String {
+    let all: Vec<Run> = runs(exchanges).collect();
+    let title = match all.first() {
+        Some(run) => clean(run.url()),
+        None => "nothing measured".into(),
+    };
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'";
+                title { "roundtrip · " (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                (parts::patterns())
+                main {
+                    (body(exchanges, &all))
+                }
+                footer { "Made by " (clean(made_by)) ". A round trip is one question and its answer across the whole path." }
+            }
+        }
+    }
+    .into_string()
+}
+
+fn body(exchanges: &[Exchange], all: &[Run]) -> Markup {
+    match all {
+        [] => html! { h1 { "Nothing was measured" } },
+        [only] => html! { article { (run_body(only, 0, false)) } },
+        many => html! {
+            (distribution::section(exchanges, many))
+            (each(many))
+        },
+    }
+}
+
+/// The runs of a series, each folded into one line.
+fn each(all: &[Run]) -> Markup {
+    let shown = chosen(all);
+    let slowest = all.iter().map(Run::total_ms).fold(0.0, f64::max);
+    html! {
+        article {
+            h2.first { "Each run" }
+            @for (place, run) in &shown {
+                details.run {
+                    summary {
+                        span.number { (place + 1) }
+                        span.result { (status(run).0) }
+                        span.took { (format!("{:.1} ms", run.total_ms())) }
+                        span.turns { (run.round_trips()) " RT" }
+                        (parts::small_bar(&run.waited(), slowest))
+                    }
+                    (run_body(run, *place, true))
+                }
+            }
+            @if shown.len() < all.len() {
+                p.quiet { (shown.len()) " of " (all.len()) " runs are shown: the fastest, the median and the slowest, the failures, then the first. The JSON report has them all." }
+            }
+        }
+    }
+}
+
+/// The runs whose waterfalls are worth their room, in the order in which they ran.
+fn chosen<'a>(all: &[Run<'a>]) -> Vec<(usize, Run<'a>)> {
+    let numbered = || all.iter().copied().enumerate();
+    let mut by_time: Vec<(usize, Run)> = numbered().filter(|(_, r)| r.ok()).collect();
+    by_time.sort_by(|a, b| a.1.total_ms().total_cmp(&b.1.total_ms()));
+    let telling = [
+        by_time.first(),
+        by_time.get(by_time.len() / 2),
+        by_time.last(),
+    ];
+    let failed = numbered().filter(|(_, r)| !r.ok());
+    let mut picked: Vec<(usize, Run)> = Vec::new();
+    for (place, run) in telling
+        .into_iter()
+        .flatten()
+        .copied()
+        .chain(failed)
+        .chain(numbered())
+    {
+        if picked.len() >= MOST_WATERFALLS {
+            break;
+        }
+        if !picked.iter().any(|(p, _)| *p == place) {
+            picked.push((place, run));
+        }
+    }
+    picked.sort_by_key(|(place, _)| *place);
+    picked
+}
+
+/// `key` tells this run's pictures from those of the others on the page.
+fn run_body(run: &Run, key: usize, folded: bool) -> Markup {
+    let Some(last) = run.last() else {
+        return html! {};
+    };
+    let alone = run.hops.len() == 1;
+    html! {
+        (headline(run, last, folded))
+        (parts::split_bar(&run.waited(), last.rtt.filter(|_| alone), run.round_trips()))
+        @for (place, hop) in run.hops.iter().enumerate() {
+            (hop_section(run, key, place, hop))
+        }
+    }
+}
+
+/// What a run came to, and the tone to say it in.
+fn status(run: &Run) -> (String, &'static str) {
+    match (run.last().and_then(|e| e.http.as_ref()), run.ok()) {
+        (_, false) => ("failed".into(), "bad"),
+        (Some(http), true) if http.status >= 400 => (http.status.to_string(), "warn"),
+        (Some(http), true) => (http.status.to_string(), "good"),
+        (None, true) => ("ok".into(), "good"),
+    }
+}
+
+fn headline(run: &Run, last: &Exchange, folded: bool) -> Markup {
+    let status = status(run);
+    let expected = last.used.round_trips();
+    let method = last.http.as_ref().map(|h| clean(&h.method));
+    html! {
+        header {
+            p.kicker {
+                @if let Some(method) = method { (method) " · " }
+                (last.used)
+            }
+            @if !folded { h1 { (clean(run.url())) } }
+            dl.tiles {
+                div { dt { "Status" } dd class=(status.1) { (status.0) } }
+                div { dt { "Total" } dd { (ms(run.total_ms())) small { " ms" } } }
+                div { dt { "Round trips" } dd { (run.round_trips()) @if run.ok() && run.hops.len() == 1 { small { " of " (expected) " expected" } } } }
+                @if let Some(rtt) = last.rtt {
+                    div { dt { "Path" } dd { (crate::text::span_ms(rtt)) small { " ms a round trip" } } }
+                }
+                @if let Some(first) = run.first_byte_ms() {
+                    div { dt { "First byte" } dd { (ms(first)) small { " ms" } } }
+                }
+            }
+        }
+    }
+}
+
+fn hop_section(run: &Run, key: usize, place: usize, hop: &Exchange) -> Markup {
+    let status = hop.http.as_ref().map(|h| h.status.to_string());
+    html! {
+        section {
+            @if run.hops.len() > 1 {
+                h2 {
+                    span.step { (place + 1) } " "
+                    @if let Some(status) = status { (status) " " }
+                    (clean(&hop.url))
+                    span.quiet { " " (ms(crate::run::total_ms(hop))) " ms · " (trips(hop.round_trips())) }
+                }
+            }
+            @if let Some(failure) = &hop.failure {
+                (parts::failure(failure))
+            }
+            (waterfall::figure(run, key, place, hop))
+            (parts::notes(&hop.notes))
+            (parts::findings(&hop.findings))
+            (waterfall::table(hop))
+            (parts::facts(hop))
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The contract for programs, schema `roundtrip/probe/1`: keys may be added, never renamed. `docs/json.md` explains each.
+//!
+//! Milliseconds have three decimals, keys a stable order. What was not seen is `null`, never a made-up zero.
+
+mod facts;
+mod result;
+mod summary;
+
+use roundtrip_model::Exchange;
+use serde_json::{Value, json};
+
+pub use result::result;
+
+pub const SCHEMA: &str = "roundtrip/probe/1";
+
+/// One document: a result for each exchange and a summary over the runs.
+pub fn document(exchanges: &[Exchange]) -> Value {
+    json!({
+        "schema": SCHEMA,
+        "results": exchanges.iter().map(result).collect::<Vec<Value>>(),
+        "summary": summary::of(exchanges),
+    })
+}
+
+/// The summary alone, for a stream whose results have already been written.
+pub fn summary(exchanges: &[Exchange]) -> Value {
+    summary::of(exchanges)
+}
+
+/// Microsecond precision; what is no number is `null`.
+fn rounded(ms: f64) -> Value {
+    let rounded = (ms * 1e3).round() / 1e3;
+    // Adding zero turns -0.0 into 0.0.
+    json!(rounded + 0.0)
+}
+
+fn span(span: std::time::Duration) -> Value {
+    rounded(span.as_secs_f64() * 1e3)
+}

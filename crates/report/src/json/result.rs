@@ -1,0 +1,88 @@
+//! One exchange as a value.
+
+use roundtrip_model::{Exchange, Failure, Finding, Phase};
+use serde_json::{Map, Value, json};
+
+use super::{facts, rounded, span};
+
+/// One exchange: an element of `results`, or a line where results stream.
+pub fn result(exchange: &Exchange) -> Value {
+    let phases = exchange.phases();
+    json!({
+        "url": exchange.url,
+        "run": exchange.run,
+        "hop": exchange.hop,
+        "asked": exchange.asked,
+        "strategy": exchange.used,
+        "ok": exchange.ok(),
+        "error": exchange.failure.as_ref().map(|f| f.message.as_str()),
+        "failure": exchange.failure.as_ref().map(failure),
+        "total_ms": span(exchange.total()),
+        "ttfb_ms": facts::first_byte(exchange),
+        "rtt_ms": exchange.rtt.map(span),
+        "round_trips": exchange.round_trips(),
+        "expected_round_trips": exchange.used.round_trips(),
+        "extra_round_trips": exchange.extra_trips,
+        "reused": exchange.reused,
+        "primed": exchange.primed,
+        "waited_for": waited(&crate::party::sum(phases.iter().map(|p| &p.waited))),
+        "phases": phases.iter().map(phase).collect::<Vec<Value>>(),
+        "client_work": client_work(exchange),
+        "name": exchange.name.as_ref().map(facts::name),
+        "attempts": exchange.attempts.iter().map(facts::attempt).collect::<Vec<Value>>(),
+        "tcp": exchange.tcp.as_ref().map(facts::tcp),
+        "quic": exchange.quic.as_ref().map(facts::quic),
+        "tls": exchange.tls.as_ref().map(facts::tls),
+        "http": exchange.http.as_ref().map(facts::http),
+        "echo": exchange.echo.as_ref().map(facts::echo),
+        "notes": exchange.notes,
+        "findings": exchange.findings.iter().map(finding).collect::<Vec<Value>>(),
+    })
+}
+
+fn phase(phase: &Phase) -> Value {
+    json!({
+        "name": phase.name.as_str(),
+        "start_ms": rounded(phase.start.as_millis()),
+        "ms": rounded(phase.ms()),
+        "round_trips": phase.round_trips,
+        "waited_for": waited(&phase.waited),
+    })
+}
+
+fn waited(waited: &roundtrip_model::Waited) -> Value {
+    json!({
+        "network_ms": rounded(waited.network),
+        "server_ms": rounded(waited.server),
+        "client_ms": rounded(waited.client),
+        "resolver_ms": rounded(waited.resolver),
+        "loss_ms": rounded(waited.loss),
+    })
+}
+
+fn client_work(exchange: &Exchange) -> Value {
+    let mut work = Map::new();
+    for (task, took) in exchange.timeline.work() {
+        work.insert(format!("{}_ms", task.as_str()), span(took));
+    }
+    work.into()
+}
+
+fn finding(finding: &Finding) -> Value {
+    json!({
+        "id": finding.id,
+        "ms": rounded(finding.ms),
+        "round_trips": finding.round_trips,
+        "evidence": finding.evidence,
+        "remedy": finding.remedy,
+    })
+}
+
+fn failure(failure: &Failure) -> Value {
+    json!({
+        "kind": failure.kind,
+        "phase": failure.phase.as_str(),
+        "message": failure.message,
+        "advice": failure.advice,
+    })
+}

@@ -1,0 +1,16 @@
+//! What was measured, in the forms people and programs read: terminal text, JSON, one HTML page, curl's write-out.
+//!
+//! Pure: an [`Exchange`](roundtrip_model::Exchange) comes in, text goes out. No I/O, no clock, and no question to
+//! the terminal: width, colour and character set are parameters. Attribution belongs to `model`, causes to `explain`.
+
+mod facts;
+pub mod html;
+pub mod json;
+mod party;
+mod run;
+pub mod terminal;
+mod text;
+pub mod write_out;
+
+pub use facts::{Fact, facts};
+pub use run::{Run, runs};

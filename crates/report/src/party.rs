@@ -1,0 +1,79 @@
+//! Whom a phase waits for, in the one order every report shows them.
+
+use roundtrip_model::Waited;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Party {
+    Loss,
+    Resolver,
+    Network,
+    Server,
+    Client,
+}
+
+impl Party {
+    /// The order inside a bar.
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Loss,
+        Self::Resolver,
+        Self::Network,
+        Self::Server,
+        Self::Client,
+    ];
+
+    /// The order of a sentence: what the path costs, then whose work it was.
+    pub(crate) const BY_WEIGHT: [Self; 5] = [
+        Self::Network,
+        Self::Server,
+        Self::Client,
+        Self::Resolver,
+        Self::Loss,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Loss => "loss",
+            Self::Resolver => "resolver",
+            Self::Network => "network",
+            Self::Server => "server",
+            Self::Client => "client",
+        }
+    }
+
+    /// Its milliseconds, never negative and always a number.
+    pub(crate) fn share(self, waited: &Waited) -> f64 {
+        let ms = match self {
+            Self::Loss => waited.loss,
+            Self::Resolver => waited.resolver,
+            Self::Network => waited.network,
+            Self::Server => waited.server,
+            Self::Client => waited.client,
+        };
+        if ms.is_finite() { ms.max(0.0) } else { 0.0 }
+    }
+}
+
+/// The parts of a wait that took any time, each with where it starts within the wait.
+pub(crate) fn segments(order: [Party; 5], waited: &Waited) -> Vec<(Party, f64, f64)> {
+    let mut at = 0.0;
+    let mut parts = Vec::new();
+    for party in order {
+        let share = party.share(waited);
+        if share > 0.0 {
+            parts.push((party, at, share));
+            at += share;
+        }
+    }
+    parts
+}
+
+/// The sum of several waits, party by party.
+pub(crate) fn sum<'a>(waits: impl IntoIterator<Item = &'a Waited>) -> Waited {
+    waits.into_iter().fold(Waited::default(), |a, b| Waited {
+        network: a.network + b.network,
+        server: a.server + b.server,
+        client: a.client + b.client,
+        resolver: a.resolver + b.resolver,
+        loss: a.loss + b.loss,
+    })
+}

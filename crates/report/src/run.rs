@@ -1,0 +1,90 @@
+//! A run: the hops of one transfer, from the URL that was asked for to the last redirect that was followed.
+
+use roundtrip_model::{Event, Exchange, Failure, Phase, PhaseName, Waited};
+
+use crate::party;
+
+/// The exchanges of one run, in order. Each hop's timeline begins at its own zero; a run sets them end to end.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'a> {
+    pub hops: &'a [Exchange],
+}
+
+/// Cuts a list of exchanges into runs: a new one begins where the hop count falls back or the run number changes.
+pub fn runs(exchanges: &[Exchange]) -> impl Iterator<Item = Run<'_>> {
+    exchanges
+        .chunk_by(|a, b| a.run == b.run && b.hop > a.hop)
+        .map(|hops| Run { hops })
+}
+
+impl<'a> Run<'a> {
+    /// The last hop: what the run came to.
+    pub fn last(&self) -> Option<&'a Exchange> {
+        self.hops.last()
+    }
+
+    /// The URL that was asked for.
+    pub fn url(&self) -> &'a str {
+        self.hops.first().map_or("", |e| e.url.as_str())
+    }
+
+    pub fn ok(&self) -> bool {
+        self.failure().is_none()
+    }
+
+    pub fn failure(&self) -> Option<&'a Failure> {
+        self.hops.iter().find_map(|e| e.failure.as_ref())
+    }
+
+    pub fn total_ms(&self) -> f64 {
+        self.hops.iter().map(total_ms).sum()
+    }
+
+    /// When the hop of that index began.
+    pub(crate) fn offset_ms(&self, hop: usize) -> f64 {
+        self.hops.iter().take(hop).map(total_ms).sum()
+    }
+
+    /// To the first byte of the last response.
+    pub fn first_byte_ms(&self) -> Option<f64> {
+        let last = self.hops.len().checked_sub(1)?;
+        let first = self.last()?.timeline.first(|e| *e == Event::FirstByte)?;
+        Some(self.offset_ms(last) + first.as_millis())
+    }
+
+    pub fn round_trips(&self) -> u32 {
+        self.hops.iter().map(Exchange::round_trips).sum()
+    }
+
+    pub fn waited(&self) -> Waited {
+        let phases: Vec<Phase> = self.hops.iter().flat_map(Exchange::phases).collect();
+        party::sum(phases.iter().map(|p| &p.waited))
+    }
+
+    /// Milliseconds in phases of that name, over all hops; `None` when there was none.
+    pub fn phase_ms(&self, name: PhaseName) -> Option<f64> {
+        self.hops
+            .iter()
+            .flat_map(Exchange::phases)
+            .filter(|p| p.name == name)
+            .map(|p| p.ms())
+            .reduce(|a, b| a + b)
+    }
+}
+
+pub(crate) fn total_ms(exchange: &Exchange) -> f64 {
+    exchange.total().as_secs_f64() * 1e3
+}
+
+/// Every phase there is, in the order in which they come.
+pub(crate) const PHASES: [PhaseName; 9] = [
+    PhaseName::Setup,
+    PhaseName::Name,
+    PhaseName::Tcp,
+    PhaseName::Proxy,
+    PhaseName::Tls,
+    PhaseName::Quic,
+    PhaseName::Request,
+    PhaseName::FirstByte,
+    PhaseName::Body,
+];

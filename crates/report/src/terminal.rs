@@ -1,0 +1,15 @@
+//! Text for a terminal: a waterfall for each exchange, a line for each repeat, a block for the summary.
+//!
+//! Every fill differs in shape as well as in colour, so that nothing is lost without colour; with `unicode` off the
+//! output is ASCII. No line is wider than the width that was asked for.
+
+mod bars;
+mod blocks;
+mod repeats;
+mod style;
+mod waterfall;
+
+pub(crate) use bars::round_step;
+pub use repeats::{line, summary};
+pub use style::Style;
+pub use waterfall::{exchange, run};

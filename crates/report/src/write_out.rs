@@ -1,0 +1,34 @@
+//! curl's `--write-out` language: `%{variable}`, `%header{name}`, `%output{file}`, `%{json}` and the rest, with curl's
+//! names and formatting, and variables of our own beside them.
+//!
+//! Two differences, both on purpose: a template that is not closed is refused before anything is sent, where curl
+//! prints it as it stands; and credentials are not part of `url_effective`. Files are named, never opened: that is
+//! the caller's.
+
+mod json;
+mod template;
+mod transfer;
+mod url_parts;
+mod variable;
+
+pub use template::{Template, WriteOutError};
+pub use transfer::Transfer;
+
+/// Where text goes, and the text. An empty text to a file still creates it, as with curl.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    pub to: Destination,
+    pub bytes: Vec<u8>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Destination {
+    Stdout,
+    Stderr,
+    File { name: String, append: bool },
+}
+
+/// The names of all variables, sorted.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    variable::VARIABLES.iter().map(|v| v.name)
+}

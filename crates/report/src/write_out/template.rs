@@ -1,0 +1,260 @@
+//! A template: read once, rendered for each transfer.
+
+use super::variable::{self, Variable};
+use super::{Destination, Output, Transfer, json};
+
+/// Longer than any file that somebody wrote by hand.
+const LONGEST: usize = 1 << 20;
+
+/// A write-out template that is well formed.
+#[derive(Debug, Clone)]
+pub struct Template {
+    pieces: Vec<Piece>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WriteOutError {
+    #[error(
+        "the write-out template opens '{opened}' at byte {at} and never closes it; write '}}' after the name, or '%%' for a plain percent sign"
+    )]
+    Unterminated { opened: &'static str, at: usize },
+    #[error(
+        "a write-out template of {length} bytes is longer than the {LONGEST} that are accepted"
+    )]
+    TooLong { length: usize },
+}
+
+#[derive(Debug, Clone)]
+enum Piece {
+    Text(String),
+    Value(&'static Variable),
+    Unknown(String),
+    /// A response header: the first of that name, or all with something between them.
+    Header {
+        name: String,
+        between: Option<String>,
+    },
+    Json,
+    HeaderJson,
+    To(Destination),
+    /// What follows is for transfers that failed.
+    OnError,
+}
+
+impl Template {
+    /// Reads a template. Unknown variables are no error: they are named on stderr when rendered, as with curl.
+    pub fn parse(text: &str) -> Result<Self, WriteOutError> {
+        if text.len() > LONGEST {
+            return Err(WriteOutError::TooLong { length: text.len() });
+        }
+        let mut pieces = Vec::new();
+        let mut plain = String::new();
+        let mut rest = text;
+        while let Some(c) = rest.chars().next() {
+            let at = text.len() - rest.len();
+            let (piece, used) = match c {
+                '%' => instruction(rest, at)?,
+                '\\' => {
+                    let (pair, used) = escape(rest);
+                    (Piece::Text(pair), used)
+                }
+                c => (Piece::Text(c.into()), c.len_utf8()),
+            };
+            match piece {
+                Piece::Text(more) => plain.push_str(&more),
+                other => {
+                    if !plain.is_empty() {
+                        pieces.push(Piece::Text(std::mem::take(&mut plain)));
+                    }
+                    pieces.push(other);
+                }
+            }
+            rest = rest.get(used..).unwrap_or_default();
+        }
+        if !plain.is_empty() {
+            pieces.push(Piece::Text(plain));
+        }
+        Ok(Self { pieces })
+    }
+
+    /// Reads the content of a template file. As with curl its line breaks are left out: `\n` writes one.
+    pub fn parse_file(content: &str) -> Result<Self, WriteOutError> {
+        let joined: String = content
+            .chars()
+            .filter(|c| !matches!(c, '\r' | '\n'))
+            .collect();
+        Self::parse(&joined)
+    }
+
+    /// The variables that nobody knows, for a warning ahead of time.
+    pub fn unknown(&self) -> impl Iterator<Item = &str> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Unknown(name) => Some(name.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The text for one transfer, in order, each part with its destination.
+    pub fn render(&self, transfer: &Transfer) -> Vec<Output> {
+        let mut page = Page::default();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) => page.write(text.as_bytes()),
+                Piece::Value(variable) => page.write(&(variable.value)(transfer).text()),
+                Piece::Unknown(name) => page.complain(name),
+                Piece::Header { name, between } => {
+                    page.write(&header(transfer, name, between.as_deref()));
+                }
+                Piece::Json => page.write(json::variables(transfer).as_bytes()),
+                Piece::HeaderJson => page.write(json::headers(transfer).as_bytes()),
+                Piece::To(destination) => page.turn(destination.clone()),
+                Piece::OnError if transfer.exit_code == 0 => break,
+                Piece::OnError => {}
+            }
+        }
+        page.outputs
+    }
+}
+
+/// What begins with a percent sign, and how many bytes it took.
+fn instruction(rest: &str, at: usize) -> Result<(Piece, usize), WriteOutError> {
+    if rest.starts_with("%%") {
+        return Ok((Piece::Text("%".into()), 2));
+    }
+    for opened in ["%{", "%header{", "%output{"] {
+        let Some(inside) = rest.strip_prefix(opened) else {
+            continue;
+        };
+        let Some((inside, _)) = inside.split_once('}') else {
+            return Err(WriteOutError::Unterminated { opened, at });
+        };
+        let piece = match opened {
+            "%{" => variable_piece(inside),
+            "%header{" => header_piece(inside),
+            _ => output_piece(inside),
+        };
+        return Ok((piece, opened.len() + inside.len() + 1));
+    }
+    // Not an instruction: curl prints the sign, and the character after it without looking at it.
+    let next = rest.chars().nth(1).map(String::from).unwrap_or_default();
+    let text = format!("%{next}");
+    let used = text.len();
+    Ok((Piece::Text(text), used))
+}
+
+fn variable_piece(name: &str) -> Piece {
+    match name.to_ascii_lowercase().as_str() {
+        "json" => Piece::Json,
+        "header_json" => Piece::HeaderJson,
+        "stdout" => Piece::To(Destination::Stdout),
+        "stderr" => Piece::To(Destination::Stderr),
+        "onerror" => Piece::OnError,
+        lower => variable::find(lower).map_or_else(|| Piece::Unknown(name.into()), Piece::Value),
+    }
+}
+
+/// `name`, or `name:all:separator`.
+fn header_piece(inside: &str) -> Piece {
+    let (name, how) = inside.split_once(':').unwrap_or((inside, ""));
+    let between = match how.split_once(':') {
+        Some(("all", separator)) => Some(unescaped(separator)),
+        None if how == "all" => Some(", ".into()),
+        _ => None,
+    };
+    Piece::Header {
+        name: name.into(),
+        between,
+    }
+}
+
+fn output_piece(inside: &str) -> Piece {
+    let (name, append) = match inside.strip_prefix(">>") {
+        Some(name) => (name, true),
+        None => (inside, false),
+    };
+    Piece::To(Destination::File {
+        name: name.into(),
+        append,
+    })
+}
+
+/// `\r`, `\n` and `\t`; any other pair stays as it is.
+fn escape(rest: &str) -> (String, usize) {
+    match rest.chars().nth(1) {
+        Some('n') => ("\n".to_owned(), 2),
+        Some('r') => ("\r".to_owned(), 2),
+        Some('t') => ("\t".to_owned(), 2),
+        Some(other) => (format!("\\{other}"), 1 + other.len_utf8()),
+        None => ("\\".to_owned(), 1),
+    }
+}
+
+fn unescaped(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, _)) = rest.split_once('\\') {
+        out.push_str(before);
+        let at = rest.get(before.len()..).unwrap_or_default();
+        let (pair, used) = escape(at);
+        out.push_str(&pair);
+        rest = at.get(used..).unwrap_or_default();
+    }
+    out + rest
+}
+
+fn header(transfer: &Transfer, name: &str, between: Option<&str>) -> Vec<u8> {
+    let values = transfer
+        .headers()
+        .iter()
+        .filter(|(n, _)| n.eq_ignore_ascii_case(name))
+        .map(|(_, value)| value.as_slice());
+    match between {
+        None => values.take(1).collect::<Vec<&[u8]>>().concat(),
+        Some(between) => values.collect::<Vec<&[u8]>>().join(between.as_bytes()),
+    }
+}
+
+/// What has been written so far, and where to.
+#[derive(Default)]
+struct Page {
+    outputs: Vec<Output>,
+    to: Option<Destination>,
+}
+
+impl Page {
+    fn write(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        let to = self.to.clone().unwrap_or(Destination::Stdout);
+        match self.outputs.last_mut() {
+            Some(last) if last.to == to => last.bytes.extend_from_slice(bytes),
+            _ => self.outputs.push(Output {
+                to,
+                bytes: bytes.to_vec(),
+            }),
+        }
+    }
+
+    fn turn(&mut self, to: Destination) {
+        // A file named again is opened again, and so is cut short again unless it is appended to.
+        if let Destination::File { .. } = to {
+            self.outputs.push(Output {
+                to: to.clone(),
+                bytes: Vec::new(),
+            });
+        }
+        self.to = Some(to);
+    }
+
+    fn complain(&mut self, name: &str) {
+        let before = self.to.replace(Destination::Stderr);
+        let name = crate::text::clean(name);
+        self.write(format!("roundtrip: unknown --write-out variable: '{name}'\n").as_bytes());
+        // The text that follows goes on where it was: into a file, without cutting it short.
+        self.to = match before {
+            Some(Destination::File { name, .. }) => Some(Destination::File { name, append: true }),
+            other => other,
+        };
+    }
+}

@@ -1,0 +1,179 @@
+//! One transfer as curl sees it: all hops of a run as one, with curl's rules for what is summed and what is the last's.
+
+use std::net::SocketAddr;
+
+use roundtrip_model::{Event, Exchange, HttpFacts, Moment, Target, TlsFacts};
+
+use crate::run::Run;
+
+/// What a template is rendered for. [`Transfer::new`] fills in what the hops tell; the rest is the caller's to set.
+#[derive(Debug, Clone)]
+pub struct Transfer<'a> {
+    pub hops: &'a [Exchange],
+    /// The URL as it was typed, and its place among the URLs, from 0.
+    pub url: &'a str,
+    pub url_number: u32,
+    /// The file the body went to, where it went to one.
+    pub output_file: Option<&'a str>,
+    /// The method of the first request.
+    pub method: &'a str,
+    pub referer: Option<&'a str>,
+    pub exit_code: u8,
+    pub error: Option<&'a str>,
+    pub connection_id: u64,
+    pub id: u64,
+    pub proxy_used: bool,
+}
+
+impl<'a> Transfer<'a> {
+    pub fn new(hops: &'a [Exchange], url: &'a str) -> Self {
+        let failure = Run { hops }.failure();
+        Self {
+            hops,
+            url,
+            url_number: 0,
+            output_file: None,
+            method: "GET",
+            referer: None,
+            exit_code: failure.map_or(0, |f| f.kind.curl_code()),
+            error: failure.map(|f| f.message.as_str()),
+            connection_id: 0,
+            id: 0,
+            proxy_used: false,
+        }
+    }
+
+    pub(super) fn run(&self) -> Run<'a> {
+        Run { hops: self.hops }
+    }
+
+    pub(super) fn last(&self) -> Option<&'a Exchange> {
+        self.hops.last()
+    }
+
+    pub(super) fn http(&self) -> Option<&'a HttpFacts> {
+        self.last()?.http.as_ref()
+    }
+
+    pub(super) fn tls(&self) -> Option<&'a TlsFacts> {
+        self.last()?.tls.as_ref()
+    }
+
+    pub(super) fn headers(&self) -> &'a [(String, Vec<u8>)] {
+        self.http().map_or(&[], |h| h.headers.as_slice())
+    }
+
+    /// A header as text; bytes that are no text are shown.
+    pub(super) fn header(&self, name: &str) -> Option<String> {
+        self.http()?.header(name).map(crate::text::lossy)
+    }
+
+    pub(super) fn effective_url(&self) -> String {
+        match self.last() {
+            Some(last) if !last.url.is_empty() => last.url.clone(),
+            _ => Target::parse(self.url).map_or_else(|_| self.url.to_owned(), |t| t.to_string()),
+        }
+    }
+
+    /// Where a redirect that was not followed leads.
+    pub(super) fn redirect_url(&self) -> Option<String> {
+        let to = self.http()?.redirect.as_deref()?;
+        let base = Target::parse(&self.effective_url()).ok()?;
+        Some(
+            base.join(to)
+                .map_or_else(|_| to.to_owned(), |t| t.to_string()),
+        )
+    }
+
+    pub(super) fn local(&self) -> Option<SocketAddr> {
+        let last = self.last()?;
+        last.tcp
+            .as_ref()
+            .and_then(|t| t.local)
+            .or_else(|| last.quic.as_ref()?.local)
+    }
+
+    pub(super) fn remote(&self) -> Option<SocketAddr> {
+        let last = self.last()?;
+        last.tcp
+            .as_ref()
+            .and_then(|t| t.peer)
+            .or_else(|| last.quic.as_ref()?.peer)
+    }
+
+    /// Connections that this transfer opened.
+    pub(super) fn connects(&self) -> u64 {
+        let opened =
+            |e: &&Exchange| !e.reused && at(e, |v| matches!(v, Event::Connected { .. })).is_some();
+        self.hops.iter().filter(opened).count() as u64
+    }
+
+    pub(super) fn sum(&self, size: impl Fn(&HttpFacts) -> u64) -> u64 {
+        self.hops
+            .iter()
+            .filter_map(|e| e.http.as_ref())
+            .map(size)
+            .sum()
+    }
+
+    /// Bytes of requests: headers, and each body that is small enough for curl to send it along with its header.
+    pub(super) fn request_size(&self) -> u64 {
+        const SENT_ALONG: u64 = 64 * 1024;
+        let along = |body: u64| if body < SENT_ALONG { body } else { 0 };
+        self.sum(|h| h.request_bytes + along(h.uploaded))
+    }
+
+    /// Bytes per second of the whole, rounded down.
+    pub(super) fn speed(&self, size: u64) -> u64 {
+        let micros = self.total_micros().max(1);
+        u64::try_from(u128::from(size) * 1_000_000 / u128::from(micros)).unwrap_or(u64::MAX)
+    }
+
+    pub(super) fn total_micros(&self) -> u64 {
+        self.hops.iter().map(|e| e.timeline.end().0 / 1000).sum()
+    }
+
+    /// The last hop began here; zero when nothing was redirected.
+    pub(super) fn redirect_micros(&self) -> u64 {
+        let before = self.hops.len().saturating_sub(1);
+        self.hops
+            .iter()
+            .take(before)
+            .map(|e| e.timeline.end().0 / 1000)
+            .sum()
+    }
+
+    /// curl's clock for one step: each hop counts from its own start, and the hops are added up. A step that
+    /// happened takes a microsecond at least, so that zero means that it did not happen.
+    pub(super) fn step_micros(&self, step: impl Fn(&Exchange) -> Option<Moment>) -> u64 {
+        self.hops
+            .iter()
+            .filter_map(step)
+            .map(|m| (m.0 / 1000).max(1))
+            .sum()
+    }
+}
+
+pub(super) fn at(exchange: &Exchange, is: impl Fn(&Event) -> bool) -> Option<Moment> {
+    exchange.timeline.first(is)
+}
+
+/// The name is known: after the lookup, or where none was needed, when the next thing began.
+pub(super) fn looked_up(exchange: &Exchange) -> Option<Moment> {
+    at(exchange, |e| *e == Event::LookupFinished).or_else(|| {
+        if at(exchange, |e| *e == Event::LookupStarted).is_some() {
+            return None;
+        }
+        at(exchange, |e| {
+            matches!(
+                e,
+                Event::AttemptStarted { .. } | Event::HandshakeStarted | Event::RequestStarted
+            )
+        })
+    })
+}
+
+pub(super) fn connected(exchange: &Exchange) -> Option<Moment> {
+    let opened = at(exchange, |e| matches!(e, Event::Connected { .. }))?;
+    (!exchange.reused).then_some(opened)
+}

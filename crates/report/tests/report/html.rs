@@ -1,0 +1,106 @@
+//! The page: complete in itself, and proof against what peers write.
+
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+use roundtrip_model::Exchange;
+use roundtrip_report::html::page;
+
+use crate::samples;
+
+#[test]
+fn hostile_text_stays_text() {
+    let html = page(&[samples::hostile()], "roundtrip </footer><script>");
+    assert!(!html.to_lowercase().contains("<script"));
+    assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
+    assert!(!html.contains('\u{1b}') && !html.contains('\u{202e}'));
+}
+
+#[test]
+fn nothing_is_fetched_and_nothing_runs() {
+    let html = page(&samples::repeats(30), "roundtrip 0.1.0");
+    for sign in [
+        "<script", "src=", "href=", "@import", "<link", "url(http", "onclick", "onload",
+    ] {
+        assert!(!html.contains(sign), "{sign}");
+    }
+    assert!(html.contains("prefers-color-scheme: dark"));
+    assert!(html.contains("default-src 'none'"));
+}
+
+#[test]
+fn every_picture_has_its_own_words() {
+    for exchanges in [
+        samples::redirected(),
+        samples::repeats(40),
+        vec![samples::quic()],
+    ] {
+        let html = page(&exchanges, "roundtrip");
+        let ids: Vec<&str> = values(&html, " id=\"");
+        let unique: HashSet<&str> = ids.iter().copied().collect();
+        assert_eq!(ids.len(), unique.len(), "an id appears twice");
+        let labels = values(&html, "aria-labelledby=\"");
+        assert!(!labels.is_empty());
+        for id in labels.iter().flat_map(|l| l.split(' ')) {
+            assert!(unique.contains(id), "no element has the id {id}");
+        }
+    }
+}
+
+#[test]
+fn tags_are_balanced() {
+    let mut all = samples::redirected();
+    all.extend([samples::explained(), samples::refused(), samples::hostile()]);
+    for html in [
+        page(&all, "roundtrip"),
+        page(&[], "roundtrip"),
+        page(&samples::redirected(), "x"),
+    ] {
+        for tag in [
+            "div", "svg", "table", "tr", "td", "details", "article", "section", "figure", "dl",
+            "p", "text", "rect",
+        ] {
+            let opened = html.matches(&format!("<{tag} ")).count()
+                + html.matches(&format!("<{tag}>")).count();
+            let closed = html.matches(&format!("</{tag}>")).count();
+            // The defined patterns write their shapes as empty elements.
+            let empty = if tag == "rect" { 9 } else { 0 };
+            assert_eq!(opened, closed + empty, "{tag}");
+        }
+    }
+}
+
+#[test]
+fn failures_come_with_advice_and_chains_with_each_hop() {
+    let html = page(&[samples::refused()], "roundtrip");
+    assert!(
+        html.contains("refused the connection") && html.contains("something listens on port 8443")
+    );
+    let html = page(&samples::redirected(), "roundtrip");
+    assert_eq!(html.matches("class=\"waterfall\"").count(), 2);
+    assert!(html.contains("301") && html.contains("294.4"));
+}
+
+#[test]
+fn long_series_are_shown_in_part_and_say_so() {
+    let html = page(&samples::repeats(200), "roundtrip");
+    assert_eq!(html.matches("class=\"waterfall\"").count(), 24);
+    assert!(html.contains("24 of 200 runs are shown"));
+    assert_eq!(html.matches("<circle cx=").count(), 180 + 1);
+}
+
+fn values<'a>(html: &'a str, before: &str) -> Vec<&'a str> {
+    html.split(before)
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .collect()
+}
+
+proptest! {
+    #[test]
+    fn any_exchange_becomes_a_page(exchange in crate::any_exchange()) {
+        let twice: [Exchange; 2] = [exchange.clone(), exchange];
+        prop_assert!(page(&twice[..1], "roundtrip").ends_with("</html>"));
+        prop_assert!(!page(&twice, "roundtrip").contains("NaN"));
+    }
+}

@@ -1,0 +1,154 @@
+//! What a terminal gets: within its width, in its character set, and with nothing of a peer's that it could obey.
+
+use proptest::prelude::*;
+use roundtrip_model::Exchange;
+use roundtrip_report::terminal::{Style, exchange, line, run, summary};
+use roundtrip_report::{Run, runs};
+
+use crate::samples;
+
+fn plain(width: usize) -> Style {
+    Style {
+        width,
+        colour: false,
+        unicode: true,
+    }
+}
+
+fn every_report(exchanges: &[Exchange], style: &Style) -> String {
+    let mut text = String::new();
+    for each in runs(exchanges) {
+        text.push_str(&run(&each, style));
+        text.push_str(&line(&each, Some(200.0), style));
+        text.push_str(&line(&each, None, style));
+    }
+    text.push_str(&summary(exchanges, style));
+    text
+}
+
+fn everything() -> Vec<Exchange> {
+    let mut all = samples::redirected();
+    all.extend([
+        samples::explained(),
+        samples::quic(),
+        samples::refused(),
+        samples::hostile(),
+    ]);
+    all.extend(samples::repeats(25));
+    all.push(Exchange::default());
+    all
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    for width in 40..=200 {
+        let text = every_report(&everything(), &plain(width));
+        for line in text.lines() {
+            assert!(
+                line.chars().count() <= width,
+                "{width} columns, {}: {line}",
+                line.chars().count()
+            );
+        }
+    }
+}
+
+#[test]
+fn ascii_terminals_get_ascii_and_columns_stay() {
+    let unicode = every_report(&everything(), &plain(100));
+    let ascii = every_report(
+        &everything(),
+        &Style {
+            unicode: false,
+            ..plain(100)
+        },
+    );
+    assert!(ascii.is_ascii());
+    let lengths = |text: &str| text.lines().map(|l| l.chars().count()).collect::<Vec<_>>();
+    assert_eq!(lengths(&unicode), lengths(&ascii));
+    // Fills are told apart by shape alone.
+    for fill in ['#', '=', 'x'] {
+        assert!(ascii.contains(&fill.to_string().repeat(3)), "{fill}");
+    }
+    assert!(ascii.contains("name lookup    :"));
+}
+
+#[test]
+fn colour_adds_nothing_but_colour() {
+    let bare = every_report(&everything(), &plain(120));
+    let coloured = every_report(
+        &everything(),
+        &Style {
+            colour: true,
+            ..plain(120)
+        },
+    );
+    assert!(coloured.contains("\x1b[34m"));
+    assert_eq!(without_sgr(&coloured), bare);
+}
+
+#[test]
+fn a_peer_cannot_speak_to_the_terminal() {
+    let text = every_report(&[samples::hostile()], &plain(100));
+    assert!(
+        !text
+            .chars()
+            .any(|c| (c.is_control() && c != '\n') || c == '\u{202e}')
+    );
+    assert!(text.contains("\\u{1b}[31m"));
+}
+
+#[test]
+fn the_waterfall_says_what_was_measured() {
+    insta::assert_snapshot!(
+        "explained_at_120",
+        exchange(&samples::explained(), &plain(120))
+    );
+    insta::assert_snapshot!(
+        "explained_at_40",
+        exchange(&samples::explained(), &plain(40))
+    );
+    let redirected = samples::redirected();
+    let ascii = Style {
+        unicode: false,
+        ..plain(100)
+    };
+    insta::assert_snapshot!(
+        "redirected_in_ascii",
+        run(&Run { hops: &redirected }, &ascii)
+    );
+    insta::assert_snapshot!("refused", exchange(&samples::refused(), &plain(80)));
+    insta::assert_snapshot!("quic", exchange(&samples::quic(), &plain(80)));
+}
+
+#[test]
+fn repeats_are_summed_up() {
+    let series = samples::repeats(20);
+    let text: String = runs(&series)
+        .map(|r| line(&r, Some(220.0), &plain(90)))
+        .collect();
+    assert_eq!(text.lines().count(), 20);
+    insta::assert_snapshot!("repeats", text + &summary(&series, &plain(90)));
+    assert!(summary(&[], &plain(80)).starts_with("0 requests"));
+}
+
+fn without_sgr(text: &str) -> String {
+    let mut parts = text.split("\x1b[");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out.push_str(part.split_once('m').unwrap().1);
+    }
+    out
+}
+
+proptest! {
+    /// Whatever was measured, and however wide the terminal says it is.
+    #[test]
+    fn any_timeline_can_be_shown(exchange in crate::any_exchange(), width in 0usize..400, colour: bool, unicode: bool) {
+        let style = Style { width, colour, unicode };
+        let text = every_report(&[exchange], &style);
+        for line in without_sgr(&text).lines() {
+            prop_assert!(line.chars().count() <= width.clamp(40, 200), "{}", line);
+        }
+    }
+}
