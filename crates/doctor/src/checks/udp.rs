@@ -31,7 +31,7 @@ fn segmentation(probe: &io::Result<()>) -> Check {
         Err(error) => SEGMENTATION
             .notice(
                 format!("refused: {error}"),
-                "Each QUIC packet costs a system call of its own: a core sends much less.",
+                "Each QUIC packet passes the network stack on its own: a core sends much less.",
             )
             .change("Linux 4.18 or later"),
     }

@@ -29,6 +29,7 @@ fn windows(probes: &Probes) -> Check {
         narrow(route.initial_congestion_window) || narrow(route.initial_receive_window)
     });
     let value = match routes.special.as_slice() {
+        [] if routes.count == 0 => format!("{DEFAULT} segments (RFC 6928); there are no routes"),
         [] => format!(
             "{DEFAULT} segments (RFC 6928) on all {} routes",
             routes.count
@@ -52,8 +53,9 @@ fn windows(probes: &Probes) -> Check {
     WINDOWS
         .good(
             value,
-            "About 14 kB leave in the first round trip, 28 kB in the second, and so on: a 100 kB \
-             body needs four. A TLS certificate chain over this size costs one round trip.",
+            "Ten segments, about 14 kB, leave in the first round trip, twice as many in the \
+             second, and so on: a 200 kB body needs four. A TLS answer over the first window \
+             costs one round trip more.",
         )
         .change_if(routes.special.is_empty(), advice)
 }

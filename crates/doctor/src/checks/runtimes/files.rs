@@ -1,7 +1,6 @@
 //! How each runtime is found and read, and which of its versions speaks TLS 1.3.
 //!
-//! Sources: release notes of Go 1.13 and 1.24, JDK 11 and 8u341 (TLS 1.3 on for clients),
-//! Node 12 (TLS 1.3 by default).
+//! TLS 1.3 came on by default with Go 1.13, JDK 11 and 8u341, and Node 12.
 
 use crate::scan;
 use crate::scene::Scene;
