@@ -1,0 +1,197 @@
+//! One finding of the doctor and the subject it is about.
+//!
+//! Everything shown passes through [`plain`]: a value may come from a file that somebody else
+//! wrote, and must not carry terminal escapes or run on for pages.
+
+use serde::Serialize;
+
+/// Values longer than this are cut: no setting that means something is longer.
+const LONGEST_VALUE: usize = 400;
+
+/// The part of the machine that a check is about; reports are grouped by it, in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Area {
+    /// The system: distribution, kernel, C library.
+    System,
+    /// TCP fast open (RFC 7413).
+    FastOpen,
+    /// TCP's other settings, routes and queues.
+    Tcp,
+    /// UDP, and so QUIC.
+    Udp,
+    /// Name resolution.
+    Names,
+    /// TLS libraries, certificates, and what uses them.
+    Tls,
+    /// Capturing packets and stamping them.
+    Capture,
+    /// Namespaces and tunnels, for emulated paths.
+    Namespaces,
+}
+
+impl Area {
+    /// The heading in a report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::System => "System",
+            Self::FastOpen => "TCP fast open",
+            Self::Tcp => "TCP",
+            Self::Udp => "UDP and QUIC",
+            Self::Names => "Names",
+            Self::Tls => "TLS",
+            Self::Capture => "Capture",
+            Self::Namespaces => "Namespaces",
+        }
+    }
+}
+
+/// How a finding bears on latency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// As good as it gets, or nothing to gain.
+    Good,
+    /// Works, but time can be gained, or a limit is worth knowing.
+    Notice,
+    /// Costs time on every connection, or something will not work.
+    Problem,
+    /// Could not be found out.
+    Unknown,
+}
+
+/// One finding: what was found, what it means, how to change it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// Stable name, kebab-case; several findings may share it (two OpenSSL libraries).
+    pub id: &'static str,
+    /// What it is about, for grouping.
+    pub area: Area,
+    /// What it is about, for people.
+    pub title: &'static str,
+    /// What was found.
+    pub value: String,
+    /// How it bears on latency.
+    pub status: Status,
+    /// What it means for latency.
+    pub meaning: String,
+    /// How to change it, where that would help.
+    pub change: Option<String>,
+}
+
+impl Check {
+    /// The same finding with advice on how to change it.
+    #[must_use]
+    pub(crate) fn change(mut self, advice: impl AsRef<str>) -> Self {
+        self.change = Some(plain(advice.as_ref(), usize::MAX));
+        self
+    }
+
+    /// The same finding, with advice if there is any.
+    #[must_use]
+    pub(crate) fn change_if(self, needed: bool, advice: impl AsRef<str>) -> Self {
+        if needed { self.change(advice) } else { self }
+    }
+}
+
+/// What a check is about, before anything is known.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Subject {
+    pub(crate) id: &'static str,
+    pub(crate) area: Area,
+    pub(crate) title: &'static str,
+}
+
+impl Subject {
+    pub(crate) const fn new(id: &'static str, area: Area, title: &'static str) -> Self {
+        Self { id, area, title }
+    }
+
+    pub(crate) fn good(self, value: impl AsRef<str>, meaning: impl AsRef<str>) -> Check {
+        self.found(Status::Good, value, meaning)
+    }
+
+    pub(crate) fn notice(self, value: impl AsRef<str>, meaning: impl AsRef<str>) -> Check {
+        self.found(Status::Notice, value, meaning)
+    }
+
+    pub(crate) fn problem(self, value: impl AsRef<str>, meaning: impl AsRef<str>) -> Check {
+        self.found(Status::Problem, value, meaning)
+    }
+
+    /// Not found out: `why` takes the place of the value.
+    pub(crate) fn unknown(self, why: impl std::fmt::Display, meaning: impl AsRef<str>) -> Check {
+        self.found(Status::Unknown, why.to_string(), meaning)
+    }
+
+    pub(crate) fn found(
+        self,
+        status: Status,
+        value: impl AsRef<str>,
+        meaning: impl AsRef<str>,
+    ) -> Check {
+        Check {
+            id: self.id,
+            area: self.area,
+            title: self.title,
+            value: plain(value.as_ref(), LONGEST_VALUE),
+            status,
+            meaning: plain(meaning.as_ref(), usize::MAX),
+            change: None,
+        }
+    }
+}
+
+/// One line without control or invisible characters, at most `longest` characters long.
+fn plain(text: &str, longest: usize) -> String {
+    let mut line = String::with_capacity(text.len().min(longest));
+    for (count, character) in text.chars().enumerate() {
+        if count >= longest {
+            line.push('…');
+            break;
+        }
+        line.push(match character {
+            '\t' | '\n' | '\r' => ' ',
+            // Bidirectional overrides could make a hostile value read as something else.
+            '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '?',
+            other if other.is_control() => '?',
+            other => other,
+        });
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SUBJECT: Subject = Subject::new("an-id", Area::Tcp, "A title");
+
+    #[test]
+    fn a_value_cannot_carry_terminal_escapes() {
+        let check = SUBJECT.good("\u{1b}[31mred\u{202e}\nnext\u{9b}", "means\u{7}");
+        assert_eq!(check.value, "?[31mred? next?");
+        assert_eq!(check.meaning, "means?");
+    }
+
+    #[test]
+    fn a_long_value_is_cut() {
+        let check = SUBJECT.good("x".repeat(100_000), "");
+        assert_eq!(check.value.chars().count(), LONGEST_VALUE + 1);
+        assert!(check.value.ends_with('…'));
+    }
+
+    #[test]
+    fn names_in_json_are_stable() {
+        let check = SUBJECT.notice("1", "m").change("do");
+        let json = serde_json::to_value(&check).unwrap();
+        assert_eq!(
+            json,
+            serde_json::json!({"id": "an-id", "area": "tcp", "title": "A title", "value": "1",
+                "status": "notice", "meaning": "m", "change": "do"})
+        );
+        let area = serde_json::to_value(Area::FastOpen).unwrap();
+        assert_eq!(area, serde_json::json!("fast-open"));
+    }
+}

@@ -1,0 +1,58 @@
+//! Whether packets can be captured and stamped, as `trace` needs.
+
+use std::io;
+
+use crate::check::{Area, Check, Subject};
+use crate::probes::Probes;
+use crate::scene::Scene;
+
+const PACKETS: Subject = Subject::new("packet-capture", Area::Capture, "Packet capture");
+const STAMPS: Subject = Subject::new("timestamping", Area::Capture, "Packet timestamps");
+
+pub(super) fn examine(_scene: &Scene, probes: &Probes) -> Vec<Check> {
+    vec![packets(&probes.packet_socket), stamps(&probes.timestamping)]
+}
+
+fn packets(probe: &io::Result<()>) -> Check {
+    match probe {
+        Ok(()) => PACKETS.good(
+            "allowed",
+            "Any program's packets can be traced on this machine.",
+        ),
+        Err(error) => PACKETS
+            .notice(
+                format!("refused: {error}"),
+                "Only traffic in a namespace of one's own, and saved captures, can be traced.",
+            )
+            .change("setcap cap_net_raw+ep on the binary, or run as root"),
+    }
+}
+
+fn stamps(probe: &io::Result<()>) -> Check {
+    match probe {
+        Ok(()) => STAMPS.good(
+            "in software",
+            "The kernel says when a packet left and came, so that the program's own delays are not \
+             taken for the network's.",
+        ),
+        Err(error) => STAMPS.notice(
+            format!("refused: {error}"),
+            "Times are taken in the program: on a busy machine its own delays count as network.",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::Status;
+
+    #[test]
+    fn a_refusal_says_how_to_get_the_right() {
+        let check = packets(&Err(io::Error::from_raw_os_error(libc::EPERM)));
+        assert_eq!(check.status, Status::Notice);
+        assert!(check.change.unwrap().contains("cap_net_raw"));
+        assert_eq!(packets(&Ok(())).status, Status::Good);
+        assert_eq!(stamps(&Ok(())).status, Status::Good);
+    }
+}

@@ -1,0 +1,146 @@
+//! TLS libraries: which are there, what they speak, what that costs in round trips.
+//!
+//! A library's version is read from its own bytes; the package manager's word stands beside it.
+//! Which version speaks what is left to `makes`.
+
+mod makes;
+
+use crate::check::{Area, Check, Status, Subject};
+use crate::packages::Packages;
+use crate::root::Identity;
+use crate::scan;
+use crate::scene::Scene;
+use makes::{Library, MAKES, Make, PostQuantum, Tls};
+
+const NONE: Subject = Subject::new("tls-libraries", Area::Tls, "TLS libraries");
+
+/// Where shared libraries are: relative to `/`, `*` within one component.
+pub(super) const DIRECTORIES: [&str; 17] = [
+    "/lib",
+    "/lib64",
+    "/lib/*-linux-*",
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/lib/*-linux-*",
+    "/usr/local/lib",
+    "/usr/local/lib64",
+    "/usr/local/lib/*-linux-*",
+    "/usr/local/ssl/lib*",
+    "/usr/local/*ssl*/lib*",
+    "/opt/lib",
+    "/opt/*/lib",
+    "/opt/*/lib64",
+    // Python packages bring libraries of their own.
+    "/usr/lib/python*/*-packages/*.libs",
+    "/usr/local/lib/python*/*-packages/*.libs",
+    "/opt/*/lib/python*/*-packages/*.libs",
+];
+
+pub(super) fn examine(scene: &Scene) -> Vec<Check> {
+    let packages = Packages::read(&scene.root);
+    let mut seen: Vec<Identity> = Vec::new();
+    let mut checks = Vec::new();
+    for make in &MAKES {
+        for path in shared_objects(scene, make.file) {
+            let Ok(identity) = scene.root.identity(&path) else {
+                continue;
+            };
+            if !seen.contains(&identity) {
+                seen.push(identity);
+                checks.extend(library(scene, make, &path, &packages));
+            }
+        }
+    }
+    if checks.is_empty() {
+        checks.push(NONE.unknown(
+            "none found in the usual directories",
+            "Programs here bring their own TLS (Go, Rust, Java, static builds) or speak none.",
+        ));
+    }
+    checks
+}
+
+/// The paths of files so named in the library directories.
+pub(super) fn shared_objects(scene: &Scene, file: &str) -> Vec<String> {
+    let directories = DIRECTORIES.iter();
+    let paths = directories.flat_map(|directory| scene.root.glob(&format!("{directory}/{file}")));
+    paths.collect()
+}
+
+/// What one file turns out to be.
+fn library(scene: &Scene, make: &Make, path: &str, packages: &Packages) -> Option<Check> {
+    let scanned = scene.root.open_file(path).and_then(|file| {
+        scan::scan(file, scan::LIBRARY, make.markers).map_err(|error| (&error).into())
+    });
+    let captures = match scanned {
+        Ok(captures) => captures,
+        Err(lack) => {
+            let meaning = "Which TLS versions programs with this library speak is open.";
+            return Some(make.subject.unknown(format!("{path} {lack}"), meaning));
+        }
+    };
+    let library = (make.identify)(&captures)?;
+    Some(judge(make, path, &library, packages))
+}
+
+fn judge(make: &Make, path: &str, library: &Library, packages: &Packages) -> Check {
+    let subject = library.subject.unwrap_or(make.subject);
+    let package = packages.find(|package| {
+        let version = library
+            .version
+            .as_ref()
+            .is_none_or(|v| package.version.contains(&v.base()));
+        version
+            && make
+                .packages
+                .iter()
+                .any(|name| package.name.starts_with(name))
+    });
+    let package = package.map(|p| format!(", package {} {}", p.name, p.version));
+    let name = match &library.version {
+        Some(version) => version.to_string(),
+        None => "version unknown".to_owned(),
+    };
+    let value = format!(
+        "{name}: {}, {} ({path}{})",
+        library.tls,
+        library.post_quantum,
+        package.unwrap_or_default()
+    );
+    let share = match library.post_quantum {
+        PostQuantum::Default => {
+            " Its ClientHello carries a post-quantum key share, about 1.2 kB more: two segments, \
+             too long for the SYN of a fast-open connection."
+        }
+        PostQuantum::Possible => {
+            " A program that switches the post-quantum key share on sends about 1.2 kB more."
+        }
+        PostQuantum::No | PostQuantum::Unknown => "",
+    };
+    let (status, meaning) = match library.tls {
+        Tls::V1_3 => (
+            Status::Good,
+            format!("A fresh handshake costs one round trip, with early data, none.{share}"),
+        ),
+        Tls::V1_2 => (
+            Status::Problem,
+            "A fresh handshake costs two round trips instead of one, on every new connection; no \
+             early data."
+                .to_owned(),
+        ),
+        Tls::V1_0 => (
+            Status::Problem,
+            "Two round trips a handshake, and most servers refuse to speak it at all.".to_owned(),
+        ),
+        Tls::Unknown => (
+            Status::Unknown,
+            "How many round trips a handshake costs is open.".to_owned(),
+        ),
+    };
+    subject
+        .found(status, value, meaning)
+        .change_if(status == Status::Problem, make.remedy)
+}
+
+#[cfg(test)]
+mod tests;

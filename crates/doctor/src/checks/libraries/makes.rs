@@ -1,0 +1,259 @@
+//! The TLS libraries known here: how each is recognised and which version speaks what.
+//!
+//! The releases that brought TLS 1.2 and 1.3 stand beside each make. Where a library names its
+//! groups in text, a post-quantum group is believed from its bytes rather than from its version.
+
+use std::fmt;
+
+use crate::check::{Area, Subject};
+use crate::version::Version;
+
+/// A kind of library, by the name of its file.
+pub(super) struct Make {
+    pub(super) subject: Subject,
+    /// The file's name, with `*`.
+    pub(super) file: &'static str,
+    /// Texts that are looked for in it.
+    pub(super) markers: &'static [&'static str],
+    /// Judges by what followed each marker; none is «not this library after all».
+    pub(super) identify: fn(&[Vec<String>]) -> Option<Library>,
+    /// How the names of its packages begin.
+    pub(super) packages: &'static [&'static str],
+    /// What to do about an old one.
+    pub(super) remedy: &'static str,
+}
+
+/// What a file turned out to be.
+pub(super) struct Library {
+    /// Set where the file's name misleads: `LibreSSL`'s is called libcrypto too.
+    pub(super) subject: Option<Subject>,
+    pub(super) version: Option<Version>,
+    pub(super) tls: Tls,
+    pub(super) post_quantum: PostQuantum,
+}
+
+/// The highest version of TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tls {
+    V1_0,
+    V1_2,
+    V1_3,
+    Unknown,
+}
+
+/// Whether it speaks X25519MLKEM768.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PostQuantum {
+    /// Sent in the first `ClientHello`.
+    Default,
+    /// There, but a program must ask for it.
+    Possible,
+    No,
+    Unknown,
+}
+
+/// How the hybrid group is written in most libraries.
+const HYBRID: &str = "X25519MLKEM768";
+
+pub(super) const MAKES: [Make; 5] = [
+    Make {
+        subject: OPENSSL,
+        file: "libcrypto*.so*",
+        markers: &["OpenSSL ", "LibreSSL ", HYBRID, "BoringSSL", "AWS-LC "],
+        identify: crypto,
+        packages: &["libssl1", "libssl3", "libcrypto", "openssl-libs"],
+        remedy: "a base image with OpenSSL 1.1.1 or later; 3.5 is supported until 2030",
+    },
+    Make {
+        subject: Subject::new("tls-gnutls", Area::Tls, "GnuTLS"),
+        file: "libgnutls.so*",
+        markers: &["GnuTLS ", HYBRID, "X25519-MLKEM768"],
+        identify: gnutls,
+        packages: &["libgnutls30", "gnutls"],
+        remedy: "a base image with GnuTLS 3.6.5 or later",
+    },
+    Make {
+        subject: Subject::new("tls-nss", Area::Tls, "NSS"),
+        file: "libnss3.so*",
+        markers: &["NSS "],
+        identify: nss,
+        packages: &["libnss3", "nss"],
+        remedy: "a base image with NSS 3.39 or later",
+    },
+    Make {
+        subject: Subject::new("tls-mbedtls", Area::Tls, "Mbed TLS"),
+        file: "libmbedcrypto.so*",
+        markers: &["bed TLS "],
+        identify: mbedtls,
+        packages: &["libmbedcrypto", "mbedtls"],
+        remedy: "Mbed TLS 3.6 or later",
+    },
+    Make {
+        subject: Subject::new("tls-wolfssl", Area::Tls, "wolfSSL"),
+        file: "libwolfssl.so*",
+        markers: &["wolfSSL ", "TLSv1.3", "MLKEM768"],
+        identify: wolfssl,
+        packages: &["libwolfssl", "wolfssl"],
+        remedy: "a build of wolfSSL with TLS 1.3",
+    },
+];
+
+const OPENSSL: Subject = Subject::new("tls-openssl", Area::Tls, "OpenSSL");
+const LIBRESSL: Subject = Subject::new("tls-libressl", Area::Tls, "LibreSSL");
+const BORINGSSL: Subject = Subject::new("tls-boringssl", Area::Tls, "BoringSSL");
+const AWS_LC: Subject = Subject::new("tls-aws-lc", Area::Tls, "AWS-LC");
+
+/// `OpenSSL` and its descendants, which all name the library libcrypto.
+fn crypto(captures: &[Vec<String>]) -> Option<Library> {
+    let [openssl, libressl, hybrid, boringssl, aws_lc, ..] = captures else {
+        return None;
+    };
+    let hybrid = !hybrid.is_empty();
+    // Descendants call themselves compatible with OpenSSL 1.1.1, so they come first.
+    if !aws_lc.is_empty() {
+        return Some(modern(AWS_LC, version(aws_lc), hybrid));
+    }
+    if !boringssl.is_empty() {
+        return Some(modern(BORINGSSL, None, hybrid));
+    }
+    if let Some(version) = version(libressl) {
+        return Some(Library {
+            subject: Some(LIBRESSL),
+            tls: since(&version, (3, 1, 0), (2, 1, 0)),
+            post_quantum: if hybrid {
+                PostQuantum::Possible
+            } else {
+                PostQuantum::No
+            },
+            version: Some(version),
+        });
+    }
+    let version = version(openssl)?;
+    Some(Library {
+        subject: None,
+        tls: since(&version, (1, 1, 1), (1, 0, 1)),
+        post_quantum: match hybrid {
+            true if version.at_least(3, 5, 0) => PostQuantum::Default,
+            true => PostQuantum::Possible,
+            false => PostQuantum::No,
+        },
+        version: Some(version),
+    })
+}
+
+/// Libraries without releases of old: TLS 1.3, and the hybrid group if its name is in them.
+fn modern(subject: Subject, version: Option<Version>, hybrid: bool) -> Library {
+    Library {
+        subject: Some(subject),
+        version,
+        tls: Tls::V1_3,
+        post_quantum: if hybrid {
+            PostQuantum::Possible
+        } else {
+            PostQuantum::No
+        },
+    }
+}
+
+fn gnutls(captures: &[Vec<String>]) -> Option<Library> {
+    let version = version(captures.first()?)?;
+    let hybrid = captures.iter().skip(1).any(|found| !found.is_empty());
+    Some(Library {
+        subject: None,
+        tls: since(&version, (3, 6, 5), (2, 0, 0)),
+        post_quantum: if hybrid {
+            PostQuantum::Possible
+        } else {
+            PostQuantum::No
+        },
+        version: Some(version),
+    })
+}
+
+fn nss(captures: &[Vec<String>]) -> Option<Library> {
+    let version = version(captures.first()?)?;
+    let post_quantum = if version.at_least(3, 118, 0) {
+        PostQuantum::Default
+    } else if version.at_least(3, 105, 0) {
+        PostQuantum::Possible
+    } else {
+        PostQuantum::No
+    };
+    Some(Library {
+        subject: None,
+        tls: since(&version, (3, 39, 0), (3, 15, 1)),
+        post_quantum,
+        version: Some(version),
+    })
+}
+
+fn mbedtls(captures: &[Vec<String>]) -> Option<Library> {
+    let version = version(captures.first()?)?;
+    Some(Library {
+        subject: None,
+        tls: since(&version, (3, 6, 0), (1, 2, 0)),
+        post_quantum: PostQuantum::No,
+        version: Some(version),
+    })
+}
+
+/// What wolfSSL speaks is chosen when it is built, so its bytes decide.
+fn wolfssl(captures: &[Vec<String>]) -> Option<Library> {
+    let [name, tls_1_3, hybrid, ..] = captures else {
+        return None;
+    };
+    Some(Library {
+        subject: None,
+        version: version(name),
+        tls: if tls_1_3.is_empty() {
+            Tls::Unknown
+        } else {
+            Tls::V1_3
+        },
+        post_quantum: if hybrid.is_empty() {
+            PostQuantum::Unknown
+        } else {
+            PostQuantum::Possible
+        },
+    })
+}
+
+/// The longest-numbered of the captures that read as versions, the first of several: prose in a
+/// library may speak of «OpenSSL 3.0».
+fn version(captures: &[String]) -> Option<Version> {
+    let mut versions: Vec<Version> = captures.iter().filter_map(|t| Version::parse(t)).collect();
+    versions.sort_by_key(|version| std::cmp::Reverse(version.base().matches('.').count()));
+    versions.into_iter().next()
+}
+
+/// The highest TLS version, given the releases that brought 1.3 and 1.2.
+fn since(version: &Version, v1_3: (u32, u32, u32), v1_2: (u32, u32, u32)) -> Tls {
+    let at_least = |(major, minor, patch)| version.at_least(major, minor, patch);
+    match (at_least(v1_3), at_least(v1_2)) {
+        (true, _) => Tls::V1_3,
+        (false, true) => Tls::V1_2,
+        (false, false) => Tls::V1_0,
+    }
+}
+
+impl fmt::Display for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::V1_0 => "TLS 1.0 at most",
+            Self::V1_2 => "TLS 1.2 at most",
+            Self::V1_3 => "TLS 1.3",
+            Self::Unknown => "TLS versions unknown",
+        })
+    }
+}
+
+impl fmt::Display for PostQuantum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Default => "post-quantum by default",
+            Self::Possible => "post-quantum on request",
+            Self::No => "no post-quantum",
+            Self::Unknown => "post-quantum unknown",
+        })
+    }
+}

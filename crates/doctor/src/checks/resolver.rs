@@ -1,0 +1,271 @@
+//! How names are looked up: resolv.conf(5) and the order in nsswitch.conf(5).
+
+use crate::check::{Area, Check, Status, Subject};
+use crate::root::Lack;
+use crate::scene::Scene;
+
+const SERVERS: Subject = Subject::new("resolver", Area::Names, "Name servers");
+const SEARCH: Subject = Subject::new("resolver-search", Area::Names, "Search list");
+const ORDER: Subject = Subject::new("name-order", Area::Names, "Order of sources");
+
+/// glibc uses no more servers than this (MAXNS).
+const MOST_SERVERS: usize = 3;
+/// Defaults of `options timeout:` and `attempts:`, and the bounds glibc puts on them.
+const DEFAULT: (u64, u64) = (5, 2);
+const BOUNDS: (u64, u64) = (30, 5);
+
+/// What resolv.conf says.
+#[derive(Debug, PartialEq, Eq)]
+struct Settings<'a> {
+    servers: Vec<&'a str>,
+    search: Vec<&'a str>,
+    timeout_s: u64,
+    attempts: u64,
+    dots: u64,
+    options: Vec<&'a str>,
+}
+
+pub(super) fn examine(scene: &Scene) -> Vec<Check> {
+    let text = scene.root.read_text("/etc/resolv.conf");
+    let settings = match &text {
+        Ok(text) => Ok(Settings::parse(text)),
+        Err(lack) => Err(*lack),
+    };
+    vec![servers(&settings), search(&settings), order(scene)]
+}
+
+fn servers(settings: &Result<Settings, Lack>) -> Check {
+    let settings = match settings {
+        Ok(settings) => settings,
+        Err(lack) => {
+            return SERVERS.unknown(
+                format!("/etc/resolv.conf is {lack}"),
+                "Without it the C library asks this machine itself. A container gets the file when \
+                 it starts.",
+            );
+        }
+    };
+    if settings.servers.is_empty() {
+        return SERVERS
+            .problem(
+                "none in /etc/resolv.conf",
+                "The C library then asks this machine itself; if no resolver runs here, no name is \
+                 found.",
+            )
+            .change("nameserver ADDRESS in /etc/resolv.conf");
+    }
+    let used = settings.servers.len().min(MOST_SERVERS);
+    let longest = settings.timeout_s * settings.attempts * used as u64;
+    let value = format!(
+        "{}; timeout {} s, {} attempts",
+        settings.servers.join(", "),
+        settings.timeout_s,
+        settings.attempts,
+    );
+    let value = [&[value.as_str()], settings.options.as_slice()]
+        .concat()
+        .join(", ");
+    let local = settings
+        .servers
+        .iter()
+        .all(|s| s.starts_with("127.") || *s == "::1");
+    let cache = if local {
+        "The resolver runs here: what it has cached costs no round trip."
+    } else {
+        "Each lookup pays a round trip to the server unless the program caches: the C library \
+         does not."
+    };
+    let meaning = format!(
+        "{cache} A server that stays silent costs {} s before the next attempt; in all, a lookup \
+         fails after about {longest} s.",
+        settings.timeout_s
+    );
+    let patient = settings.timeout_s > 2;
+    let status = if patient {
+        Status::Notice
+    } else {
+        Status::Good
+    };
+    let change = if settings.servers.len() == 1 {
+        "options timeout:1 attempts:3 in /etc/resolv.conf, and a second nameserver"
+    } else {
+        "options timeout:1 attempts:3 in /etc/resolv.conf"
+    };
+    SERVERS
+        .found(status, value, meaning)
+        .change_if(patient, change)
+}
+
+fn search(settings: &Result<Settings, Lack>) -> Check {
+    let settings = match settings {
+        Ok(settings) => settings,
+        Err(lack) => return SEARCH.unknown(lack, "Whether names are tried with suffixes is open."),
+    };
+    if settings.search.is_empty() {
+        return SEARCH.good("none", "Names are looked up as they are given.");
+    }
+    let domains = settings.search.len();
+    let value = format!("ndots {}, {}", settings.dots, settings.search.join(" "));
+    if settings.dots <= 1 {
+        return SEARCH.good(
+            value,
+            "Names with a dot are looked up as they are given first.",
+        );
+    }
+    SEARCH
+        .notice(
+            value,
+            format!(
+                "A name with fewer than {} dots is tried with {domains} suffix(es) first: up to \
+                 {domains} failing lookups, one after the other, before the right one.",
+                settings.dots
+            ),
+        )
+        .change("a dot at the end of names, or options ndots:1 (dnsConfig in Kubernetes)")
+}
+
+fn order(scene: &Scene) -> Check {
+    let text = match scene.root.read_text("/etc/nsswitch.conf") {
+        Ok(text) => text,
+        Err(lack) => {
+            return ORDER.unknown(
+                format!("/etc/nsswitch.conf is {lack}"),
+                "Old C libraries then ask DNS before /etc/hosts; musl never reads this file.",
+            );
+        }
+    };
+    let Some(sources) = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("hosts:"))
+    else {
+        return ORDER.unknown("no line for hosts", "The C library's default applies.");
+    };
+    let sources = sources.split('#').next().unwrap_or_default();
+    let names: Vec<&str> = sources.split_whitespace().collect();
+    let first_slow = names
+        .iter()
+        .position(|name| !name.starts_with('[') && *name != "files");
+    let files = names.iter().position(|name| *name == "files");
+    if files.is_some_and(|at| first_slow.is_none_or(|slow| at < slow)) {
+        return ORDER.good(
+            names.join(" "),
+            "/etc/hosts is read first, without a round trip.",
+        );
+    }
+    ORDER
+        .notice(
+            names.join(" "),
+            "Something slower is asked before /etc/hosts, even for names that stand there.",
+        )
+        .change("hosts: files dns in /etc/nsswitch.conf")
+}
+
+impl<'a> Settings<'a> {
+    fn parse(text: &'a str) -> Self {
+        let mut settings = Self {
+            servers: Vec::new(),
+            search: Vec::new(),
+            timeout_s: DEFAULT.0,
+            attempts: DEFAULT.1,
+            dots: 1,
+            options: Vec::new(),
+        };
+        for line in text.lines().filter(|line| !line.starts_with(['#', ';'])) {
+            let mut words = line.split_whitespace();
+            match words.next() {
+                Some("nameserver") => settings.servers.extend(words.next()),
+                // The last of these lines counts.
+                Some("search" | "domain") => settings.search = words.collect(),
+                Some("options") => words.for_each(|word| settings.option(word)),
+                _ => {}
+            }
+        }
+        settings
+    }
+
+    fn option(&mut self, word: &'a str) {
+        let (name, value) = word.split_once(':').unwrap_or((word, ""));
+        let Ok(number) = value.parse::<u64>() else {
+            self.options.push(word);
+            return;
+        };
+        match name {
+            "timeout" => self.timeout_s = number.clamp(1, BOUNDS.0),
+            "attempts" => self.attempts = number.clamp(1, BOUNDS.1),
+            "ndots" => self.dots = number.min(15),
+            _ => self.options.push(word),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scene::fake;
+
+    fn found(text: &str) -> Vec<Check> {
+        examine(&fake::image(&[("/etc/resolv.conf", text)]).scene)
+    }
+
+    #[test]
+    fn defaults_are_patient() {
+        let checks = found("# comment\nnameserver 192.0.2.1\nnameserver 192.0.2.2\n");
+        assert_eq!(
+            checks[0].value,
+            "192.0.2.1, 192.0.2.2; timeout 5 s, 2 attempts"
+        );
+        assert!(
+            checks[0].meaning.contains("after about 20 s"),
+            "{}",
+            checks[0].meaning
+        );
+        assert_eq!(checks[0].status, Status::Notice);
+        assert_eq!(checks[1].value, "none");
+    }
+
+    #[test]
+    fn kubernetes_multiplies_lookups() {
+        let checks = found(
+            "search ns.svc.cluster.local svc.cluster.local cluster.local\n\
+             nameserver 10.96.0.10\noptions ndots:5 timeout:1 edns0\n",
+        );
+        assert!(checks[0].value.ends_with("timeout 1 s, 2 attempts, edns0"));
+        assert_eq!(checks[0].status, Status::Good);
+        assert_eq!(checks[1].status, Status::Notice);
+        assert!(checks[1].meaning.contains("up to 3 failing lookups"));
+    }
+
+    #[test]
+    fn absurd_options_are_bounded() {
+        let servers = "nameserver ::1\n".repeat(1000);
+        let text = format!("{servers}options timeout:99999999999 attempts:0 ndots:x timeout:\n");
+        let checks = found(&text);
+        assert!(
+            checks[0].meaning.contains("after about 90 s"),
+            "{}",
+            checks[0].meaning
+        );
+        assert!(checks[0].value.chars().count() <= 401);
+    }
+
+    #[test]
+    fn no_file_is_unknown_and_no_server_a_problem() {
+        assert_eq!(examine(&fake::image(&[]).scene)[0].status, Status::Unknown);
+        assert_eq!(found("search example.com\n")[0].status, Status::Problem);
+    }
+
+    #[test]
+    fn the_hosts_file_should_come_first() {
+        let status = |line| {
+            let fake = fake::image(&[("/etc/nsswitch.conf", line)]);
+            fake.check(order).status
+        };
+        assert_eq!(
+            status("passwd: files\nhosts:  files dns # usual\n"),
+            Status::Good
+        );
+        assert_eq!(status("hosts: dns files\n"), Status::Notice);
+        assert_eq!(status("hosts: dns\n"), Status::Notice);
+        assert_eq!(status("passwd: files\n"), Status::Unknown);
+    }
+}

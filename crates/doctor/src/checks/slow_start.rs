@@ -1,0 +1,76 @@
+//! Whether an idle connection forgets how fast its path is, and whether new ones remember it.
+
+use crate::check::{Area, Check, Subject};
+use crate::probes::Probes;
+use crate::scene::Scene;
+
+const AFTER_IDLE: Subject = Subject::new(
+    "tcp-slow-start-after-idle",
+    Area::Tcp,
+    "Slow start after idle",
+);
+const METRICS: Subject = Subject::new("tcp-metrics-save", Area::Tcp, "Memory of paths");
+
+pub(super) fn examine(scene: &Scene, _probes: &Probes) -> Vec<Check> {
+    vec![after_idle(scene), metrics(scene)]
+}
+
+fn after_idle(scene: &Scene) -> Check {
+    match scene.number::<u8>("net.ipv4.tcp_slow_start_after_idle") {
+        Err(lack) => AFTER_IDLE.unknown(lack, "What an idle connection starts with is open."),
+        Ok(0) => AFTER_IDLE.good(
+            "off",
+            "A reused connection sends at once as much as it did before the pause.",
+        ),
+        Ok(_) => AFTER_IDLE
+            .notice(
+                "on",
+                "A connection idle for longer than its retransmission time-out (200 ms and more) \
+                 starts again with ten segments: a large response on a reused connection pays one \
+                 round trip for each doubling, as on a new one (RFC 5681, section 4.1).",
+            )
+            .change("sysctl -w net.ipv4.tcp_slow_start_after_idle=0"),
+    }
+}
+
+fn metrics(scene: &Scene) -> Check {
+    match scene.number::<u8>("net.ipv4.tcp_no_metrics_save") {
+        Err(lack) => METRICS.unknown(lack, "Whether connections learn from earlier ones is open."),
+        Ok(0) => METRICS.good(
+            "kept",
+            "New connections start with what earlier ones to the same address learnt of the round \
+             trip. Repeated measurements are therefore not quite cold.",
+        ),
+        Ok(_) => METRICS.notice(
+            "not kept",
+            "Each connection learns its path afresh, so measurements are cold each time.",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::Status;
+    use crate::scene::fake;
+
+    #[test]
+    fn slow_start_after_idle_is_worth_a_notice() {
+        let name = "net.ipv4.tcp_slow_start_after_idle";
+        let check = fake::machine(&[(name, "1\n")]).check(after_idle);
+        assert_eq!(check.status, Status::Notice);
+        assert!(check.change.unwrap().ends_with("after_idle=0"));
+        let check = fake::machine(&[(name, "0\n")]).check(after_idle);
+        assert_eq!((check.status, check.change), (Status::Good, None));
+    }
+
+    #[test]
+    fn forgotten_paths_are_worth_a_notice() {
+        let name = "net.ipv4.tcp_no_metrics_save";
+        assert_eq!(fake::machine(&[(name, "0")]).check(metrics).value, "kept");
+        assert_eq!(
+            fake::machine(&[(name, "1")]).check(metrics).value,
+            "not kept"
+        );
+    }
+}

@@ -1,0 +1,81 @@
+//! What a lost SYN costs, and how long a silent server is waited for.
+
+use crate::check::{Area, Check, Subject};
+use crate::probes::Probes;
+use crate::scene::Scene;
+
+const RETRIES: Subject = Subject::new("tcp-syn-retries", Area::Tcp, "Lost SYN");
+
+/// The retransmission timer never exceeds this (`TCP_RTO_MAX`).
+const LONGEST_WAIT_S: u64 = 120;
+
+pub(super) fn examine(scene: &Scene, _probes: &Probes) -> Vec<Check> {
+    vec![retries(scene)]
+}
+
+fn retries(scene: &Scene) -> Check {
+    let retries = match scene.number::<u8>("net.ipv4.tcp_syn_retries") {
+        Ok(retries) => u64::from(retries),
+        Err(lack) => return RETRIES.unknown(lack, "What a silent server costs is open."),
+    };
+    // Linux 6.5 and later; before, the wait doubles from the first time on.
+    let linear = scene.number::<u8>("net.ipv4.tcp_syn_linear_timeouts");
+    let linear = linear.map_or(0, u64::from);
+    let total = seconds_to_give_up(retries, linear);
+    let value = format!(
+        "sent again {} times, {linear} of them after 1 s each",
+        retries + linear
+    );
+    let wait = format!(
+        "connect() gives up on a silent server after {total} s: programs need a shorter time-out \
+         of their own, or another address to try (RFC 8305)."
+    );
+    if linear == 0 {
+        return RETRIES
+            .notice(
+                value,
+                format!(
+                    "A lost SYN costs 1 s, a second one 2 s more, a third 4 s (RFC 6298). {wait}"
+                ),
+            )
+            .change("Linux 6.5 and later: sysctl -w net.ipv4.tcp_syn_linear_timeouts=4");
+    }
+    RETRIES.good(
+        value,
+        format!("A lost SYN costs 1 s (RFC 6298), so does each of the next. {wait}"),
+    )
+}
+
+/// The waits of 1 s, then 1, 2, 4, … s; the last wait is for the last SYN sent.
+fn seconds_to_give_up(retries: u64, linear: u64) -> u64 {
+    let doubling = (0..=retries).map(|n| match u32::try_from(n) {
+        Ok(n @ 0..7) => 1 << n,
+        _ => LONGEST_WAIT_S,
+    });
+    linear + doubling.sum::<u64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::Status;
+    use crate::scene::fake;
+
+    #[test]
+    fn agrees_with_the_kernels_documentation() {
+        assert_eq!(seconds_to_give_up(6, 4), 131); // ip-sysctl.rst, tcp_syn_retries
+        assert_eq!(seconds_to_give_up(6, 0), 127); // before Linux 6.5
+        assert_eq!(seconds_to_give_up(0, 0), 1);
+        assert_eq!(seconds_to_give_up(255, 255), 255 + 127 + 249 * 120);
+    }
+
+    #[test]
+    fn a_kernel_that_doubles_from_the_start_is_noticed() {
+        let retries_only = fake::machine(&[("net.ipv4.tcp_syn_retries", "6")]);
+        assert_eq!(retries_only.check(retries).status, Status::Notice);
+        retries_only.write("net.ipv4.tcp_syn_linear_timeouts", b"4\n");
+        let check = retries_only.check(retries);
+        assert_eq!(check.status, Status::Good);
+        assert_eq!(check.value, "sent again 10 times, 4 of them after 1 s each");
+    }
+}

@@ -1,0 +1,144 @@
+//! What was examined: distribution, kernel, C library.
+
+use crate::check::{Area, Check, Subject};
+use crate::root::Lack;
+use crate::scan;
+use crate::scene::Scene;
+use crate::version::Version;
+
+const DISTRIBUTION: Subject = Subject::new("distribution", Area::System, "Distribution");
+const KERNEL: Subject = Subject::new("kernel-version", Area::System, "Kernel");
+const C_LIBRARY: Subject = Subject::new("c-library", Area::System, "C library");
+
+const OS_RELEASE: [&str; 2] = ["/etc/os-release", "/usr/lib/os-release"];
+const GLIBC: [&str; 5] = [
+    "/lib/*-linux-gnu*/libc.so.6",
+    "/usr/lib/*-linux-gnu*/libc.so.6",
+    "/lib64/libc.so.6",
+    "/usr/lib64/libc.so.6",
+    "/lib/libc.so.6",
+];
+const MUSL: &str = "/lib/ld-musl-*.so.1";
+
+pub(super) fn examine(scene: &Scene) -> Vec<Check> {
+    let mut checks = vec![distribution(scene), c_library(scene)];
+    if scene.probes.is_some() {
+        checks.push(kernel(scene));
+    }
+    checks
+}
+
+fn distribution(scene: &Scene) -> Check {
+    let text = OS_RELEASE
+        .iter()
+        .find_map(|path| scene.root.read_text(path).ok());
+    let name = text
+        .as_deref()
+        .and_then(|text| quoted(text, "PRETTY_NAME").or_else(|| quoted(text, "NAME")));
+    match name {
+        Some(name) => DISTRIBUTION.good(name, "Decides which libraries and defaults are below."),
+        None => DISTRIBUTION.unknown(
+            "no os-release file",
+            "An image without a distribution: expect statically linked programs, whose TLS is \
+             their own.",
+        ),
+    }
+}
+
+fn kernel(scene: &Scene) -> Check {
+    const OPEN: &str = "Which of the settings below exist depends on it.";
+    match scene.setting("kernel.osrelease") {
+        Err(lack) => KERNEL.unknown(lack, OPEN),
+        Ok(release) => match Version::parse(&release) {
+            None => KERNEL.unknown(Lack::Absurd, OPEN),
+            Some(version) if version.at_least(5, 14, 0) => KERNEL.good(
+                release,
+                "New enough for fast open without a global pause, and UDP segmentation.",
+            ),
+            Some(_) => KERNEL
+                .notice(
+                    release,
+                    "Before 5.14 one black hole pauses fast open for all destinations.",
+                )
+                .change("a newer kernel"),
+        },
+    }
+}
+
+fn c_library(scene: &Scene) -> Check {
+    if let Some(path) = scene.root.glob(MUSL).first() {
+        return C_LIBRARY.good(
+            format!("musl ({path})"),
+            "Asks all name servers at once and takes the first answer; has no cache of its own.",
+        );
+    }
+    let paths = GLIBC.iter().flat_map(|pattern| scene.root.glob(pattern));
+    for path in paths {
+        let Ok(file) = scene.root.open_file(&path) else {
+            continue;
+        };
+        let markers = ["GNU C Library ", "stable release version "];
+        let Ok(found) = scan::scan(file, scan::LIBRARY, &markers) else {
+            continue;
+        };
+        let mut releases = found.get(1).into_iter().flatten();
+        if let Some(version) = releases.find_map(|text| Version::parse(text)) {
+            return C_LIBRARY.good(
+                format!("glibc {version} ({path})"),
+                "Asks one name server after the other, each for A and AAAA together; has no cache \
+                 of its own.",
+            );
+        }
+    }
+    C_LIBRARY.unknown(
+        "none found",
+        "Programs here bring their own: their resolver too.",
+    )
+}
+
+/// The value of `KEY="value"` or `KEY=value`.
+fn quoted(text: &str, key: &str) -> Option<String> {
+    text.lines().find_map(|line| {
+        let value = line.strip_prefix(key)?.strip_prefix('=')?.trim();
+        let value = value.trim_matches(['"', '\'']);
+        (!value.is_empty()).then(|| value.to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::Status;
+    use crate::scene::fake;
+
+    #[test]
+    fn names_the_distribution() {
+        let release = "NAME=Old\nPRETTY_NAME=\"CentOS Linux 7 (Core)\"\n";
+        let fake = fake::image(&[("/usr/lib/os-release", release)]);
+        assert_eq!(fake.check(distribution).value, "CentOS Linux 7 (Core)");
+        let fake = fake::image(&[("/etc/os-release", "PRETTY_NAME=\n")]);
+        assert_eq!(fake.check(distribution).status, Status::Unknown);
+    }
+
+    #[test]
+    fn an_old_kernel_is_noticed() {
+        let status = |release| {
+            let fake = fake::machine(&[("kernel.osrelease", release)]);
+            fake.check(kernel).status
+        };
+        assert_eq!(status("6.18.44-custom\n"), Status::Good);
+        assert_eq!(status("3.10.0-1160.el7.x86_64\n"), Status::Notice);
+        assert_eq!(status("new\n"), Status::Unknown);
+    }
+
+    #[test]
+    fn tells_the_c_libraries_apart() {
+        let text = "\0GNU C Library (Debian GLIBC 2.36-9) stable release version 2.36.\nBy\0";
+        let fake = fake::image(&[("/lib/x86_64-linux-gnu/libc.so.6", text)]);
+        let check = fake.check(c_library);
+        assert_eq!(check.value, "glibc 2.36 (/lib/x86_64-linux-gnu/libc.so.6)");
+        let fake = fake::image(&[("/lib/ld-musl-x86_64.so.1", "")]);
+        assert!(fake.check(c_library).value.starts_with("musl"));
+        assert_eq!(fake::image(&[]).check(c_library).status, Status::Unknown);
+    }
+}

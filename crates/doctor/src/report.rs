@@ -1,0 +1,57 @@
+//! The document that `--json` prints.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::check::{Check, Status};
+
+/// The schema's name and version: keys may be added, never renamed.
+pub const SCHEMA: &str = "roundtrip/doctor/1";
+
+/// All findings of one examination.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Report {
+    schema: &'static str,
+    /// The image that was examined; none is the running machine.
+    pub root: Option<PathBuf>,
+    /// What was found, in the order of [`crate::Area`].
+    pub checks: Vec<Check>,
+    /// How many findings there are of each status.
+    pub summary: Summary,
+}
+
+/// How many findings there are of each status.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)] // the fields are named as the statuses are
+pub struct Summary {
+    pub good: usize,
+    pub notice: usize,
+    pub problem: usize,
+    pub unknown: usize,
+}
+
+impl Report {
+    /// Counts and labels what [`crate::examine`] found under `root`.
+    pub fn new(root: Option<&Path>, checks: Vec<Check>) -> Self {
+        Self {
+            schema: SCHEMA,
+            root: root.map(Path::to_path_buf),
+            summary: Summary::of(&checks),
+            checks,
+        }
+    }
+}
+
+impl Summary {
+    /// Counts the findings.
+    pub fn of(checks: &[Check]) -> Self {
+        let count = |status| checks.iter().filter(|c| c.status == status).count();
+        Self {
+            good: count(Status::Good),
+            notice: count(Status::Notice),
+            problem: count(Status::Problem),
+            unknown: count(Status::Unknown),
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The examined file system: reading that never leaves the directory it was opened on.
+//!
+//! A path is walked one component at a time from an open directory, without letting the kernel
+//! follow a symbolic link; a link is read and walked inside the root, as `chroot` would. Only
+//! regular files are opened, so that no pipe blocks and no device acts. All reads are bounded.
+
+mod glob;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{FileType, Mode, OFlags, fstat, open, openat, readlinkat};
+use rustix::io::Errno;
+
+use crate::error::DoctorError;
+
+/// As many links as Linux follows (`path_resolution(7)`).
+const MOST_LINKS: usize = 40;
+/// Components still to walk; links can multiply them.
+const MOST_COMPONENTS: usize = 256;
+/// Text files longer than this are read up to here.
+const LONGEST_TEXT: u64 = 16 << 20;
+
+/// A directory that stands for `/`.
+#[derive(Debug)]
+pub(crate) struct Root {
+    directory: OwnedFd,
+}
+
+/// Why a file gave nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Lack {
+    #[error("not there")]
+    Absent,
+    #[error("may not be read")]
+    Refused,
+    #[error("not a regular file")]
+    NotAFile,
+    #[error("its content makes no sense")]
+    Absurd,
+    #[error("cannot be read ({})", io::Error::from_raw_os_error(*.0))]
+    Failed(i32),
+}
+
+/// A file's device and number: two paths with the same identity are one file.
+pub(crate) type Identity = (u64, u64);
+
+impl Root {
+    /// Opens the directory that all paths are taken from.
+    pub(crate) fn open(path: &Path) -> Result<Self, DoctorError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = open(path, flags, Mode::empty()).map_err(|errno| DoctorError::Root {
+            path: path.to_path_buf(),
+            source: errno.into(),
+        })?;
+        Ok(Self { directory })
+    }
+
+    /// The text of a file, invalid UTF-8 replaced, at most [`LONGEST_TEXT`].
+    pub(crate) fn read_text(&self, path: &str) -> Result<String, Lack> {
+        let mut bytes = Vec::new();
+        self.open_file(path)?
+            .take(LONGEST_TEXT)
+            .read_to_end(&mut bytes)
+            .map_err(|error| Lack::from(&error))?;
+        Ok(match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        })
+    }
+
+    /// A regular file, open for reading.
+    pub(crate) fn open_file(&self, path: &str) -> Result<File, Lack> {
+        let trail = self.walk(Path::new(path))?;
+        let (name, found) = trail.last().ok_or(Lack::NotAFile)?;
+        if FileType::from_raw_mode(fstat(found)?.st_mode) != FileType::RegularFile {
+            return Err(Lack::NotAFile);
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = openat(self.parent(&trail), name, flags, Mode::empty())?;
+        // Somebody may have put something else there meanwhile.
+        if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
+            return Err(Lack::NotAFile);
+        }
+        Ok(File::from(file))
+    }
+
+    /// What tells a file apart from others, links resolved.
+    pub(crate) fn identity(&self, path: &str) -> Result<Identity, Lack> {
+        let trail = self.walk(Path::new(path))?;
+        let stat = match trail.last() {
+            Some((_, found)) => fstat(found)?,
+            None => fstat(&self.directory)?,
+        };
+        Ok((stat.st_dev, stat.st_ino))
+    }
+
+    pub(crate) fn exists(&self, path: &str) -> bool {
+        self.identity(path).is_ok()
+    }
+
+    /// Opens what lies at the end of a walked trail as a directory.
+    fn open_directory(&self, path: &str) -> Result<OwnedFd, Lack> {
+        let trail = self.walk(Path::new(path))?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let name = trail.last().map_or_else(|| ".".into(), |(n, _)| n.clone());
+        Ok(openat(self.parent(&trail), name, flags, Mode::empty())?)
+    }
+
+    /// Walks to `path`, links resolved inside the root: the names passed and what they opened.
+    fn walk(&self, path: &Path) -> Result<Vec<(OsString, OwnedFd)>, Lack> {
+        let mut trail: Vec<(OsString, OwnedFd)> = Vec::new();
+        let mut ahead = Vec::new();
+        let mut links = 0;
+        push_components(&mut ahead, path)?;
+        while let Some(name) = ahead.pop() {
+            if name == ".." {
+                trail.pop(); // at the root, `..` is the root
+                continue;
+            }
+            let here = trail.last().map_or(self.directory.as_fd(), |t| t.1.as_fd());
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let found = openat(here, &name, flags, Mode::empty())?;
+            if FileType::from_raw_mode(fstat(&found)?.st_mode) != FileType::Symlink {
+                trail.push((name, found));
+                continue;
+            }
+            links += 1;
+            if links > MOST_LINKS {
+                return Err(Lack::from(Errno::LOOP));
+            }
+            // An empty path reads the link that the descriptor itself is.
+            let target = readlinkat(&found, "", Vec::new())?.into_bytes();
+            let target = PathBuf::from(OsString::from_vec(target));
+            if target.is_absolute() {
+                trail.clear();
+            }
+            push_components(&mut ahead, &target)?;
+        }
+        Ok(trail)
+    }
+
+    /// The directory that holds the last of a walked trail.
+    fn parent<'a>(&'a self, trail: &'a [(OsString, OwnedFd)]) -> BorrowedFd<'a> {
+        match trail {
+            [.., (_, parent), _] => parent.as_fd(),
+            _ => self.directory.as_fd(),
+        }
+    }
+}
+
+/// Puts the components of `path` before those still to walk (the next one is last).
+fn push_components(ahead: &mut Vec<OsString>, path: &Path) -> Result<(), Lack> {
+    let before = ahead.len();
+    for component in path.components() {
+        match component {
+            Component::Normal(name) => ahead.push(name.to_owned()),
+            Component::ParentDir => ahead.push("..".into()),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    if let Some(new) = ahead.get_mut(before..) {
+        new.reverse();
+    }
+    if ahead.len() > MOST_COMPONENTS {
+        return Err(Lack::from(Errno::NAMETOOLONG));
+    }
+    Ok(())
+}
+
+impl From<Errno> for Lack {
+    fn from(errno: Errno) -> Self {
+        match errno {
+            Errno::NOENT | Errno::NOTDIR => Self::Absent,
+            Errno::ACCESS | Errno::PERM => Self::Refused,
+            other => Self::Failed(other.raw_os_error()),
+        }
+    }
+}
+
+impl From<&io::Error> for Lack {
+    fn from(error: &io::Error) -> Self {
+        match Errno::from_io_error(error) {
+            Some(errno) => errno.into(),
+            None => Self::Absurd,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

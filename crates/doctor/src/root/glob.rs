@@ -1,0 +1,87 @@
+//! Listing what matches a pattern such as `usr/lib/*/libcrypto.so*` inside the root.
+//!
+//! `*` stands for any characters within one component. Names that are not UTF-8 are passed over.
+
+use rustix::fs::Dir;
+
+use super::{Lack, Root};
+
+/// Names looked at in one directory.
+const MOST_ENTRIES: usize = 50_000;
+/// Paths kept after each component: a hostile tree must not multiply them.
+const MOST_PATHS: usize = 256;
+
+impl Root {
+    /// The paths that match, sorted, each beginning with `/`; what cannot be read has none.
+    pub(crate) fn glob(&self, pattern: &str) -> Vec<String> {
+        let mut paths = vec![String::new()];
+        for component in pattern.split('/').filter(|c| !c.is_empty()) {
+            let mut longer = Vec::new();
+            for path in &paths {
+                if component.contains('*') {
+                    let names = self.names(path).unwrap_or_default();
+                    let fitting = names.iter().filter(|name| fits(component, name));
+                    longer.extend(fitting.map(|name| format!("{path}/{name}")));
+                } else {
+                    longer.push(format!("{path}/{component}"));
+                }
+            }
+            longer.truncate(MOST_PATHS);
+            paths = longer;
+        }
+        paths.retain(|path| self.exists(path));
+        paths
+    }
+
+    /// The names in a directory, sorted.
+    fn names(&self, path: &str) -> Result<Vec<String>, Lack> {
+        let directory = self.open_directory(path)?;
+        let mut names: Vec<String> = Dir::read_from(&directory)?
+            .take(MOST_ENTRIES)
+            .map_while(Result::ok)
+            .filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned))
+            .filter(|name| name != "." && name != "..")
+            .collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+}
+
+/// Whether `name` matches a pattern in which `*` stands for any characters.
+fn fits(pattern: &str, name: &str) -> bool {
+    let Some((prefix, rest)) = pattern.split_once('*') else {
+        return pattern == name;
+    };
+    let Some(mut name) = name.strip_prefix(prefix) else {
+        return false;
+    };
+    let mut pieces = rest.split('*').peekable();
+    while let Some(piece) = pieces.next() {
+        if pieces.peek().is_none() {
+            return name.ends_with(piece);
+        }
+        match name.find(piece) {
+            Some(at) => name = name.get(at + piece.len()..).unwrap_or_default(),
+            None => return false,
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fits;
+
+    #[test]
+    fn a_star_stands_for_any_characters() {
+        assert!(fits("libcrypto.so*", "libcrypto.so"));
+        assert!(fits("libcrypto.so*", "libcrypto.so.1.0.0"));
+        assert!(!fits("libcrypto.so*", "libcrypto.a"));
+        assert!(fits("*-linux-gnu*", "x86_64-linux-gnu"));
+        assert!(fits("*-linux-gnu*", "arm-linux-gnueabihf"));
+        assert!(!fits("*-linux-gnu*", "linux-gnu"));
+        assert!(fits("a*b*c", "a-b-b-c") && !fits("a*b*c", "a-c-b"));
+        assert!(!fits("aba*aba", "aba"));
+        assert!(fits("exact", "exact") && !fits("exact", "exactly"));
+    }
+}

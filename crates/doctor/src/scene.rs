@@ -1,0 +1,113 @@
+//! What checks look at: the files of a machine or an image, and, of a machine, its kernel.
+
+use std::path::Path;
+use std::str::FromStr;
+
+use crate::error::DoctorError;
+use crate::probes::Probes;
+use crate::root::{Lack, Root};
+
+/// The subject of one examination.
+#[derive(Debug)]
+pub(crate) struct Scene {
+    pub(crate) root: Root,
+    /// None in an image: the kernel belongs to whoever will run it.
+    pub(crate) probes: Option<Probes>,
+}
+
+impl Scene {
+    /// The running machine.
+    pub(crate) fn machine() -> Result<Self, DoctorError> {
+        Ok(Self {
+            root: Root::open(Path::new("/"))?,
+            probes: Some(Probes::ask()),
+        })
+    }
+
+    /// An unpacked image.
+    pub(crate) fn image(directory: &Path) -> Result<Self, DoctorError> {
+        Ok(Self {
+            root: Root::open(directory)?,
+            probes: None,
+        })
+    }
+
+    /// The text of a kernel setting, by the name that `sysctl` uses.
+    pub(crate) fn setting(&self, name: &str) -> Result<String, Lack> {
+        let path = format!("/proc/sys/{}", name.replace('.', "/"));
+        Ok(self.root.read_text(&path)?.trim().to_owned())
+    }
+
+    /// A kernel setting that is one number.
+    pub(crate) fn number<T: FromStr>(&self, name: &str) -> Result<T, Lack> {
+        let text = self.setting(name)?;
+        text.parse().map_err(|_| Lack::Absurd)
+    }
+
+    /// A kernel setting that is exactly `N` numbers.
+    pub(crate) fn numbers<const N: usize>(&self, name: &str) -> Result<[u64; N], Lack> {
+        let text = self.setting(name)?;
+        let numbers: Result<Vec<u64>, _> = text.split_whitespace().map(str::parse).collect();
+        let numbers = numbers.map_err(|_| Lack::Absurd)?;
+        numbers.try_into().map_err(|_| Lack::Absurd)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod fake {
+    //! A tree in a temporary directory that stands for a machine or an image.
+
+    use std::fs;
+
+    use super::Scene;
+    use crate::check::Check;
+    use crate::probes::Probes;
+
+    /// A scene and the directory that holds it.
+    pub(crate) struct Fake {
+        directory: tempfile::TempDir,
+        pub(crate) scene: Scene,
+    }
+
+    /// A machine whose kernel grants everything, with these files.
+    pub(crate) fn machine(files: &[(&str, &str)]) -> Fake {
+        let mut fake = image(files);
+        fake.scene.probes = Some(Probes::granting());
+        fake
+    }
+
+    /// An image with these files.
+    pub(crate) fn image(files: &[(&str, &str)]) -> Fake {
+        let directory = tempfile::tempdir().unwrap();
+        let scene = Scene::image(directory.path()).unwrap();
+        let fake = Fake { directory, scene };
+        for (path, content) in files {
+            fake.write(path, content.as_bytes());
+        }
+        fake
+    }
+
+    impl Fake {
+        /// Adds a file; a name with dots and no slash is a kernel setting.
+        pub(crate) fn write(&self, path: &str, content: &[u8]) {
+            let path = if path.contains('/') {
+                path.trim_start_matches('/').to_owned()
+            } else {
+                format!("proc/sys/{}", path.replace('.', "/"))
+            };
+            let path = self.directory.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+
+        /// Where a file of it really is.
+        pub(crate) fn path(&self, path: &str) -> std::path::PathBuf {
+            self.directory.path().join(path)
+        }
+
+        /// What one check says of it.
+        pub(crate) fn check(&self, check: impl Fn(&Scene) -> Check) -> Check {
+            check(&self.scene)
+        }
+    }
+}
