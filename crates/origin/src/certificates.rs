@@ -34,7 +34,7 @@ impl Certificates {
         let client = issue_client(&intermediate)?;
 
         let key = KeyPair::generate()?;
-        let chain = chain(knobs, &root, &intermediate, &key)?;
+        let chain = chain(knobs, &intermediate, &key)?;
         Ok(Self {
             ca_pem: root.certificate.pem(),
             ca: root.certificate.der().clone(),
@@ -81,7 +81,6 @@ fn authority_params(name: &str) -> CertificateParams {
 /// The leaf and what goes with it, as `knobs.certificate` says, padded to `knobs.chain_bytes`.
 fn chain(
     knobs: &TlsKnobs,
-    root: &Authority,
     intermediate: &Authority,
     key: &KeyPair,
 ) -> Result<Vec<CertificateDer<'static>>, rcgen::Error> {

@@ -19,11 +19,13 @@ mod request;
 mod routes;
 mod running;
 mod serve;
+mod site;
 mod socket;
 mod stats;
 mod tcp;
 mod tls;
 
+pub use echo::Echo;
 pub use error::OriginError;
 pub use knobs::{
     Certificate, ClientCertificate, EarlyData, EchoKnobs, Expect, Fault, FaultKind, FaultPhase,

@@ -41,7 +41,7 @@ pub struct HttpKnobs {
     /// End a connection after this many requests, announced (Connection: close, GOAWAY)
     #[arg(long, value_name = "N")]
     pub close_after: Option<u32>,
-    /// Let `--close-after` and `--keep-alive` end HTTP/1.1 connections unannounced
+    /// Let `--close-after` end HTTP/1.1 connections unannounced
     #[arg(long)]
     pub silent_close: bool,
     /// End a connection that was idle for this long
