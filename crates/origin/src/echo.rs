@@ -1,0 +1,81 @@
+//! The echo: bytes come back as they came. A client of TCP fast open measures itself against it, sending `hello\n` twice:
+//! once in the SYN, once on the open connection.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::site::Site;
+use crate::tcp::{self, Door, Hall};
+use crate::{Counters, EchoKnobs, Knobs, OriginError, Stats, socket};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const CONNECTIONS: usize = 4096;
+const BACKLOG: u32 = 1024;
+
+/// The echo alone, without HTTP and TLS; dropping it stops it.
+#[derive(Debug)]
+pub struct Echo {
+    pub address: SocketAddr,
+    counters: Arc<Counters>,
+    task: JoinHandle<()>,
+}
+
+impl Echo {
+    /// Starts on the current tokio runtime.
+    pub fn start(knobs: &EchoKnobs) -> Result<Self, OriginError> {
+        let wanted = SocketAddr::new(knobs.bind, knobs.port);
+        let failed = |source: io::Error| OriginError::Listen {
+            address: knobs.bind,
+            port: knobs.port,
+            source,
+        };
+        let listener = socket::listen(wanted, BACKLOG, knobs.fast_open).map_err(failed)?;
+        let listener = TcpListener::from_std(listener).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let counters = Arc::new(Counters::default());
+        let hall = Hall {
+            site: Arc::new(Site::new(&Knobs::default(), 0, counters.clone())),
+            places: Arc::new(Semaphore::new(CONNECTIONS)),
+            fast_open: knobs.fast_open > 0,
+        };
+        Ok(Self {
+            address,
+            counters,
+            task: tokio::spawn(tcp::accept(listener, Door::Echo, hall)),
+        })
+    }
+
+    pub fn stats(&self) -> Stats {
+        self.counters.snapshot()
+    }
+}
+
+impl Drop for Echo {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+pub(crate) async fn serve<IO: AsyncRead + AsyncWrite + Unpin>(mut io: IO, counters: &Counters) {
+    let mut buffer = vec![0; 16 * 1024];
+    while let Ok(Ok(n)) = timeout(PATIENCE, io.read(&mut buffer)).await {
+        let bytes = buffer.get(..n).unwrap_or_default();
+        if bytes.is_empty() {
+            let _ = timeout(PATIENCE, io.shutdown()).await;
+            return;
+        }
+        counters.echo_bytes.add(n as u64);
+        if !matches!(timeout(PATIENCE, io.write_all(bytes)).await, Ok(Ok(()))) {
+            return;
+        }
+    }
+}

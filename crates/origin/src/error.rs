@@ -1,0 +1,33 @@
+//! Why an origin could not be started. What goes wrong on one connection later is counted, not reported here.
+
+use std::io;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+#[derive(Debug, thiserror::Error)]
+pub enum OriginError {
+    #[error("cannot listen on {address} port {port}: {source}")]
+    Listen {
+        address: IpAddr,
+        port: u16,
+        source: io::Error,
+    },
+    #[error("no address to listen on was given")]
+    NoAddress,
+    #[error("cannot make the certificates: {0}")]
+    Certificate(#[from] rcgen::Error),
+    #[error("cannot set up TLS: {0}")]
+    Tls(#[from] rustls::Error),
+    #[error("cannot set up the check of client certificates: {0}")]
+    ClientVerifier(#[from] rustls::server::VerifierBuilderError),
+    #[error("HTTP/3 needs TLS 1.3 with one of its cipher suites: {0}")]
+    Quic(#[from] quinn::crypto::rustls::NoInitialCipherSuite),
+    #[error("early data needs tickets that the server remembers (tickets: stateful), not {0}")]
+    EarlyDataNeedsTickets(crate::Tickets),
+    #[error("cannot write {}: {source}", path.display())]
+    Write { path: PathBuf, source: io::Error },
+    #[error("cannot start the runtime or its thread: {0}")]
+    Runtime(io::Error),
+    #[error("the thread of the origin ended before it was ready")]
+    ThreadEnded,
+}

@@ -1,0 +1,83 @@
+//! A TCP stream that can be made to end with a reset, by whoever holds its fuse, even while HTTP/2 or TLS owns the stream.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+/// Blown, its stream is closed with RST instead of FIN when it is dropped.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Fuse(Arc<AtomicBool>);
+
+impl Fuse {
+    pub(crate) fn blow(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Wire {
+    tcp: TcpStream,
+    fuse: Fuse,
+}
+
+impl Wire {
+    pub(crate) fn new(tcp: TcpStream, fuse: Fuse) -> Self {
+        Self { tcp, fuse }
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        if self.fuse.0.load(Ordering::Acquire) {
+            // With a linger of zero, close() sends RST (socket(7)). A socket that is gone already needs none.
+            let _ = SockRef::from(&self.tcp).set_linger(Some(Duration::ZERO));
+        }
+    }
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.tcp).poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.tcp).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.tcp.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,99 @@
+//! QUIC connections: accepted, made to try again, ignored or refused as the knobs say, then handed to HTTP/3.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use quinn::{Endpoint, Incoming, ZeroRttAccepted};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::serve::h3;
+use crate::site::Site;
+use crate::tcp::Hall;
+use crate::{FaultKind, FaultPhase};
+
+const HANDSHAKE: Duration = Duration::from_secs(30);
+
+/// How the handshake is gone about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Manner {
+    pub(crate) retry: bool,
+    pub(crate) early_data: bool,
+}
+
+/// Accepts until it is dropped, and its connections with it.
+pub(crate) async fn accept(endpoint: Endpoint, manner: Manner, hall: Hall) {
+    let mut connections = JoinSet::new();
+    loop {
+        let Ok(place) = hall.places.clone().acquire_owned().await else {
+            return;
+        };
+        let Some(incoming) = endpoint.accept().await else {
+            return;
+        };
+        if let Some(incoming) = admit(incoming, manner, &hall.site) {
+            let site = hall.site.clone();
+            connections.spawn(async move {
+                serve_one(incoming, manner, site).await;
+                drop(place);
+            });
+        }
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+fn admit(incoming: Incoming, manner: Manner, site: &Site) -> Option<Incoming> {
+    if manner.retry && !incoming.remote_address_validated() {
+        // RFC 9000, section 8.1.2.
+        if incoming.retry().is_ok() {
+            site.counters.quic_retries.increment();
+        }
+        return None;
+    }
+    let phases = [FaultPhase::Accept, FaultPhase::Hello, FaultPhase::Handshake];
+    match site.fault_at(&phases) {
+        None => return Some(incoming),
+        Some(FaultKind::Stall) => incoming.ignore(),
+        Some(FaultKind::Reset | FaultKind::Close | FaultKind::Garbage) => incoming.refuse(),
+    }
+    None
+}
+
+async fn serve_one(incoming: Incoming, manner: Manner, site: Arc<Site>) {
+    let Ok(connecting) = incoming.accept() else {
+        return;
+    };
+    site.counters.quic_connections.increment();
+    if !manner.early_data {
+        if let Ok(Ok(connection)) = timeout(HANDSHAKE, connecting).await {
+            h3::serve(connection, Confirmation::Complete, site).await;
+        }
+        return;
+    }
+    // For a server this never fails: it may speak as soon as it has heard the ClientHello.
+    if let Ok((connection, confirmed)) = connecting.into_0rtt() {
+        h3::serve(connection, Confirmation::Awaited(confirmed), site).await;
+    }
+}
+
+/// Whether the handshake is complete. Until then, what arrives may be a replay.
+pub(crate) enum Confirmation {
+    Awaited(ZeroRttAccepted),
+    Complete,
+}
+
+impl Confirmation {
+    pub(crate) fn is_complete(&mut self) -> bool {
+        if let Self::Awaited(confirmed) = self {
+            let mut idle = Context::from_waker(Waker::noop());
+            if Pin::new(confirmed).poll(&mut idle) == Poll::Pending {
+                return false;
+            }
+            *self = Self::Complete;
+        }
+        true
+    }
+}

@@ -1,0 +1,46 @@
+//! Request → `Plan`, a function of the request and the site alone, for all protocols. Carrying it out is `serve`'s business.
+
+mod dress;
+mod paths;
+
+use http::{Method, StatusCode, header};
+
+use crate::Expect;
+use crate::plan::Plan;
+use crate::request::Request;
+use crate::site::Site;
+
+pub(crate) fn plan(request: &Request, site: &Site) -> Plan {
+    let mut plan = refusal(request, site).unwrap_or_else(|| paths::plan(request, site));
+    dress::dress(&mut plan, request, site);
+    plan
+}
+
+/// Answers that do not depend on the path, nor on the request's body.
+fn refusal(request: &Request, site: &Site) -> Option<Plan> {
+    if request.early && site.too_early {
+        // RFC 8470, section 5.2.
+        return Some(Plan::refusal(
+            StatusCode::TOO_EARLY,
+            "not before the handshake ends\n",
+        ));
+    }
+    if request.method == Method::CONNECT || request.method == Method::TRACE {
+        return Some(Plan::refusal(
+            StatusCode::NOT_IMPLEMENTED,
+            "neither a proxy nor a mirror\n",
+        ));
+    }
+    let expected = request.headers.get(header::EXPECT)?;
+    let known = expected.as_bytes().eq_ignore_ascii_case(b"100-continue");
+    // RFC 9110, section 10.1.1.
+    (!known || site.http.expect == Expect::Refuse).then(|| {
+        Plan::refusal(
+            StatusCode::EXPECTATION_FAILED,
+            "that expectation is not met\n",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests;

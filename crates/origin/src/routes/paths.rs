@@ -1,0 +1,263 @@
+//! Path → answer. Each route is one function; `LIST` is what `/` shows.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, StatusCode, header};
+
+use super::dress;
+use crate::Stats;
+use crate::body::{Body, PATTERN_SIZE};
+use crate::plan::Plan;
+use crate::request::Request;
+use crate::site::Site;
+
+const LIST: &str = "\
+roundtrip origin: a server with every knob on the other side
+
+/bytes/N                N bytes
+/chunked/N              N bytes, their number not announced
+/drip?bytes=N&every=MS  N bytes, a piece (&piece=N) each MS
+/gzip?bytes=N           N bytes, compressed
+/truncated/N            N bytes announced, half of them sent
+/headers/N              a header section of N bytes more
+/delay/MS               an answer after MS milliseconds
+/status/N               an answer of status N
+/redirect/N             N redirects (?status=301, 302, 303, 307, 308), then 200
+/loop                   a redirect to itself
+/secure                 a redirect to TLS
+/hints                  103 Early Hints, then 200
+/cookie                 counts your visits in a cookie
+/auth                   200 for the right user and password, else 401
+/echo                   the body of the request
+/head                   the head of the request
+/stats                  what this server saw, as JSON
+";
+
+const LONGEST_DELAY: u64 = 600_000;
+const LARGEST_HEAD: u64 = 1024 * 1024;
+/// Pieces of `/drip` when the query does not say their size.
+const DRIPS: u64 = 10;
+
+pub(super) fn plan(request: &Request, site: &Site) -> Plan {
+    let path = request.path();
+    let path = path.strip_prefix('/').unwrap_or(path);
+    match path.split_once('/') {
+        Some((route, number)) => numbered(request, route, number),
+        None => plain(request, site, path),
+    }
+}
+
+fn plain(request: &Request, site: &Site, route: &str) -> Plan {
+    match route {
+        "" => index(site),
+        "*" if request.method == Method::OPTIONS => {
+            Plan::new(StatusCode::NO_CONTENT, Body::Fill(0))
+        }
+        "drip" => drip(request),
+        "gzip" => gzip(request),
+        "loop" => location(StatusCode::FOUND, "/loop"),
+        "secure" => secure(request, site),
+        "hints" => Plan {
+            early_hints: true,
+            ..Plan::text(StatusCode::OK, "hinted\n")
+        },
+        "cookie" => cookie(request),
+        "auth" => auth(request, site),
+        "echo" => echo(request),
+        "head" => Plan::text(StatusCode::OK, head(request)),
+        "stats" => json(&site.counters.snapshot()),
+        _ => unknown(),
+    }
+}
+
+fn numbered(request: &Request, route: &str, number: &str) -> Plan {
+    let Ok(n) = number.parse::<u64>() else {
+        return if is_numbered(route) {
+            out_of_range()
+        } else {
+            unknown()
+        };
+    };
+    match route {
+        "bytes" => fill(n),
+        "chunked" => Plan {
+            unsized_body: true,
+            ..fill(n)
+        },
+        "truncated" => Plan {
+            cut: Some(n / 2),
+            ..fill(n)
+        },
+        "headers" if n <= LARGEST_HEAD => headers(n),
+        "delay" if n <= LONGEST_DELAY => delay(n),
+        "status" => status(n),
+        "redirect" => redirect(request, n),
+        _ if is_numbered(route) => out_of_range(),
+        _ => unknown(),
+    }
+}
+
+fn unknown() -> Plan {
+    Plan::text(StatusCode::NOT_FOUND, "no such route; / lists them\n")
+}
+
+fn out_of_range() -> Plan {
+    Plan::text(StatusCode::BAD_REQUEST, "that number is out of range\n")
+}
+
+/// Does the list have this route with a number behind it?
+fn is_numbered(route: &str) -> bool {
+    let listed = |line: &str| {
+        line.strip_prefix('/')
+            .and_then(|rest| rest.strip_prefix(route))
+            .is_some_and(|rest| rest.starts_with('/'))
+    };
+    !route.is_empty() && LIST.lines().any(listed)
+}
+
+fn index(site: &Site) -> Plan {
+    match site.http.body_bytes {
+        Some(n) => fill(n),
+        None => Plan::text(StatusCode::OK, LIST),
+    }
+}
+
+fn fill(n: u64) -> Plan {
+    Plan::new(StatusCode::OK, Body::Fill(n)).with(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+    )
+}
+
+fn headers(bytes: u64) -> Plan {
+    let mut plan = Plan::text(StatusCode::OK, "padded\n");
+    dress::pad(&mut plan.headers, bytes as usize);
+    plan
+}
+
+fn delay(ms: u64) -> Plan {
+    Plan {
+        think: Duration::from_millis(ms),
+        ..Plan::text(StatusCode::OK, "waited\n")
+    }
+}
+
+/// Final statuses only: an interim one would leave the client waiting.
+fn status(code: u64) -> Plan {
+    let status = u16::try_from(code)
+        .ok()
+        .filter(|code| (200..=599).contains(code))
+        .and_then(|code| StatusCode::from_u16(code).ok());
+    match status {
+        Some(status) => Plan::text(status, format!("{status}\n")),
+        None => out_of_range(),
+    }
+}
+
+fn redirect(request: &Request, left: u64) -> Plan {
+    let Some(next) = left.checked_sub(1) else {
+        return Plan::text(StatusCode::OK, "arrived\n");
+    };
+    let asked = request.number("status");
+    match asked.filter(|code| matches!(code, 301 | 303 | 307 | 308)) {
+        Some(code) => {
+            let status = StatusCode::from_u16(code as u16).unwrap_or(StatusCode::FOUND);
+            location(status, &format!("/redirect/{next}?status={code}"))
+        }
+        None => location(StatusCode::FOUND, &format!("/redirect/{next}")),
+    }
+}
+
+fn secure(request: &Request, site: &Site) -> Plan {
+    let host = request.host().unwrap_or("localhost");
+    let url = format!("https://{host}:{}/", site.https_port);
+    location(StatusCode::MOVED_PERMANENTLY, &url)
+}
+
+fn location(status: StatusCode, url: &str) -> Plan {
+    match HeaderValue::from_str(url) {
+        Ok(value) => Plan::text(status, "elsewhere\n").with(header::LOCATION, value),
+        Err(_) => Plan::text(StatusCode::BAD_REQUEST, "that host cannot be written\n"),
+    }
+}
+
+fn drip(request: &Request) -> Plan {
+    let total = request.number("bytes").unwrap_or(1000);
+    let piece = request
+        .number("piece")
+        .unwrap_or_else(|| total.div_ceil(DRIPS))
+        .clamp(1, PATTERN_SIZE as u64);
+    let every = request.number("every").unwrap_or(100).min(LONGEST_DELAY);
+    Plan {
+        every: Duration::from_millis(every),
+        piece: piece as usize,
+        ..fill(total)
+    }
+}
+
+fn gzip(request: &Request) -> Plan {
+    let mut plan = fill(request.number("bytes").unwrap_or(1000));
+    dress::compress(&mut plan);
+    plan
+}
+
+fn cookie(request: &Request) -> Plan {
+    let sent = request.headers.get_all(header::COOKIE).into_iter();
+    let visits = sent
+        .filter_map(|line| line.to_str().ok())
+        .flat_map(|line| line.split(';'))
+        .find_map(|pair| pair.trim().strip_prefix("visits=")?.parse::<u32>().ok())
+        .unwrap_or(0)
+        .saturating_add(1);
+    let plan = Plan::text(StatusCode::OK, format!("visit {visits}\n"));
+    match HeaderValue::try_from(format!("visits={visits}; Path=/; HttpOnly; SameSite=Lax")) {
+        Ok(value) => plan.with(header::SET_COOKIE, value),
+        Err(_) => plan,
+    }
+}
+
+/// Basic authentication (RFC 7617).
+fn auth(request: &Request, site: &Site) -> Plan {
+    let shown = request
+        .header(header::AUTHORIZATION)
+        .and_then(|value| value.split_once(' '));
+    match shown {
+        Some((scheme, token))
+            if scheme.eq_ignore_ascii_case("basic") && token.trim() == site.token =>
+        {
+            Plan::text(StatusCode::OK, "welcome\n")
+        }
+        _ => Plan::text(StatusCode::UNAUTHORIZED, "who are you?\n").with(
+            header::WWW_AUTHENTICATE,
+            HeaderValue::from_static("Basic realm=\"origin\", charset=\"UTF-8\""),
+        ),
+    }
+}
+
+fn echo(request: &Request) -> Plan {
+    let plan = Plan::new(StatusCode::OK, Body::Echo);
+    match request.headers.get(header::CONTENT_TYPE) {
+        Some(value) => plan.with(header::CONTENT_TYPE, value.clone()),
+        None => plan,
+    }
+}
+
+fn head(request: &Request) -> Bytes {
+    let mut text = format!("{} {} {:?}\n", request.method, request.uri, request.version);
+    for (name, value) in &request.headers {
+        let value = String::from_utf8_lossy(value.as_bytes());
+        // Writing to a String does not fail.
+        let _ = writeln!(text, "{name}: {value}");
+    }
+    text.into()
+}
+
+fn json(stats: &Stats) -> Plan {
+    let text = serde_json::to_vec_pretty(stats).unwrap_or_default();
+    Plan::new(StatusCode::OK, Body::Held(text.into())).with(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    )
+}

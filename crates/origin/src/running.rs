@@ -1,0 +1,205 @@
+//! Starting and stopping: sockets, certificates and tasks, from the first bind to the last abort.
+
+mod ports;
+mod thread;
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use quinn::{Endpoint, EndpointConfig, TokioRuntime};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+
+use self::ports::Ports;
+use self::thread::Thread;
+use crate::certificates::Certificates;
+use crate::quic::Manner;
+use crate::site::Site;
+use crate::tcp::{Door, Hall};
+use crate::{Counters, EarlyData, Knobs, OriginError, Quic, Stats};
+use crate::{quic, tcp, tls};
+
+/// Where an origin is started from.
+#[derive(Debug)]
+pub struct Origin;
+
+impl Origin {
+    /// Starts a server on the current tokio runtime, of either flavour. It runs until [`Running`] is dropped or stopped.
+    pub async fn start(knobs: Knobs) -> Result<Running, OriginError> {
+        let ports = Ports::bind(&knobs.listen)?;
+        let certificates = Certificates::issue(&knobs.tls)?;
+        write_pem(knobs.tls.ca_out.as_deref(), &certificates.ca_pem)?;
+        write_pem(knobs.tls.client_out.as_deref(), &certificates.client_pem)?;
+        let counters = Arc::new(Counters::default());
+        let site = Arc::new(Site::new(&knobs, ports.https_port(), counters.clone()));
+        let mut running = Running {
+            http: ports.http_address(),
+            https: ports.https_address(),
+            h3: (knobs.listen.h3 == Quic::On).then(|| ports.https_address()),
+            echo: ports.echo_address(),
+            ca_pem: certificates.ca_pem.clone(),
+            client_pem: certificates.client_pem.clone(),
+            counters,
+            tasks: Vec::new(),
+            endpoints: Vec::new(),
+            _silent: Vec::new(),
+            thread: None,
+        };
+        let hall = Hall {
+            site,
+            places: Arc::new(Semaphore::new(knobs.listen.max_connections as usize)),
+            fast_open: knobs.listen.fast_open > 0,
+        };
+        running.open(ports, &knobs, &certificates, &hall)?;
+        Ok(running)
+    }
+
+    /// Starts a server on a thread of its own, for callers that block.
+    pub fn spawn_thread(knobs: Knobs) -> Result<Running, OriginError> {
+        Thread::spawn(Self::start(knobs))
+    }
+}
+
+/// A server that runs; dropping it stops it.
+pub struct Running {
+    pub http: SocketAddr,
+    pub https: SocketAddr,
+    /// Absent where HTTP/3 is off or silent.
+    pub h3: Option<SocketAddr>,
+    pub echo: Option<SocketAddr>,
+    /// The authority to trust.
+    pub ca_pem: String,
+    /// A certificate, with its issuer and its key, that the server accepts from a client.
+    pub client_pem: String,
+    counters: Arc<Counters>,
+    tasks: Vec<JoinHandle<()>>,
+    endpoints: Vec<Endpoint>,
+    /// Ports that are taken and never answer.
+    _silent: Vec<std::net::UdpSocket>,
+    thread: Option<Thread>,
+}
+
+impl Running {
+    pub fn stats(&self) -> Stats {
+        self.counters.snapshot()
+    }
+
+    /// What was opened, as one JSON object.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "schema": "roundtrip/origin/1",
+            "http": self.http.to_string(),
+            "https": self.https.to_string(),
+            "h3": self.h3.map(|address| address.to_string()),
+            "echo": self.echo.map(|address| address.to_string()),
+        })
+    }
+
+    /// Stops, and waits until nothing listens any more.
+    pub async fn stop(mut self) {
+        self.abort();
+        for task in std::mem::take(&mut self.tasks) {
+            // A task that was aborted says so: that is what was asked for.
+            let _ = task.await;
+        }
+        self.thread = None;
+    }
+
+    fn abort(&mut self) {
+        for endpoint in self.endpoints.drain(..) {
+            endpoint.close(0_u32.into(), b"");
+        }
+        for task in &self.tasks {
+            task.abort();
+        }
+    }
+
+    fn open(
+        &mut self,
+        ports: Ports,
+        knobs: &Knobs,
+        certificates: &Certificates,
+        hall: &Hall,
+    ) -> Result<(), OriginError> {
+        let failed = |source| ports::failed(knobs, source);
+        let tls = Door::Tls(tls::tcp_config(&knobs.tls, certificates)?);
+        for (listeners, door) in [
+            (ports.http, Door::Clear),
+            (ports.https, tls),
+            (ports.echo, Door::Echo),
+        ] {
+            for listener in listeners {
+                let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
+                let accepting = tcp::accept(listener, door.clone(), hall.clone());
+                self.tasks.push(tokio::spawn(accepting));
+            }
+        }
+        if knobs.listen.h3 != Quic::On {
+            self._silent = ports.quic;
+            return Ok(());
+        }
+        let crypto = tls::quic_config(&knobs.tls, certificates, &self.counters)?;
+        for socket in ports.quic {
+            let config = quinn::ServerConfig::with_crypto(crypto.clone());
+            let endpoint = Endpoint::new(
+                EndpointConfig::default(),
+                Some(config),
+                socket,
+                Arc::new(TokioRuntime),
+            )
+            .map_err(failed)?;
+            self.endpoints.push(endpoint.clone());
+            let manner = Manner {
+                retry: knobs.listen.quic_retry,
+                early_data: knobs.tls.early_data != EarlyData::Off,
+            };
+            let accepting = quic::accept(endpoint, manner, hall.clone());
+            self.tasks.push(tokio::spawn(accepting));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.abort();
+    }
+}
+
+impl fmt::Debug for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Running")
+            .field("http", &self.http)
+            .field("https", &self.https)
+            .field("h3", &self.h3)
+            .field("echo", &self.echo)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for Running {
+    /// One line for each door.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "http   http://{}/", self.http)?;
+        write!(f, "\nhttps  https://{}/", self.https)?;
+        if let Some(h3) = self.h3 {
+            write!(f, "\nh3     https://{h3}/ (UDP)")?;
+        }
+        if let Some(echo) = self.echo {
+            write!(f, "\necho   tcp://{echo}")?;
+        }
+        Ok(())
+    }
+}
+
+fn write_pem(path: Option<&Path>, pem: &str) -> Result<(), OriginError> {
+    path.map_or(Ok(()), |path| {
+        std::fs::write(path, pem).map_err(|source| OriginError::Write {
+            path: path.to_owned(),
+            source,
+        })
+    })
+}

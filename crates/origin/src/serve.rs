@@ -1,0 +1,213 @@
+//! Carries a plan out, the same for HTTP/1.1, HTTP/2 and HTTP/3: each of them is an [`Exchange`], and [`answer`] knows no
+//! more of it. What a connection does between requests, and how it ends, is its module's business.
+
+pub(crate) mod h1;
+pub(crate) mod h2;
+pub(crate) mod h3;
+mod prefixed;
+
+pub(crate) use prefixed::Prefixed;
+
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+
+use crate::body::Body;
+use crate::plan::Plan;
+use crate::request::Request;
+use crate::routes;
+use crate::site::Site;
+use crate::{Expect, FaultKind, FaultPhase};
+
+/// How long a peer may keep us waiting for a piece, in either direction.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a stalled connection is held.
+pub(crate) const STALL: Duration = Duration::from_secs(600);
+/// What is left to a protocol engine to send before its connection is torn down.
+pub(crate) const LAST_WORDS: Duration = Duration::from_millis(20);
+/// Largest head of a request.
+const LARGEST_HEAD: usize = 64 * 1024;
+/// What `garbage` sends: no HTTP, no TLS, and no text.
+pub(crate) const GARBAGE: &[u8] = b"\x00\xff\x16\x80 this is nothing you know \r\n\r\n\x00";
+
+const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+
+/// Why an answer did not reach its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// The peer left, or broke the protocol.
+    Gone,
+    /// The body was cut short, as planned.
+    Cut,
+    /// A fault has struck; the connection carries it out.
+    Fault(FaultKind),
+}
+
+/// One request and its response, over any version of HTTP.
+pub(crate) trait Exchange: Send {
+    /// The next piece of the request's body.
+    fn receive(&mut self) -> impl Future<Output = Result<Option<Bytes>, Ended>> + Send;
+
+    /// A 1xx, sent at once.
+    fn inform(
+        &mut self,
+        status: StatusCode,
+        headers: HeaderMap,
+    ) -> impl Future<Output = Result<(), Ended>> + Send;
+
+    /// The head. It may be held back until the first piece, the end, or a flush.
+    fn head(
+        &mut self,
+        status: StatusCode,
+        headers: HeaderMap,
+        bodiless: bool,
+    ) -> impl Future<Output = Result<(), Ended>> + Send;
+
+    /// Half of the head, where the protocol can be cut there.
+    fn half_head(
+        &mut self,
+        status: StatusCode,
+        headers: HeaderMap,
+    ) -> impl Future<Output = Result<(), Ended>> + Send;
+
+    fn piece(&mut self, bytes: Bytes, last: bool)
+    -> impl Future<Output = Result<(), Ended>> + Send;
+
+    fn flush(&mut self) -> impl Future<Output = Result<(), Ended>> + Send;
+}
+
+/// Reads the request's body, thinks, and answers.
+pub(crate) async fn answer<E: Exchange>(
+    exchange: &mut E,
+    request: &Request,
+    site: &Site,
+) -> Result<(), Ended> {
+    count(request, site);
+    let mut plan = routes::plan(request, site);
+    if !plan.hasty {
+        read_body(exchange, request, site, &mut plan).await?;
+    }
+    strike(site, FaultPhase::Request)?;
+    let waited = think(exchange, &plan).await?;
+    finish_headers(&mut plan, site, waited);
+
+    let headers = std::mem::take(&mut plan.headers);
+    if let Err(fault) = strike(site, FaultPhase::Head) {
+        within(exchange.half_head(plan.status, headers)).await?;
+        return Err(fault);
+    }
+    let is_head = request.method == Method::HEAD;
+    let bodiless = is_head || (plan.body.len() == 0 && plan.cut.is_none());
+    within(exchange.head(plan.status, headers, bodiless)).await?;
+    if is_head {
+        return within(exchange.flush()).await;
+    }
+    send_body(exchange, plan, site).await
+}
+
+fn count(request: &Request, site: &Site) {
+    site.counters.requests.increment();
+    if request.early {
+        site.counters.early_requests.increment();
+    }
+}
+
+fn strike(site: &Site, phase: FaultPhase) -> Result<(), Ended> {
+    site.fault_at(&[phase])
+        .map_or(Ok(()), |kind| Err(Ended::Fault(kind)))
+}
+
+/// Reads the request's body to its end. It is kept for an echo, up to the limit, and dropped otherwise.
+async fn read_body<E: Exchange>(
+    exchange: &mut E,
+    request: &Request,
+    site: &Site,
+    plan: &mut Plan,
+) -> Result<(), Ended> {
+    let expected = request.headers.contains_key(header::EXPECT);
+    if expected && site.http.expect == Expect::Continue {
+        within(exchange.inform(StatusCode::CONTINUE, HeaderMap::new())).await?;
+    }
+    let mut kept = (plan.body == Body::Echo).then(BytesMut::new);
+    while let Some(piece) = within(exchange.receive()).await? {
+        site.counters.body_bytes_received.add(piece.len() as u64);
+        if let Some(kept) = &mut kept {
+            if (kept.len() + piece.len()) as u64 > site.http.max_body {
+                let headers = std::mem::take(&mut plan.headers);
+                *plan = Plan::refusal(StatusCode::PAYLOAD_TOO_LARGE, "too much to echo\n");
+                plan.headers.extend(headers);
+                return Ok(());
+            }
+            kept.extend_from_slice(&piece);
+        }
+    }
+    if let Some(kept) = kept {
+        plan.body = Body::Held(kept.freeze());
+    }
+    Ok(())
+}
+
+/// Waits as long as the plan says, with a 103 first if it says so. Returns how long it took, all in all.
+async fn think<E: Exchange>(exchange: &mut E, plan: &Plan) -> Result<Duration, Ended> {
+    let begun = Instant::now();
+    if plan.early_hints {
+        let mut headers = HeaderMap::new();
+        let link = HeaderValue::from_static("</style.css>; rel=preload; as=style");
+        headers.insert(header::LINK, link);
+        within(exchange.inform(StatusCode::EARLY_HINTS, headers)).await?;
+    }
+    if !plan.think.is_zero() {
+        tokio::time::sleep(plan.think).await;
+    }
+    Ok(begun.elapsed())
+}
+
+fn finish_headers(plan: &mut Plan, site: &Site, waited: Duration) {
+    plan.headers.insert(header::DATE, site.date.now());
+    if !site.http.no_server_timing {
+        let took = format!("think;dur={:.3}", waited.as_secs_f64() * 1e3);
+        if let Ok(value) = HeaderValue::try_from(took) {
+            plan.headers.insert(SERVER_TIMING, value);
+        }
+    }
+    // RFC 9110, section 8.6: none with 204; with 304 it would speak of another body.
+    let sized = !plan.unsized_body || plan.body.len() == 0;
+    if sized && !plan.is_bodiless() {
+        let length = plan.body.len().into();
+        plan.headers.insert(header::CONTENT_LENGTH, length);
+    }
+}
+
+async fn send_body<E: Exchange>(exchange: &mut E, plan: Plan, site: &Site) -> Result<(), Ended> {
+    let fault = site.fault_at(&[FaultPhase::Body]).map(Ended::Fault);
+    let cut = plan.cut.map(|at| (at, Ended::Cut));
+    let whole = plan.body.len();
+    let end = fault.map(|fault| (whole / 2, fault)).or(cut);
+
+    let mut pieces = plan.body.pieces(plan.piece);
+    if let Some((at, _)) = end {
+        pieces.truncate(at);
+    }
+    let mut first = true;
+    while let Some(piece) = pieces.next() {
+        if !first && !plan.every.is_zero() {
+            within(exchange.flush()).await?;
+            tokio::time::sleep(plan.every).await;
+        }
+        first = false;
+        site.counters.body_bytes_sent.add(piece.len() as u64);
+        let last = pieces.left() == 0 && end.is_none();
+        within(exchange.piece(piece, last)).await?;
+    }
+    within(exchange.flush()).await?;
+    end.map_or(Ok(()), |(_, ended)| Err(ended))
+}
+
+/// A peer that neither reads nor writes does not hold us for ever.
+async fn within<T>(step: impl Future<Output = Result<T, Ended>>) -> Result<T, Ended> {
+    tokio::time::timeout(PATIENCE, step)
+        .await
+        .unwrap_or(Err(Ended::Gone))
+}

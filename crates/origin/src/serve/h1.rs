@@ -1,0 +1,178 @@
+//! A connection of HTTP/1.0 or 1.1: heads in, answers out, one after the other, and how it all ends.
+//! Clear-text HTTP/2 is recognised by its preface and handed over.
+
+mod chunks;
+mod head;
+mod turn;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use http::{HeaderMap, header};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use self::head::{BadHead, Head};
+use self::turn::{Turn, Wires};
+use super::prefixed::Prefixed;
+use super::{Ended, Exchange, GARBAGE, LAST_WORDS, PATIENCE, STALL, answer, h2};
+use crate::FaultKind;
+use crate::site::Site;
+use crate::tcp::Link;
+
+/// RFC 9113, section 3.4.
+const H2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// After our end of the connection: how long, and how much, we still listen, so that no RST overtakes our last bytes.
+const DRAIN: Duration = Duration::from_secs(1);
+const DRAINED: usize = 1024 * 1024;
+
+enum Next {
+    Head(Head),
+    Bad(BadHead),
+    Http2,
+    /// The client left, or was idle for too long.
+    End,
+}
+
+/// Serves until the connection ends. `input` is what was read from `io` already.
+pub(crate) async fn serve<IO>(io: IO, input: BytesMut, link: Link, site: Arc<Site>)
+where
+    IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let mut wires = Wires::new(io, input);
+    let mut served = 0_u32;
+    loop {
+        match next(&mut wires, &site, &link, served == 0).await {
+            Next::Head(head) => {
+                served = served.saturating_add(1);
+                match respond(&mut wires, head, &site, served).await {
+                    Ok(true) => {}
+                    Ok(false) | Err(Ended::Cut) => break,
+                    Err(Ended::Fault(kind)) => return carry_out(wires, kind, &link).await,
+                    Err(Ended::Gone) => return,
+                }
+            }
+            Next::Bad(bad) => {
+                site.counters.bad_requests.increment();
+                let _ = timeout(PATIENCE, refuse(&mut wires, bad)).await;
+                break;
+            }
+            Next::Http2 => {
+                let whole = Prefixed::new(wires.input, wires.io);
+                return h2::serve(whole, link, site).await;
+            }
+            Next::End => break,
+        }
+    }
+    close(wires).await;
+}
+
+/// Waits for the next head: as long as a connection may be idle for its first byte, then as long as patience lasts.
+async fn next<IO: AsyncRead + Unpin>(
+    wires: &mut Wires<IO>,
+    site: &Site,
+    link: &Link,
+    first: bool,
+) -> Next {
+    let mut scanned = 0;
+    let mut deadline = Instant::now() + site.http.keep_alive;
+    let mut begun = false;
+    loop {
+        let preface = first && is_start_of_preface(&wires.input);
+        if preface && wires.input.len() >= H2_PREFACE.len() {
+            return Next::Http2;
+        }
+        if !preface && !wires.input.is_empty() {
+            match head::take(&mut wires.input, &mut scanned, link.secure) {
+                Ok(Some(mut head)) => {
+                    head.request.early = link.early.is_now();
+                    return Next::Head(head);
+                }
+                Ok(None) => {}
+                Err(bad) => return Next::Bad(bad),
+            }
+        }
+        if !begun && !wires.input.is_empty() {
+            begun = true;
+            deadline = Instant::now() + PATIENCE;
+        }
+        wires.input.reserve(4096);
+        match timeout_at(deadline, wires.io.read_buf(&mut wires.input)).await {
+            Ok(Ok(n)) if n > 0 => {}
+            _ => return Next::End,
+        }
+    }
+}
+
+fn is_start_of_preface(input: &[u8]) -> bool {
+    let known = input.len().min(H2_PREFACE.len());
+    known > 0 && input.get(..known) == H2_PREFACE.get(..known)
+}
+
+/// One request and its answer. `Ok(true)` when the connection lives on.
+async fn respond<IO: AsyncRead + AsyncWrite + Unpin + Send>(
+    wires: &mut Wires<IO>,
+    head: Head,
+    site: &Site,
+    served: u32,
+) -> Result<bool, Ended> {
+    site.counters.h1_requests.increment();
+    let last = site.http.close_after.is_some_and(|most| served >= most);
+    let announced = last && !site.http.silent_close;
+    let mut turn = Turn::new(wires, &head, head.persistent && !announced);
+    answer(&mut turn, &head.request, site).await?;
+    Ok(turn.is_persistent() && !last)
+}
+
+async fn refuse<IO: AsyncRead + AsyncWrite + Unpin + Send>(
+    wires: &mut Wires<IO>,
+    bad: BadHead,
+) -> Result<(), Ended> {
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_LENGTH, 0.into());
+    let mut turn = Turn::unasked(wires);
+    turn.head(bad.0, headers, true).await?;
+    turn.flush().await
+}
+
+async fn carry_out<IO: AsyncRead + AsyncWrite + Unpin>(
+    mut wires: Wires<IO>,
+    kind: FaultKind,
+    link: &Link,
+) {
+    match kind {
+        FaultKind::Reset => {
+            tokio::time::sleep(LAST_WORDS).await;
+            link.fuse.blow();
+        }
+        FaultKind::Close => close(wires).await,
+        FaultKind::Stall => {
+            let _ = timeout(STALL, drain(&mut wires.io, usize::MAX)).await;
+        }
+        FaultKind::Garbage => {
+            let _ = timeout(PATIENCE, wires.io.write_all(GARBAGE)).await;
+            close(wires).await;
+        }
+    }
+}
+
+/// Ends our direction, then listens for a moment: closing with unread bytes would send RST (RFC 9112, section 9.6).
+async fn close<IO: AsyncRead + AsyncWrite + Unpin>(mut wires: Wires<IO>) {
+    let ended = timeout(PATIENCE, wires.io.shutdown()).await;
+    if matches!(ended, Ok(Ok(()))) {
+        let _ = timeout(DRAIN, drain(&mut wires.io, DRAINED)).await;
+    }
+}
+
+/// Reads and drops, to the end or to a limit.
+pub(crate) async fn drain<IO: AsyncRead + Unpin>(io: &mut IO, most: usize) {
+    let mut sink = [0; 4096];
+    let mut seen = 0;
+    while let Ok(n) = io.read(&mut sink).await {
+        seen += n;
+        if n == 0 || seen >= most {
+            return;
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The head of an HTTP/1.x request: bytes → request and framing (RFC 9112). What is ambiguous is refused.
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version, header};
+
+use crate::request::Request;
+use crate::serve::LARGEST_HEAD;
+
+const MOST_HEADERS: usize = 128;
+
+#[derive(Debug)]
+pub(super) struct Head {
+    pub(super) request: Request,
+    pub(super) framing: Framing,
+    /// Whether the client lets the connection live on (RFC 9112, section 9.3).
+    pub(super) persistent: bool,
+}
+
+/// How the request's body ends (RFC 9112, section 6.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Framing {
+    Length(u64),
+    Chunked,
+}
+
+/// A head that is answered with a status, and with the end of the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct BadHead(pub(super) StatusCode);
+
+const BAD: BadHead = BadHead(StatusCode::BAD_REQUEST);
+
+/// Takes one head off `input`, if it is there whole. `scanned` remembers what was searched in vain.
+pub(super) fn take(
+    input: &mut BytesMut,
+    scanned: &mut usize,
+    secure: bool,
+) -> Result<Option<Head>, BadHead> {
+    // A client may send empty lines before a request (RFC 9112, section 2.2).
+    let blank = input.iter().take_while(|b| matches!(b, b'\r' | b'\n'));
+    let blank = blank.count();
+    let _ = input.split_to(blank);
+    *scanned = scanned.saturating_sub(blank);
+
+    let Some(end) = find_end(input, *scanned) else {
+        if input.len() >= LARGEST_HEAD {
+            return Err(BadHead(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE));
+        }
+        *scanned = input.len().saturating_sub(3);
+        return Ok(None);
+    };
+    *scanned = 0;
+    if end > LARGEST_HEAD {
+        return Err(BadHead(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE));
+    }
+    parse(&input.split_to(end).freeze(), secure).map(Some)
+}
+
+/// The end of the first empty line at or after `from`.
+fn find_end(input: &[u8], from: usize) -> Option<usize> {
+    let tail = input.get(from..)?;
+    tail.iter()
+        .enumerate()
+        .filter(|(_, byte)| **byte == b'\n')
+        .find_map(|(at, _)| match tail.get(at + 1..)? {
+            [b'\n', ..] => Some(from + at + 2),
+            [b'\r', b'\n', ..] => Some(from + at + 3),
+            _ => None,
+        })
+}
+
+fn parse(bytes: &Bytes, secure: bool) -> Result<Head, BadHead> {
+    let mut space = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut parsed = httparse::Request::new(&mut space);
+    match parsed.parse(bytes) {
+        Ok(httparse::Status::Complete(_)) => {}
+        Err(httparse::Error::TooManyHeaders) => {
+            return Err(BadHead(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE));
+        }
+        Err(httparse::Error::Version) => {
+            return Err(BadHead(StatusCode::HTTP_VERSION_NOT_SUPPORTED));
+        }
+        Ok(httparse::Status::Partial) | Err(_) => return Err(BAD),
+    }
+    let version = match parsed.version {
+        Some(0) => Version::HTTP_10,
+        _ => Version::HTTP_11,
+    };
+    let headers = headers(bytes, parsed.headers)?;
+    let host_lines = headers.get_all(header::HOST).iter().count();
+    // RFC 9112, section 3.2.
+    if host_lines > 1 || (host_lines == 0 && version == Version::HTTP_11) {
+        return Err(BAD);
+    }
+    let target = parsed.path.unwrap_or_default().as_bytes();
+    Ok(Head {
+        framing: framing(&headers, version)?,
+        persistent: persistent(&headers, version),
+        request: Request {
+            method: Method::from_bytes(parsed.method.unwrap_or_default().as_bytes())
+                .map_err(|_| BAD)?,
+            uri: Uri::from_maybe_shared(bytes.slice_ref(target)).map_err(|_| BAD)?,
+            version,
+            headers,
+            secure,
+            early: false,
+        },
+    })
+}
+
+/// Names and values, the values without a copy.
+fn headers(bytes: &Bytes, parsed: &[httparse::Header<'_>]) -> Result<HeaderMap, BadHead> {
+    let mut headers = HeaderMap::with_capacity(parsed.len());
+    for line in parsed {
+        let name = HeaderName::from_bytes(line.name.as_bytes()).map_err(|_| BAD)?;
+        // An empty value may be a slice of nothing, which is no part of `bytes`.
+        let value = if line.value.is_empty() {
+            Bytes::new()
+        } else {
+            bytes.slice_ref(line.value)
+        };
+        let value = HeaderValue::from_maybe_shared(value).map_err(|_| BAD)?;
+        headers.append(name, value);
+    }
+    Ok(headers)
+}
+
+/// RFC 9112, section 6.3. Two ways to read one request are how requests are smuggled: both at once is an error.
+fn framing(headers: &HeaderMap, version: Version) -> Result<Framing, BadHead> {
+    let mut lengths = headers.get_all(header::CONTENT_LENGTH).iter();
+    let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
+    if let Some(coding) = codings.next() {
+        if lengths.next().is_some() || codings.next().is_some() || version == Version::HTTP_10 {
+            return Err(BAD);
+        }
+        return if coding.as_bytes().eq_ignore_ascii_case(b"chunked") {
+            Ok(Framing::Chunked)
+        } else {
+            Err(BadHead(StatusCode::NOT_IMPLEMENTED))
+        };
+    }
+    let Some(length) = lengths.next() else {
+        return Ok(Framing::Length(0));
+    };
+    if lengths.any(|other| other != length) {
+        return Err(BAD);
+    }
+    let digits = length.to_str().map_err(|_| BAD)?;
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(BAD);
+    }
+    digits.parse().map(Framing::Length).map_err(|_| BAD)
+}
+
+fn persistent(headers: &HeaderMap, version: Version) -> bool {
+    let says = |word: &str| {
+        headers
+            .get_all(header::CONNECTION)
+            .iter()
+            .filter_map(|line| line.to_str().ok())
+            .flat_map(|line| line.split(','))
+            .any(|option| option.trim().eq_ignore_ascii_case(word))
+    };
+    !says("close") && (version == Version::HTTP_11 || says("keep-alive"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,237 @@
+//! One request and response of HTTP/1.x as an [`Exchange`]: bodies framed, head and small body in one write.
+
+use bytes::{Buf, Bytes, BytesMut};
+use http::{HeaderMap, StatusCode, Version, header};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+use super::chunks::{Chunks, Decoded};
+use super::head::{Framing, Head};
+use crate::serve::{Ended, Exchange};
+
+/// Up to here, bytes are copied together to leave in one write; beyond, they are written where they lie.
+const GATHERED: usize = 8 * 1024;
+const READ: usize = 32 * 1024;
+
+/// A connection's stream with its buffers.
+#[derive(Debug)]
+pub(super) struct Wires<IO> {
+    pub(super) io: IO,
+    pub(super) input: BytesMut,
+    output: BytesMut,
+}
+
+impl<IO> Wires<IO> {
+    pub(super) fn new(io: IO, input: BytesMut) -> Self {
+        Self {
+            io,
+            input,
+            output: BytesMut::new(),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Turn<'a, IO> {
+    wires: &'a mut Wires<IO>,
+    incoming: Incoming,
+    outgoing: Outgoing,
+    /// HTTP/1.0 knows neither chunks nor 1xx.
+    old: bool,
+    /// Whether the connection lives on, as far as the client and the knobs go.
+    keep: bool,
+}
+
+/// What is left of the request's body.
+#[derive(Debug)]
+enum Incoming {
+    Length(u64),
+    Chunked(Chunks),
+}
+
+/// How the response's body is framed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outgoing {
+    /// By Content-Length, or there is none.
+    Length,
+    Chunked,
+    /// By the end of the connection.
+    ToEnd,
+}
+
+impl<'a, IO> Turn<'a, IO> {
+    pub(super) fn new(wires: &'a mut Wires<IO>, head: &Head, keep: bool) -> Self {
+        Self {
+            wires,
+            incoming: match head.framing {
+                Framing::Length(n) => Incoming::Length(n),
+                Framing::Chunked => Incoming::Chunked(Chunks::Size),
+            },
+            outgoing: Outgoing::Length,
+            old: head.request.version == Version::HTTP_10,
+            keep,
+        }
+    }
+
+    /// For an answer to what was no request.
+    pub(super) fn unasked(wires: &'a mut Wires<IO>) -> Self {
+        Self {
+            wires,
+            incoming: Incoming::Length(0),
+            outgoing: Outgoing::Length,
+            old: false,
+            keep: false,
+        }
+    }
+
+    /// After the answer: does the connection live on?
+    pub(super) fn is_persistent(&self) -> bool {
+        self.keep && self.is_read() && self.outgoing != Outgoing::ToEnd
+    }
+
+    fn is_read(&self) -> bool {
+        matches!(
+            self.incoming,
+            Incoming::Length(0) | Incoming::Chunked(Chunks::End)
+        )
+    }
+
+    fn write_head(&mut self, status: StatusCode, headers: &HeaderMap) {
+        let output = &mut self.wires.output;
+        output.reserve(512);
+        output.extend_from_slice(b"HTTP/1.1 ");
+        output.extend_from_slice(status.as_str().as_bytes());
+        output.extend_from_slice(b" ");
+        let reason = status.canonical_reason().unwrap_or_default();
+        output.extend_from_slice(reason.as_bytes());
+        output.extend_from_slice(b"\r\n");
+        for (name, value) in headers {
+            output.extend_from_slice(name.as_str().as_bytes());
+            output.extend_from_slice(b": ");
+            output.extend_from_slice(value.as_bytes());
+            output.extend_from_slice(b"\r\n");
+        }
+    }
+
+    /// Framing and fate of the connection, then the end of the head.
+    fn write_framing(&mut self, headers: &HeaderMap, bodiless: bool) {
+        self.outgoing = match (bodiless, self.old) {
+            _ if headers.contains_key(header::CONTENT_LENGTH) => Outgoing::Length,
+            (true, _) => Outgoing::Length,
+            (false, true) => Outgoing::ToEnd,
+            (false, false) => Outgoing::Chunked,
+        };
+        let keep = self.is_persistent();
+        let output = &mut self.wires.output;
+        if self.outgoing == Outgoing::Chunked {
+            output.extend_from_slice(b"transfer-encoding: chunked\r\n");
+        }
+        if !keep {
+            output.extend_from_slice(b"connection: close\r\n");
+        } else if self.old {
+            output.extend_from_slice(b"connection: keep-alive\r\n");
+        }
+        output.extend_from_slice(b"\r\n");
+    }
+}
+
+impl<IO: AsyncRead + AsyncWrite + Unpin + Send> Turn<'_, IO> {
+    /// Writes what was gathered and `bytes` behind it, in one vectored write where the stream can.
+    async fn write_with(&mut self, bytes: Bytes, tail: &'static [u8]) -> Result<(), Ended> {
+        let gathered = self.wires.output.split().freeze();
+        let mut all = gathered.chain(bytes).chain(tail);
+        self.wires
+            .io
+            .write_all_buf(&mut all)
+            .await
+            .map_err(|_| Ended::Gone)
+    }
+
+    async fn fill(&mut self) -> Result<(), Ended> {
+        let input = &mut self.wires.input;
+        input.reserve(READ);
+        match self.wires.io.read_buf(input).await {
+            Ok(n) if n > 0 => Ok(()),
+            _ => Err(Ended::Gone),
+        }
+    }
+}
+
+impl<IO: AsyncRead + AsyncWrite + Unpin + Send> Exchange for Turn<'_, IO> {
+    async fn receive(&mut self) -> Result<Option<Bytes>, Ended> {
+        loop {
+            let input = &mut self.wires.input;
+            match &mut self.incoming {
+                Incoming::Length(0) => return Ok(None),
+                Incoming::Length(left) if !input.is_empty() => {
+                    let n = usize::try_from(*left).unwrap_or(usize::MAX);
+                    let n = n.min(input.len());
+                    *left -= n as u64;
+                    return Ok(Some(input.split_to(n).freeze()));
+                }
+                Incoming::Length(_) => {}
+                Incoming::Chunked(chunks) => match chunks.decode(input) {
+                    Ok(Decoded::Data(bytes)) => return Ok(Some(bytes)),
+                    Ok(Decoded::End) => return Ok(None),
+                    Ok(Decoded::Need) => {}
+                    Err(_) => return Err(Ended::Gone),
+                },
+            }
+            self.fill().await?;
+        }
+    }
+
+    async fn inform(&mut self, status: StatusCode, headers: HeaderMap) -> Result<(), Ended> {
+        // RFC 9110, section 15.2: none to a client of HTTP/1.0. Who has sent its body already needs no 100 either.
+        let needless = status == StatusCode::CONTINUE && self.is_read();
+        if self.old || needless {
+            return Ok(());
+        }
+        self.write_head(status, &headers);
+        self.wires.output.extend_from_slice(b"\r\n");
+        self.flush().await
+    }
+
+    async fn head(
+        &mut self,
+        status: StatusCode,
+        headers: HeaderMap,
+        bodiless: bool,
+    ) -> Result<(), Ended> {
+        self.write_head(status, &headers);
+        self.write_framing(&headers, bodiless);
+        Ok(())
+    }
+
+    async fn half_head(&mut self, status: StatusCode, headers: HeaderMap) -> Result<(), Ended> {
+        self.write_head(status, &headers);
+        let half = self.wires.output.len() / 2;
+        self.wires.output.truncate(half);
+        self.flush().await
+    }
+
+    async fn piece(&mut self, bytes: Bytes, last: bool) -> Result<(), Ended> {
+        let chunked = self.outgoing == Outgoing::Chunked;
+        if chunked {
+            let size = format!("{:x}\r\n", bytes.len());
+            self.wires.output.extend_from_slice(size.as_bytes());
+        }
+        let tail: &[u8] = match (chunked, last) {
+            (false, _) => b"",
+            (true, false) => b"\r\n",
+            (true, true) => b"\r\n0\r\n\r\n",
+        };
+        if self.wires.output.len() + bytes.len() <= GATHERED {
+            self.wires.output.extend_from_slice(&bytes);
+            self.wires.output.extend_from_slice(tail);
+            return Ok(());
+        }
+        self.write_with(bytes, tail).await
+    }
+
+    async fn flush(&mut self) -> Result<(), Ended> {
+        if !self.wires.output.is_empty() {
+            self.write_with(Bytes::new(), b"").await?;
+        }
+        self.wires.io.flush().await.map_err(|_| Ended::Gone)
+    }
+}

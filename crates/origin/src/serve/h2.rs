@@ -1,0 +1,223 @@
+//! A connection of HTTP/2. The `h2` crate speaks the protocol; here a stream becomes an [`Exchange`], and the connection
+//! ends as knobs and faults want it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use h2::server::{Builder, Connection, SendResponse};
+use h2::{Reason, RecvStream, SendStream};
+use http::{HeaderMap, Response, StatusCode};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::{Ended, Exchange, LARGEST_HEAD, LAST_WORDS, PATIENCE, STALL, answer};
+use crate::FaultKind;
+use crate::request::Request;
+use crate::site::Site;
+use crate::tcp::Link;
+
+const STREAMS: u32 = 256;
+const WINDOW: u32 = 1024 * 1024;
+const SEND_BUFFER: usize = 256 * 1024;
+
+/// Serves until the connection ends.
+pub(crate) async fn serve<IO>(io: IO, link: Link, site: Arc<Site>)
+where
+    IO: AsyncRead + AsyncWrite + Unpin,
+{
+    let mut builder = Builder::new();
+    builder
+        .initial_window_size(WINDOW)
+        .initial_connection_window_size(4 * WINDOW)
+        .max_concurrent_streams(STREAMS)
+        .max_header_list_size(LARGEST_HEAD as u32)
+        .max_send_buffer_size(SEND_BUFFER);
+    let Ok(Ok(mut connection)) = timeout(PATIENCE, builder.handshake(io)).await else {
+        site.counters.bad_requests.increment();
+        return;
+    };
+    let Some(struck) = streams(&mut connection, &link, &site).await else {
+        return;
+    };
+    // Frames of our own making cannot be put between those of the engine: garbage ends as a close does.
+    let stall = struck.kind == FaultKind::Stall;
+    linger(&mut connection, if stall { STALL } else { LAST_WORDS }).await;
+    if struck.kind == FaultKind::Reset {
+        link.fuse.blow();
+    }
+}
+
+/// Keeps the engine going without answering anybody, so that what is queued leaves.
+async fn linger<IO>(connection: &mut Connection<IO, Bytes>, span: Duration)
+where
+    IO: AsyncRead + AsyncWrite + Unpin,
+{
+    let mut unanswered = Vec::new();
+    let accepting = async {
+        while let Some(Ok(stream)) = connection.accept().await {
+            unanswered.push(stream);
+        }
+    };
+    let _ = timeout(span, accepting).await;
+}
+
+/// A fault has struck one stream. The others are kept as they are: dropping them would tell the client.
+struct Struck {
+    kind: FaultKind,
+    _streams: JoinSet<()>,
+}
+
+/// Accepts streams until the end of the connection, or until a fault strikes in one of them.
+async fn streams<IO>(
+    connection: &mut Connection<IO, Bytes>,
+    link: &Link,
+    site: &Arc<Site>,
+) -> Option<Struck>
+where
+    IO: AsyncRead + AsyncWrite + Unpin,
+{
+    let (struck, mut faults) = mpsc::channel(1);
+    let mut running = JoinSet::new();
+    let mut served = 0_u32;
+    let mut idle_since = Instant::now();
+    loop {
+        tokio::select! {
+            stream = connection.accept() => {
+                let (request, respond) = stream?.ok()?;
+                served = served.saturating_add(1);
+                site.counters.h2_requests.increment();
+                if site.http.close_after.is_some_and(|most| served >= most) {
+                    connection.graceful_shutdown();
+                }
+                let (parts, body) = request.into_parts();
+                let request = Request::new(parts, link.secure, link.early.is_now());
+                let stream = Stream { body, respond, send: None };
+                running.spawn(run(stream, request, site.clone(), struck.clone()));
+            }
+            Some(_) = running.join_next() => idle_since = Instant::now(),
+            Some(kind) = faults.recv() => return Some(Struck { kind, _streams: running }),
+            () = sleep_until(idle_since + site.http.keep_alive), if running.is_empty() => {
+                connection.graceful_shutdown();
+                linger(connection, LAST_WORDS).await;
+                return None;
+            }
+        }
+    }
+}
+
+async fn run(
+    mut stream: Stream,
+    request: Request,
+    site: Arc<Site>,
+    struck: mpsc::Sender<FaultKind>,
+) {
+    match answer(&mut stream, &request, &site).await {
+        Ok(()) => stream.dismiss_body(),
+        Err(Ended::Fault(kind)) => {
+            // Only the first fault is waited for; the connection ends with it, and so does this task.
+            let _ = struck.try_send(kind);
+            tokio::time::sleep(STALL).await;
+        }
+        Err(Ended::Cut) => {
+            // Queued DATA is dropped by a reset.
+            tokio::time::sleep(LAST_WORDS).await;
+            stream.reset();
+        }
+        Err(Ended::Gone) => stream.reset(),
+    }
+}
+
+struct Stream {
+    body: RecvStream,
+    respond: SendResponse<Bytes>,
+    send: Option<SendStream<Bytes>>,
+}
+
+impl Stream {
+    fn reset(&mut self) {
+        match &mut self.send {
+            Some(send) => send.send_reset(Reason::INTERNAL_ERROR),
+            None => self.respond.send_reset(Reason::INTERNAL_ERROR),
+        }
+    }
+
+    /// After a full answer, a body that was not read is not wanted (RFC 9113, section 8.1).
+    fn dismiss_body(&mut self) {
+        if !self.body.is_end_stream()
+            && let Some(send) = &mut self.send
+        {
+            send.send_reset(Reason::NO_ERROR);
+        }
+    }
+
+    async fn send(&mut self, mut bytes: Bytes, last: bool) -> Result<(), Ended> {
+        let Some(send) = &mut self.send else {
+            return Err(Ended::Gone);
+        };
+        while !bytes.is_empty() {
+            send.reserve_capacity(bytes.len());
+            let room = std::future::poll_fn(|cx| send.poll_capacity(cx)).await;
+            let room = room.and_then(Result::ok).ok_or(Ended::Gone)?;
+            let part = bytes.split_to(room.min(bytes.len()));
+            let end = last && bytes.is_empty();
+            send.send_data(part, end).map_err(|_| Ended::Gone)?;
+        }
+        Ok(())
+    }
+}
+
+impl Exchange for Stream {
+    async fn receive(&mut self) -> Result<Option<Bytes>, Ended> {
+        match self.body.data().await {
+            None => Ok(None),
+            Some(Err(_)) => Err(Ended::Gone),
+            Some(Ok(bytes)) => {
+                let window = self.body.flow_control();
+                window
+                    .release_capacity(bytes.len())
+                    .map_err(|_| Ended::Gone)?;
+                Ok(Some(bytes))
+            }
+        }
+    }
+
+    async fn inform(&mut self, status: StatusCode, headers: HeaderMap) -> Result<(), Ended> {
+        let mut response = Response::new(());
+        *response.status_mut() = status;
+        *response.headers_mut() = headers;
+        self.respond
+            .send_informational(response)
+            .map_err(|_| Ended::Gone)
+    }
+
+    async fn head(
+        &mut self,
+        status: StatusCode,
+        headers: HeaderMap,
+        bodiless: bool,
+    ) -> Result<(), Ended> {
+        let mut response = Response::new(());
+        *response.status_mut() = status;
+        *response.headers_mut() = headers;
+        let sent = self.respond.send_response(response, bodiless);
+        self.send = Some(sent.map_err(|_| Ended::Gone)?);
+        Ok(())
+    }
+
+    /// A head is one frame for the engine: the fault strikes before it.
+    async fn half_head(&mut self, _: StatusCode, _: HeaderMap) -> Result<(), Ended> {
+        Ok(())
+    }
+
+    async fn piece(&mut self, bytes: Bytes, last: bool) -> Result<(), Ended> {
+        self.send(bytes, last).await
+    }
+
+    /// The engine sends on its own as soon as the connection is polled.
+    async fn flush(&mut self) -> Result<(), Ended> {
+        Ok(())
+    }
+}

@@ -1,0 +1,56 @@
+//! What all connections of one origin share.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use http::HeaderValue;
+
+use crate::date::DateHeader;
+use crate::{Counters, EarlyData, Fault, FaultKind, FaultPhase, HttpKnobs, Knobs, Quic};
+
+#[derive(Debug)]
+pub(crate) struct Site {
+    pub(crate) http: HttpKnobs,
+    pub(crate) fault: Option<Fault>,
+    /// Early data is answered with 425.
+    pub(crate) too_early: bool,
+    pub(crate) https_port: u16,
+    pub(crate) alt_svc: Option<HeaderValue>,
+    /// What follows `Basic` in an Authorization that is right.
+    pub(crate) token: String,
+    pub(crate) date: DateHeader,
+    pub(crate) counters: Arc<Counters>,
+}
+
+impl Site {
+    pub(crate) fn new(knobs: &Knobs, https_port: u16, counters: Arc<Counters>) -> Self {
+        Self {
+            http: knobs.http.clone(),
+            fault: knobs.fault,
+            too_early: knobs.tls.early_data == EarlyData::TooEarly,
+            https_port,
+            alt_svc: alt_svc(knobs, https_port),
+            token: BASE64_STANDARD.encode(&knobs.http.credentials),
+            date: DateHeader::default(),
+            counters,
+        }
+    }
+
+    /// The fault that strikes at one of these phases; it is counted as carried out.
+    pub(crate) fn fault_at(&self, phases: &[FaultPhase]) -> Option<FaultKind> {
+        let fault = self.fault.filter(|fault| phases.contains(&fault.phase))?;
+        self.counters.faults.increment();
+        Some(fault.kind)
+    }
+}
+
+/// RFC 7838. A port that is silent is advertised all the same: that is the trap a client must get out of.
+fn alt_svc(knobs: &Knobs, https_port: u16) -> Option<HeaderValue> {
+    match knobs.http.alt_svc.as_deref() {
+        Some("none") => None,
+        Some(value) => HeaderValue::from_str(value).ok(),
+        None if knobs.listen.h3 == Quic::Off => None,
+        None => HeaderValue::try_from(format!("h3=\":{https_port}\"; ma=86400")).ok(),
+    }
+}

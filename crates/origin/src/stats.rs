@@ -1,0 +1,99 @@
+//! What the server saw, for comparison with what the client believes.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use serde::Serialize;
+
+/// Writes [`Counters`] and its snapshot [`Stats`] from one list, so that none is forgotten in the other.
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Counts that grow while the origin runs. Order between two of them is not kept.
+        #[derive(Debug, Default)]
+        pub struct Counters {
+            $($(#[$doc])* pub(crate) $name: Counter,)*
+        }
+
+        /// The counters at one moment.
+        #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+        pub struct Stats {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        impl Counters {
+            pub fn snapshot(&self) -> Stats {
+                Stats { $($name: self.$name.0.load(Relaxed),)* }
+            }
+        }
+    };
+}
+
+counters! {
+    /// TCP connections accepted, the echo's included.
+    tcp_connections,
+    /// TCP connections whose SYN carried data that was taken (RFC 7413).
+    fast_open_accepted,
+    /// QUIC connections whose handshake began.
+    quic_connections,
+    /// QUIC Initials answered with a Retry.
+    quic_retries,
+    /// TLS handshakes over TCP that were finished.
+    tls_handshakes,
+    /// Those of them that resumed a session.
+    tls_resumed,
+    /// Those of them that cost a `HelloRetryRequest`.
+    tls_hello_retries,
+    /// TLS handshakes over TCP that failed.
+    tls_failures,
+    /// QUIC handshakes in which a ticket was redeemed.
+    quic_resumed,
+    /// Bytes of early data taken over TCP.
+    early_data_bytes,
+    /// Requests that arrived as early data.
+    early_requests,
+    /// Requests in all.
+    requests,
+    /// Requests over HTTP/1.0 and 1.1.
+    h1_requests,
+    /// Requests over HTTP/2.
+    h2_requests,
+    /// Requests over HTTP/3.
+    h3_requests,
+    /// Heads that were no HTTP, or over the limits.
+    bad_requests,
+    /// Bytes of request bodies.
+    body_bytes_received,
+    /// Bytes of response bodies handed to the protocol.
+    body_bytes_sent,
+    /// Bytes that the echo returned.
+    echo_bytes,
+    /// Faults that were carried out.
+    faults,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, n: u64) {
+        self.0.fetch_add(n, Relaxed);
+    }
+
+    pub(crate) fn increment(&self) {
+        self.add(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_has_what_was_counted() {
+        let counters = Counters::default();
+        counters.requests.increment();
+        counters.early_data_bytes.add(517);
+        let stats = counters.snapshot();
+        assert_eq!((stats.requests, stats.early_data_bytes), (1, 517));
+        assert_eq!(stats.faults, 0);
+    }
+}

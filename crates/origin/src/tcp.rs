@@ -1,0 +1,159 @@
+//! TCP connections: accepted, counted, taken to where a fault wants them or to the protocol that they speak.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::BytesMut;
+use rustls::ServerConfig;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use crate::fuse::{Fuse, Wire};
+use crate::serve::{self, GARBAGE, STALL, h1, h2};
+use crate::site::Site;
+use crate::{FaultKind, FaultPhase, socket, tls};
+
+/// A whole handshake must fit in here.
+const HANDSHAKE: Duration = Duration::from_secs(30);
+/// Pause after an accept that failed, as when descriptors run out.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// What a connection's protocol must know about what lies below it.
+#[derive(Debug, Clone)]
+pub(crate) struct Link {
+    pub(crate) fuse: Fuse,
+    pub(crate) secure: bool,
+    pub(crate) early: Early,
+}
+
+/// Whether what was read last came as early data.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Early(Arc<AtomicBool>);
+
+impl Early {
+    pub(crate) fn is_now(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set(&self, early: bool) {
+        self.0.store(early, Ordering::Relaxed);
+    }
+}
+
+/// What is behind a listener.
+#[derive(Clone)]
+pub(crate) enum Door {
+    Clear,
+    Tls(Arc<ServerConfig>),
+    Echo,
+}
+
+#[derive(Clone)]
+pub(crate) struct Hall {
+    pub(crate) site: Arc<Site>,
+    pub(crate) places: Arc<Semaphore>,
+    /// Whether it is worth asking the kernel about data in the SYN.
+    pub(crate) fast_open: bool,
+}
+
+/// Accepts until it is dropped, and its connections with it.
+pub(crate) async fn accept(listener: TcpListener, door: Door, hall: Hall) {
+    let mut connections = JoinSet::new();
+    loop {
+        let Ok(place) = hall.places.clone().acquire_owned().await else {
+            return;
+        };
+        match listener.accept().await {
+            Ok((tcp, _)) => {
+                let (door, hall) = (door.clone(), hall.clone());
+                connections.spawn(async move {
+                    serve_one(tcp, door, &hall).await;
+                    drop(place);
+                });
+            }
+            Err(_) => sleep(ACCEPT_PAUSE).await,
+        }
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+async fn serve_one(tcp: TcpStream, door: Door, hall: &Hall) {
+    let site = &hall.site;
+    site.counters.tcp_connections.increment();
+    if hall.fast_open && socket::took_syn_data(&tcp) {
+        site.counters.fast_open_accepted.increment();
+    }
+    // Without it, the second small write of an answer would wait for an acknowledgement.
+    let _ = tcp.set_nodelay(true);
+    let link = Link {
+        fuse: Fuse::default(),
+        secure: matches!(door, Door::Tls(_)),
+        early: Early::default(),
+    };
+    let wire = Wire::new(tcp, link.fuse.clone());
+    match door {
+        Door::Echo => crate::echo::serve(wire, &site.counters).await,
+        Door::Clear => {
+            let phases = [FaultPhase::Accept, FaultPhase::Hello, FaultPhase::Handshake];
+            match site.fault_at(&phases) {
+                Some(kind) => carry_out(wire, kind, &link).await,
+                None => h1::serve(wire, BytesMut::new(), link, site.clone()).await,
+            }
+        }
+        Door::Tls(config) => serve_tls(wire, &config, link, site).await,
+    }
+}
+
+async fn serve_tls(mut wire: Wire, config: &Arc<ServerConfig>, link: Link, site: &Arc<Site>) {
+    if let Some(kind) = site.fault_at(&[FaultPhase::Accept]) {
+        return carry_out(wire, kind, &link).await;
+    }
+    for phase in [FaultPhase::Hello, FaultPhase::Handshake] {
+        if let Some(kind) = site.fault_at(&[phase]) {
+            let reached = timeout(HANDSHAKE, tls::approach(&mut wire, config, phase)).await;
+            if matches!(reached, Ok(Ok(()))) {
+                carry_out(wire, kind, &link).await;
+            }
+            return;
+        }
+    }
+    let limit = HANDSHAKE.max(site.http.keep_alive);
+    let handshake = tls::establish(wire, config, link.early.clone(), &site.counters);
+    let Ok(Some((secure, first))) = timeout(limit, handshake).await else {
+        return;
+    };
+    if secure.is_h2() {
+        h2::serve(serve::Prefixed::new(first, secure), link, site.clone()).await;
+    } else {
+        h1::serve(secure, first, link, site.clone()).await;
+    }
+}
+
+/// A fault below HTTP.
+async fn carry_out<IO: AsyncRead + AsyncWrite + Unpin>(mut io: IO, kind: FaultKind, link: &Link) {
+    match kind {
+        FaultKind::Reset => {
+            // What was sent before it should be on its way.
+            sleep(serve::LAST_WORDS).await;
+            link.fuse.blow();
+        }
+        FaultKind::Close => end(io).await,
+        FaultKind::Stall => {
+            let _ = timeout(STALL, h1::drain(&mut io, usize::MAX)).await;
+        }
+        FaultKind::Garbage => {
+            let _ = timeout(HANDSHAKE, io.write_all(GARBAGE)).await;
+            end(io).await;
+        }
+    }
+}
+
+/// FIN, and an ear for what still comes: closing with unread bytes would send RST.
+async fn end<IO: AsyncRead + AsyncWrite + Unpin>(mut io: IO) {
+    let _ = io.shutdown().await;
+    let _ = timeout(Duration::from_secs(1), h1::drain(&mut io, usize::MAX)).await;
+}

@@ -1,0 +1,136 @@
+//! The handshake over TCP: to its end, or into a fault; and the stream behind it, which knows what came early.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::BytesMut;
+use roundtrip_tls::Stream;
+use rustls::{HandshakeKind, ServerConfig, ServerConnection};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+
+use crate::fuse::Wire;
+use crate::tcp::Early;
+use crate::{Counters, FaultPhase};
+
+/// A connection that finished its handshake, or brought early data in it.
+pub(crate) struct Secure {
+    stream: Stream<Wire>,
+    early: Early,
+    counters: Arc<Counters>,
+}
+
+impl Secure {
+    pub(crate) fn is_h2(&self) -> bool {
+        self.stream.connection().alpn_protocol() == Some(b"h2")
+    }
+}
+
+/// Shakes hands. Where early data may come, the first bytes are read instead, because they may come before the end of the
+/// handshake; they are returned.
+pub(crate) async fn establish(
+    wire: Wire,
+    config: &Arc<ServerConfig>,
+    early: Early,
+    counters: &Arc<Counters>,
+) -> Option<(Secure, BytesMut)> {
+    let connection = ServerConnection::new(config.clone()).ok()?;
+    let mut secure = Secure {
+        stream: Stream::server(wire, connection),
+        early,
+        counters: counters.clone(),
+    };
+    let mut first = BytesMut::new();
+    let done = if config.max_early_data_size > 0 {
+        secure.read_buf(&mut first).await.is_ok()
+    } else {
+        secure.stream.handshake().await.is_ok() && secure.flush().await.is_ok()
+    };
+    secure.count(done);
+    done.then_some((secure, first))
+}
+
+impl Secure {
+    fn count(&self, done: bool) {
+        if !done {
+            self.counters.tls_failures.increment();
+            return;
+        }
+        self.counters.tls_handshakes.increment();
+        match self.stream.connection().handshake_kind() {
+            Some(HandshakeKind::Resumed) => self.counters.tls_resumed.increment(),
+            Some(HandshakeKind::FullWithHelloRetryRequest) => {
+                self.counters.tls_hello_retries.increment();
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Goes as far into the handshake as the fault wants it, and no further: to the `ClientHello`, or to half of the answer.
+pub(crate) async fn approach(
+    wire: &mut Wire,
+    config: &Arc<ServerConfig>,
+    phase: FaultPhase,
+) -> io::Result<()> {
+    let mut connection = ServerConnection::new(config.clone()).map_err(io::Error::other)?;
+    let mut flight = Vec::new();
+    let mut buffer = [0; 4096];
+    while !connection.wants_write() {
+        let n = wire.read(&mut buffer).await?;
+        let mut rest = buffer.get(..n).unwrap_or_default();
+        if rest.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        while !rest.is_empty() {
+            connection.read_tls(&mut rest)?;
+            connection.process_new_packets().map_err(io::Error::other)?;
+        }
+    }
+    if phase == FaultPhase::Handshake {
+        while connection.wants_write() {
+            connection.write_tls(&mut flight)?;
+        }
+        let half = flight.get(..flight.len() / 2).unwrap_or_default();
+        wire.write_all(half).await?;
+    }
+    Ok(())
+}
+
+impl AsyncRead for Secure {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
+        // Nothing but early data can be read before the end of the handshake.
+        let early = self.stream.is_handshaking();
+        self.early.set(early);
+        if early {
+            let n = buf.filled().len() - before;
+            self.counters.early_data_bytes.add(n as u64);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Secure {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
