@@ -19,3 +19,4 @@ pub use error::NetError;
 pub use info::TcpInfo;
 pub use resolver::{ResolveError, Resolver, Wanted, add as add_answer, record as https_record};
 pub use socket::{Gauge, Socket};
+pub use sys::terminal_width;

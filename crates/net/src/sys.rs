@@ -192,3 +192,16 @@ pub(crate) fn realtime() -> Duration {
     unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut now) };
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
+
+/// How many columns the terminal behind a descriptor has, if it is one.
+pub fn terminal_width(stream: &impl AsRawFd) -> Option<usize> {
+    let mut size = libc::winsize {
+        ws_row: 0,
+        ws_col: 0,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    // SAFETY: `size` is a valid winsize for the call to fill.
+    let outcome = unsafe { libc::ioctl(stream.as_raw_fd(), libc::TIOCGWINSZ, &raw mut size) };
+    (outcome == 0 && size.ws_col > 0).then_some(size.ws_col.into())
+}

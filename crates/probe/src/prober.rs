@@ -57,6 +57,21 @@ impl Prober {
         hops
     }
 
+    /// A run that could not begin, because its body had nowhere to go.
+    pub(crate) fn unstarted(&self, target: &Target, run: u32, error: std::io::Error) -> Exchange {
+        let asked = self.options.strategy;
+        let mut exchange = Exchange {
+            url: target.redacted(),
+            run,
+            asked,
+            used: asked,
+            ..Exchange::default()
+        };
+        let trouble = Trouble::Http(roundtrip_http::HttpError::Sink(error));
+        exchange.failure = Some(trouble.explain(&exchange));
+        exchange
+    }
+
     async fn hops(
         &mut self,
         target: &Target,

@@ -1,5 +1,6 @@
 //! Asking again and again, as httping does: a fixed number of times, at an interval or as fast as answers come.
 
+use std::io;
 use std::time::Duration;
 
 use roundtrip_http::Sink;
@@ -15,12 +16,13 @@ pub struct Pace {
     pub interval: Duration,
 }
 
-/// Runs until the count is reached or `stop` resolves; `seen` hears of each run as it ends.
-pub async fn repeat(
+/// Runs until the count is reached or `stop` resolves; `sink` makes the place for
+/// each body, `seen` hears of each run as it ends.
+pub async fn repeat<S: Sink>(
     prober: &mut Prober,
     target: &Target,
     pace: Pace,
-    sink: &mut dyn Sink,
+    mut sink: impl FnMut(u32) -> io::Result<S>,
     stop: impl Future<Output = ()>,
     mut seen: impl FnMut(&[Exchange]),
 ) -> Vec<Exchange> {
@@ -28,8 +30,16 @@ pub async fn repeat(
     let mut all = Vec::new();
     for run in 0..pace.count {
         let began = Instant::now();
+        let mut body = match sink(run) {
+            Ok(body) => body,
+            Err(error) => {
+                all.push(prober.unstarted(target, run, error));
+                seen(all.last().map_or(&[], std::slice::from_ref));
+                break;
+            }
+        };
         let hops = tokio::select! {
-            hops = prober.run(target, run, sink) => hops,
+            hops = prober.run(target, run, &mut body) => hops,
             () = &mut stop => break,
         };
         seen(&hops);

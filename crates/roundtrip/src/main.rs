@@ -1,1 +1,34 @@
-fn main() {}
+//! The binary: arguments → one call → exit code. Each verb has a file of its own; what they do lives in crates below.
+
+mod cli;
+mod doctor;
+mod generate;
+mod origin;
+mod output;
+mod probe;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+use output::Outcome;
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Probe(args) => probe::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Origin(args) => origin::run(*args),
+        Command::Man { directory } => generate::man(&directory),
+        Command::Completions { shell } => generate::completions(shell),
+    };
+    match outcome {
+        Outcome::Done => ExitCode::SUCCESS,
+        Outcome::Failed => ExitCode::from(1),
+        Outcome::Usage(message) => {
+            eprintln!("roundtrip: {message}");
+            ExitCode::from(2)
+        }
+        Outcome::LimitMissed => ExitCode::from(3),
+    }
+}

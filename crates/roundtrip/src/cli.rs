@@ -1,0 +1,96 @@
+//! The command line as typed. The contract: names and flags stay; man page and completions are made from this.
+
+mod probe;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use roundtrip_origin::{EchoKnobs, Knobs};
+
+pub use probe::ProbeArgs;
+
+/// Explains where a request's time goes, in milliseconds and in round trips
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true, max_term_width = 100)]
+#[command(
+    after_help = "Exit codes: 0 done, 1 the target or a check failed, 2 wrong usage, 3 a limit was missed (--fail-if)."
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// One request or many, phase by phase
+    Probe(Box<ProbeArgs>),
+    /// What this machine, or a container image, can do for latency
+    Doctor(DoctorArgs),
+    /// A test server with every knob on the other side
+    Origin(Box<OriginArgs>),
+    /// Write the man pages into a directory
+    Man {
+        #[arg(value_name = "DIRECTORY")]
+        directory: PathBuf,
+    },
+    /// Print the completions for a shell
+    Completions { shell: clap_complete::Shell },
+}
+
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Examine this unpacked container image instead of the machine
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+    /// One JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Only what is a problem or worth a notice
+    #[arg(short, long)]
+    pub quiet: bool,
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
+    pub color: Color,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct OriginArgs {
+    #[command(subcommand)]
+    pub command: Option<OriginCommand>,
+    #[command(flatten)]
+    pub knobs: Knobs,
+    /// Print the addresses as one line of JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum OriginCommand {
+    /// The fast-open echo: sends every byte back
+    Echo {
+        #[command(flatten)]
+        knobs: EchoKnobs,
+        /// Print the address as one line of JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Color {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,244 @@
+//! The flags of `probe`: curl's names where curl has the thing, httping's where it has, ours for the rest.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use roundtrip_model::{Limit, Strategy};
+use roundtrip_net::Bind;
+use roundtrip_probe::{ConnectTo, Override, Proxy};
+
+use super::Color;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  roundtrip probe https://example.com                 one request, explained
+  roundtrip probe -c 10 -i 0.2 https://example.com    ten of them, with percentiles
+  roundtrip probe --strategy h1+tls1.3+0rtt URL       early data, primed by one unmeasured request
+  roundtrip probe -w @curl-format.txt -o /dev/null URL  curl's own report
+  roundtrip probe --fail-if 'round_trips > 3' URL     exit code 3 when it takes more
+  roundtrip probe tcp://HOST:PORT --fast-open         the fast-open echo (see `roundtrip origin echo`)")]
+pub struct ProbeArgs {
+    /// What to ask for: http://, https://, or tcp://HOST:PORT for the echo
+    #[arg(required = true, value_name = "URL")]
+    pub urls: Vec<String>,
+
+    #[command(flatten)]
+    pub way: WayArgs,
+    #[command(flatten)]
+    pub request: RequestArgs,
+    #[command(flatten)]
+    pub connection: ConnectionArgs,
+    #[command(flatten)]
+    pub repeat: RepeatArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "How to get there")]
+pub struct WayArgs {
+    /// As one word: h1+tls1.2, h2+tls1.3+resume, h1+tls1.3+tfo+0rtt, h3+0rtt, …+reuse, …-pq
+    #[arg(long, value_name = "WORD", conflicts_with_all = ["http1", "http2", "http3", "tls12", "tls13", "fast_open", "early_data", "resume", "reuse", "no_pq"])]
+    pub strategy: Option<Strategy>,
+    /// HTTP/1.1
+    #[arg(long = "http1.1", group = "http")]
+    pub http1: bool,
+    /// HTTP/2; without TLS, by prior knowledge
+    #[arg(long, group = "http", alias = "http2-prior-knowledge")]
+    pub http2: bool,
+    /// HTTP/3
+    #[arg(long, group = "http", alias = "http3-only")]
+    pub http3: bool,
+    /// TLS 1.2 and nothing newer
+    #[arg(long = "tls1.2", group = "tls")]
+    pub tls12: bool,
+    /// TLS 1.3 and nothing older
+    #[arg(long = "tls1.3", group = "tls", alias = "tlsv1.3")]
+    pub tls13: bool,
+    /// TCP Fast Open: the first flight leaves in the SYN
+    #[arg(long, alias = "tcp-fastopen")]
+    pub fast_open: bool,
+    /// Resume a TLS session
+    #[arg(long)]
+    pub resume: bool,
+    /// TLS or QUIC early data (0-RTT); GET and HEAD only
+    #[arg(long, alias = "tls-earlydata")]
+    pub early_data: bool,
+    /// Ask over a connection that is open already
+    #[arg(long)]
+    pub reuse: bool,
+    /// No post-quantum key share, so that the ClientHello fits one segment
+    #[arg(long)]
+    pub no_pq: bool,
+    /// Do not go to fetch a ticket, a cookie or a connection first: measure from cold
+    #[arg(long)]
+    pub cold: bool,
+    /// IPv4 only
+    #[arg(short = '4', long, group = "family")]
+    pub ipv4: bool,
+    /// IPv6 only
+    #[arg(short = '6', long, group = "family")]
+    pub ipv6: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The request, as with curl")]
+pub struct RequestArgs {
+    /// Method
+    #[arg(short = 'X', long, value_name = "METHOD")]
+    pub request: Option<String>,
+    /// 'Name: value'; 'Name:' takes one of ours away; @FILE reads several
+    #[arg(short = 'H', long, value_name = "HEADER")]
+    pub header: Vec<String>,
+    /// Body, or @FILE, or @- for standard input; makes it a POST
+    #[arg(
+        short,
+        long,
+        value_name = "DATA",
+        alias = "data-ascii",
+        alias = "data-binary",
+        allow_hyphen_values = true
+    )]
+    pub data: Vec<String>,
+    /// Body as it stands, even with a leading @
+    #[arg(long, value_name = "DATA", allow_hyphen_values = true)]
+    pub data_raw: Vec<String>,
+    /// HEAD: only the headers
+    #[arg(short = 'I', long)]
+    pub head: bool,
+    /// Follow redirects, each with its own waterfall
+    #[arg(short = 'L', long)]
+    pub location: bool,
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub max_redirs: u32,
+    /// user:password, for Basic authentication
+    #[arg(short, long, value_name = "USER:PASSWORD")]
+    pub user: Option<String>,
+    #[arg(short = 'A', long, value_name = "NAME")]
+    pub user_agent: Option<String>,
+    #[arg(short = 'e', long, value_name = "URL")]
+    pub referer: Option<String>,
+    /// Ask for a compressed body and take it apart
+    #[arg(long)]
+    pub compressed: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The connection, as with curl")]
+pub struct ConnectionArgs {
+    /// Do not verify the server's certificate
+    #[arg(short = 'k', long)]
+    pub insecure: bool,
+    /// Trust this file's certificates, and no others
+    #[arg(long, value_name = "FILE")]
+    pub cacert: Option<PathBuf>,
+    /// A certificate of ours, in PEM form
+    #[arg(short = 'E', long, value_name = "FILE")]
+    pub cert: Option<PathBuf>,
+    /// Its key, where that is another file
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub key: Option<PathBuf>,
+    /// [http[s]://][user:password@]host[:port]
+    #[arg(short = 'x', long, value_name = "PROXY")]
+    pub proxy: Option<Proxy>,
+    /// HOST:PORT:ADDRESS[,ADDRESS]: these addresses, whatever name servers say
+    #[arg(long, value_name = "ENTRY")]
+    pub resolve: Vec<Override>,
+    /// HOST1:PORT1:HOST2:PORT2: connect to the second when asked for the first
+    #[arg(long, value_name = "ENTRY")]
+    pub connect_to: Vec<ConnectTo>,
+    /// Ask this server for names, over HTTPS
+    #[arg(long, value_name = "URL")]
+    pub doh_url: Option<String>,
+    /// Leave from this interface or address
+    #[arg(long, value_name = "NAME", value_parser = bind)]
+    pub interface: Option<Bind>,
+    #[arg(long, value_name = "PATH")]
+    pub unix_socket: Option<PathBuf>,
+    /// Seconds for name, connect and handshake
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "15")]
+    pub connect_timeout: Duration,
+    /// Seconds for the whole exchange
+    #[arg(short = 'm', long, value_name = "SECONDS", value_parser = seconds, default_value = "60")]
+    pub max_time: Duration,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Again and again, as with httping")]
+pub struct RepeatArgs {
+    /// How often
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub count: u32,
+    /// Seconds from one to the next
+    #[arg(short, long, value_name = "SECONDS", value_parser = seconds, default_value = "1")]
+    pub interval: Duration,
+    /// No pause between them
+    #[arg(short, long, conflicts_with = "interval")]
+    pub flood: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What comes out")]
+pub struct OutputArgs {
+    /// The body goes to this file; - is standard output (the report then goes to standard error)
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<String>,
+    /// curl's write-out, instead of the report; @FILE reads it from there
+    #[arg(short, long, value_name = "FORMAT", allow_hyphen_values = true)]
+    pub write_out: Option<String>,
+    /// One JSON document (schema roundtrip/probe/1)
+    #[arg(long, conflicts_with = "write_out")]
+    pub json: bool,
+    /// One JSON object a line, as results come
+    #[arg(long, conflicts_with_all = ["json", "write_out"])]
+    pub ndjson: bool,
+    /// Also write one self-contained page
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Exit with 3 when this holds, as in 'ttfb > 300ms', 'round_trips > 3', 'tls < 1.3'
+    #[arg(long, value_name = "LIMIT")]
+    pub fail_if: Vec<Limit>,
+    /// Say nothing but errors, and what was asked for with -w, --json or -o
+    #[arg(short, long, short_alias = 's', alias = "silent")]
+    pub quiet: bool,
+    /// Headers and every event
+    #[arg(short, long)]
+    pub verbose: bool,
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
+    pub color: Color,
+}
+
+/// Seconds, as curl and httping take them; `250ms` works too.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let (number, scale) = match text.strip_suffix("ms") {
+        Some(number) => (number, 1e-3),
+        None => (text.strip_suffix('s').unwrap_or(text), 1.0),
+    };
+    let value: f64 = number
+        .trim()
+        .parse()
+        .map_err(|_| "a number of seconds, as in 0.5 or 250ms".to_owned())?;
+    let longest = 86_400.0;
+    if !(0.0..=longest).contains(&(value * scale)) {
+        return Err(format!("between 0 and {longest} seconds"));
+    }
+    Ok(Duration::from_secs_f64(value * scale))
+}
+
+fn bind(text: &str) -> Result<Bind, String> {
+    // curl's prefixes say which of the two is meant.
+    if let Some(name) = text.strip_prefix("if!") {
+        return Ok(Bind::Interface(name.to_owned()));
+    }
+    let bare = text.strip_prefix("host!").unwrap_or(text);
+    match bare.parse::<IpAddr>() {
+        Ok(address) => Ok(Bind::Address(address)),
+        Err(_) if bare.is_empty() || bare.len() > 15 => {
+            Err("an interface's name or an address of this machine".into())
+        }
+        Err(_) => Ok(Bind::Interface(bare.to_owned())),
+    }
+}

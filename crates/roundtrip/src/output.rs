@@ -1,0 +1,86 @@
+//! Where results go, and how a verb ends.
+
+use std::io::{self, IsTerminal, Write};
+
+use roundtrip_report::terminal::Style;
+
+use crate::cli::Color;
+
+/// How a verb ended. The exit codes are part of the contract.
+pub enum Outcome {
+    Done,
+    /// The target or a check failed; why was said already.
+    Failed,
+    Usage(String),
+    LimitMissed,
+}
+
+/// One of the two streams that a report may go to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    Out,
+    Err,
+}
+
+impl Stream {
+    /// Writes and flushes. A reader that went away is no error: `| head` is a way to use this.
+    pub fn print(self, bytes: impl AsRef<[u8]>) {
+        let bytes = bytes.as_ref();
+        let written = match self {
+            Self::Out => io::stdout()
+                .write_all(bytes)
+                .and_then(|()| io::stdout().flush()),
+            Self::Err => io::stderr()
+                .write_all(bytes)
+                .and_then(|()| io::stderr().flush()),
+        };
+        if written.is_err_and(|e| e.kind() == io::ErrorKind::BrokenPipe) {
+            std::process::exit(0);
+        }
+    }
+
+    pub fn is_terminal(self) -> bool {
+        match self {
+            Self::Out => io::stdout().is_terminal(),
+            Self::Err => io::stderr().is_terminal(),
+        }
+    }
+
+    /// How to write for whoever reads this stream.
+    pub fn style(self, color: Color) -> Style {
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty())
+            || std::env::var("TERM").is_ok_and(|t| t == "dumb");
+        let colour = match color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => self.is_terminal() && !plain,
+        };
+        Style {
+            width: self.width(),
+            colour,
+            unicode: speaks_unicode(),
+        }
+    }
+
+    fn width(self) -> usize {
+        let told = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
+        let asked = || match self {
+            Self::Out => roundtrip_net::terminal_width(&io::stdout()),
+            Self::Err => roundtrip_net::terminal_width(&io::stderr()),
+        };
+        told.or_else(asked).unwrap_or(100).clamp(40, 200)
+    }
+}
+
+/// The locale's character set, by the rules of setlocale(3).
+fn speaks_unicode() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .filter_map(|name| std::env::var(name).ok())
+        .find(|value| !value.is_empty());
+    // Without any locale, what reads the output is most likely modern.
+    locale.is_none_or(|l| {
+        let l = l.to_ascii_lowercase();
+        l.contains("utf-8") || l.contains("utf8") || (l != "c" && l != "posix" && !l.contains('.'))
+    })
+}

@@ -1,0 +1,59 @@
+//! `roundtrip probe`: flags become options, exchanges become reports.
+
+mod meaning;
+mod progress;
+mod show;
+
+use roundtrip_model::{Exchange, Target};
+use roundtrip_probe::{Options, Pace, Prober, repeat};
+use tokio::runtime::Builder;
+
+use crate::cli::ProbeArgs;
+use crate::output::{Outcome, Stream};
+use meaning::Meaning;
+use progress::Progress;
+use show::Show;
+
+pub fn run(args: &ProbeArgs) -> Outcome {
+    let meaning = match Meaning::of(args) {
+        Ok(meaning) => meaning,
+        Err(error) => return Outcome::Usage(error.to_string()),
+    };
+    let runtime = match Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return Outcome::Usage(format!("cannot start: {error}")),
+    };
+    runtime.block_on(ask(args, meaning))
+}
+
+async fn ask(args: &ProbeArgs, meaning: Meaning) -> Outcome {
+    let mut show = Show::new(args, meaning.template);
+    let mut all: Vec<Exchange> = Vec::new();
+    for (place, (given, target)) in meaning.targets.iter().enumerate() {
+        let mut prober = Prober::new(meaning.options.clone());
+        let progress = Progress::start(args.output.quiet || args.repeat.count > 1);
+        let exchanges = repeat(
+            &mut prober,
+            target,
+            meaning.pace,
+            |_| show::body_sink(args.output.output.as_deref(), &progress),
+            interrupted(),
+            |hops| {
+                progress.stop();
+                show.seen(hops, given, place as u32);
+            },
+        )
+        .await;
+        progress.stop();
+        prober.retire().await;
+        show.target_done(&exchanges);
+        all.extend(exchanges);
+    }
+    show.finish(&all)
+}
+
+async fn interrupted() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}

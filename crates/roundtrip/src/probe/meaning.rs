@@ -1,0 +1,229 @@
+//! From what was typed to what is meant. Whatever is wrong with it is said here, before anything is sent.
+
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+use roundtrip_model::{
+    Http, Memory, Scheme, Security, Strategy, StrategyError, Target, TargetError,
+};
+use roundtrip_probe::{Family, Options, Pace};
+use roundtrip_report::write_out::{Template, WriteOutError};
+use roundtrip_tls::{Identity, Roots};
+
+use crate::cli::ProbeArgs;
+
+/// A body, a header file or a format larger than this was not meant.
+const LARGEST_FILE: u64 = 1 << 30;
+
+pub struct Meaning {
+    /// Each URL as typed, and as understood.
+    pub targets: Vec<(String, Target)>,
+    pub options: Options,
+    pub pace: Pace,
+    pub template: Option<Template>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum UsageError {
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    #[error(transparent)]
+    Strategy(#[from] StrategyError),
+    #[error("the write-out format is wrong: {0}")]
+    WriteOut(#[from] WriteOutError),
+    #[error("cannot read {path}: {source}")]
+    Unreadable { path: String, source: io::Error },
+    #[error("'{0}' is not a header; write 'Name: value', or 'Name:' to leave one of ours away")]
+    Header(String),
+    #[error("--doh-url: {0}")]
+    Doh(TargetError),
+    #[error("--doh-url needs an https:// URL")]
+    DohScheme,
+}
+
+impl Meaning {
+    pub fn of(args: &ProbeArgs) -> Result<Self, UsageError> {
+        let targets: Result<Vec<_>, TargetError> = args
+            .urls
+            .iter()
+            .map(|url| Ok((url.clone(), Target::parse(url)?)))
+            .collect();
+        let interval = if args.repeat.flood {
+            Duration::ZERO
+        } else {
+            args.repeat.interval
+        };
+        Ok(Self {
+            targets: targets?,
+            options: options(args)?,
+            pace: Pace {
+                count: args.repeat.count,
+                interval,
+            },
+            template: args.output.write_out.as_deref().map(template).transpose()?,
+        })
+    }
+}
+
+fn options(args: &ProbeArgs) -> Result<Options, UsageError> {
+    let (request, connection) = (&args.request, &args.connection);
+    let body = body(args)?;
+    let defaults = Options::default();
+    let method = request
+        .request
+        .clone()
+        .or(request.head.then(|| "HEAD".into()));
+    let mut headers = headers(&request.header)?;
+    headers.extend(request.referer.clone().map(|r| ("Referer".to_owned(), r)));
+    let doh = connection
+        .doh_url
+        .as_deref()
+        .map(Target::parse)
+        .transpose()
+        .map_err(UsageError::Doh)?;
+    if doh.as_ref().is_some_and(|d| d.scheme != Scheme::Https) {
+        return Err(UsageError::DohScheme);
+    }
+    Ok(Options {
+        strategy: strategy(args)?,
+        cold: args.way.cold,
+        method,
+        headers,
+        body,
+        user: request.user.as_deref().map(|u| {
+            let (user, password) = u.split_once(':').unwrap_or((u, ""));
+            (user.to_owned(), password.to_owned())
+        }),
+        user_agent: request.user_agent.clone().unwrap_or(defaults.user_agent),
+        compressed: request.compressed,
+        follow: request.location,
+        max_redirects: request.max_redirs,
+        family: match (args.way.ipv4, args.way.ipv6) {
+            (true, _) => Family::V4,
+            (_, true) => Family::V6,
+            _ => Family::Any,
+        },
+        overrides: connection.resolve.clone(),
+        connect_to: connection.connect_to.clone(),
+        doh,
+        bind: connection.interface.clone(),
+        unix_socket: connection.unix_socket.clone(),
+        proxy: connection.proxy.clone(),
+        roots: roots(connection.insecure, connection.cacert.clone()),
+        identity: connection.cert.clone().map(|certificate| Identity {
+            certificate,
+            key: connection.key.clone(),
+        }),
+        connect_timeout: connection.connect_timeout,
+        max_time: connection.max_time,
+    })
+}
+
+fn roots(insecure: bool, cacert: Option<PathBuf>) -> Roots {
+    match cacert {
+        _ if insecure => Roots::Anything,
+        Some(file) => Roots::File(file),
+        None => Roots::System,
+    }
+}
+
+fn strategy(args: &ProbeArgs) -> Result<Strategy, StrategyError> {
+    let way = &args.way;
+    if let Some(strategy) = way.strategy {
+        return Ok(strategy);
+    }
+    Strategy {
+        http: match (way.http1, way.http2, way.http3) {
+            (true, ..) => Http::H1,
+            (_, true, _) => Http::H2,
+            (.., true) => Http::H3,
+            _ => Http::Auto,
+        },
+        security: match (way.tls12, way.tls13) {
+            (true, _) => Security::Tls12,
+            (_, true) => Security::Tls13,
+            _ => Security::Auto,
+        },
+        fast_open: way.fast_open,
+        memory: match (way.early_data, way.resume) {
+            (true, _) => Memory::EarlyData,
+            (_, true) => Memory::Resume,
+            _ => Memory::Cold,
+        },
+        reuse: way.reuse,
+        post_quantum: !way.no_pq,
+    }
+    .check()
+}
+
+/// `-d` parts are joined with `&`; those from files lose their line breaks, as with curl.
+fn body(args: &ProbeArgs) -> Result<Bytes, UsageError> {
+    let mut parts: Vec<Vec<u8>> = Vec::new();
+    for part in &args.request.data {
+        parts.push(match part.strip_prefix('@') {
+            Some(path) => read(path)?
+                .into_iter()
+                .filter(|b| !matches!(b, b'\r' | b'\n'))
+                .collect(),
+            None => part.clone().into_bytes(),
+        });
+    }
+    parts.extend(args.request.data_raw.iter().map(|p| p.clone().into_bytes()));
+    Ok(parts.join(&b'&').into())
+}
+
+fn headers(given: &[String]) -> Result<Vec<(String, String)>, UsageError> {
+    let mut headers = Vec::new();
+    for line in given {
+        if let Some(path) = line.strip_prefix('@') {
+            let text = String::from_utf8_lossy(&read(path)?).into_owned();
+            for line in text.lines().filter(|l| !l.trim().is_empty()) {
+                headers.push(header(line)?);
+            }
+        } else {
+            headers.push(header(line)?);
+        }
+    }
+    Ok(headers)
+}
+
+fn header(line: &str) -> Result<(String, String), UsageError> {
+    // `Name;` sends an empty header, as with curl; a space keeps it from being taken for "leave away".
+    if let Some(name) = line.strip_suffix(';').filter(|n| !n.contains(':')) {
+        return Ok((name.to_owned(), " ".to_owned()));
+    }
+    let bad = || UsageError::Header(line.chars().take(60).collect());
+    let (name, value) = line.split_once(':').ok_or_else(bad)?;
+    if name.trim().is_empty() {
+        return Err(bad());
+    }
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn template(given: &str) -> Result<Template, UsageError> {
+    match given.strip_prefix('@') {
+        Some(path) => Ok(Template::parse_file(&String::from_utf8_lossy(&read(
+            path,
+        )?))?),
+        None => Ok(Template::parse(given)?),
+    }
+}
+
+fn read(path: &str) -> Result<Vec<u8>, UsageError> {
+    let mut bytes = Vec::new();
+    let outcome = if path == "-" {
+        io::stdin()
+            .lock()
+            .take(LARGEST_FILE)
+            .read_to_end(&mut bytes)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(LARGEST_FILE).read_to_end(&mut bytes))
+    };
+    outcome.map_err(|source| UsageError::Unreadable {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(bytes)
+}

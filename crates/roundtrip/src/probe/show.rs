@@ -1,0 +1,214 @@
+//! Reports as they come and at the end: waterfalls, live lines, write-out, JSON, the page, and the limits.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use roundtrip_model::{Exchange, Limit};
+use roundtrip_report::terminal::{self, Style};
+use roundtrip_report::write_out::{Destination, Template, Transfer};
+use roundtrip_report::{Run, html, json, runs};
+
+use super::progress::Progress;
+use crate::cli::ProbeArgs;
+use crate::output::{Outcome, Stream};
+
+pub struct Show<'a> {
+    args: &'a ProbeArgs,
+    template: Option<Template>,
+    stream: Stream,
+    style: Style,
+    /// The slowest so far: live lines measure their bars by it.
+    slowest: f64,
+    transfers: u64,
+    broken: Vec<String>,
+}
+
+impl<'a> Show<'a> {
+    pub fn new(args: &'a ProbeArgs, template: Option<Template>) -> Self {
+        // A body on standard output leaves standard error for the report.
+        let stream = if args.output.output.as_deref() == Some("-") {
+            Stream::Err
+        } else {
+            Stream::Out
+        };
+        if let Some(template) = &template {
+            for name in template.unknown() {
+                Stream::Err.print(format!(
+                    "roundtrip: unknown --write-out variable: '{name}'\n"
+                ));
+            }
+        }
+        let style = stream.style(args.output.color);
+        Self {
+            args,
+            template,
+            stream,
+            style,
+            slowest: 0.0,
+            transfers: 0,
+            broken: Vec::new(),
+        }
+    }
+
+    fn for_people(&self) -> bool {
+        let output = &self.args.output;
+        !(output.quiet || output.json || output.ndjson || self.template.is_some())
+    }
+
+    /// A run is over.
+    pub fn seen(&mut self, hops: &[Exchange], given: &str, url_number: u32) {
+        let run = Run { hops };
+        self.slowest = self.slowest.max(run.total_ms());
+        self.judge(hops);
+        if let Some(template) = &self.template {
+            self.write_out(template, hops, given, url_number);
+        } else if self.args.output.ndjson {
+            for exchange in hops {
+                Stream::Out.print(json::result(exchange).to_string() + "\n");
+            }
+        } else if self.for_people() {
+            let text = if self.args.repeat.count > 1 {
+                terminal::line(&run, Some(self.slowest), &self.style)
+            } else {
+                terminal::run(&run, &self.style)
+            };
+            self.stream.print(text);
+            if self.args.output.verbose {
+                self.stream.print(
+                    hops.iter()
+                        .map(|e| terminal::details(e, &self.style))
+                        .collect::<String>(),
+                );
+            }
+        }
+        if !self.for_people()
+            && let Some(failure) = run.failure()
+        {
+            Stream::Err.print(format!("roundtrip: {given}: {failure}\n"));
+        }
+        self.transfers += 1;
+    }
+
+    fn write_out(&self, template: &Template, hops: &[Exchange], given: &str, url_number: u32) {
+        let mut transfer = Transfer::new(hops, given);
+        let method = hops
+            .first()
+            .and_then(|e| e.http.as_ref())
+            .map(|h| h.method.clone())
+            .unwrap_or_else(|| "GET".into());
+        transfer.method = &method;
+        transfer.url_number = url_number;
+        transfer.output_file = self.args.output.output.as_deref().filter(|o| *o != "-");
+        transfer.referer = self.args.request.referer.as_deref();
+        transfer.proxy_used = self.args.connection.proxy.is_some();
+        (transfer.id, transfer.connection_id) = (self.transfers, self.transfers);
+        for part in template.render(&transfer) {
+            match part.to {
+                Destination::Stdout => Stream::Out.print(&part.bytes),
+                Destination::Stderr => Stream::Err.print(&part.bytes),
+                Destination::File { name, append } => {
+                    let written = OpenOptions::new()
+                        .create(true)
+                        .write(true)
+                        .append(append)
+                        .truncate(!append)
+                        .open(&name)
+                        .and_then(|mut file| file.write_all(&part.bytes));
+                    if let Err(error) = written {
+                        Stream::Err.print(format!("roundtrip: cannot write {name}: {error}\n"));
+                    }
+                }
+            }
+        }
+    }
+
+    fn judge(&mut self, hops: &[Exchange]) {
+        for exchange in hops {
+            for limit in &self.args.output.fail_if {
+                if let Some(value) = limit.broken_by(exchange) {
+                    self.broken.push(complaint(limit, value, exchange));
+                }
+            }
+        }
+    }
+
+    /// All runs of one URL are over.
+    pub fn target_done(&self, exchanges: &[Exchange]) {
+        if self.args.repeat.count > 1 && self.for_people() {
+            self.stream.print(terminal::summary(exchanges, &self.style));
+        }
+    }
+
+    /// Everything is over.
+    pub fn finish(self, all: &[Exchange]) -> Outcome {
+        if self.args.output.json {
+            match serde_json::to_string_pretty(&json::document(all)) {
+                Ok(text) => Stream::Out.print(text + "\n"),
+                Err(error) => return Outcome::Usage(error.to_string()),
+            }
+        }
+        if let Some(path) = &self.args.output.html {
+            let made_by = concat!("roundtrip ", env!("CARGO_PKG_VERSION"));
+            if let Err(error) = std::fs::write(path, html::page(all, made_by)) {
+                Stream::Err.print(format!(
+                    "roundtrip: cannot write {}: {error}\n",
+                    path.display()
+                ));
+                return Outcome::Failed;
+            }
+            if self.for_people() {
+                Stream::Err.print(format!("page written to {}\n", path.display()));
+            }
+        }
+        for complaint in &self.broken {
+            Stream::Err.print(format!("roundtrip: {complaint}\n"));
+        }
+        let failed = all.is_empty() || runs(all).any(|run| !run.ok());
+        match (failed, self.broken.is_empty()) {
+            (_, false) => Outcome::LimitMissed,
+            (true, true) => Outcome::Failed,
+            (false, true) => Outcome::Done,
+        }
+    }
+}
+
+fn complaint(limit: &Limit, value: f64, exchange: &Exchange) -> String {
+    format!(
+        "limit missed: {limit} ({}, {})",
+        limit.show(value),
+        exchange.url
+    )
+}
+
+/// Where a body goes: nowhere, to a file, or to standard output.
+pub fn body_sink(output: Option<&str>, progress: &Progress) -> io::Result<Counting> {
+    let to: Box<dyn Write + Send> = match output {
+        None => Box::new(io::sink()),
+        Some("-") => Box::new(io::stdout()),
+        Some(path) => Box::new(File::create(path)?),
+    };
+    Ok(Counting {
+        to,
+        count: progress.counter(),
+    })
+}
+
+/// Tells the progress line how far the body is.
+pub struct Counting {
+    to: Box<dyn Write + Send>,
+    count: Arc<AtomicU64>,
+}
+
+impl Write for Counting {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let n = self.to.write(bytes)?;
+        self.count.fetch_add(n as u64, Ordering::Relaxed);
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
