@@ -9,7 +9,11 @@ fuzz_target!(|input: (&str, &str)| {
     let Ok(target) = Target::parse(given) else {
         return;
     };
-    let _ = (target.authority(), target.path_and_query(), target.host_name());
+    let _ = (
+        target.authority(),
+        target.path_and_query(),
+        target.host_name(),
+    );
     let _ = (target.userinfo(), target.to_string());
     let _ = target.join(reference);
 });

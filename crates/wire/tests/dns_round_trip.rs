@@ -99,7 +99,7 @@ prop_compose! {
     }
 }
 
-fn escape(byte: &u8) -> String {
+fn escape(byte: u8) -> String {
     format!("\\{byte:03}")
 }
 
@@ -114,7 +114,7 @@ proptest! {
     fn names_survive_their_presentation(labels in vec(vec(any::<u8>(), 1..20), 1..6)) {
         let escaped: Vec<String> = labels
             .iter()
-            .map(|label| label.iter().map(escape).collect::<Vec<_>>().concat())
+            .map(|label| label.iter().copied().map(escape).collect::<Vec<_>>().concat())
             .collect();
         let name: Name = escaped.join(".").parse().unwrap();
         prop_assert_eq!(name.to_string().parse(), Ok(name.clone()));
