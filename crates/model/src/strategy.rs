@@ -155,6 +155,10 @@ impl FromStr for Strategy {
                 other => return Err(StrategyError::UnknownPart(other.chars().take(40).collect())),
             }
         }
+        // QUIC has no other version, and none is printed for it.
+        if strategy.http == Http::H3 && strategy.security == Security::Tls13 {
+            strategy.security = Security::Auto;
+        }
         strategy.check()
     }
 }
@@ -219,7 +223,7 @@ impl fmt::Display for Strategy {
             Security::Auto => {}
             Security::Clear => f.write_str("+clear")?,
             Security::Tls12 => f.write_str("+tls1.2")?,
-            Security::Tls13 if self.http == Http::H3 => {} // QUIC has no other
+            Security::Tls13 if self.http == Http::H3 => {}
             Security::Tls13 => f.write_str("+tls1.3")?,
         }
         if self.fast_open {

@@ -17,6 +17,6 @@ pub use clock::SystemClock;
 pub use connect::{Bind, Connect};
 pub use error::NetError;
 pub use info::TcpInfo;
-pub use resolver::{ResolveError, Resolver, Wanted, add as add_answer, record as https_record};
+pub use resolver::{ResolveError, Resolver, Wanted, add as add_answer};
 pub use socket::{Gauge, Socket};
 pub use sys::terminal_width;

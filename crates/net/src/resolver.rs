@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use roundtrip_model::{Answer, HttpsRecord, NameFacts};
-use roundtrip_wire::dns::{Kind, Message, Name, Rcode, Service};
+use roundtrip_wire::dns::{Kind, Message, Name, Rcode};
 use roundtrip_wire::hosts::Hosts;
 use roundtrip_wire::resolv_conf::ResolvConf;
 use tokio::time::timeout;
@@ -212,7 +212,7 @@ impl Resolver {
             .await
             .ok()?;
         let services = asked.message.https_for(&owner).ok()?;
-        services.iter().find(|s| !s.is_alias()).map(|s| record(s))
+        services.iter().find(|s| !s.is_alias()).map(|s| (*s).into())
     }
 
     /// Puts the answers about both families together; one of them is enough.
@@ -264,23 +264,6 @@ pub fn add(found: &mut NameFacts, name: &Name, message: &Message) {
     found.ttl = [found.ttl, resolved.ttl].into_iter().flatten().min();
     if found.aliases.is_empty() {
         found.aliases = resolved.aliases.iter().map(ToString::to_string).collect();
-    }
-}
-
-/// A service binding in the model's words.
-pub fn record(service: &Service) -> HttpsRecord {
-    let target = if service.target.is_root() {
-        String::new()
-    } else {
-        service.target.to_string()
-    };
-    HttpsRecord {
-        priority: service.priority,
-        target,
-        alpn: service.alpn.clone(),
-        port: service.port,
-        hints: service.hints().collect(),
-        ech: service.ech.is_some(),
     }
 }
 

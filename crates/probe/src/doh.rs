@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use roundtrip_http::{Request, Sink};
 use roundtrip_model::{Answer, Exchange, Memory, NameFacts, Strategy, Target};
-use roundtrip_net::{ResolveError, Wanted, add_answer, https_record};
+use roundtrip_net::{ResolveError, Wanted, add_answer};
 use roundtrip_wire::dns::{Kind, Message, Name, Query, Rcode};
 
 use crate::{Options, Prober, Trouble};
@@ -59,7 +59,7 @@ impl Prober {
             add_answer(&mut found, &name, &message);
             if let Ok(services) = message.https_for(&name) {
                 let usable = services.iter().find(|s| !s.is_alias());
-                found.https_record = found.https_record.or(usable.map(|s| https_record(s)));
+                found.https_record = found.https_record.or(usable.map(|s| (*s).into()));
             }
         }
         asker.retire().await;

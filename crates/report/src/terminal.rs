@@ -5,11 +5,13 @@
 
 mod bars;
 mod blocks;
+mod details;
 mod repeats;
 mod style;
 mod waterfall;
 
 pub(crate) use bars::round_step;
+pub use details::details;
 pub use repeats::{line, summary};
 pub use style::Style;
 pub use waterfall::{exchange, run};

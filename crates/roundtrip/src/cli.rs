@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use roundtrip_origin::{EchoKnobs, Knobs};
 
-pub use probe::ProbeArgs;
+pub(crate) use probe::ProbeArgs;
 
 /// Explains where a request's time goes, in milliseconds and in round trips
 #[derive(Debug, Parser)]
@@ -15,13 +15,13 @@ pub use probe::ProbeArgs;
 #[command(
     after_help = "Exit codes: 0 done, 1 the target or a check failed, 2 wrong usage, 3 a limit was missed (--fail-if)."
 )]
-pub struct Cli {
+pub(crate) struct Cli {
     #[command(subcommand)]
     pub command: Command,
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// One request or many, phase by phase
     Probe(Box<ProbeArgs>),
     /// What this machine, or a container image, can do for latency
@@ -38,7 +38,7 @@ pub enum Command {
 }
 
 #[derive(Debug, Args)]
-pub struct DoctorArgs {
+pub(crate) struct DoctorArgs {
     /// Examine this unpacked container image instead of the machine
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
@@ -54,7 +54,7 @@ pub struct DoctorArgs {
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
-pub struct OriginArgs {
+pub(crate) struct OriginArgs {
     #[command(subcommand)]
     pub command: Option<OriginCommand>,
     #[command(flatten)]
@@ -65,7 +65,7 @@ pub struct OriginArgs {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum OriginCommand {
+pub(crate) enum OriginCommand {
     /// The fast-open echo: sends every byte back
     Echo {
         #[command(flatten)]
@@ -78,7 +78,7 @@ pub enum OriginCommand {
 
 /// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum Color {
+pub(crate) enum Color {
     #[default]
     Auto,
     Always,

@@ -5,13 +5,13 @@ use roundtrip_doctor::{Report, Status, examine, render};
 use crate::cli::DoctorArgs;
 use crate::output::{Outcome, Stream};
 
-pub fn run(args: &DoctorArgs) -> Outcome {
+pub(crate) fn run(args: &DoctorArgs) -> Outcome {
     let checks = match examine(args.root.as_deref()) {
         Ok(checks) => checks,
         Err(error) => return Outcome::Usage(error.to_string()),
     };
     if args.json {
-        let report = Report::new(args.root.clone(), checks);
+        let report = Report::new(args.root.as_deref(), checks);
         return match serde_json::to_string_pretty(&report) {
             Ok(text) => {
                 Stream::Out.print(text + "\n");

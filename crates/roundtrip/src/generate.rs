@@ -9,14 +9,14 @@ use clap_complete::Shell;
 use crate::cli::Cli;
 use crate::output::{Outcome, Stream};
 
-pub fn completions(shell: Shell) -> Outcome {
+pub(crate) fn completions(shell: Shell) -> Outcome {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "roundtrip", &mut script);
     Stream::Out.print(script);
     Outcome::Done
 }
 
-pub fn man(directory: &Path) -> Outcome {
+pub(crate) fn man(directory: &Path) -> Outcome {
     let written = std::fs::create_dir_all(directory).and_then(|()| {
         clap_mangen::generate_to(Cli::command(), directory).map_err(io::Error::other)
     });

@@ -3,13 +3,14 @@
 use std::fmt::Display;
 
 use roundtrip_origin::{Echo, Origin, OriginError};
+use serde_json::{Value, json};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::{OriginArgs, OriginCommand};
 use crate::output::{Outcome, Stream};
 
-pub fn run(args: OriginArgs) -> Outcome {
+pub(crate) fn run(args: OriginArgs) -> Outcome {
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return failed(&error),
@@ -21,30 +22,28 @@ pub fn run(args: OriginArgs) -> Outcome {
 }
 
 async fn serve(args: OriginArgs) -> Result<(), OriginError> {
-    if let Some(OriginCommand::Echo { knobs, json }) = args.command {
-        let echo = Echo::start(knobs).await?;
-        announce(if json {
-            echo.to_json()
-        } else {
-            echo.to_string()
-        });
+    if let Some(OriginCommand::Echo {
+        knobs,
+        json: machine,
+    }) = args.command
+    {
+        let echo = Echo::start(&knobs)?;
+        let shown = format!("echo {}", echo.address);
+        announce(&shown, machine.then(|| json!({ "echo": echo.address })));
         told_to_stop().await;
-        echo.stop().await;
         return Ok(());
     }
     let running = Origin::start(args.knobs).await?;
-    announce(if args.json {
-        running.to_json()
-    } else {
-        running.to_string()
-    });
+    announce(&running, args.json.then(|| running.to_json()));
     told_to_stop().await;
     running.stop().await;
     Ok(())
 }
 
-fn announce(addresses: String) {
-    Stream::Out.print(addresses + "\n");
+/// Says where it listens, for people or for programs.
+fn announce(addresses: &dyn Display, json: Option<Value>) {
+    let line = json.map_or_else(|| addresses.to_string(), |json| json.to_string());
+    Stream::Out.print(line + "\n");
 }
 
 async fn told_to_stop() {

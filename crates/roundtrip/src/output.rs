@@ -7,7 +7,7 @@ use roundtrip_report::terminal::Style;
 use crate::cli::Color;
 
 /// How a verb ended. The exit codes are part of the contract.
-pub enum Outcome {
+pub(crate) enum Outcome {
     Done,
     /// The target or a check failed; why was said already.
     Failed,
@@ -17,7 +17,7 @@ pub enum Outcome {
 
 /// One of the two streams that a report may go to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stream {
+pub(crate) enum Stream {
     Out,
     Err,
 }
@@ -47,10 +47,10 @@ impl Stream {
     }
 
     /// How to write for whoever reads this stream.
-    pub fn style(self, color: Color) -> Style {
+    pub fn style(self, when: Color) -> Style {
         let plain = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty())
             || std::env::var("TERM").is_ok_and(|t| t == "dumb");
-        let colour = match color {
+        let colour = match when {
             Color::Always => true,
             Color::Never => false,
             Color::Auto => self.is_terminal() && !plain,

@@ -4,17 +4,17 @@ mod meaning;
 mod progress;
 mod show;
 
-use roundtrip_model::{Exchange, Target};
-use roundtrip_probe::{Options, Pace, Prober, repeat};
+use roundtrip_model::Exchange;
+use roundtrip_probe::{Prober, repeat};
 use tokio::runtime::Builder;
 
 use crate::cli::ProbeArgs;
-use crate::output::{Outcome, Stream};
+use crate::output::Outcome;
 use meaning::Meaning;
 use progress::Progress;
 use show::Show;
 
-pub fn run(args: &ProbeArgs) -> Outcome {
+pub(crate) fn run(args: &ProbeArgs) -> Outcome {
     let meaning = match Meaning::of(args) {
         Ok(meaning) => meaning,
         Err(error) => return Outcome::Usage(error.to_string()),

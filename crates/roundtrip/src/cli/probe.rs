@@ -19,7 +19,7 @@ use super::Color;
   roundtrip probe -w @curl-format.txt -o /dev/null URL  curl's own report
   roundtrip probe --fail-if 'round_trips > 3' URL     exit code 3 when it takes more
   roundtrip probe tcp://HOST:PORT --fast-open         the fast-open echo (see `roundtrip origin echo`)")]
-pub struct ProbeArgs {
+pub(crate) struct ProbeArgs {
     /// What to ask for: http://, https://, or tcp://HOST:PORT for the echo
     #[arg(required = true, value_name = "URL")]
     pub urls: Vec<String>,
@@ -38,7 +38,7 @@ pub struct ProbeArgs {
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "How to get there")]
-pub struct WayArgs {
+pub(crate) struct WayArgs {
     /// As one word: h1+tls1.2, h2+tls1.3+resume, h1+tls1.3+tfo+0rtt, h3+0rtt, …+reuse, …-pq
     #[arg(long, value_name = "WORD", conflicts_with_all = ["http1", "http2", "http3", "tls12", "tls13", "fast_open", "early_data", "resume", "reuse", "no_pq"])]
     pub strategy: Option<Strategy>,
@@ -85,7 +85,7 @@ pub struct WayArgs {
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The request, as with curl")]
-pub struct RequestArgs {
+pub(crate) struct RequestArgs {
     /// Method
     #[arg(short = 'X', long, value_name = "METHOD")]
     pub request: Option<String>,
@@ -128,7 +128,7 @@ pub struct RequestArgs {
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The connection, as with curl")]
-pub struct ConnectionArgs {
+pub(crate) struct ConnectionArgs {
     /// Do not verify the server's certificate
     #[arg(short = 'k', long)]
     pub insecure: bool,
@@ -168,7 +168,7 @@ pub struct ConnectionArgs {
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Again and again, as with httping")]
-pub struct RepeatArgs {
+pub(crate) struct RepeatArgs {
     /// How often
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub count: u32,
@@ -182,7 +182,7 @@ pub struct RepeatArgs {
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What comes out")]
-pub struct OutputArgs {
+pub(crate) struct OutputArgs {
     /// The body goes to this file; - is standard output (the report then goes to standard error)
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<String>,

@@ -17,7 +17,7 @@ use crate::cli::ProbeArgs;
 /// A body, a header file or a format larger than this was not meant.
 const LARGEST_FILE: u64 = 1 << 30;
 
-pub struct Meaning {
+pub(crate) struct Meaning {
     /// Each URL as typed, and as understood.
     pub targets: Vec<(String, Target)>,
     pub options: Options,
@@ -26,7 +26,7 @@ pub struct Meaning {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum UsageError {
+pub(crate) enum UsageError {
     #[error(transparent)]
     Target(#[from] TargetError),
     #[error(transparent)]

@@ -10,7 +10,7 @@ use crate::output::Stream;
 const PATIENCE: Duration = Duration::from_secs(1);
 const STEP: Duration = Duration::from_millis(200);
 
-pub struct Progress {
+pub(crate) struct Progress {
     received: Arc<AtomicU64>,
     shown: Arc<AtomicBool>,
     task: Option<tokio::task::JoinHandle<()>>,

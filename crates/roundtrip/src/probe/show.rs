@@ -14,7 +14,7 @@ use super::progress::Progress;
 use crate::cli::ProbeArgs;
 use crate::output::{Outcome, Stream};
 
-pub struct Show<'a> {
+pub(crate) struct Show<'a> {
     args: &'a ProbeArgs,
     template: Option<Template>,
     stream: Stream,
@@ -183,7 +183,7 @@ fn complaint(limit: &Limit, value: f64, exchange: &Exchange) -> String {
 }
 
 /// Where a body goes: nowhere, to a file, or to standard output.
-pub fn body_sink(output: Option<&str>, progress: &Progress) -> io::Result<Counting> {
+pub(crate) fn body_sink(output: Option<&str>, progress: &Progress) -> io::Result<Counting> {
     let to: Box<dyn Write + Send> = match output {
         None => Box::new(io::sink()),
         Some("-") => Box::new(io::stdout()),
@@ -196,7 +196,7 @@ pub fn body_sink(output: Option<&str>, progress: &Progress) -> io::Result<Counti
 }
 
 /// Tells the progress line how far the body is.
-pub struct Counting {
+pub(crate) struct Counting {
     to: Box<dyn Write + Send>,
     count: Arc<AtomicU64>,
 }
