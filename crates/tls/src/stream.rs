@@ -5,6 +5,7 @@
 
 use std::future::poll_fn;
 use std::io::{self, Read, Write};
+use std::ops::Range;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
@@ -24,7 +25,9 @@ pub struct Stream<IO> {
     tls: Connection,
     /// TLS bytes that are ready for the socket.
     outgoing: Vec<u8>,
+    /// Bytes from the socket, and which of them TLS has not taken yet: it takes none while plaintext waits to be read.
     incoming: Box<[u8]>,
+    untaken: Range<usize>,
     early: Early,
     observer: Option<Observer>,
     established: bool,
@@ -89,6 +92,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
             tls,
             outgoing: Vec::new(),
             incoming: vec![0; READ_SIZE].into(),
+            untaken: 0..0,
             early,
             observer,
             established: false,
@@ -201,35 +205,39 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         }
     }
 
-    /// Takes bytes from the socket and lets TLS work on them. Zero at the end of the stream.
+    /// Lets TLS work on what has come, which is taken from the socket where nothing is left. Zero at the end.
     fn poll_pull(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        let mut buffer = ReadBuf::new(&mut self.incoming);
-        ready!(Pin::new(&mut self.io).poll_read(cx, &mut buffer))?;
-        let n = buffer.filled().len();
-        if !self.established {
-            self.counts.received += n as u64;
-        }
-        if n == 0 {
+        if self.untaken.is_empty() && ready!(self.poll_fill(cx))? == 0 {
             self.closed = true;
             self.tls.read_tls(&mut io::empty())?;
             return Poll::Ready(Ok(0));
         }
-        let mut rest = self.incoming.get(..n).unwrap_or_default();
-        while !rest.is_empty() {
-            self.tls.read_tls(&mut rest)?;
-            let outcome = match &self.observer {
-                Some(observer) if !self.established => observer
-                    .recorder
-                    .timed(Task::Decrypt, || self.tls.process_new_packets()),
-                _ => self.tls.process_new_packets(),
-            };
-            if let Err(error) = outcome {
-                self.write_facts();
-                self.send_alert(cx);
-                return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, error)));
-            }
+        let mut rest = self.incoming.get(self.untaken.clone()).unwrap_or_default();
+        let n = self.tls.read_tls(&mut rest)?;
+        self.untaken.start += n;
+        let outcome = match &self.observer {
+            Some(observer) if !self.established => observer
+                .recorder
+                .timed(Task::Decrypt, || self.tls.process_new_packets()),
+            _ => self.tls.process_new_packets(),
+        };
+        if let Err(error) = outcome {
+            self.write_facts();
+            self.send_alert(cx);
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, error)));
         }
         self.notice_established()?;
+        Poll::Ready(Ok(n))
+    }
+
+    fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let mut buffer = ReadBuf::new(&mut self.incoming);
+        ready!(Pin::new(&mut self.io).poll_read(cx, &mut buffer))?;
+        let n = buffer.filled().len();
+        self.untaken = 0..n;
+        if !self.established {
+            self.counts.received += n as u64;
+        }
         Poll::Ready(Ok(n))
     }
 

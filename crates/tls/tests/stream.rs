@@ -226,6 +226,30 @@ async fn refused_early_data_is_sent_again() {
 }
 
 #[tokio::test]
+async fn more_than_the_library_buffers_comes_through() {
+    const SIZE: usize = 300_000;
+    let p = peers(false);
+    let (near, far) = duplex(1 << 20);
+    let server = Arc::new(p.server);
+    let serving = tokio::spawn(async move {
+        let mut stream = Stream::server(far, ServerConnection::new(server).unwrap());
+        stream.handshake().await.unwrap();
+        stream.write_all(&vec![7; SIZE]).await.unwrap();
+        stream.shutdown().await.unwrap();
+    });
+    let recorder = Recorder::new(Arc::new(Frozen));
+    let mut stream = p
+        .client
+        .connect(near, &offer(false), "localhost", &recorder)
+        .unwrap();
+    stream.handshake().await.unwrap();
+    let mut all = Vec::new();
+    stream.read_to_end(&mut all).await.unwrap();
+    serving.await.unwrap();
+    assert_eq!(all, vec![7; SIZE]);
+}
+
+#[tokio::test]
 async fn a_stranger_s_certificate_is_refused_with_its_reason() {
     let (here, elsewhere) = (peers(false), peers(false));
     let (near, far) = duplex(1 << 16);
