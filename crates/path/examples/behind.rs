@@ -8,7 +8,6 @@
 
 use std::error::Error;
 use std::ffi::OsString;
-use std::fs;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -72,7 +71,7 @@ fn run(options: &Options) -> Result<ExitCode, Failure> {
         None => None,
     };
     if let (Some(port), Some(server)) = (options.wait, &mut server) {
-        await_listener(server, port)?;
+        await_listener(path.server(), server, port)?;
     }
     let (program, arguments) = options.command.split_first().ok_or("no COMMAND given")?;
     let status = start(&path, path.client(), program, arguments)?.wait()?;
@@ -121,34 +120,34 @@ fn start<A: AsRef<std::ffi::OsStr>>(
         .map_err(|error| format!("cannot start {name}: {error}").into())
 }
 
-/// Looks into the server's own table of sockets, so that no packet crosses before the command's.
-fn await_listener(server: &mut Child, port: u16) -> Result<(), Failure> {
+/// Looks into the far side's own table of sockets, so that no packet crosses before the command's. The server may have
+/// become a daemon by then: its end is no failure unless it says so.
+fn await_listener(side: &Namespace, server: &mut Child, port: u16) -> Result<(), Failure> {
     let limit = Instant::now() + Duration::from_secs(30);
-    let is_listening = |table: String| {
-        table.lines().skip(1).any(|line| {
-            let mut fields = line.split_whitespace().skip(1);
-            let local = fields.next().unwrap_or_default();
-            local.ends_with(&format!(":{port:04X}")) && fields.nth(1) == Some("0A")
-        })
-    };
     while Instant::now() < limit {
-        let tables = ["tcp", "tcp6"].map(|name| format!("/proc/{}/net/{name}", server.id()));
-        if tables
-            .iter()
-            .filter_map(|file| fs::read_to_string(file).ok())
-            .any(is_listening)
-        {
+        let tables = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
+        let output = side.command("cat").args(tables).output()?;
+        if is_listening(&String::from_utf8_lossy(&output.stdout), port) {
             return Ok(());
         }
-        if let Some(status) = server.try_wait()?.filter(|status| !status.success()) {
-            return Err(format!(
-                "the server ended with {status} before it listened on port {port}"
-            )
-            .into());
+        let failed = server.try_wait()?.filter(|status| !status.success());
+        if let Some(status) = failed {
+            return Err(
+                format!("the server ended ({status}) before it listened on port {port}").into(),
+            );
         }
         sleep(Duration::from_millis(5));
     }
     Err(format!("nothing listens on port {port} after 30 s").into())
+}
+
+/// Whether a table as in `/proc/net/tcp` has this local port in state 0A.
+fn is_listening(table: &str, port: u16) -> bool {
+    let port = format!(":{port:04X}");
+    table.lines().any(|line| {
+        let mut fields = line.split_whitespace().skip(1);
+        fields.next().is_some_and(|local| local.ends_with(&port)) && fields.nth(1) == Some("0A")
+    })
 }
 
 fn report(direction: &str, tally: &Tally) {
@@ -250,6 +249,14 @@ mod tests {
         let options = options("--drop up:3 --drop down:1 -- curl --rtt 9").unwrap();
         assert_eq!(options.command, ["curl", "--rtt", "9"]);
         assert_eq!(options.drops, [(Direction::Up, 3), (Direction::Down, 1)]);
+    }
+
+    #[test]
+    fn a_listener_is_told_from_a_connection() {
+        let line = |state| format!("   0: 00000000:0050 00000000:0000 {state} 00000000:00000000");
+        assert!(is_listening(&line("0A"), 80));
+        assert!(!is_listening(&line("01"), 80));
+        assert!(!is_listening(&line("0A"), 8080));
     }
 
     #[test]

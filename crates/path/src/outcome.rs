@@ -31,7 +31,7 @@ impl From<Failure> for Error {
         if step.needs_permission() {
             Self::Refused {
                 step,
-                refusal: Refusal::diagnose(&source),
+                refusal: Refusal::diagnose(step, &source),
                 source,
             }
         } else {

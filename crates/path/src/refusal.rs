@@ -6,6 +6,9 @@ use std::fmt;
 use std::fs;
 use std::io;
 
+use crate::error::Step;
+use crate::syscall::namespace::{self, Capability};
+
 /// The rule in the way, as far as it can be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -17,6 +20,8 @@ pub enum Refusal {
     Limit,
     /// The kernel was built without them.
     NotBuiltIn,
+    /// Root without `CAP_SETFCAP` may not be mapped into a user namespace (`user_namespaces(7)`, Linux 5.12).
+    RootUnmappable,
     /// None of the known settings: most often a container's seccomp filter.
     Container,
 }
@@ -26,15 +31,17 @@ pub enum Refusal {
 struct Settings {
     apparmor_restricts: bool,
     clone_switched_off: bool,
+    root_without_setfcap: bool,
 }
 
 impl Refusal {
-    pub(crate) fn diagnose(error: &io::Error) -> Self {
-        Self::infer(error.raw_os_error(), Settings::read())
+    pub(crate) fn diagnose(step: Step, error: &io::Error) -> Self {
+        Self::infer(step, error.raw_os_error(), Settings::read())
     }
 
-    fn infer(code: Option<i32>, settings: Settings) -> Self {
+    fn infer(step: Step, code: Option<i32>, settings: Settings) -> Self {
         match code {
+            _ if step == Step::MapUser && settings.root_without_setfcap => Self::RootUnmappable,
             Some(libc::ENOSPC | libc::EUSERS) => Self::Limit,
             Some(libc::EINVAL | libc::ENOSYS) => Self::NotBuiltIn,
             _ if settings.clone_switched_off => Self::CloneSwitchedOff,
@@ -53,6 +60,8 @@ impl Settings {
         Self {
             apparmor_restricts: is("apparmor_restrict_unprivileged_userns", "1"),
             clone_switched_off: is("unprivileged_userns_clone", "0"),
+            root_without_setfcap: namespace::effective_ids().0 == 0
+                && !namespace::holds(Capability::Setfcap),
         }
     }
 }
@@ -75,6 +84,10 @@ impl fmt::Display for Refusal {
             Self::NotBuiltIn => {
                 "this kernel was built without them. Use one with CONFIG_USER_NS and CONFIG_NET_NS"
             }
+            Self::RootUnmappable => {
+                "root lacks CAP_SETFCAP, without which it cannot be mapped into a namespace. \
+                 Run this as another user, or start the container with `--cap-add SETFCAP`"
+            }
             Self::Container => {
                 "most likely a container's seccomp filter. Start the container with \
                  `--cap-add SYS_ADMIN --cap-add NET_ADMIN --security-opt apparmor=unconfined` \
@@ -93,14 +106,18 @@ mod tests {
         let all = Settings {
             apparmor_restricts: true,
             clone_switched_off: true,
+            root_without_setfcap: true,
         };
-        assert_eq!(Refusal::infer(Some(libc::ENOSPC), all), Refusal::Limit);
-        assert_eq!(Refusal::infer(Some(libc::EINVAL), all), Refusal::NotBuiltIn);
+        let infer = |step, code| Refusal::infer(step, Some(code), all);
+        let step = Step::MakeUserNamespace;
+        assert_eq!(infer(step, libc::ENOSPC), Refusal::Limit);
+        assert_eq!(infer(step, libc::EINVAL), Refusal::NotBuiltIn);
+        assert_eq!(infer(Step::MapUser, libc::EPERM), Refusal::RootUnmappable);
     }
 
     #[test]
     fn a_bare_eperm_is_explained_by_the_settings() {
-        let infer = |settings| Refusal::infer(Some(libc::EPERM), settings);
+        let infer = |settings| Refusal::infer(Step::MapUser, Some(libc::EPERM), settings);
         let apparmor = Settings {
             apparmor_restricts: true,
             ..Settings::default()

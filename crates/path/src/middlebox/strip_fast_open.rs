@@ -105,7 +105,7 @@ mod tests {
     /// An IPv4 SYN with these options, whose checksum (without pseudo-header) is right.
     fn syn(options: &[u8]) -> Vec<u8> {
         let mut tcp = vec![0; 20];
-        tcp[12] = (20 + options.len() as u8) / 4 << 4;
+        tcp[12] = ((20 + options.len() as u8) / 4) << 4;
         tcp[13] = SYN;
         tcp.extend(options);
         let checksum = (!sum(&tcp)).to_be_bytes();

@@ -72,14 +72,28 @@ pub(crate) fn identity(namespace: BorrowedFd<'_>) -> io::Result<(u64, u64)> {
     Ok((stat.st_dev, stat.st_ino))
 }
 
-/// Whether the caller may make and wire network namespaces where it stands:
-/// `CAP_SYS_ADMIN`, `CAP_NET_ADMIN` and `CAP_NET_RAW` are all effective in its user namespace.
-pub(crate) fn is_privileged() -> bool {
-    const NEEDED: [u32; 3] = [12, 13, 21]; // NET_ADMIN, NET_RAW, SYS_ADMIN in linux/capability.h
-    effective_capabilities().is_ok_and(|held| NEEDED.iter().all(|bit| held & (1 << bit) != 0))
+/// Capabilities by their bit in linux/capability.h.
+#[derive(Clone, Copy, Debug)]
+#[repr(u32)]
+pub(crate) enum Capability {
+    NetAdmin = 12,
+    NetRaw = 13,
+    SysAdmin = 21,
+    Setfcap = 31,
 }
 
-/// The low word of the effective set; the capabilities asked for here are all below 32.
+/// Whether the caller may make and wire network namespaces where it stands.
+pub(crate) fn is_privileged() -> bool {
+    use Capability::{NetAdmin, NetRaw, SysAdmin};
+    [NetAdmin, NetRaw, SysAdmin].into_iter().all(holds)
+}
+
+/// Whether a capability is effective for the caller in its user namespace.
+pub(crate) fn holds(capability: Capability) -> bool {
+    effective_capabilities().is_ok_and(|held| held & (1 << capability as u32) != 0)
+}
+
+/// The low word of the effective set; the capabilities known here are all below 32.
 fn effective_capabilities() -> io::Result<u32> {
     /// `_LINUX_CAPABILITY_VERSION_3`: two words for each set.
     const VERSION: u32 = 0x2008_0522;

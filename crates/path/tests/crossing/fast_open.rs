@@ -47,12 +47,12 @@ fn greet(path: &Path, listener: &TcpListener, address: SocketAddr) -> TcpStream 
 }
 
 /// Waits for the SYN-ACK's verdict, which a fast-opened socket learns one round trip later.
-fn settled(client: &TcpStream) -> bool {
+fn settled(mut client: &TcpStream) -> bool {
     client
         .set_read_timeout(Some(Duration::from_millis(500)))
         .unwrap();
     // The server has closed its side: an end of file comes after the SYN-ACK.
-    let ended = { &*client }.read(&mut [0; 1]);
+    let ended = client.read(&mut [0; 1]);
     matches!(ended, Ok(0))
 }
 

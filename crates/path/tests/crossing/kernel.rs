@@ -51,7 +51,12 @@ pub(crate) fn connect_with(data: &[u8], to: SocketAddr) -> TcpStream {
             (&raw const address).cast(),
             size_of_val(&address) as libc::socklen_t,
         );
-        assert_eq!(sent, data.len() as isize, "{}", io::Error::last_os_error());
+        assert_eq!(
+            sent,
+            data.len().cast_signed(),
+            "{}",
+            io::Error::last_os_error()
+        );
         stream
     }
 }

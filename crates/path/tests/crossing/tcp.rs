@@ -30,7 +30,7 @@ fn connect(path: &Path, to: SocketAddr) -> TcpStream {
         .unwrap()
         .unwrap();
     stream
-        .set_read_timeout(Some(Duration::from_secs(60)))
+        .set_read_timeout(Some(Duration::from_mins(1)))
         .unwrap();
     stream
 }

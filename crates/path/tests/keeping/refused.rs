@@ -1,8 +1,10 @@
-//! A system that forbids namespaces, made of a user namespace whose limit is zero.
+//! A system that forbids namespaces, made of a user namespace whose limit is zero; and a root that may nothing.
 
 use std::process::Command;
 
 use roundtrip_path::{Error, Path, Refusal, Step};
+
+use crate::ordinary_user::is_root;
 
 #[test]
 fn a_refusal_says_what_to_do() {
@@ -45,4 +47,36 @@ fn inside_a_namespace_without_namespaces() {
             .contains("sudo sysctl -w user.max_user_namespaces="),
         "{error}"
     );
+}
+
+#[test]
+fn root_that_cannot_be_mapped_is_told_so() {
+    if !is_root() {
+        return eprintln!("SKIPPED root_that_cannot_be_mapped_is_told_so: not root");
+    }
+    let output = Command::new("setpriv")
+        .args(["--bounding-set=-all", "--inh-caps=-all"])
+        .arg(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "refused::as_root_without_capabilities",
+            "--ignored",
+        ])
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && told.contains("1 passed"),
+        "{told}"
+    );
+}
+
+#[test]
+#[ignore = "started by root_that_cannot_be_mapped_is_told_so, without capabilities"]
+fn as_root_without_capabilities() {
+    let error = Path::builder().build().unwrap_err();
+    let Error::Refused { step, refusal, .. } = &error else {
+        panic!("{error:?}")
+    };
+    assert_eq!((*step, *refusal), (Step::MapUser, Refusal::RootUnmappable));
 }
