@@ -151,32 +151,29 @@ impl Lane {
         }
     }
 
-    /// Sleeps until a frame arrives or one is nearly due; spins the last stretch before it is.
+    /// Sleeps until a frame arrives or one is nearly due; spins the last stretch before it is, if that is granted.
     fn rest(&mut self) -> Rest {
-        let due = self.under_way.front().map(|next| next.due);
         let now = time::monotonic();
-        let margin = self.margin.length();
-        let watched = [self.from.as_fd(), self.stop.as_fd()];
-        match due.map(|due| due.saturating_sub(now)) {
-            Some(left) if left <= margin => {
-                let due = now + left;
-                while time::monotonic() < due {
-                    std::hint::spin_loop();
-                }
-                Rest::Go
+        let due = self.under_way.front().map(|next| next.due);
+        let left = due.map(|due| due.saturating_sub(now));
+        if let Some(due) = due.filter(|due| self.margin.grant(now, due.saturating_sub(now))) {
+            while time::monotonic() < due {
+                std::hint::spin_loop();
             }
-            left => {
-                match time::wait_readable(watched, left.map(|left| left.saturating_sub(margin))) {
-                    [_, true] => Rest::Stop,
-                    [true, false] => Rest::Go,
-                    [false, false] => {
-                        let planned = due.unwrap_or_default().saturating_sub(margin);
-                        self.margin.learn(time::monotonic().saturating_sub(planned));
-                        Rest::Go
-                    }
-                }
+            return Rest::Go;
+        }
+        let margin = self.margin.length();
+        // Within the margin but not granted: sleeping, if late, is what is left.
+        let sleep = left.map(|left| left.checked_sub(margin).unwrap_or(left));
+        match time::wait_readable([self.from.as_fd(), self.stop.as_fd()], sleep) {
+            [_, true] => return Rest::Stop,
+            [true, false] => {}
+            [false, false] => {
+                let planned = now + sleep.unwrap_or_default();
+                self.margin.learn(time::monotonic().saturating_sub(planned));
             }
         }
+        Rest::Go
     }
 }
 
