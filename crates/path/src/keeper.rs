@@ -1,0 +1,172 @@
+//! The keeper: the one process that a path adds. It makes the namespaces, hands them over, and sweeps up at the end.
+//!
+//! A process with threads may not enter a user namespace, but its freshly forked child has one thread only. So the
+//! child unshares, opens in each namespace the sockets that are needed there, and passes everything back over a
+//! socket pair. The caller then wires the namespaces from outside: whoever owns a user namespace holds every
+//! capability in it, and a socket acts where it was opened.
+//!
+//! The keeper then waits for the line to close, which the kernel does however the caller ends, `SIGKILL` included.
+//! It kills what still runs inside the namespaces (daemons too, which no `PR_SET_PDEATHSIG` reaches) and exits;
+//! with the last descriptor and the last process, the kernel dissolves namespaces, wires and all.
+//!
+//! All that runs in the child obeys signal-safety(7): no allocation, no lock, no panic.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use crate::error::{Error, Step};
+use crate::identity::Identity;
+use crate::outcome::{self, Failure};
+use crate::syscall::child::{self, Child};
+use crate::syscall::namespace::{self, Kind};
+use crate::syscall::{descriptor, packet, processes, time};
+
+/// How often the keeper looks again for processes that were born while it swept, or have not died yet.
+const SWEEPS: u32 = 2000;
+
+/// Alive as long as the path is; dropping it ends all that runs inside.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    _process: Child,
+}
+
+/// What the keeper made.
+#[derive(Debug)]
+pub(crate) struct Estate {
+    /// Present when the caller may not do this in its own user namespace.
+    pub(crate) user: Option<OwnedFd>,
+    pub(crate) client: Room,
+    pub(crate) server: Room,
+    pub(crate) relay: Room,
+    /// Packet sockets of the relay's two sides, not yet bound to an interface.
+    pub(crate) taps: [OwnedFd; 2],
+}
+
+/// A network namespace, and an rtnetlink socket in it.
+#[derive(Debug)]
+pub(crate) struct Room {
+    pub(crate) network: OwnedFd,
+    pub(crate) rtnetlink: OwnedFd,
+}
+
+impl Keeper {
+    pub(crate) fn start() -> Result<(Self, Estate), Error> {
+        let identity = (!namespace::is_privileged()).then(Identity::of_caller);
+        let body = |line: BorrowedFd<'_>| keep(line, identity.as_ref());
+        // SAFETY: `keep` and all it calls are async-signal-safe, as this file's head demands.
+        #[allow(unsafe_code)]
+        let process = unsafe { child::fork(body) }.map_err(|source| Error::Setup {
+            step: Step::Fork,
+            source,
+        })?;
+        let descriptors = outcome::await_outcome(&process)?;
+        let estate = Estate::sort(descriptors, identity.is_some()).ok_or_else(|| Error::Setup {
+            step: Step::HandOver,
+            source: io::ErrorKind::UnexpectedEof.into(),
+        })?;
+        Ok((Self { _process: process }, estate))
+    }
+}
+
+impl Estate {
+    /// The order in which [`hand_over`] sends.
+    fn sort(descriptors: Vec<OwnedFd>, with_user: bool) -> Option<Self> {
+        let mut next = descriptors.into_iter();
+        let user = if with_user { Some(next.next()?) } else { None };
+        let mut room = || {
+            Some(Room {
+                network: next.next()?,
+                rtnetlink: next.next()?,
+            })
+        };
+        Some(Self {
+            user,
+            client: room()?,
+            server: room()?,
+            relay: room()?,
+            taps: [next.next()?, next.next()?],
+        })
+    }
+}
+
+/// The keeper's life.
+fn keep(line: BorrowedFd<'_>, identity: Option<&Identity>) {
+    child::detach(line, c"path-keeper");
+    let handed = make(identity).and_then(|estate| hand_over(line, &estate));
+    match handed {
+        Ok(namespaces) => {
+            child::await_hang_up(line);
+            sweep(&namespaces);
+        }
+        Err(failure) => outcome::tell_failure(line, &failure),
+    }
+}
+
+fn make(identity: Option<&Identity>) -> Result<Estate, Failure> {
+    let user = match identity {
+        Some(identity) => {
+            identity.enter_user_namespace()?;
+            Some(namespace::own(Kind::User).map_err(Failure::at(Step::OpenNamespace))?)
+        }
+        None => None,
+    };
+    let client = make_room()?;
+    let server = make_room()?;
+    let relay = make_room()?;
+    let tap = || packet::open().map_err(Failure::at(Step::OpenSocket));
+    Ok(Estate {
+        user,
+        client,
+        server,
+        relay,
+        taps: [tap()?, tap()?],
+    })
+}
+
+fn make_room() -> Result<Room, Failure> {
+    namespace::unshare(Kind::Network).map_err(Failure::at(Step::MakeNetworkNamespace))?;
+    Ok(Room {
+        network: namespace::own(Kind::Network).map_err(Failure::at(Step::OpenNamespace))?,
+        rtnetlink: descriptor::socket(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)
+            .map_err(Failure::at(Step::OpenSocket))?,
+    })
+}
+
+/// Sends everything in the order of [`Estate::sort`], and returns by what names `/proc` knows the namespaces.
+fn hand_over(line: BorrowedFd<'_>, estate: &Estate) -> Result<[(u64, u64); 3], Failure> {
+    let rooms = [&estate.client, &estate.server, &estate.relay];
+    let mut sent = [-1; descriptor::MOST_DESCRIPTORS];
+    let descriptors = estate
+        .user
+        .iter()
+        .chain(
+            rooms
+                .iter()
+                .flat_map(|room| [&room.network, &room.rtnetlink]),
+        )
+        .chain(&estate.taps);
+    let mut count = 0;
+    for (place, descriptor) in sent.iter_mut().zip(descriptors) {
+        *place = descriptor.as_raw_fd();
+        count += 1;
+    }
+    let mut names = [(0, 0); 3];
+    for (name, room) in names.iter_mut().zip(rooms) {
+        *name =
+            namespace::identity(room.network.as_fd()).map_err(Failure::at(Step::OpenNamespace))?;
+    }
+    outcome::tell_success(line, sent.get(..count).unwrap_or_default())?;
+    Ok(names)
+}
+
+/// Kills until none is left; a process that is still dying counts as left.
+fn sweep(namespaces: &[(u64, u64)]) {
+    for _ in 0..SWEEPS {
+        // Without /proc there is nothing to be found; the namespaces still go with their last process.
+        if processes::kill_inside(namespaces).unwrap_or(0) == 0 {
+            return;
+        }
+        time::pause(Duration::from_millis(1));
+    }
+}

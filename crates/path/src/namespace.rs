@@ -1,0 +1,175 @@
+//! A side of the path, and how to be there: as a process, as a thread, or as a setting.
+
+use std::ffi::{CString, OsStr};
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::sync::Arc;
+use std::thread;
+
+use crate::error::{Error, Step};
+use crate::outcome::{self, Failure};
+use crate::syscall::child;
+use crate::syscall::namespace::{self, Kind};
+use crate::wiring::Side;
+
+/// The client's or the server's network, with `lo`, an `eth0` that leads through the path, and nothing else.
+///
+/// A clone is another handle on the same network. Once the [`Path`](crate::Path) is gone, nothing answers on it.
+#[derive(Clone, Debug)]
+pub struct Namespace {
+    side: Side,
+    door: Arc<Door>,
+}
+
+/// What must be joined, in this order.
+#[derive(Debug)]
+struct Door {
+    user: Option<Arc<OwnedFd>>,
+    network: OwnedFd,
+}
+
+impl Door {
+    /// Moves the calling process, of one thread only, inside. Does not allocate.
+    fn enter(&self) -> Result<(), Failure> {
+        if let Some(user) = &self.user {
+            namespace::join(Kind::User, user.as_fd())
+                .map_err(Failure::at(Step::JoinUserNamespace))?;
+        }
+        namespace::join(Kind::Network, self.network.as_fd())
+            .map_err(Failure::at(Step::JoinNetworkNamespace))
+    }
+}
+
+impl Namespace {
+    pub(crate) fn new(side: Side, user: Option<Arc<OwnedFd>>, network: OwnedFd) -> Self {
+        let door = Arc::new(Door { user, network });
+        Self { side, door }
+    }
+
+    pub fn address_v4(&self) -> Ipv4Addr {
+        self.side.v4
+    }
+
+    pub fn address_v6(&self) -> Ipv6Addr {
+        self.side.v6
+    }
+
+    /// A command that will run inside, as this user (and root there, where the path has a user namespace of its own).
+    /// It is killed, with all that it started, when the path is dropped or this process ends.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let door = Arc::clone(&self.door);
+        let mut command = Command::new(program);
+        let enter = move || door.enter().map_err(io::Error::from);
+        // SAFETY: runs in the forked child before `exec`, where `Door::enter` makes two system calls and no more.
+        #[allow(unsafe_code)]
+        unsafe {
+            command.pre_exec(enter);
+        }
+        command
+    }
+
+    /// Runs `work` on a fresh thread inside and waits for it. Threads and sockets that it starts are inside as well.
+    /// A panic of `work` goes on in the caller.
+    ///
+    /// An ordinary user's process must have called [`enter_sandbox`](crate::enter_sandbox) first: the kernel lets no
+    /// single thread into another user namespace.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Error> {
+        let inside = || {
+            self.join_thread()?;
+            Ok(work())
+        };
+        thread::scope(|scope| {
+            let thread = thread::Builder::new().name("path-inside".into());
+            let thread = thread
+                .spawn_scoped(scope, inside)
+                .map_err(|source| Error::Setup {
+                    step: Step::StartThread,
+                    source,
+                })?;
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    fn join_thread(&self) -> Result<(), Error> {
+        namespace::join(Kind::Network, self.door.network.as_fd()).map_err(|source| {
+            if self.door.user.is_some() {
+                return Error::OutsideSandbox(source);
+            }
+            let step = Step::JoinNetworkNamespace;
+            Error::Setup { step, source }
+        })
+    }
+
+    /// Sets a setting of this network, such as `net.ipv4.tcp_fastopen`, as sysctl(8) names it.
+    pub fn sysctl(&self, name: &str, value: &str) -> Result<(), Error> {
+        let path = setting_file(name).ok_or_else(|| Error::SettingName(name.into()))?;
+        let write = |line: BorrowedFd<'_>| {
+            let written = self.door.enter().and_then(|()| {
+                namespace::write_file(&path, value.as_bytes())
+                    .map_err(Failure::at(Step::WriteSetting))
+            });
+            match written {
+                Ok(()) => drop(outcome::tell_success(line, &[])),
+                Err(failure) => outcome::tell_failure(line, &failure),
+            }
+        };
+        // SAFETY: the child joins, opens, writes and sends; none of it allocates or locks.
+        #[allow(unsafe_code)]
+        let process = unsafe { child::fork(write) }.map_err(|source| Error::Setup {
+            step: Step::Fork,
+            source,
+        })?;
+        match outcome::await_outcome(&process) {
+            Err(Error::Setup {
+                step: Step::WriteSetting,
+                source,
+            }) => Err(Error::Setting {
+                name: name.into(),
+                value: value.into(),
+                source,
+            }),
+            other => other.map(drop),
+        }
+    }
+}
+
+/// The file of a setting that belongs to a network, not to the whole machine.
+fn setting_file(name: &str) -> Option<CString> {
+    let is_plain = |part: &str| {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        !part.is_empty() && part.bytes().all(allowed)
+    };
+    let mut parts = name.split('.');
+    let is_network = parts.next() == Some("net") && name.contains('.');
+    if !is_network || !parts.all(is_plain) {
+        return None;
+    }
+    CString::new(format!("/proc/sys/{}", name.replace('.', "/"))).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_settings_of_a_network_have_a_file() {
+        let file = setting_file("net.ipv4.tcp_fastopen");
+        assert_eq!(file.as_deref(), Some(c"/proc/sys/net/ipv4/tcp_fastopen"));
+        for name in [
+            "kernel.hostname",
+            "net",
+            "net.",
+            "net..x",
+            "net.ipv4/../../kernel",
+            "",
+            "net.\0",
+        ] {
+            assert_eq!(setting_file(name), None, "{name}");
+        }
+    }
+}

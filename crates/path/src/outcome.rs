@@ -1,0 +1,80 @@
+//! How a forked child tells what became of its errand: one message of a step and an error code, or descriptors.
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+
+use crate::error::{Error, Step};
+use crate::refusal::Refusal;
+use crate::syscall::child::Child;
+use crate::syscall::descriptor;
+
+/// The step that failed in the child, and how. Made and sent without allocating.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    step: Step,
+    code: i32,
+}
+
+impl Failure {
+    /// For `map_err`: what fails here failed at `step`.
+    pub(crate) fn at(step: Step) -> impl Fn(io::Error) -> Self {
+        move |error| Self {
+            step,
+            code: error.raw_os_error().unwrap_or(libc::EIO),
+        }
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(Failure { step, code }: Failure) -> Self {
+        let source = io::Error::from_raw_os_error(code);
+        if step.needs_permission() {
+            Self::Refused {
+                step,
+                refusal: Refusal::diagnose(step, &source),
+                source,
+            }
+        } else {
+            Self::Setup { step, source }
+        }
+    }
+}
+
+impl From<Failure> for io::Error {
+    fn from(failure: Failure) -> Self {
+        Self::from_raw_os_error(failure.code)
+    }
+}
+
+/// In the child: the errand is done, and these are its fruits.
+pub(crate) fn tell_success(line: BorrowedFd<'_>, descriptors: &[RawFd]) -> Result<(), Failure> {
+    descriptor::send_descriptors(line, b"done", descriptors).map_err(Failure::at(Step::HandOver))
+}
+
+/// In the child: the errand failed. If even this cannot be told, the parent sees the line close.
+pub(crate) fn tell_failure(line: BorrowedFd<'_>, failure: &Failure) {
+    let [a, b, c, d] = failure.code.to_le_bytes();
+    let _ = descriptor::send_descriptors(line, &[failure.step as u8, a, b, c, d], &[]);
+}
+
+/// In the parent: waits for either.
+pub(crate) fn await_outcome(child: &Child) -> Result<Vec<OwnedFd>, Error> {
+    let mut message = [0; 8];
+    let hand_over = |source| Error::Setup {
+        step: Step::HandOver,
+        source,
+    };
+    let (length, descriptors) = child.receive(&mut message).map_err(hand_over)?;
+    match message.get(..length) {
+        Some(b"done") => Ok(descriptors),
+        Some(&[step, a, b, c, d]) => Err(match Step::told(step) {
+            Some(step) => Failure {
+                step,
+                code: i32::from_le_bytes([a, b, c, d]),
+            }
+            .into(),
+            None => hand_over(io::ErrorKind::InvalidData.into()),
+        }),
+        _ => Err(hand_over(io::ErrorKind::UnexpectedEof.into())),
+    }
+}

@@ -1,0 +1,117 @@
+//! A frame as a packet socket hands it out: `virtio_net_hdr`, Ethernet header, IP packet.
+
+use crate::rtnetlink::Mac;
+
+/// `virtio_net_hdr`: flags, segmentation type, header length (2), segment size (2), checksum start (2) and offset (2).
+const VIRTIO: usize = 10;
+const ETHERNET: usize = 14;
+pub(super) const HEADERS: usize = VIRTIO + ETHERNET;
+
+const NEEDS_CHECKSUM: u8 = 1;
+const NOT_SEGMENTED: u8 = 0;
+
+const IPV4: [u8; 2] = [0x08, 0x00];
+const IPV6: [u8; 2] = [0x86, 0xdd];
+
+/// Whether it bears an IP packet to this interface.
+pub(super) fn is_for(bytes: &[u8], destination: Mac) -> bool {
+    bytes.get(VIRTIO..VIRTIO + 6) == Some(&destination)
+        && bytes
+            .get(VIRTIO + 12..HEADERS)
+            .is_some_and(|kind| kind == IPV4 || kind == IPV6)
+}
+
+pub(super) fn packet_mut(bytes: &mut [u8]) -> &mut [u8] {
+    bytes.get_mut(HEADERS..).unwrap_or_default()
+}
+
+/// Does what the sending stack left to its interface: the checksum, of which only the pseudo-header's part is there.
+/// A super-segment is left as it is, header and all; the kernel cuts and completes it when it is sent.
+pub(super) fn complete_checksum(bytes: &mut [u8]) {
+    let Some((header, frame)) = bytes.split_at_mut_checked(VIRTIO) else {
+        return;
+    };
+    let &mut [flags, segmentation, _, _, _, _, a, b, c, d] = header else {
+        return;
+    };
+    if segmentation != NOT_SEGMENTED {
+        return;
+    }
+    if flags & NEEDS_CHECKSUM != 0 {
+        let start = usize::from(u16::from_ne_bytes([a, b]));
+        let offset = usize::from(u16::from_ne_bytes([c, d]));
+        if let Some(covered) = frame.get_mut(start..) {
+            write_checksum(covered, offset);
+        }
+    }
+    header.fill(0);
+}
+
+fn write_checksum(covered: &mut [u8], offset: usize) {
+    // Zero would mean «none» in UDP; its other form, all ones, is as right for TCP (RFC 768, RFC 1071).
+    let checksum = match !sum(covered) {
+        0 => 0xffff,
+        checksum => checksum,
+    };
+    if let Some(field) = covered.get_mut(offset..offset + 2) {
+        field.copy_from_slice(&checksum.to_be_bytes());
+    }
+}
+
+/// The ones' complement sum of 16-bit words, an odd last byte padded with zero (RFC 1071).
+fn sum(bytes: &[u8]) -> u16 {
+    let (words, last) = bytes.as_chunks::<2>();
+    let words = words
+        .iter()
+        .map(|word| u64::from(u16::from_be_bytes(*word)));
+    let last = last.iter().map(|byte| u64::from(*byte) << 8);
+    let mut sum: u64 = words.chain(last).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const US: Mac = [2, 0, 0, 0, 0, 2];
+
+    fn frame(payload: &[u8]) -> Vec<u8> {
+        [&[0; VIRTIO][..], &US, &[0; 6], &IPV4, payload].concat()
+    }
+
+    #[test]
+    fn only_ip_to_the_destination_is_carried() {
+        assert!(is_for(&frame(b""), US));
+        assert!(!is_for(&frame(b""), [0xff; 6]));
+        let mut arp = frame(b"");
+        arp[VIRTIO + 13] = 0x06;
+        assert!(!is_for(&arp, US));
+        assert!(!is_for(&frame(b"")[..20], US));
+    }
+
+    #[test]
+    fn a_partial_checksum_is_completed() {
+        // Five bytes covered, of which the first two are the field with the pseudo-header's sum in it.
+        let mut bytes = frame(&[0x12, 0x34, 0x01, 0x02, 0x03]);
+        bytes[0] = NEEDS_CHECKSUM;
+        bytes[6..8].copy_from_slice(&(ETHERNET as u16).to_ne_bytes());
+        complete_checksum(&mut bytes);
+        assert_eq!(
+            bytes[HEADERS..HEADERS + 2],
+            (!(0x1234_u16 + 0x0102 + 0x0300)).to_be_bytes()
+        );
+        assert_eq!(bytes[..VIRTIO], [0; VIRTIO]);
+    }
+
+    #[test]
+    fn offsets_beyond_the_frame_change_nothing() {
+        let mut bytes = frame(&[1, 2, 3]);
+        bytes[0] = NEEDS_CHECKSUM;
+        bytes[6..10].fill(0xff);
+        complete_checksum(&mut bytes);
+        assert_eq!(bytes[HEADERS..], [1, 2, 3]);
+    }
+}

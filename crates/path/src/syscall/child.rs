@@ -1,0 +1,136 @@
+//! A forked child of a process that may have many threads, and what such a child may call.
+//!
+//! Between `fork` and `_exit` only async-signal-safe calls are allowed (signal-safety(7)): no allocation, no lock,
+//! no panic. What the child does is given by the caller as a closure bound to that rule.
+
+#![allow(unsafe_code)]
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+
+use super::{check, check_length, descriptor};
+
+/// A child process and the line to it.
+#[derive(Debug)]
+pub(crate) struct Child {
+    process: libc::pid_t,
+    line: Option<OwnedFd>,
+}
+
+/// Forks a child that runs `body` with its end of the line, signals blocked, and then exits.
+///
+/// # Safety
+/// `body` and all it calls must be async-signal-safe: the child is a copy of one thread, and whatever lock another
+/// thread held at that moment (the allocator's, stdout's) stays locked in it for ever.
+pub(crate) unsafe fn fork(body: impl FnOnce(BorrowedFd<'_>)) -> io::Result<Child> {
+    use std::os::fd::AsFd;
+    let (ours, theirs) = descriptor::pair()?;
+    let former = block_signals()?;
+    // SAFETY: the child's obligations are passed on to our caller.
+    let process = unsafe { libc::fork() };
+    if process == 0 {
+        // The copy of our end must not keep the line open when the parent is gone.
+        drop(ours);
+        body(theirs.as_fd());
+        // SAFETY: ends the child at once, without the parent's exit handlers.
+        unsafe { libc::_exit(0) }
+    }
+    // Signals stay blocked in the child, so that no handler of the parent's ever runs in it.
+    let forked = check(process);
+    restore_signals(&former)?;
+    Ok(Child {
+        process: forked?,
+        line: Some(ours),
+    })
+}
+
+impl Child {
+    /// Waits for the child's message: its length in `bytes`, and the descriptors that came with it.
+    pub(crate) fn receive(&self, bytes: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
+        use std::os::fd::AsFd;
+        match &self.line {
+            Some(line) => descriptor::receive_descriptors(line.as_fd(), bytes),
+            None => Ok((0, Vec::new())),
+        }
+    }
+}
+
+impl Drop for Child {
+    /// Hangs up, which is the child's sign to finish, and reaps it.
+    fn drop(&mut self) {
+        self.line = None;
+        loop {
+            // SAFETY: a null status is allowed; only our own child is waited for.
+            let waited = unsafe { libc::waitpid(self.process, std::ptr::null_mut(), 0) };
+            // ECHILD: the process ignores SIGCHLD, and the kernel has reaped already.
+            if waited >= 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+                return;
+            }
+        }
+    }
+}
+
+/// In a child that stays: lets go of all that it inherited but its line, so that it holds open neither a pipe that
+/// somebody waits on, nor a terminal, nor a directory; and takes a name by which `ps` shows it.
+pub(crate) fn detach(line: BorrowedFd<'_>, name: &CStr) {
+    let kept = line.as_raw_fd().unsigned_abs();
+    // SAFETY: these calls take integers and zero-ended strings. Descriptors closed here belong to objects in the copied
+    // memory of the parent which the child never touches again. Each is best effort: failing costs tidiness only.
+    unsafe {
+        libc::setsid();
+        libc::chdir(c"/".as_ptr());
+        libc::prctl(libc::PR_SET_NAME, name.as_ptr());
+        if kept > 0 {
+            libc::syscall(libc::SYS_close_range, 0, kept - 1, 0);
+        }
+        libc::syscall(libc::SYS_close_range, kept + 1, u32::MAX, 0);
+    }
+}
+
+/// In a child: blocks until the other side of the line is gone.
+pub(crate) fn await_hang_up(line: BorrowedFd<'_>) {
+    let mut byte = [0_u8; 1];
+    loop {
+        // SAFETY: pointer and length are those of one live array.
+        let read = unsafe { libc::read(line.as_raw_fd(), byte.as_mut_ptr().cast(), 1) };
+        match check_length(read) {
+            Ok(1..) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(0) | Err(_) => return,
+        }
+    }
+}
+
+/// Ends a process without asking it.
+pub(crate) fn kill(process: libc::pid_t) {
+    // SAFETY: takes integers only; a process that is gone already is no harm.
+    unsafe { libc::kill(process, libc::SIGKILL) };
+}
+
+pub(crate) fn own_process() -> libc::pid_t {
+    // SAFETY: always succeeds.
+    unsafe { libc::getpid() }
+}
+
+/// In a relay thread too: whoever embeds a path keeps its signals for its own threads.
+pub(crate) fn block_signals() -> io::Result<libc::sigset_t> {
+    // SAFETY: `sigset_t` is integers, for which zeroes are valid; both sets live through the calls.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        let mut former: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        match libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut former) {
+            0 => Ok(former),
+            code => Err(io::Error::from_raw_os_error(code)),
+        }
+    }
+}
+
+fn restore_signals(former: &libc::sigset_t) -> io::Result<()> {
+    // SAFETY: `former` came from `block_signals`; a null old set is allowed.
+    match unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, former, std::ptr::null_mut()) } {
+        0 => Ok(()),
+        code => Err(io::Error::from_raw_os_error(code)),
+    }
+}

@@ -1,0 +1,147 @@
+//! Packet sockets: whole Ethernet frames in and out of one interface, stamped by the kernel on arrival.
+//!
+//! Each frame is preceded by a `virtio_net_hdr` (`PACKET_VNET_HDR`), which says what the sending stack left undone.
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use super::{check, check_length, descriptor};
+
+/// Room in the kernel for a burst that comes while the relay is not scheduled.
+const RECEIVE_BUFFER: libc::c_int = 16 << 20;
+
+const PACKET_STATISTICS: libc::c_int = 6;
+const PACKET_VNET_HDR: libc::c_int = 15;
+const PACKET_QDISC_BYPASS: libc::c_int = 20;
+const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
+
+/// A packet socket that sees nothing yet. Does not allocate: a forked child opens it.
+pub(crate) fn open() -> io::Result<OwnedFd> {
+    descriptor::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)
+}
+
+/// Lets the socket see all that arrives on one interface from the wire, and send on it past any queue.
+pub(crate) fn bind(socket: BorrowedFd<'_>, interface: u32) -> io::Result<()> {
+    // Above the host's limit needs a capability that old kernels want in the first user namespace.
+    if set(
+        socket,
+        libc::SOL_SOCKET,
+        libc::SO_RCVBUFFORCE,
+        RECEIVE_BUFFER,
+    )
+    .is_err()
+    {
+        set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER)?;
+    }
+    set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+    set(socket, libc::SOL_PACKET, PACKET_VNET_HDR, 1)?;
+    set(socket, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)?;
+    set(socket, libc::SOL_PACKET, PACKET_QDISC_BYPASS, 1)?;
+    // SAFETY: `sockaddr_ll` is integers, for which zeroes are valid.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    address.sll_ifindex = interface.cast_signed();
+    let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    // SAFETY: pointer and length are those of one live `sockaddr_ll`.
+    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) }).map(drop)
+}
+
+/// One arrived frame: how long, and when the kernel saw it (realtime clock).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) length: usize,
+    pub(crate) stamp: Option<Duration>,
+}
+
+/// The next frame that has arrived, header first, or `WouldBlock`.
+pub(crate) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Arrival> {
+    let mut control = [0_u64; 16];
+    let mut part = libc::iovec {
+        iov_base: buffer.as_mut_ptr().cast(),
+        iov_len: buffer.len(),
+    };
+    // SAFETY: `msghdr` is integers and pointers, for which zeroes (null) are valid.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&control) as _;
+    // SAFETY: `message` points at `buffer` and `control`, which live through the call.
+    let received =
+        unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
+    Ok(Arrival {
+        length: check_length(received)?,
+        stamp: stamp(&message),
+    })
+}
+
+/// Sends one frame, header first.
+pub(crate) fn send(socket: BorrowedFd<'_>, frame: &[u8]) -> io::Result<()> {
+    // SAFETY: pointer and length are those of one live slice.
+    let sent = unsafe {
+        libc::send(
+            socket.as_raw_fd(),
+            frame.as_ptr().cast(),
+            frame.len(),
+            libc::MSG_DONTWAIT,
+        )
+    };
+    check_length(sent).map(drop)
+}
+
+/// How many frames the kernel threw away since the last call because nobody fetched them in time.
+pub(crate) fn take_missed(socket: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut statistics = [0_u32; 2]; // tpacket_stats: packets, drops
+    let mut length = size_of_val(&statistics) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into the array, which lives through the call.
+    check(unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            PACKET_STATISTICS,
+            statistics.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    })?;
+    Ok(statistics[1].into())
+}
+
+fn stamp(message: &libc::msghdr) -> Option<Duration> {
+    // SAFETY: the kernel filled the control buffer that `message` points at and set its length; the CMSG macros walk
+    // it within that length, and a SCM_TIMESTAMPNS message holds one `timespec`.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(message);
+        while !header.is_null() {
+            if (*header).cmsg_level == libc::SOL_SOCKET
+                && (*header).cmsg_type == libc::SCM_TIMESTAMPNS
+            {
+                let time = libc::CMSG_DATA(header)
+                    .cast::<libc::timespec>()
+                    .read_unaligned();
+                return Some(Duration::new(time.tv_sec as u64, time.tv_nsec as u32));
+            }
+            header = libc::CMSG_NXTHDR(message, header);
+        }
+    }
+    None
+}
+
+fn set(socket: BorrowedFd<'_>, level: i32, name: i32, value: libc::c_int) -> io::Result<()> {
+    let length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: pointer and length are those of one live integer.
+    check(unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            name,
+            (&raw const value).cast(),
+            length,
+        )
+    })
+    .map(drop)
+}

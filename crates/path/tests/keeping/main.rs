@@ -1,0 +1,15 @@
+//! What surrounds a path: whom it works for without a sandbox, how it refuses, and that nothing of it is left behind.
+
+// In a test, a helper that panics is a test that fails.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod cleanup;
+#[path = "../crossing/ordinary_user.rs"]
+mod ordinary_user;
+mod outside;
+mod refused;
+
+#[test]
+fn all_of_it_holds_for_an_ordinary_user() {
+    ordinary_user::run_all_but("all_of_it_holds_for_an_ordinary_user");
+}

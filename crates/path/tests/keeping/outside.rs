@@ -1,0 +1,142 @@
+//! A process with threads that is in no sandbox: commands and settings work for everybody, threads for the privileged.
+
+use std::io::Read;
+use std::process::Stdio;
+
+use roundtrip_path::{Error, Namespace, Path};
+
+use crate::ordinary_user::is_root;
+
+fn output(side: &Namespace, line: &str) -> String {
+    let output = side.command("sh").args(["-c", line]).output().unwrap();
+    assert!(output.status.success(), "{line}: {output:?}");
+    String::from_utf8(output.stdout).unwrap().trim().into()
+}
+
+#[test]
+fn commands_see_their_side_of_the_path_only() {
+    let path = Path::builder().build().unwrap();
+    let [client, server] = [path.client(), path.server()].map(|side| {
+        assert_eq!(
+            output(
+                side,
+                "cut -d: -f1 /proc/net/dev | tail -n +3 | tr -d ' ' | sort | xargs"
+            ),
+            "eth0 lo"
+        );
+        output(side, "cat /proc/net/fib_trie")
+    });
+    assert!(
+        client.contains("|-- 198.18.0.1\n") && !client.contains("|-- 198.18.0.2\n"),
+        "{client}"
+    );
+    assert!(
+        server.contains("|-- 198.18.0.2\n") && !server.contains("|-- 198.18.0.1\n"),
+        "{server}"
+    );
+}
+
+#[test]
+fn two_paths_are_two_networks() {
+    let paths = [(), ()].map(|()| Path::builder().build().unwrap());
+    let name = |side: &Namespace| output(side, "readlink /proc/self/ns/net");
+    let mut names: Vec<_> = paths
+        .iter()
+        .flat_map(|path| [path.client(), path.server()])
+        .map(name)
+        .collect();
+    names.push(
+        std::fs::read_link("/proc/self/ns/net")
+            .unwrap()
+            .display()
+            .to_string(),
+    );
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), 5);
+}
+
+#[test]
+fn a_setting_is_set_on_its_side_only() {
+    let path = Path::builder().build().unwrap();
+    let file = "cat /proc/sys/net/ipv4/tcp_fastopen";
+    let before = output(path.server(), file);
+    path.client()
+        .sysctl("net.ipv4.tcp_fastopen", "1027")
+        .unwrap();
+    assert_eq!(output(path.client(), file), "1027");
+    assert_eq!(output(path.server(), file), before);
+}
+
+#[test]
+fn a_setting_that_cannot_be_set_says_which_and_why() {
+    let path = Path::builder().build().unwrap();
+    let unknown = path.client().sysctl("net.ipv4.no_such_setting", "1");
+    assert!(
+        matches!(unknown, Err(Error::Setting { ref source, .. })
+        if source.kind() == std::io::ErrorKind::NotFound),
+        "{unknown:?}"
+    );
+    let foreign = path.client().sysctl("kernel.hostname", "x");
+    assert!(matches!(foreign, Err(Error::SettingName(_))), "{foreign:?}");
+}
+
+#[test]
+fn a_missing_program_is_the_commands_error() {
+    let path = Path::builder().build().unwrap();
+    let error = path
+        .client()
+        .command("/no/such/program")
+        .spawn()
+        .unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+}
+
+#[test]
+fn threads_are_for_the_privileged_and_the_sandboxed() {
+    let path = Path::builder().build().unwrap();
+    let answer = path.client().run(|| 42);
+    let sandbox = roundtrip_path::enter_sandbox();
+    if is_root() {
+        assert!(matches!(answer, Ok(42)), "{answer:?}");
+        assert!(sandbox.is_ok(), "{sandbox:?}");
+    } else {
+        assert!(
+            matches!(answer, Err(Error::OutsideSandbox(_))),
+            "{answer:?}"
+        );
+        assert!(matches!(sandbox, Err(Error::ManyThreads(_))), "{sandbox:?}");
+    }
+}
+
+#[test]
+fn packets_cross_between_commands() {
+    // The server's empty line says that it listens.
+    let path = Path::builder().build().unwrap();
+    let server = "import socket; s = socket.create_server(('198.18.0.2', 80)); print(flush=True); s.accept()[0].send(b'hi')";
+    let mut server = match path
+        .server()
+        .command("python3")
+        .args(["-c", server])
+        .stdout(Stdio::piped())
+        .spawn()
+    {
+        Ok(server) => server,
+        Err(error) => return eprintln!("SKIPPED packets_cross_between_commands: python3: {error}"),
+    };
+    server
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut [0])
+        .unwrap();
+    let client = "import socket; print(socket.create_connection(('198.18.0.2', 80)).recv(9))";
+    let client = path
+        .client()
+        .command("python3")
+        .args(["-c", client])
+        .output()
+        .unwrap();
+    assert_eq!(client.stdout, b"b'hi'\n", "{client:?}");
+    assert!(server.wait().unwrap().success());
+}
