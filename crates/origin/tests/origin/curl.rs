@@ -91,10 +91,9 @@ fn bodies_come_back_from_the_echo_up_to_its_limit() {
             if extra.starts_with("Transfer") && flag != "--http1.1" {
                 continue;
             }
-            assert_eq!(
-                post("/echo", 150_000, extra),
-                format!("{}|200", "e".repeat(150_000))
-            );
+            let came = post("/echo", 150_000, extra);
+            let whole = came == format!("{}|200", "e".repeat(150_000));
+            assert!(whole, "{flag} {extra}: {} bytes", came.len());
         }
         assert!(post("/echo", 200_001, "Expect:").ends_with("|413"));
         assert!(post("/status/200", 400_000, "Expect:").ends_with("|200"));
@@ -113,7 +112,11 @@ fn connections_live_as_long_as_the_knobs_let_them() {
             knobs.http.close_after = close_after;
             knobs.http.silent_close = silent;
         });
-        for (flag, tls, version) in WAYS {
+        // Debian 12's curl cannot use a connection twice with prior knowledge of HTTP/2.
+        for (flag, tls, _) in WAYS
+            .into_iter()
+            .filter(|way| way.0 != "--http2-prior-knowledge")
+        {
             let one = url(&peer, tls, "/bytes/10");
             let mut line = vec![flag, "-w", "%{num_connects}"];
             for _ in 0..4 {
@@ -121,8 +124,7 @@ fn connections_live_as_long_as_the_knobs_let_them() {
             }
             let said = peer.curl(&line);
             assert_eq!(said.out, connects, "{flag} {close_after:?} {}", said.err);
-            let head = peer.curl(&[flag, "-I", &one]).out;
-            assert!(!head.contains("connection: close") || version == "1.1");
+            assert_eq!(said.code, 0, "{flag} {close_after:?} {}", said.err);
         }
         let twice = peer.curl(&["-v", &peer.http("/bytes/1"), &peer.http("/bytes/1")]);
         let announced = twice.err.contains("< connection: close");

@@ -114,10 +114,10 @@ async fn answers_are_those_of_the_other_protocols() {
         .await
         .unwrap();
     assert_eq!(dripped.body, whole.body[..1000]);
-    let echoed = ask(&mut sender, "/echo", Some(&[7; 100_000]))
+    let echoed = ask(&mut sender, "/echo", Some(&vec![7; 100_000]))
         .await
         .unwrap();
-    assert_eq!(echoed.body, [7; 100_000]);
+    assert_eq!(echoed.body, vec![7; 100_000]);
     let padded = ask(&mut sender, "/headers/9000", None).await.unwrap();
     assert!(
         padded

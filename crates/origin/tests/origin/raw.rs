@@ -44,7 +44,10 @@ fn what_is_no_request_gets_a_status_and_the_end() {
         (b"GET / HTTP/1.1\r\n\r\n", "400"),
         (b"GET / HTTP/3.0\r\nHost: x\r\n\r\n", "505"),
         (b"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n", "505"),
-        (b"CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n", "501"),
+        (
+            b"CONNECT x:1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+            "501",
+        ),
         (long.as_bytes(), "431"),
     ] {
         let answer = talk(&peer, bytes);

@@ -100,13 +100,13 @@ fn client_certificates_are_asked_for_and_checked() {
         let peer = Peer::with(|knobs| knobs.tls.client_certificate = knob);
         let file = peer.file("client.pem").display().to_string();
         for versions in ["1.2", "1.3"] {
-            let fine = |extra: &[&str]| {
+            let served = |extra: &[&str]| {
                 let url = peer.https("/bytes/1");
                 let asked = ["--tls-max", versions, &url];
                 peer.curl(&[extra, &asked[..]].concat()).out == "0"
             };
-            assert_eq!(fine(&[]), without, "{knob:?} {versions}");
-            assert_eq!(fine(&["--cert", &file]), with, "{knob:?} {versions}");
+            assert_eq!(served(&[]), without, "{knob:?} {versions}");
+            assert_eq!(served(&["--cert", &file]), with, "{knob:?} {versions}");
         }
         let asked = peer.s_client(&[], b"").out;
         let names = asked.contains("Acceptable client certificate CA names");

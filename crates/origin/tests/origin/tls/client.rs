@@ -20,29 +20,29 @@ use rustls::{
 use crate::peers::Peer;
 
 /// Visits that share their memory of tickets.
-pub struct Visit {
+pub(crate) struct Visit {
     config: Arc<ClientConfig>,
     observer: Arc<Observer>,
     address: std::net::SocketAddr,
 }
 
 #[derive(Debug)]
-pub struct Report {
-    pub kind: HandshakeKind,
-    pub answer: String,
-    pub chain: usize,
-    pub decompressed: bool,
-    pub stapled: usize,
+pub(crate) struct Report {
+    pub(crate) kind: HandshakeKind,
+    pub(crate) answer: String,
+    pub(crate) chain: usize,
+    pub(crate) decompressed: bool,
+    pub(crate) stapled: usize,
     /// Whether a request left early, and what the server made of it.
-    pub early: Option<bool>,
+    pub(crate) early: Option<bool>,
 }
 
 impl Visit {
-    pub fn new(peer: &Peer) -> Self {
+    pub(crate) fn new(peer: &Peer) -> Self {
         Self::of_version(peer, &version::TLS13)
     }
 
-    pub fn of_version(peer: &Peer, version: &'static SupportedProtocolVersion) -> Self {
+    pub(crate) fn of_version(peer: &Peer, version: &'static SupportedProtocolVersion) -> Self {
         let mut roots = RootCertStore::empty();
         let ca = CertificateDer::from_pem_slice(peer.origin.ca_pem.as_bytes()).unwrap();
         roots.add(ca).unwrap();
@@ -72,7 +72,7 @@ impl Visit {
     }
 
     /// One request on a new connection: as early data where a ticket allows it.
-    pub fn get(&self, path: &str) -> Report {
+    pub(crate) fn get(&self, path: &str) -> Report {
         let mut tcp = TcpStream::connect(self.address).unwrap();
         tcp.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let name = ServerName::try_from("localhost").unwrap();
