@@ -7,6 +7,7 @@ pub(crate) const PATTERN_SIZE: usize = 64 * 1024;
 /// Lines of 64 characters, so that a body of any size can be looked at.
 static PATTERN: [u8; PATTERN_SIZE] = pattern();
 
+#[allow(clippy::large_stack_arrays)] // evaluated by the compiler: it is on no stack
 const fn pattern() -> [u8; PATTERN_SIZE] {
     let line = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-\n";
     let mut bytes = [0; PATTERN_SIZE];

@@ -1,6 +1,6 @@
 //! The Date header (RFC 9110, section 6.6.1), made once a second.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use http::HeaderValue;
@@ -25,7 +25,7 @@ impl DateHeader {
         let second = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .map_or(0, |age| age.as_secs());
-        let mut kept = self.0.lock().unwrap_or_else(|poison| poison.into_inner());
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.0 != second {
             *kept = (second, value(second));
         }

@@ -16,7 +16,7 @@ use crate::site::Site;
 use crate::tcp::{self, Door, Hall};
 use crate::{Counters, EchoKnobs, Knobs, OriginError, Stats, socket};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 const CONNECTIONS: usize = 4096;
 const BACKLOG: u32 = 1024;

@@ -28,13 +28,13 @@ pub(crate) struct Manner {
 pub(crate) async fn accept(endpoint: Endpoint, manner: Manner, hall: Hall) {
     let mut connections = JoinSet::new();
     loop {
-        let Ok(place) = hall.places.clone().acquire_owned().await else {
-            return;
-        };
         let Some(incoming) = endpoint.accept().await else {
             return;
         };
         if let Some(incoming) = admit(incoming, manner, &hall.site) {
+            let Ok(place) = hall.places.clone().acquire_owned().await else {
+                return;
+            };
             let site = hall.site.clone();
             connections.spawn(async move {
                 serve_one(incoming, manner, site).await;

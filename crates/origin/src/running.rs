@@ -28,6 +28,7 @@ pub struct Origin;
 
 impl Origin {
     /// Starts a server on the current tokio runtime, of either flavour. It runs until [`Running`] is dropped or stopped.
+    #[allow(clippy::unused_async)] // it needs a runtime, and the signature says so
     pub async fn start(knobs: Knobs) -> Result<Running, OriginError> {
         let ports = Ports::bind(&knobs.listen)?;
         let certificates = Certificates::issue(&knobs.tls)?;
@@ -45,7 +46,7 @@ impl Origin {
             counters,
             tasks: Vec::new(),
             endpoints: Vec::new(),
-            _silent: Vec::new(),
+            silent: Vec::new(),
             thread: None,
         };
         let hall = Hall {
@@ -78,7 +79,7 @@ pub struct Running {
     tasks: Vec<JoinHandle<()>>,
     endpoints: Vec<Endpoint>,
     /// Ports that are taken and never answer.
-    _silent: Vec<std::net::UdpSocket>,
+    silent: Vec<std::net::UdpSocket>,
     thread: Option<Thread>,
 }
 
@@ -112,6 +113,7 @@ impl Running {
         for endpoint in self.endpoints.drain(..) {
             endpoint.close(0_u32.into(), b"");
         }
+        self.silent.clear();
         for task in &self.tasks {
             task.abort();
         }
@@ -138,7 +140,7 @@ impl Running {
             }
         }
         if knobs.listen.h3 != Quic::On {
-            self._silent = ports.quic;
+            self.silent = ports.quic;
             return Ok(());
         }
         let crypto = tls::quic_config(&knobs.tls, certificates, &self.counters)?;

@@ -24,7 +24,7 @@ use crate::{Expect, FaultKind, FaultPhase};
 /// How long a peer may keep us waiting for a piece, in either direction.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a stalled connection is held.
-pub(crate) const STALL: Duration = Duration::from_secs(600);
+pub(crate) const STALL: Duration = Duration::from_mins(10);
 /// What is left to a protocol engine to send before its connection is torn down.
 pub(crate) const LAST_WORDS: Duration = Duration::from_millis(20);
 /// Largest head of a request.

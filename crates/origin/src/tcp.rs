@@ -64,11 +64,12 @@ pub(crate) struct Hall {
 pub(crate) async fn accept(listener: TcpListener, door: Door, hall: Hall) {
     let mut connections = JoinSet::new();
     loop {
-        let Ok(place) = hall.places.clone().acquire_owned().await else {
-            return;
-        };
         match listener.accept().await {
             Ok((tcp, _)) => {
+                // One more than the limit is held here, unserved; the kernel holds the others.
+                let Ok(place) = hall.places.clone().acquire_owned().await else {
+                    return;
+                };
                 let (door, hall) = (door.clone(), hall.clone());
                 connections.spawn(async move {
                     serve_one(tcp, door, &hall).await;

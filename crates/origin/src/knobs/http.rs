@@ -75,7 +75,7 @@ impl Default for HttpKnobs {
             expect: Expect::Continue,
             close_after: None,
             silent_close: false,
-            keep_alive: Duration::from_secs(60),
+            keep_alive: Duration::from_mins(1),
             alt_svc: None,
             no_server_timing: false,
             credentials: "user:secret".to_owned(),

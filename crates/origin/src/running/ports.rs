@@ -107,14 +107,15 @@ pub(super) fn failed(knobs: &Knobs, source: io::Error) -> OriginError {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv6Addr;
-
     use super::*;
 
     #[test]
     fn one_port_serves_all_addresses_and_both_transports() {
         let knobs = ListenKnobs {
-            bind: vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
+            bind: vec![
+                Ipv4Addr::LOCALHOST.into(),
+                Ipv4Addr::new(127, 0, 0, 2).into(),
+            ],
             ..ListenKnobs::default()
         };
         let ports = Ports::bind(&knobs).unwrap();

@@ -27,6 +27,7 @@ const H2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const DRAIN: Duration = Duration::from_secs(1);
 const DRAINED: usize = 1024 * 1024;
 
+#[allow(clippy::large_enum_variant)] // moved once a request; a box would cost more
 enum Next {
     Head(Head),
     Bad(BadHead),

@@ -41,7 +41,7 @@ pub(super) struct DriftingClock(AtomicU64);
 impl TimeProvider for DriftingClock {
     fn current_time(&self) -> Option<UnixTime> {
         let looks = self.0.fetch_add(1, Ordering::Relaxed);
-        let ahead = Duration::from_secs(120).checked_mul(u32::try_from(looks).ok()?)?;
+        let ahead = Duration::from_mins(2).checked_mul(u32::try_from(looks).ok()?)?;
         let now = Duration::from_secs(UnixTime::now().as_secs());
         Some(UnixTime::since_unix_epoch(now.checked_add(ahead)?))
     }

@@ -235,3 +235,6 @@ impl<IO: AsyncRead + AsyncWrite + Unpin + Send> Exchange for Turn<'_, IO> {
         self.wires.io.flush().await.map_err(|_| Ended::Gone)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,11 @@
+//! The origin seen by clients that are not ours: Debian's curl and openssl, plain sockets, and rustls, quinn and h3.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod curl;
+mod fast_open;
+mod faults;
+mod h3;
+mod peers;
+mod raw;
+mod tls;
