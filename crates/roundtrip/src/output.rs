@@ -24,7 +24,7 @@ pub(crate) enum Stream {
 
 impl Stream {
     /// Writes and flushes. A reader that went away is no error: `| head` is a way to use this.
-    pub fn print(self, bytes: impl AsRef<[u8]>) {
+    pub(crate) fn print(self, bytes: impl AsRef<[u8]>) {
         let bytes = bytes.as_ref();
         let written = match self {
             Self::Out => io::stdout()
@@ -39,7 +39,7 @@ impl Stream {
         }
     }
 
-    pub fn is_terminal(self) -> bool {
+    pub(crate) fn is_terminal(self) -> bool {
         match self {
             Self::Out => io::stdout().is_terminal(),
             Self::Err => io::stderr().is_terminal(),
@@ -47,7 +47,7 @@ impl Stream {
     }
 
     /// How to write for whoever reads this stream.
-    pub fn style(self, when: Color) -> Style {
+    pub(crate) fn style(self, when: Color) -> Style {
         let plain = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty())
             || std::env::var("TERM").is_ok_and(|t| t == "dumb");
         let colour = match when {

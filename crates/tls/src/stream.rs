@@ -19,6 +19,8 @@ use crate::{TlsError, Witness, handshake_facts};
 /// Plaintext gathered beyond this is pushed to the socket without waiting for a flush.
 const GATHER: usize = 32 * 1024;
 const READ_SIZE: usize = 32 * 1024;
+/// The whole record.
+const CHANGE_CIPHER_SPEC: [u8; 6] = [20, 3, 3, 0, 1, 1];
 
 pub struct Stream<IO> {
     io: IO,
@@ -167,6 +169,10 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
     /// Moves everything TLS wants to say to the socket.
     fn poll_push(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.gather()?;
+        // That record only pleases middleboxes: it leaves with the flight it belongs to. RFC 8446 §D.4.
+        if self.outgoing == CHANGE_CIPHER_SPEC && self.tls.is_handshaking() {
+            return Poll::Ready(Ok(()));
+        }
         while !self.outgoing.is_empty() {
             let n = ready!(Pin::new(&mut self.io).poll_write(cx, &self.outgoing))?;
             if n == 0 {

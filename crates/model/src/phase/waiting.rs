@@ -88,11 +88,15 @@ fn connect(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
             },
         );
     };
+    // Other attempts, QUIC's among them, that had to be given up first.
     let first = exchange
-        .timeline
+        .attempts
         .iter()
-        .find(|(at, e)| matches!(e, Event::AttemptStarted { .. }) && within(*at))
-        .map_or(left, |(at, _)| *at);
+        .map(|a| a.began)
+        .filter(|at| within(*at))
+        .min()
+        .unwrap_or(left)
+        .min(left);
     let (client, elsewhere, wait) = (
         ms(first.since(start)),
         ms(left.since(first)),
@@ -182,6 +186,8 @@ fn first_byte(exchange: &Exchange, whole: f64) -> (u32, Waited) {
 struct Walk<'a> {
     exchange: &'a Exchange,
     name: PhaseName,
+    /// A body: bytes come because they were asked for before.
+    one_way: bool,
     rtt: f64,
     /// Bytes since the sender last had to stop.
     burst: u64,
@@ -200,6 +206,7 @@ impl<'a> Walk<'a> {
         Self {
             exchange,
             name,
+            one_way: name == PhaseName::Body && exchange.echo.is_none(),
             rtt: rtt_ms(exchange),
             burst: 0,
             round_trips: 0,
@@ -219,7 +226,7 @@ impl<'a> Walk<'a> {
                 continue;
             }
             self.step(last.1, direction, ms(at.since(last.0)));
-            self.burst = if direction == Direction::Out && self.name != PhaseName::Body {
+            self.burst = if direction == Direction::Out && !self.one_way {
                 0
             } else {
                 self.burst + bytes
@@ -256,11 +263,9 @@ impl<'a> Walk<'a> {
         let telling = self.rtt.is_finite() && self.rtt >= ms(SHORTEST_TELLING_RTT);
         let long = telling && gap >= 0.5 * self.rtt;
         match (from, to) {
-            // In a body nobody answers anybody, and QUIC acknowledges while a flight still arrives.
-            (Some(Out), In) if self.name == PhaseName::Body => self.silence(gap, long),
-            (Some(Out), In) if self.name == PhaseName::Quic && telling && !long => {
-                self.waited.network += gap;
-            }
+            // In a body nobody answers anybody; elsewhere an acknowledgement may cross a flight that still arrives.
+            (Some(Out), In) if self.one_way => self.silence(gap, long),
+            (Some(Out), In) if telling && !long => self.waited.network += gap,
             (Some(Out), In) => self.answer(gap),
             (Some(In), In) => self.silence(gap, long),
             (Some(Out), Out) if self.name == PhaseName::Quic && gap >= SHORTEST_TIMEOUT => {

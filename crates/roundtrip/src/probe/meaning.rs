@@ -19,10 +19,10 @@ const LARGEST_FILE: u64 = 1 << 30;
 
 pub(crate) struct Meaning {
     /// Each URL as typed, and as understood.
-    pub targets: Vec<(String, Target)>,
-    pub options: Options,
-    pub pace: Pace,
-    pub template: Option<Template>,
+    pub(crate) targets: Vec<(String, Target)>,
+    pub(crate) options: Options,
+    pub(crate) pace: Pace,
+    pub(crate) template: Option<Template>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +44,7 @@ pub(crate) enum UsageError {
 }
 
 impl Meaning {
-    pub fn of(args: &ProbeArgs) -> Result<Self, UsageError> {
+    pub(crate) fn of(args: &ProbeArgs) -> Result<Self, UsageError> {
         let targets: Result<Vec<_>, TargetError> = args
             .urls
             .iter()

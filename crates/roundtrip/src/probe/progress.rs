@@ -17,7 +17,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    pub fn start(silent: bool) -> Self {
+    pub(crate) fn start(silent: bool) -> Self {
         let (received, shown) = (
             Arc::new(AtomicU64::new(0)),
             Arc::new(AtomicBool::new(false)),
@@ -46,12 +46,12 @@ impl Progress {
         }
     }
 
-    pub fn counter(&self) -> Arc<AtomicU64> {
+    pub(crate) fn counter(&self) -> Arc<AtomicU64> {
         self.received.clone()
     }
 
     /// Takes the line away.
-    pub fn stop(&self) {
+    pub(crate) fn stop(&self) {
         if let Some(task) = &self.task {
             task.abort();
         }

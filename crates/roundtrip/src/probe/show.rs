@@ -26,7 +26,7 @@ pub(crate) struct Show<'a> {
 }
 
 impl<'a> Show<'a> {
-    pub fn new(args: &'a ProbeArgs, template: Option<Template>) -> Self {
+    pub(crate) fn new(args: &'a ProbeArgs, template: Option<Template>) -> Self {
         // A body on standard output leaves standard error for the report.
         let stream = if args.output.output.as_deref() == Some("-") {
             Stream::Err
@@ -58,7 +58,7 @@ impl<'a> Show<'a> {
     }
 
     /// A run is over.
-    pub fn seen(&mut self, hops: &[Exchange], given: &str, url_number: u32) {
+    pub(crate) fn seen(&mut self, hops: &[Exchange], given: &str, url_number: u32) {
         let run = Run { hops };
         self.slowest = self.slowest.max(run.total_ms());
         self.judge(hops);
@@ -96,8 +96,7 @@ impl<'a> Show<'a> {
         let method = hops
             .first()
             .and_then(|e| e.http.as_ref())
-            .map(|h| h.method.clone())
-            .unwrap_or_else(|| "GET".into());
+            .map_or_else(|| "GET".to_owned(), |h| h.method.clone());
         transfer.method = &method;
         transfer.url_number = url_number;
         transfer.output_file = self.args.output.output.as_deref().filter(|o| *o != "-");
@@ -135,14 +134,14 @@ impl<'a> Show<'a> {
     }
 
     /// All runs of one URL are over.
-    pub fn target_done(&self, exchanges: &[Exchange]) {
+    pub(crate) fn target_done(&self, exchanges: &[Exchange]) {
         if self.args.repeat.count > 1 && self.for_people() {
             self.stream.print(terminal::summary(exchanges, &self.style));
         }
     }
 
     /// Everything is over.
-    pub fn finish(self, all: &[Exchange]) -> Outcome {
+    pub(crate) fn finish(self, all: &[Exchange]) -> Outcome {
         if self.args.output.json {
             match serde_json::to_string_pretty(&json::document(all)) {
                 Ok(text) => Stream::Out.print(text + "\n"),

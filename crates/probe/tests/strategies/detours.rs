@@ -1,0 +1,97 @@
+//! What costs one round trip more than the arithmetic says, each time seen and counted.
+
+use roundtrip_model::EarlyData as Taken;
+use roundtrip_origin::{EarlyData, Group, Knobs, Tickets};
+
+use crate::scene::{Scene, assert_trips};
+
+#[test]
+fn hello_retry_request() {
+    let mut knobs = Knobs::default();
+    knobs.tls.groups = vec![Group::Secp384r1];
+    let scene = Scene::new(knobs);
+    for (word, trips) in [("h1+tls1.3", 4), ("h3", 3)] {
+        let exchange = scene.probe(word, "/bytes/10");
+        let tls = exchange.tls.as_ref().unwrap();
+        assert!(tls.hello_retry && tls.group.contains("384"), "{tls:?}");
+        assert_trips(&exchange, trips);
+    }
+}
+
+#[test]
+fn a_chain_over_the_initial_window() {
+    let mut knobs = Knobs::default();
+    knobs.tls.chain_bytes = 24_000;
+    knobs.tls.compress_certificate = false;
+    let scene = Scene::new(knobs);
+    let exchange = scene.probe("h1+tls1.3", "/bytes/10");
+    let chain = exchange.tls.as_ref().unwrap().chain.as_ref().unwrap();
+    assert!(chain.bytes_on_wire > 20_000, "{}", chain.bytes_on_wire);
+    assert_trips(&exchange, 4);
+}
+
+#[test]
+fn quic_retry_and_amplification() {
+    let mut knobs = Knobs::default();
+    knobs.listen.quic_retry = true;
+    let retried = Scene::new(knobs).probe("h3", "/bytes/10");
+    assert!(retried.quic.as_ref().unwrap().retry);
+    assert_trips(&retried, 3);
+
+    let mut knobs = Knobs::default();
+    knobs.tls.chain_bytes = 8_000;
+    let stalled = Scene::new(knobs).probe("h3", "/bytes/10");
+    assert_trips(&stalled, 3);
+}
+
+#[test]
+fn refused_early_data_is_sent_again() {
+    let mut knobs = Knobs::default();
+    knobs.tls.early_data = EarlyData::Refused;
+    let scene = Scene::new(knobs);
+    for (word, trips) in [("h1+tls1.3+0rtt", 3), ("h2+tls1.3+0rtt", 3), ("h3+0rtt", 2)] {
+        let exchange = scene.probe(word, "/bytes/10");
+        assert_eq!(
+            exchange.tls.as_ref().unwrap().early_data,
+            Taken::Refused,
+            "{word}"
+        );
+        assert_trips(&exchange, trips);
+    }
+}
+
+#[test]
+fn too_early_is_asked_again_over_the_same_connection() {
+    let mut knobs = Knobs::default();
+    knobs.tls.early_data = EarlyData::TooEarly;
+    let scene = Scene::new(knobs);
+    let exchange = scene.probe("h1+tls1.3+0rtt", "/bytes/10");
+    assert_eq!(exchange.http.as_ref().unwrap().status, 200);
+    assert_eq!(exchange.hop, 1);
+    assert!(exchange.reused);
+}
+
+#[test]
+fn refused_tickets_mean_a_full_handshake() {
+    let mut knobs = Knobs::default();
+    knobs.tls.tickets = Tickets::Refused;
+    let scene = Scene::new(knobs);
+    let exchange = scene.probe("h1+tls1.3+resume", "/bytes/10");
+    assert!(!exchange.tls.as_ref().unwrap().resumed);
+    assert_eq!(exchange.used.to_string(), "h1+tls1.3");
+    assert_trips(&exchange, 3);
+}
+
+#[test]
+fn no_ticket_is_said() {
+    let mut knobs = Knobs::default();
+    knobs.tls.tickets = Tickets::Off;
+    let scene = Scene::new(knobs);
+    let exchange = scene.probe("h1+tls1.3+0rtt", "/bytes/10");
+    assert!(
+        exchange.notes.iter().any(|n| n.contains("ticket")),
+        "{:?}",
+        exchange.notes
+    );
+    assert_trips(&exchange, 3);
+}

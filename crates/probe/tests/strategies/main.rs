@@ -1,0 +1,11 @@
+//! Every strategy across an emulated path: the round trips that are counted, the arithmetic, and the clock agree.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod arithmetic;
+mod attribution;
+mod detours;
+mod fast_open;
+mod scene;
+
+roundtrip_path::sandbox_before_main!();

@@ -1,0 +1,121 @@
+//! A client and an origin with a path between them, both in this process.
+
+use std::time::Duration;
+
+use roundtrip_model::{Event, Exchange, Moment, Target};
+use roundtrip_origin::{Knobs, Origin, Running};
+use roundtrip_path::Path;
+use roundtrip_probe::{Options, Prober};
+use roundtrip_tls::Roots;
+
+pub(crate) const RTT: Duration = Duration::from_millis(100);
+
+pub(crate) struct Scene {
+    pub(crate) path: Path,
+    pub(crate) origin: Running,
+    ca: tempfile::NamedTempFile,
+}
+
+impl Scene {
+    /// The origin listens at the far end of a path of [`RTT`], with fast open allowed on both sides.
+    pub(crate) fn new(knobs: Knobs) -> Self {
+        Self::over(Path::builder().rtt(RTT).build().unwrap(), knobs)
+    }
+
+    pub(crate) fn over(path: Path, mut knobs: Knobs) -> Self {
+        for side in [path.client(), path.server()] {
+            side.sysctl("net.ipv4.tcp_fastopen", "3").unwrap();
+        }
+        let address = path.server().address_v4();
+        knobs.listen.bind = vec![address.into()];
+        knobs.listen.fast_open = 64;
+        knobs.tls.names = vec![address.to_string()];
+        let origin = path
+            .server()
+            .run(move || Origin::spawn_thread(knobs))
+            .unwrap()
+            .unwrap();
+        let ca = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(ca.path(), &origin.ca_pem).unwrap();
+        Self { path, origin, ca }
+    }
+
+    /// Probes once; the options say how.
+    pub(crate) fn probe(&self, strategy: &str, place: &str) -> Exchange {
+        self.probe_times(
+            1,
+            Options {
+                strategy: strategy.parse().unwrap(),
+                ..Options::default()
+            },
+            place,
+        )
+        .remove(0)
+    }
+
+    /// Probes `n` times with one prober; the last hop of each run.
+    pub(crate) fn probe_times(&self, n: u32, mut options: Options, place: &str) -> Vec<Exchange> {
+        options.roots = Roots::File(self.ca.path().to_owned());
+        options.max_time = Duration::from_secs(20);
+        let clear = options.strategy.to_string().contains("clear");
+        let base = if clear {
+            format!("http://{}", self.origin.http)
+        } else {
+            format!("https://{}", self.origin.https)
+        };
+        let target = Target::parse(&format!("{base}{place}")).unwrap();
+        self.ask(n, options, target)
+    }
+
+    pub(crate) fn ask(&self, n: u32, options: Options, target: Target) -> Vec<Exchange> {
+        self.path
+            .client()
+            .run(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build()
+                    .unwrap();
+                runtime.block_on(async move {
+                    let mut prober = Prober::new(options);
+                    let mut last = Vec::new();
+                    for run in 0..n {
+                        last.extend(prober.run(&target, run, &mut std::io::sink()).await.pop());
+                    }
+                    prober.retire().await;
+                    last
+                })
+            })
+            .unwrap()
+    }
+}
+
+/// The time to the first byte, in round trips of the path.
+pub(crate) fn first_byte_in_trips(exchange: &Exchange) -> f64 {
+    let first = exchange
+        .timeline
+        .first(|e| *e == Event::FirstByte)
+        .map_or(f64::NAN, Moment::as_secs);
+    first / RTT.as_secs_f64()
+}
+
+/// What was counted is what the clock says: whole round trips, and less than one of anything else.
+pub(crate) fn assert_trips(exchange: &Exchange, trips: u32) {
+    assert!(exchange.ok(), "{:?}", exchange.failure);
+    let phases: Vec<String> = exchange
+        .phases()
+        .iter()
+        .map(|p| format!("{} {:.1} ms {}", p.name.as_str(), p.ms(), p.round_trips))
+        .collect();
+    let told = format!(
+        "{} as {}: {phases:?} {:?}",
+        exchange.asked, exchange.used, exchange.notes
+    );
+    assert_eq!(exchange.round_trips(), trips, "{told}");
+    let measured = first_byte_in_trips(exchange);
+    assert!(
+        (f64::from(trips)..f64::from(trips) + 0.9).contains(&measured),
+        "{measured} round trips: {told}"
+    );
+    let rtt = exchange.rtt.unwrap().as_secs_f64() / RTT.as_secs_f64();
+    assert!((1.0..1.9).contains(&rtt), "R is {rtt} of the path's");
+}
