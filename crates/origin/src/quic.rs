@@ -63,7 +63,7 @@ fn admit(incoming: Incoming, manner: Manner, site: &Site) -> Option<Incoming> {
 }
 
 async fn serve_one(incoming: Incoming, manner: Manner, site: Arc<Site>) {
-    let Ok(connecting) = incoming.accept() else {
+    let Ok(mut connecting) = incoming.accept() else {
         return;
     };
     site.counters.quic_connections.increment();
@@ -71,6 +71,14 @@ async fn serve_one(incoming: Incoming, manner: Manner, site: Arc<Site>) {
         if let Ok(Ok(connection)) = timeout(HANDSHAKE, connecting).await {
             h3::serve(connection, Confirmation::Complete, site).await;
         }
+        return;
+    }
+    // Before the whole ClientHello (two datagrams, with a post-quantum share) has told how many streams the client
+    // allows, opening one would wait for a limit that is never announced again.
+    if !matches!(
+        timeout(HANDSHAKE, connecting.handshake_data()).await,
+        Ok(Ok(_))
+    ) {
         return;
     }
     // For a server this never fails: it may speak as soon as it has heard the ClientHello.

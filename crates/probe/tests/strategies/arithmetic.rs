@@ -10,6 +10,11 @@ use crate::scene::{Scene, assert_trips};
 fn check(scene: &Scene, word: &str) {
     let strategy: Strategy = word.parse().unwrap();
     let exchange = scene.probe(word, "/bytes/100");
+    assert!(
+        exchange.ok(),
+        "{word}: the origin saw {:?}",
+        scene.origin.stats()
+    );
     assert_trips(&exchange, strategy.round_trips());
     assert_eq!(exchange.used.to_string(), word, "{:?}", exchange.notes);
     assert_eq!(exchange.primed, strategy.is_warm());

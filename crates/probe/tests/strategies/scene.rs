@@ -100,7 +100,13 @@ pub(crate) fn first_byte_in_trips(exchange: &Exchange) -> f64 {
 
 /// What was counted is what the clock says: whole round trips, and less than one of anything else.
 pub(crate) fn assert_trips(exchange: &Exchange, trips: u32) {
-    assert!(exchange.ok(), "{:?}", exchange.failure);
+    assert!(
+        exchange.ok(),
+        "{}: {:?} {:?}",
+        exchange.asked,
+        exchange.failure,
+        exchange.timeline
+    );
     let phases: Vec<String> = exchange
         .phases()
         .iter()
