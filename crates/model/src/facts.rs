@@ -94,8 +94,6 @@ pub struct TcpFacts {
     pub peer_mss: u32,
     pub congestion_control: String,
     pub ecn: bool,
-    /// The kernel's cache knew this peer (RTT or cookie from an earlier connection).
-    pub warm_metrics: Option<bool>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

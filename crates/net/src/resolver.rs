@@ -107,6 +107,15 @@ impl Resolver {
         })
     }
 
+    /// The same files, but other servers; none given changes nothing.
+    #[must_use]
+    pub fn asking(mut self, servers: &[SocketAddr]) -> Self {
+        if !servers.is_empty() {
+            self.servers = servers.to_vec();
+        }
+        self
+    }
+
     pub async fn look_up(&self, host: &str, wanted: Wanted) -> Result<NameFacts, ResolveError> {
         if let Some(addresses) = self.known(host, wanted) {
             return Ok(facts(host, Answer::Hosts, addresses));

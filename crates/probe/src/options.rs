@@ -1,6 +1,6 @@
 //! What the user meant, in one value. The command line fills it; nothing below looks at flags.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -27,6 +27,8 @@ pub struct Options {
     pub overrides: Vec<Override>,
     pub connect_to: Vec<ConnectTo>,
     pub doh: Option<Target>,
+    /// Ask these instead of the system's name servers.
+    pub name_servers: Vec<SocketAddr>,
     pub bind: Option<Bind>,
     pub unix_socket: Option<PathBuf>,
     pub proxy: Option<Proxy>,
@@ -53,6 +55,7 @@ impl Default for Options {
             overrides: Vec::new(),
             connect_to: Vec::new(),
             doh: None,
+            name_servers: Vec::new(),
             bind: None,
             unix_socket: None,
             proxy: None,

@@ -195,7 +195,7 @@ impl Prober {
 
     pub(crate) fn resolver(&mut self) -> Result<&Resolver, Trouble> {
         if self.resolver.is_none() {
-            self.resolver = Some(Resolver::system()?);
+            self.resolver = Some(Resolver::system()?.asking(&self.options.name_servers));
         }
         self.resolver
             .as_ref()

@@ -232,6 +232,27 @@ fn quic_pays_for_retry_and_loses_to_timeouts() {
     assert!((quic.waited.loss - 1000.0).abs() < 1e-6, "{quic:?}");
 }
 
+#[test]
+fn acknowledgements_on_loopback_are_no_round_trips() {
+    let mut e = exchange(&[
+        (0.0, Event::AttemptStarted { peer: peer() }),
+        (0.0, Event::HandshakeStarted),
+        (0.1, sent(2400)),
+        (0.5, received(1200)),
+        (0.6, sent(60)),
+        (1.4, received(1200)),
+        (1.5, sent(60)),
+        (2.2, received(1200)),
+        (2.3, sent(1200)),
+        (2.3, Event::HandshakeFinished),
+        (2.3, Event::Finished),
+    ]);
+    e.tcp = None;
+    e.rtt = Some(Duration::from_micros(250));
+    e.quic = Some(QuicFacts::default());
+    assert_eq!(names(&e).last(), Some(&("quic", 1)));
+}
+
 fn any_event() -> impl Strategy<Value = Event> {
     prop_oneof![
         Just(Event::LookupStarted),

@@ -10,6 +10,8 @@ use crate::{Answer, Event, Exchange, Moment, PhaseName, Waited};
 
 /// Below this, gaps on a host's own loopback cannot be told from scheduling.
 const SHORTEST_TELLING_RTT: Duration = Duration::from_micros(200);
+/// The same for QUIC, whose datagrams are stamped when the client wakes up.
+const SHORTEST_TELLING_QUIC_RTT: Duration = Duration::from_millis(2);
 /// Nine tenths of the initial window of RFC 6928, in segments: a sender that stops there stopped for the window.
 const FULL_FIRST_WINDOW: u64 = 9;
 /// A SYN is repeated after one second (RFC 6298 §2.1); what exceeds this share of it was a loss.
@@ -260,17 +262,27 @@ impl<'a> Walk<'a> {
 
     fn step(&mut self, from: Option<Direction>, to: Direction, gap: f64) {
         use Direction::{In, Out};
-        let telling = self.rtt.is_finite() && self.rtt >= ms(SHORTEST_TELLING_RTT);
+        let quic = self.name == PhaseName::Quic;
+        let shortest = ms(if quic {
+            SHORTEST_TELLING_QUIC_RTT
+        } else {
+            SHORTEST_TELLING_RTT
+        });
+        let telling = self.rtt.is_finite() && self.rtt >= shortest;
         let long = telling && gap >= 0.5 * self.rtt;
+        // An acknowledgement may cross a flight that still arrives; QUIC sends many.
+        let crossing = if quic {
+            self.round_trips > 0 && !long
+        } else {
+            telling && !long
+        };
         match (from, to) {
-            // In a body nobody answers anybody; elsewhere an acknowledgement may cross a flight that still arrives.
+            // In a body nobody answers anybody.
             (Some(Out), In) if self.one_way => self.silence(gap, long),
-            (Some(Out), In) if telling && !long => self.waited.network += gap,
+            (Some(Out), In) if crossing => split(self.exchange, gap, &mut self.waited),
             (Some(Out), In) => self.answer(gap),
             (Some(In), In) => self.silence(gap, long),
-            (Some(Out), Out) if self.name == PhaseName::Quic && gap >= SHORTEST_TIMEOUT => {
-                self.waited.loss += gap;
-            }
+            (Some(Out), Out) if quic && gap >= SHORTEST_TIMEOUT => self.waited.loss += gap,
             (_, Out) | (None, In) => self.waited.client += gap,
         }
     }

@@ -6,6 +6,7 @@ mod arithmetic;
 mod attribution;
 mod detours;
 mod fast_open;
+mod names;
 mod scene;
 
 roundtrip_path::sandbox_before_main!();

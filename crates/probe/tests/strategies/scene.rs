@@ -29,7 +29,7 @@ impl Scene {
         let address = path.server().address_v4();
         knobs.listen.bind = vec![address.into()];
         knobs.listen.fast_open = 64;
-        knobs.tls.names = vec![address.to_string()];
+        knobs.tls.names = vec![address.to_string(), "far.test".into()];
         let origin = path
             .server()
             .run(move || Origin::spawn_thread(knobs))
@@ -55,8 +55,7 @@ impl Scene {
 
     /// Probes `n` times with one prober; the last hop of each run.
     pub(crate) fn probe_times(&self, n: u32, mut options: Options, place: &str) -> Vec<Exchange> {
-        options.roots = Roots::File(self.ca.path().to_owned());
-        options.max_time = Duration::from_secs(20);
+        options = self.trusting(options);
         let clear = options.strategy.to_string().contains("clear");
         let base = if clear {
             format!("http://{}", self.origin.http)
@@ -65,6 +64,16 @@ impl Scene {
         };
         let target = Target::parse(&format!("{base}{place}")).unwrap();
         self.ask(n, options, target)
+    }
+
+    /// The same, trusting this origin, and not for ever.
+    pub(crate) fn trusting(&self, options: Options) -> Options {
+        let roots = Roots::File(self.ca.path().to_owned());
+        Options {
+            roots,
+            max_time: Duration::from_secs(20),
+            ..options
+        }
     }
 
     pub(crate) fn ask(&self, n: u32, options: Options, target: Target) -> Vec<Exchange> {

@@ -194,11 +194,6 @@ fn connection(list: &mut List, tcp: &TcpFacts) {
             )
         ),
     });
-    match tcp.warm_metrics {
-        Some(true) => parts.push("the kernel knew this peer".into()),
-        Some(false) => parts.push("the kernel did not know this peer".into()),
-        None => {}
-    }
     list.join("TCP", ", ", parts);
 }
 

@@ -87,7 +87,6 @@ pub(super) fn tcp(tcp: &TcpFacts) -> Value {
         "mss": tcp.mss,
         "peer_mss": tcp.peer_mss,
         "ecn": tcp.ecn,
-        "warm_metrics": tcp.warm_metrics,
     })
 }
 

@@ -1,6 +1,6 @@
 //! The flags of `probe`: curl's names where curl has the thing, httping's where it has, ours for the rest.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -153,6 +153,9 @@ pub(crate) struct ConnectionArgs {
     /// Ask this server for names, over HTTPS
     #[arg(long, value_name = "URL")]
     pub doh_url: Option<String>,
+    /// Ask these name servers, ADDRESS[:PORT][,…], instead of the system's
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = name_server, conflicts_with = "doh_url")]
+    pub dns_servers: Vec<SocketAddr>,
     /// Leave from this interface or address
     #[arg(long, value_name = "NAME", value_parser = bind)]
     pub interface: Option<Bind>,
@@ -241,4 +244,14 @@ fn bind(text: &str) -> Result<Bind, String> {
         }
         Err(_) => Ok(Bind::Interface(bare.to_owned())),
     }
+}
+
+/// An address alone means port 53.
+fn name_server(text: &str) -> Result<SocketAddr, String> {
+    let alone = text
+        .parse::<IpAddr>()
+        .map(|address| SocketAddr::new(address, 53));
+    alone
+        .or_else(|_| text.parse())
+        .map_err(|_| "an address, as in 192.0.2.53, [2001:db8::53]:5353".to_owned())
 }

@@ -108,6 +108,7 @@ fn options(args: &ProbeArgs) -> Result<Options, UsageError> {
         overrides: connection.resolve.clone(),
         connect_to: connection.connect_to.clone(),
         doh,
+        name_servers: connection.dns_servers.clone(),
         bind: connection.interface.clone(),
         unix_socket: connection.unix_socket.clone(),
         proxy: connection.proxy.clone(),
