@@ -5,7 +5,7 @@ mod hellos;
 mod watch;
 
 use std::future::poll_fn;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ impl Quic {
     /// Opens a connection: with a fitting ticket at once (0-RTT), else after the handshake.
     pub async fn open(
         peer: SocketAddr,
-        local: SocketAddr,
+        socket: UdpSocket,
         host: &str,
         client: &Client,
         offer: &Offer,
@@ -64,7 +64,7 @@ impl Quic {
         recorder.record(Event::AttemptStarted { peer });
         recorder.record(Event::HandshakeStarted);
         let config = recorder.timed(Task::Configure, || client_config(client, offer))?;
-        let watched = Watched::bind(local, recorder.clone()).map_err(HttpError::Io)?;
+        let watched = Watched::new(socket, recorder.clone()).map_err(HttpError::Io)?;
         let runtime = Arc::new(quinn::TokioRuntime);
         let mut endpoint = Endpoint::new_with_abstract_socket(
             EndpointConfig::default(),

@@ -103,6 +103,11 @@ impl Recorder {
         });
     }
 
+    /// Forgets what was written, but not when it all began: for a way that led nowhere before another is taken.
+    pub fn erase(&self) {
+        self.with(|sheet| sheet.timeline = Timeline::default());
+    }
+
     /// A pen with a sheet of its own and the same zero: for one of several ways that are tried at once.
     #[must_use]
     pub fn branch(&self) -> Self {

@@ -1,7 +1,7 @@
 //! One connection attempt with its knobs.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::Path;
 
 use roundtrip_model::{Attempt, AttemptOutcome, Event, FastOpenFacts, Moment, Recorder};
@@ -113,6 +113,26 @@ impl Connect {
             deferred,
         })
     }
+}
+
+/// A UDP socket that leaves from where the user wants, for whoever speaks QUIC over it.
+pub fn datagram_socket(peer: SocketAddr, bind: Option<&Bind>) -> Result<UdpSocket, NetError> {
+    let domain = Domain::for_address(peer);
+    let socket =
+        socket2::Socket::new(domain, Type::DGRAM, Some(Protocol::UDP)).map_err(NetError::Socket)?;
+    socket.set_nonblocking(true).map_err(NetError::Socket)?;
+    if let Some(bind) = bind {
+        bind.apply(&socket, peer)?;
+    }
+    if !matches!(bind, Some(Bind::Address(address)) if address.is_ipv4() == peer.is_ipv4()) {
+        let any: SocketAddr = if peer.is_ipv4() {
+            ([0, 0, 0, 0], 0).into()
+        } else {
+            ([0u16; 8], 0).into()
+        };
+        socket.bind(&any.into()).map_err(NetError::Socket)?;
+    }
+    Ok(socket.into())
 }
 
 /// A finished attempt: the stream, and when it came to be.

@@ -14,7 +14,7 @@ mod socket;
 mod sys;
 
 pub use clock::SystemClock;
-pub use connect::{Bind, Connect};
+pub use connect::{Bind, Connect, datagram_socket};
 pub use error::NetError;
 pub use info::TcpInfo;
 pub use resolver::{ResolveError, Resolver, Wanted, add as add_answer};

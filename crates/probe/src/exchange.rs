@@ -1,6 +1,6 @@
 //! One hop from question to answer, and everything that was learnt on the way put into an `Exchange`.
 
-use roundtrip_http::{Connection, Request, Sink};
+use roundtrip_http::{Connection, HttpError, Request, Sink};
 use roundtrip_model::{
     EarlyData, Event, Exchange, Http, HttpFacts, Memory, Recorder, Scheme, Security, Strategy,
     Target, Task,
@@ -57,27 +57,22 @@ impl Prober {
         kept: Option<Open>,
         sink: &mut dyn Sink,
     ) -> Result<(), Trouble> {
+        hop.exchange.reused = kept.is_some();
         let mut open = match kept {
-            Some(open) => {
-                hop.exchange.reused = true;
-                open
-            }
-            None => {
-                let limit = self.options.connect_timeout;
-                timeout(limit, self.connect(hop))
-                    .await
-                    .map_err(|_| Trouble::Timeout(limit))??
-            }
+            Some(open) => open,
+            None => self.connect_in_time(hop).await?,
         };
-        let mut facts = HttpFacts {
-            proxy_status: open.proxy_status,
-            ..HttpFacts::default()
-        };
-        let decode = self.options.compressed;
-        let outcome = open
-            .connection
-            .exchange(hop.request, decode, hop.recorder, sink, &mut facts)
-            .await;
+        let (mut facts, mut outcome) = self.ask(hop, &mut open, sink).await;
+        if hop.exchange.reused && is_stale(&outcome, &facts) {
+            // The server closed the idle connection while the request was on its way. RFC 9112 §9.3.1.
+            hop.learnt.notes.push(
+                "the connection that was kept had been closed by the server: connected anew".into(),
+            );
+            hop.exchange.reused = false;
+            hop.recorder.erase();
+            open = self.connect_in_time(hop).await?;
+            (facts, outcome) = self.ask(hop, &mut open, sink).await;
+        }
         hop.exchange.rtt = match &open.gauge {
             Transport::Tcp { gauge, .. } => gauge.min_rtt(),
             Transport::Quic(gauge) => gauge.min_rtt(),
@@ -92,6 +87,31 @@ impl Prober {
             self.idle = Some(open);
         }
         Ok(outcome?)
+    }
+
+    async fn ask(
+        &self,
+        hop: &Hop<'_>,
+        open: &mut Open,
+        sink: &mut dyn Sink,
+    ) -> (HttpFacts, Result<(), HttpError>) {
+        let mut facts = HttpFacts {
+            proxy_status: open.proxy_status,
+            ..HttpFacts::default()
+        };
+        let decode = self.options.compressed;
+        let outcome = open
+            .connection
+            .exchange(hop.request, decode, hop.recorder, sink, &mut facts)
+            .await;
+        (facts, outcome)
+    }
+
+    async fn connect_in_time(&mut self, hop: &mut Hop<'_>) -> Result<Open, Trouble> {
+        let limit = self.options.connect_timeout;
+        timeout(limit, self.connect(hop))
+            .await
+            .map_err(|_| Trouble::Timeout(limit))?
     }
 
     /// Everything from the plan to a connection that speaks.
@@ -224,6 +244,15 @@ impl Prober {
         exchange.used = used(exchange);
         exchange.failure = outcome.err().map(|trouble| trouble.explain(exchange));
     }
+}
+
+/// Did a connection end before it gave any answer?
+fn is_stale(outcome: &Result<(), HttpError>, facts: &HttpFacts) -> bool {
+    let ended = matches!(
+        outcome,
+        Err(HttpError::ClosedUnanswered | HttpError::Io(_) | HttpError::H2(_))
+    );
+    ended && facts.status == 0 && facts.interim.is_empty()
 }
 
 /// One hop's question, and where its answers go.

@@ -11,7 +11,7 @@ use roundtrip_model::{
     Attempt, AttemptOutcome, Event, NameFacts, QuicFacts, Recorder, Scheme, Target, TcpFacts,
     TlsFacts,
 };
-use roundtrip_net::{Bind, Connect, Gauge};
+use roundtrip_net::{Connect, Gauge, datagram_socket};
 use roundtrip_tls::Offer;
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -179,16 +179,12 @@ impl Prober {
         learnt: &mut Learnt,
     ) -> Result<Open, Trouble> {
         let peer = *peers.first().ok_or(roundtrip_net::NetError::NoAddress)?;
-        let local = match self.options.bind {
-            Some(Bind::Address(address)) => SocketAddr::new(address, 0),
-            _ if peer.is_ipv4() => ([0, 0, 0, 0], 0).into(),
-            _ => ([0u16; 8], 0).into(),
-        };
+        let socket = datagram_socket(peer, self.options.bind.as_ref())?;
         learnt.over_quic = true;
         let began = recorder.now();
         let quic = Quic::open(
             peer,
-            local,
+            socket,
             &target.host_name(),
             self.tls_ready()?,
             offer,
@@ -327,6 +323,9 @@ impl Prober {
             stream = Box::new(tls);
         }
         if plan.tls.is_none() {
+            if proxy.0.scheme == Scheme::Https {
+                recorder.record(Event::TunnelReady);
+            }
             return Ok((stream, 0));
         }
         let status = open_tunnel(stream.as_mut(), target, &self.proxy_headers(), recorder).await?;

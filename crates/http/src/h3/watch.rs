@@ -20,8 +20,8 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    pub(super) fn bind(local: SocketAddr, recorder: Recorder) -> io::Result<Arc<Self>> {
-        let inner = TokioRuntime.wrap_udp_socket(UdpSocket::bind(local)?)?;
+    pub(super) fn new(socket: UdpSocket, recorder: Recorder) -> io::Result<Arc<Self>> {
+        let inner = TokioRuntime.wrap_udp_socket(socket)?;
         Ok(Arc::new(Self {
             inner,
             recorder,
