@@ -1,6 +1,7 @@
 //! A timeline cut into phases that tile the whole, each told apart by what it waited for.
 
 mod boundary;
+mod connect;
 mod waiting;
 
 use std::time::Duration;

@@ -48,9 +48,7 @@ impl Prober {
         recorder: &Recorder,
     ) -> Result<NameFacts, Trouble> {
         recorder.record(Event::LookupStarted);
-        let facts = self.answer(destination, target).await;
-        recorder.record(Event::LookupFinished);
-        let mut facts = facts?;
+        let mut facts = self.answer(destination, target).await?;
         let family = self.options.family;
         facts.addresses.retain(|a| family.admits(*a));
         if facts.addresses.is_empty() {
@@ -64,6 +62,7 @@ impl Prober {
                 family,
             });
         }
+        recorder.record(Event::LookupFinished);
         Ok(facts)
     }
 

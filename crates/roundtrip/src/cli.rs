@@ -48,6 +48,7 @@ pub(crate) struct DoctorArgs {
     /// Only what is a problem or worth a notice
     #[arg(short, long)]
     pub quiet: bool,
+    /// Colour
     #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
     pub color: Color,
 }

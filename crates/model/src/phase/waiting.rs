@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use super::connect;
 use crate::{Answer, Event, Exchange, Moment, PhaseName, Waited};
 
 /// Below this, gaps on a host's own loopback cannot be told from scheduling.
@@ -14,8 +15,6 @@ const SHORTEST_TELLING_RTT: Duration = Duration::from_micros(200);
 const SHORTEST_TELLING_QUIC_RTT: Duration = Duration::from_millis(2);
 /// Nine tenths of the initial window of RFC 6928, in segments: a sender that stops there stopped for the window.
 const FULL_FIRST_WINDOW: u64 = 9;
-/// A SYN is repeated after one second (RFC 6298 §2.1); what exceeds this share of it was a loss.
-const SYN_TIMEOUT: f64 = 900.0;
 /// Linux' shortest retransmission time-out, less a tenth, in milliseconds.
 const SHORTEST_TIMEOUT: f64 = 180.0;
 
@@ -37,7 +36,7 @@ pub(super) fn attribute(
     match name {
         PhaseName::Setup => client_only,
         PhaseName::Name => (0, lookup(exchange, whole)),
-        PhaseName::Tcp => connect(exchange, start, end),
+        PhaseName::Tcp => connect::attribute(exchange, start, end),
         PhaseName::Request => request(exchange, start, end),
         PhaseName::FirstByte => first_byte(exchange, whole),
         PhaseName::Proxy | PhaseName::Tls | PhaseName::Quic | PhaseName::Body => {
@@ -46,12 +45,12 @@ pub(super) fn attribute(
     }
 }
 
-fn ms(span: Duration) -> f64 {
+pub(super) fn ms(span: Duration) -> f64 {
     span.as_secs_f64() * 1e3
 }
 
 /// R in milliseconds; without one, no wait can be split and the network has it all.
-fn rtt_ms(exchange: &Exchange) -> f64 {
+pub(super) fn rtt_ms(exchange: &Exchange) -> f64 {
     exchange.rtt.map_or(f64::INFINITY, ms)
 }
 
@@ -66,84 +65,6 @@ fn lookup(exchange: &Exchange, whole: f64) -> Waited {
             ..Waited::default()
         },
     }
-}
-
-fn connect(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
-    let whole = ms(end.since(start));
-    let within = |at: Moment| at >= start && at <= end;
-    let winner = exchange.timeline.iter().rev().find_map(|(_, e)| match e {
-        Event::Connected { peer, .. } => Some(*peer),
-        _ => None,
-    });
-    let left = exchange.timeline.iter().find_map(|(at, e)| match e {
-        Event::AttemptStarted { peer } if winner.is_none_or(|w| w == *peer) && within(*at) => {
-            Some(*at)
-        }
-        _ => None,
-    });
-    let Some(left) = left else {
-        return (
-            0,
-            Waited {
-                client: whole,
-                ..Waited::default()
-            },
-        );
-    };
-    // Other attempts, QUIC's among them, that had to be given up first.
-    let first = exchange
-        .attempts
-        .iter()
-        .map(|a| a.began)
-        .filter(|at| within(*at))
-        .min()
-        .unwrap_or(left)
-        .min(left);
-    let (client, elsewhere, wait) = (
-        ms(first.since(start)),
-        ms(left.since(first)),
-        ms(end.since(left)),
-    );
-    let deferred = exchange
-        .timeline
-        .iter()
-        .any(|(_, e)| matches!(e, Event::Connected { deferred: true, .. }));
-    let waited_for_syn_ack = !deferred
-        || exchange
-            .timeline
-            .iter()
-            .any(|(at, e)| matches!(e, Event::SynAcked { .. }) && *at == end);
-    if !waited_for_syn_ack {
-        return (
-            0,
-            Waited {
-                client: client + wait,
-                loss: elsewhere,
-                ..Waited::default()
-            },
-        );
-    }
-    let syn_lost = exchange.tcp.as_ref().is_some_and(|t| t.syn_retransmits > 0)
-        || wait > SYN_TIMEOUT.max(3.0 * rtt_ms(exchange));
-    let network = if syn_lost || winner.is_none() {
-        wait.min(rtt_ms(exchange))
-    } else {
-        wait
-    };
-    let (network, loss) = if winner.is_none() && exchange.rtt.is_none() {
-        (0.0, wait)
-    } else {
-        (network, wait - network)
-    };
-    (
-        u32::from(winner.is_some()),
-        Waited {
-            client,
-            network,
-            loss: loss + elsewhere,
-            ..Waited::default()
-        },
-    )
 }
 
 /// Handing over the request: the client's work, but for the pauses of an upload that fills the window.

@@ -117,8 +117,10 @@ pub(crate) struct RequestArgs {
     /// user:password, for Basic authentication
     #[arg(short, long, value_name = "USER:PASSWORD")]
     pub user: Option<String>,
+    /// What to call ourselves
     #[arg(short = 'A', long, value_name = "NAME")]
     pub user_agent: Option<String>,
+    /// The page that we claim to come from
     #[arg(short = 'e', long, value_name = "URL")]
     pub referer: Option<String>,
     /// Ask for a compressed body and take it apart
@@ -159,6 +161,7 @@ pub(crate) struct ConnectionArgs {
     /// Leave from this interface or address
     #[arg(long, value_name = "NAME", value_parser = bind)]
     pub interface: Option<Bind>,
+    /// Connect to this Unix socket instead of an address
     #[arg(long, value_name = "PATH")]
     pub unix_socket: Option<PathBuf>,
     /// Seconds for name, connect and handshake
@@ -210,6 +213,7 @@ pub(crate) struct OutputArgs {
     /// Headers and every event
     #[arg(short, long)]
     pub verbose: bool,
+    /// Colour
     #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
     pub color: Color,
 }
