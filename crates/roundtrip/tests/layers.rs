@@ -42,6 +42,17 @@ fn the_picture_shows_the_crates_that_exist() {
     assert_eq!(drawn, real);
 }
 
+/// Two of them would do the same work twice, with two sets of faults to follow.
+#[test]
+fn one_cryptographic_library_is_linked() {
+    let target = "--filter-platform=x86_64-unknown-linux-gnu";
+    let linked: Vec<String> = metadata(&[target]).iter().map(name).collect();
+    assert!(linked.contains(&"aws-lc-rs".into()), "{linked:?}");
+    for other in ["ring", "openssl", "openssl-sys", "native-tls"] {
+        assert!(!linked.contains(&other.into()), "{other} is in the tree");
+    }
+}
+
 #[test]
 fn the_rule_refuses_what_the_picture_forbids() {
     for (from, to) in [
@@ -100,8 +111,13 @@ fn name(package: &Value) -> String {
 }
 
 fn packages() -> Vec<Value> {
+    metadata(&["--no-deps"])
+}
+
+fn metadata(arguments: &[&str]) -> Vec<Value> {
     let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--offline", "--no-deps", "--format-version=1"])
+        .args(["metadata", "--offline", "--format-version=1"])
+        .args(arguments)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .unwrap();
