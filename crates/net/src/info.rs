@@ -45,9 +45,15 @@ impl TcpInfo {
         self.0.total_retrans
     }
 
+    /// Did the SYN carry data that was taken? On an accepted connection: by this kernel; on one that was opened from
+    /// here: by the peer's.
+    pub fn took_syn_data(&self) -> bool {
+        self.0.options & OPTION_SYN_DATA != 0
+    }
+
     /// How much of the SYN's data the SYN-ACK acknowledged, read just after it came.
     pub(crate) fn syn_data_acked(&self, sent: u64) -> u64 {
-        if self.0.options & OPTION_SYN_DATA == 0 {
+        if !self.took_syn_data() {
             return 0;
         }
         // The SYN itself counts as one byte. What no SYN has room for was acknowledged later.

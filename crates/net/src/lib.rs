@@ -19,4 +19,4 @@ pub use error::NetError;
 pub use info::TcpInfo;
 pub use resolver::{ResolveError, Resolver, Wanted, add as add_answer};
 pub use socket::{Gauge, Socket};
-pub use sys::terminal_width;
+pub use sys::{set_fast_open_queue, terminal_width};

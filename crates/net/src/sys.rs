@@ -104,6 +104,12 @@ pub(crate) fn set_fast_open_connect(socket: &impl AsRawFd) -> io::Result<()> {
     set_int(socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT, 1)
 }
 
+/// `TCP_FASTOPEN`: makes a socket that is going to listen take data from SYNs, with this many connections pending.
+pub fn set_fast_open_queue(socket: &impl AsRawFd, length: u32) -> io::Result<()> {
+    let length = libc::c_int::try_from(length).unwrap_or(libc::c_int::MAX);
+    set_int(socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN, length)
+}
+
 /// Ask the kernel to stamp what arrives.
 pub(crate) fn set_receive_stamps(socket: &impl AsRawFd) -> io::Result<()> {
     set_int(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::BytesMut;
+use roundtrip_net::TcpInfo;
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -15,7 +16,7 @@ use tokio::time::{sleep, timeout};
 use crate::fuse::{Fuse, Wire};
 use crate::serve::{self, GARBAGE, STALL, h1, h2};
 use crate::site::Site;
-use crate::{FaultKind, FaultPhase, socket, tls};
+use crate::{FaultKind, FaultPhase, tls};
 
 /// A whole handshake must fit in here.
 const HANDSHAKE: Duration = Duration::from_secs(30);
@@ -85,7 +86,7 @@ pub(crate) async fn accept(listener: TcpListener, door: Door, hall: Hall) {
 async fn serve_one(tcp: TcpStream, door: Door, hall: &Hall) {
     let site = &hall.site;
     site.counters.tcp_connections.increment();
-    if hall.fast_open && socket::took_syn_data(&tcp) {
+    if hall.fast_open && TcpInfo::of(&tcp).is_some_and(|info| info.took_syn_data()) {
         site.counters.fast_open_accepted.increment();
     }
     // Without it, the second small write of an answer would wait for an acknowledgement.

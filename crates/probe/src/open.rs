@@ -61,8 +61,9 @@ impl Learnt {
         if let Some(gauge) = &self.gauge {
             self.tcp = Some(gauge.facts());
         }
-        if let Some(facts) = self.tls_facts.as_ref().and_then(|f| f.get()) {
-            self.tls = Some(facts.clone());
+        // Facts that are there already know more: what arrived after the handshake.
+        if self.tls.is_none() {
+            self.tls = self.tls_facts.as_ref().and_then(|f| f.get()).cloned();
         }
     }
 }

@@ -51,12 +51,12 @@ impl ResolvesClientCert for Resolver {
         _root_hint_subjects: &[&[u8]],
         _schemes: &[SignatureScheme],
     ) -> Option<Arc<CertifiedKey>> {
+        // A CertificateRequest has come (RFC 8446 §4.3.2): nothing else leads here.
+        self.asked.store(true, Ordering::Relaxed);
         self.key.clone()
     }
 
-    /// Rustls asks this when a CertificateRequest has come, and never otherwise.
     fn has_certs(&self) -> bool {
-        self.asked.store(true, Ordering::Relaxed);
         self.key.is_some()
     }
 }

@@ -98,7 +98,7 @@ impl Witness {
             .filter(|_| self.0.roots != Roots::Anything)
     }
 
-    /// Time spent verifying since the last [`take`](Self::take).
+    /// Time spent verifying since it was last taken.
     pub fn took(&self) -> Duration {
         self.0.note(|seen| seen.took)
     }

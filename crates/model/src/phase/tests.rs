@@ -1,3 +1,5 @@
+//! Phases of hand-made timelines: they tile the whole, and each wait goes to whoever caused it.
+
 use std::net::SocketAddr;
 use std::time::Duration;
 

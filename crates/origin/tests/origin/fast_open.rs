@@ -7,6 +7,7 @@ use roundtrip_origin::Knobs;
 use socket2::{Domain, Socket, Type};
 
 use crate::peers::Peer;
+use crate::skip;
 
 const INSIDE: &str = "ROUNDTRIP_TEST_IN_NAMESPACE";
 /// `MSG_FASTOPEN`, linux/socket.h.
@@ -21,12 +22,12 @@ fn data_in_the_syn_is_taken_and_counted() {
         "ip link set lo up && echo 3 > /proc/sys/net/ipv4/tcp_fastopen && exec \"$0\" \"$@\"";
     let probe = Command::new("unshare").args(["-Urn", "true"]).status();
     if !probe.is_ok_and(|status| status.success()) {
-        eprintln!(
-            "SKIPPED: no user namespaces here (unshare -Urn), so fast open cannot be turned on"
+        return skip::lacking(
+            "data_in_the_syn_is_taken_and_counted",
+            "user namespaces (unshare -Urn), so fast open cannot be turned on",
         );
-        return;
     }
-    let status = Command::new("unshare")
+    let output = Command::new("unshare")
         .args(["-Urn", "sh", "-c", script])
         .arg(std::env::current_exe().unwrap())
         .args([
@@ -36,9 +37,14 @@ fn data_in_the_syn_is_taken_and_counted() {
             "--test-threads=1",
         ])
         .env(INSIDE, "1")
-        .status()
+        .output()
         .unwrap();
-    assert!(status.success());
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && told.contains("1 passed"),
+        "{told}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[test]

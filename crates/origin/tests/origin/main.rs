@@ -8,4 +8,6 @@ mod faults;
 mod h3;
 mod peers;
 mod raw;
+#[path = "../../../../tests/skip.rs"]
+mod skip;
 mod tls;

@@ -8,6 +8,8 @@ mod cleanup;
 mod ordinary_user;
 mod outside;
 mod refused;
+#[path = "../../../../tests/skip.rs"]
+mod skip;
 
 #[test]
 fn all_of_it_holds_for_an_ordinary_user() {

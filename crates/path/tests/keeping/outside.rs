@@ -6,6 +6,7 @@ use std::process::Stdio;
 use roundtrip_path::{Error, Namespace, Path};
 
 use crate::ordinary_user::is_root;
+use crate::skip;
 
 fn output(side: &Namespace, line: &str) -> String {
     let output = side.command("sh").args(["-c", line]).output().unwrap();
@@ -122,7 +123,12 @@ fn packets_cross_between_commands() {
         .spawn()
     {
         Ok(server) => server,
-        Err(error) => return eprintln!("SKIPPED packets_cross_between_commands: python3: {error}"),
+        Err(error) => {
+            return skip::lacking(
+                "packets_cross_between_commands",
+                format!("python3: {error}"),
+            );
+        }
     };
     server
         .stdout

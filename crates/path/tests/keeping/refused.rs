@@ -5,6 +5,7 @@ use std::process::Command;
 use roundtrip_path::{Error, Path, Refusal, Step};
 
 use crate::ordinary_user::is_root;
+use crate::skip;
 
 #[test]
 fn a_refusal_says_what_to_do() {
@@ -22,7 +23,9 @@ fn a_refusal_says_what_to_do() {
         .output();
     let output = match output {
         Ok(output) => output,
-        Err(error) => return eprintln!("SKIPPED a_refusal_says_what_to_do: unshare(1): {error}"),
+        Err(error) => {
+            return skip::lacking("a_refusal_says_what_to_do", format!("unshare(1): {error}"));
+        }
     };
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(
@@ -52,6 +55,7 @@ fn inside_a_namespace_without_namespaces() {
 #[test]
 fn root_that_cannot_be_mapped_is_told_so() {
     if !is_root() {
+        // Nothing to install would change that; the tests are run as root as well.
         return eprintln!("SKIPPED root_that_cannot_be_mapped_is_told_so: not root");
     }
     let output = Command::new("setpriv")

@@ -1,0 +1,131 @@
+//! Arrows point down: the crates depend on each other as ARCHITECTURE.md draws them, and no other way.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::process::Command;
+
+use serde_json::Value;
+
+/// The picture, lowest layer first. A new crate takes its place here and in ARCHITECTURE.md.
+const LAYERS: [(u8, &str); 11] = [
+    (0, "model"),
+    (1, "wire"),
+    (2, "net"),
+    (2, "tls"),
+    (2, "path"),
+    (3, "http"),
+    (3, "report"),
+    (4, "probe"),
+    (4, "origin"),
+    (4, "doctor"),
+    (6, "roundtrip"),
+];
+
+/// Crates that are kept from most of what lies below them: these alone they may use.
+const KEPT_PURE: [(&str, &[&str]); 2] = [("report", &["model", "wire"]), ("wire", &["model"])];
+
+#[test]
+fn dependencies_point_down() {
+    let wrong: Vec<String> = edges()
+        .iter()
+        .filter_map(|(from, to)| forbidden(from, to).map(|why| format!("{from} → {to}: {why}")))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_picture_shows_the_crates_that_exist() {
+    let mut drawn: Vec<String> = LAYERS.iter().map(|(_, name)| (*name).into()).collect();
+    let mut real: Vec<String> = packages().iter().map(name).collect();
+    drawn.sort();
+    real.sort();
+    assert_eq!(drawn, real);
+}
+
+/// Two of them would do the same work twice, with two sets of faults to follow.
+#[test]
+fn one_cryptographic_library_is_linked() {
+    let target = "--filter-platform=x86_64-unknown-linux-gnu";
+    let linked: Vec<String> = metadata(&[target]).iter().map(name).collect();
+    assert!(linked.contains(&"aws-lc-rs".into()), "{linked:?}");
+    for other in ["ring", "openssl", "openssl-sys", "native-tls"] {
+        assert!(!linked.contains(&other.into()), "{other} is in the tree");
+    }
+}
+
+#[test]
+fn the_rule_refuses_what_the_picture_forbids() {
+    for (from, to) in [
+        ("model", "wire"),
+        ("wire", "net"),
+        ("net", "tls"),
+        ("tls", "path"),
+        ("http", "report"),
+        ("report", "net"),
+        ("probe", "origin"),
+        ("doctor", "roundtrip"),
+        ("probe", "unheard-of"),
+    ] {
+        assert!(forbidden(from, to).is_some(), "{from} → {to}");
+    }
+    for (from, to) in [("wire", "model"), ("report", "wire"), ("probe", "net")] {
+        assert_eq!(forbidden(from, to), None, "{from} → {to}");
+    }
+}
+
+/// Why this edge may not be, if it may not.
+fn forbidden(from: &str, to: &str) -> Option<String> {
+    let (Some(above), Some(below)) = (layer(from), layer(to)) else {
+        return Some("not in the picture".into());
+    };
+    if below >= above {
+        return Some(format!("L{above} may use lower layers, not L{below}"));
+    }
+    let (_, allowed) = KEPT_PURE.iter().find(|(name, _)| *name == from)?;
+    let pure = allowed.contains(&to);
+    (!pure).then(|| format!("{from} uses {} alone", allowed.join(" and ")))
+}
+
+fn layer(name: &str) -> Option<u8> {
+    LAYERS.iter().find(|(_, n)| *n == name).map(|(l, _)| *l)
+}
+
+/// Who depends on whom among ourselves, tests aside: these may use any crate.
+fn edges() -> Vec<(String, String)> {
+    let mut edges = Vec::new();
+    for package in packages() {
+        for dependency in package["dependencies"].as_array().unwrap() {
+            if dependency["kind"] != "dev" && dependency["path"].is_string() {
+                edges.push((name(&package), name(dependency)));
+            }
+        }
+    }
+    // Each crate but the lowest uses another: fewer edges mean that they were not read.
+    assert!(edges.len() >= LAYERS.len() - 1, "{edges:?}");
+    edges
+}
+
+fn name(package: &Value) -> String {
+    let full = package["name"].as_str().unwrap();
+    full.strip_prefix("roundtrip-").unwrap_or(full).into()
+}
+
+fn packages() -> Vec<Value> {
+    metadata(&["--no-deps"])
+}
+
+fn metadata(arguments: &[&str]) -> Vec<Value> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--offline", "--format-version=1"])
+        .args(arguments)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let mut document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    match document["packages"].take() {
+        Value::Array(packages) => packages,
+        other => panic!("no packages: {other}"),
+    }
+}

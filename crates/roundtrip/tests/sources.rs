@@ -1,0 +1,142 @@
+//! The rules that every source file keeps: small, introduced, well named, and `unsafe` only where it is listed.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const MOST_LINES: usize = 500;
+
+/// Names that say nothing about what is inside.
+const EMPTY_NAMES: [&str; 8] = [
+    "util", "utils", "common", "helper", "helpers", "misc", "shared", "stuff",
+];
+
+/// The files that may hold `unsafe`, or folders that end in `/`.
+const UNSAFE: [&str; 6] = [
+    "crates/net/src/sys.rs",
+    "crates/doctor/src/kernel.rs",
+    "crates/path/src/syscall/",
+    // What is promised to `fork` and to the loader can only be kept where it is promised.
+    "crates/path/src/keeper.rs",
+    "crates/path/src/namespace.rs",
+    "crates/path/src/sandbox.rs",
+];
+
+#[test]
+fn no_file_is_long() {
+    for (path, text) in sources() {
+        let lines = text.lines().count();
+        assert!(lines <= MOST_LINES, "{path}: {lines} lines");
+    }
+}
+
+#[test]
+fn each_file_says_what_it_owns() {
+    for (path, text) in sources() {
+        assert!(text.starts_with("//! "), "{path} does not open with //!");
+    }
+}
+
+#[test]
+fn names_say_what_is_inside() {
+    for (path, _) in sources() {
+        for part in Path::new(&path).with_extension("").iter() {
+            let part = part.to_str().unwrap();
+            assert!(!EMPTY_NAMES.contains(&part), "{path}: '{part}'");
+        }
+        // `foo.rs` beside `foo/`.
+        assert!(!path.ends_with("/mod.rs"), "{path}");
+    }
+}
+
+#[test]
+fn unsafe_is_where_it_is_listed() {
+    let mut used = [false; UNSAFE.len()];
+    for (path, text) in sources().iter().filter(|(path, _)| is_shipped(path)) {
+        if !text.lines().any(is_unsafe) {
+            continue;
+        }
+        match UNSAFE.iter().position(|place| is_within(path, place)) {
+            Some(place) => used[place] = true,
+            None => panic!("{path} holds unsafe code and is not listed here"),
+        }
+    }
+    for (place, used) in UNSAFE.iter().zip(used) {
+        assert!(used, "{place} holds no unsafe code and need not be listed");
+    }
+}
+
+#[test]
+fn unsafe_is_told_from_words_that_contain_it() {
+    for line in [
+        "unsafe { call() }",
+        "    let n = unsafe { call() };",
+        "pub(crate) unsafe fn fork() {",
+        "unsafe impl Send for X {}",
+        "#[unsafe(no_mangle)]",
+        "#![allow(unsafe_code)]",
+    ] {
+        assert!(is_unsafe(line), "{line}");
+    }
+    for line in [
+        "// unsafe { call() }",
+        "let unsafe_method = 1;",
+        "style-src 'unsafe-inline'",
+    ] {
+        assert!(!is_unsafe(line), "{line}");
+    }
+}
+
+fn is_unsafe(line: &str) -> bool {
+    let code = line.split("//").next().unwrap_or_default();
+    let keyword = [
+        "unsafe {",
+        "unsafe fn",
+        "unsafe impl",
+        "unsafe extern",
+        "unsafe trait",
+    ];
+    keyword.iter().any(|k| code.contains(k))
+        || code.contains("unsafe(")
+        || code.contains("allow(unsafe_code)")
+        || code.trim_end().ends_with(" unsafe")
+}
+
+/// Part of a crate, and not of its tests.
+fn is_shipped(path: &str) -> bool {
+    path.starts_with("crates/") && path.contains("/src/")
+}
+
+fn is_within(path: &str, place: &str) -> bool {
+    path == place || (place.ends_with('/') && path.starts_with(place))
+}
+
+/// Every Rust file of the repository, by its path from the root.
+fn sources() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut sources = Vec::new();
+    for place in ["crates", "fuzz/fuzz_targets", "tests"] {
+        for file in files_in(&root.join(place)) {
+            if file.extension().is_some_and(|e| e == "rs") {
+                let path = file.strip_prefix(&root).unwrap().to_str().unwrap();
+                sources.push((path.to_owned(), fs::read_to_string(&file).unwrap()));
+            }
+        }
+    }
+    assert!(sources.len() > 100, "{} files found", sources.len());
+    sources
+}
+
+fn files_in(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(files_in(&path));
+        } else {
+            files.push(path);
+        }
+    }
+    files
+}
