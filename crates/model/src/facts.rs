@@ -34,6 +34,22 @@ pub struct NameFacts {
     pub https_record: Option<HttpsRecord>,
 }
 
+impl NameFacts {
+    /// What is known before anything was asked.
+    pub fn new(host: &str, answer: Answer, addresses: Vec<IpAddr>) -> Self {
+        Self {
+            host: host.to_owned(),
+            answer,
+            addresses,
+            aliases: Vec::new(),
+            ttl: None,
+            resent: 0,
+            truncated: false,
+            https_record: None,
+        }
+    }
+}
+
 /// The HTTPS record of a name. RFC 9460.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HttpsRecord {

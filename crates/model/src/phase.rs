@@ -111,5 +111,14 @@ pub(crate) fn phases(exchange: &Exchange) -> Vec<Phase> {
         .collect()
 }
 
+fn ms(span: Duration) -> f64 {
+    span.as_secs_f64() * 1e3
+}
+
+/// R in milliseconds; without one, no wait can be split and the network has it all.
+fn rtt_ms(exchange: &Exchange) -> f64 {
+    exchange.rtt.map_or(f64::INFINITY, ms)
+}
+
 #[cfg(test)]
 mod tests;

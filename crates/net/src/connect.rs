@@ -8,7 +8,7 @@ use roundtrip_model::{Attempt, AttemptOutcome, Event, FastOpenFacts, Moment, Rec
 use socket2::{Domain, Protocol, SockAddr, Type};
 use tokio::io::unix::AsyncFd;
 
-use crate::{NetError, Socket, TcpInfo, eyeballs, sys};
+use crate::{NetError, Socket, TcpInfo, sys};
 
 /// Where a connection leaves from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,16 +25,6 @@ pub struct Connect {
 }
 
 impl Connect {
-    /// Races `peers` as RFC 8305 says. `attempts` tells of them even when nobody won.
-    pub async fn open(
-        &self,
-        peers: &[SocketAddr],
-        recorder: &Recorder,
-        attempts: &mut Vec<Attempt>,
-    ) -> Result<Socket, NetError> {
-        eyeballs::race(self, peers, recorder, attempts).await
-    }
-
     /// A stream over a Unix socket, for servers that listen there.
     pub fn open_unix(path: &Path, recorder: &Recorder) -> Result<Socket, NetError> {
         let failed = |source| NetError::Unix {

@@ -16,26 +16,29 @@ use crate::{Connect, NetError, Socket};
 /// RFC 8305 §5, the recommended Connection Attempt Delay.
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
-pub(crate) async fn race(
-    connect: &Connect,
-    peers: &[SocketAddr],
-    recorder: &Recorder,
-    attempts: &mut Vec<Attempt>,
-) -> Result<Socket, NetError> {
-    let mut race = Race {
-        connect,
-        recorder,
-        pending: alternate(peers).into_iter(),
-        running: Vec::new(),
-        failures: Vec::new(),
-        next: Box::pin(sleep(Duration::ZERO)),
-        attempts,
-    };
-    if race.pending.len() == 0 {
-        return Err(NetError::NoAddress);
+impl Connect {
+    /// Races `peers`. `attempts` tells of each of them, even when nobody won.
+    pub async fn open(
+        &self,
+        peers: &[SocketAddr],
+        recorder: &Recorder,
+        attempts: &mut Vec<Attempt>,
+    ) -> Result<Socket, NetError> {
+        let mut race = Race {
+            connect: self,
+            recorder,
+            pending: alternate(peers).into_iter(),
+            running: Vec::new(),
+            failures: Vec::new(),
+            next: Box::pin(sleep(Duration::ZERO)),
+            attempts,
+        };
+        if race.pending.len() == 0 {
+            return Err(NetError::NoAddress);
+        }
+        race.start_next();
+        poll_fn(|cx| race.poll(cx)).await
     }
-    race.start_next();
-    poll_fn(|cx| race.poll(cx)).await
 }
 
 /// IPv6 first, then turn by turn, each family in the resolver's order. RFC 8305 §4.

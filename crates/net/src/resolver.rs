@@ -118,7 +118,7 @@ impl Resolver {
 
     pub async fn look_up(&self, host: &str, wanted: Wanted) -> Result<NameFacts, ResolveError> {
         if let Some(addresses) = self.known(host, wanted) {
-            return Ok(facts(host, Answer::Hosts, addresses));
+            return Ok(NameFacts::new(host, Answer::Hosts, addresses));
         }
         let mut empty = None;
         for candidate in self.conf.candidates(host) {
@@ -231,7 +231,7 @@ impl Resolver {
         four: Option<Result<Asked, ResolveError>>,
         six: Option<Result<Asked, ResolveError>>,
     ) -> Result<NameFacts, ResolveError> {
-        let mut found = facts(&name.to_string(), Answer::Hosts, Vec::new());
+        let mut found = NameFacts::new(&name.to_string(), Answer::Hosts, Vec::new());
         let (mut trouble, mut missing) = (None, false);
         // IPv6 first, as getaddrinfo orders equal addresses. RFC 6724 §2.1.
         for asked in [six, four].into_iter().flatten() {
@@ -273,19 +273,6 @@ pub fn add(found: &mut NameFacts, name: &Name, message: &Message) {
     found.ttl = [found.ttl, resolved.ttl].into_iter().flatten().min();
     if found.aliases.is_empty() {
         found.aliases = resolved.aliases.iter().map(ToString::to_string).collect();
-    }
-}
-
-fn facts(host: &str, answer: Answer, addresses: Vec<IpAddr>) -> NameFacts {
-    NameFacts {
-        host: host.to_owned(),
-        answer,
-        addresses,
-        aliases: Vec::new(),
-        ttl: None,
-        resent: 0,
-        truncated: false,
-        https_record: None,
     }
 }
 

@@ -34,16 +34,7 @@ impl Prober {
             max_time: self.options.connect_timeout,
             ..Options::default()
         });
-        let mut found = NameFacts {
-            host: host.to_owned(),
-            answer: Answer::Doh(server.redacted()),
-            addresses: Vec::new(),
-            aliases: Vec::new(),
-            ttl: None,
-            resent: 0,
-            truncated: false,
-            https_record: None,
-        };
+        let mut found = NameFacts::new(host, Answer::Doh(server.redacted()), Vec::new());
         let mut missing = false;
         let service = wanted.https.is_some_and(|(port, _)| port == 443);
         for (kind, on) in [

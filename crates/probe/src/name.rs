@@ -73,10 +73,14 @@ impl Prober {
             .iter()
             .find(|o| o.fits(&to.host, to.port))
         {
-            return Ok(known(&to.host, Answer::Given, fixed.addresses.clone()));
+            return Ok(NameFacts::new(
+                &to.host,
+                Answer::Given,
+                fixed.addresses.clone(),
+            ));
         }
         if let Ok(address) = to.host.parse::<IpAddr>() {
-            return Ok(known(&to.host, Answer::Literal, vec![address]));
+            return Ok(NameFacts::new(&to.host, Answer::Literal, vec![address]));
         }
         let ours = target.host_name() == to.host;
         let wanted = Wanted {
@@ -91,19 +95,6 @@ impl Prober {
             return Box::pin(self.ask_doh(&server, &to.host, wanted)).await;
         }
         Ok(self.resolver()?.look_up(&to.host, wanted).await?)
-    }
-}
-
-fn known(host: &str, answer: Answer, addresses: Vec<IpAddr>) -> NameFacts {
-    NameFacts {
-        host: host.to_owned(),
-        answer,
-        addresses,
-        aliases: Vec::new(),
-        ttl: None,
-        resent: 0,
-        truncated: false,
-        https_record: None,
     }
 }
 

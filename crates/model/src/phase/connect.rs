@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::waiting::{ms, rtt_ms};
+use super::{ms, rtt_ms};
 use crate::{AttemptOutcome, Event, Exchange, Moment, Waited};
 
 /// A SYN is repeated after one second (RFC 6298 §2.1); what exceeds this share of it was a loss.

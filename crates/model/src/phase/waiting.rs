@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::connect;
+use super::{connect, ms, rtt_ms};
 use crate::{Answer, Event, Exchange, Moment, PhaseName, Waited};
 
 /// Below this, gaps on a host's own loopback cannot be told from scheduling.
@@ -43,15 +43,6 @@ pub(super) fn attribute(
             Walk::new(exchange, name).run(start, end)
         }
     }
-}
-
-pub(super) fn ms(span: Duration) -> f64 {
-    span.as_secs_f64() * 1e3
-}
-
-/// R in milliseconds; without one, no wait can be split and the network has it all.
-pub(super) fn rtt_ms(exchange: &Exchange) -> f64 {
-    exchange.rtt.map_or(f64::INFINITY, ms)
 }
 
 fn lookup(exchange: &Exchange, whole: f64) -> Waited {
