@@ -176,7 +176,7 @@ pub(crate) struct ConnectionArgs {
 #[command(next_help_heading = "Again and again, as with httping")]
 pub(crate) struct RepeatArgs {
     /// How often
-    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub count: u32,
     /// Seconds from one to the next
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds, default_value = "1")]
