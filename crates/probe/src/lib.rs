@@ -13,6 +13,8 @@ mod open;
 mod options;
 mod plan;
 mod prober;
+mod proxy;
+mod race;
 mod redirect;
 mod repeat;
 mod trouble;

@@ -2,25 +2,16 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
-use roundtrip_http::{Connection, Quic, QuicGauge, Stream, open_tunnel};
+use roundtrip_http::{Connection, Quic, QuicGauge, Stream};
 use roundtrip_model::{
-    Attempt, AttemptOutcome, Event, NameFacts, QuicFacts, Recorder, Scheme, Target, TcpFacts,
-    TlsFacts,
+    Attempt, AttemptOutcome, NameFacts, QuicFacts, Recorder, Scheme, Target, TcpFacts, TlsFacts,
 };
 use roundtrip_net::{Connect, Gauge, datagram_socket};
 use roundtrip_tls::Offer;
-use tokio::sync::Notify;
-use tokio::time::timeout;
 
 use crate::plan::Plan;
 use crate::{Prober, Trouble, name};
-
-/// Browsers give QUIC about this long before they try TCP beside it.
-const QUIC_HEAD_START: Duration = Duration::from_millis(300);
 
 /// An open connection, with what there is to know about it.
 pub(crate) struct Open {
@@ -97,81 +88,7 @@ impl Prober {
         }
     }
 
-    /// QUIC first; when it does not answer soon, or fails, TCP too; the first to be ready wins.
-    async fn race(
-        &self,
-        plan: &Plan,
-        offer: &Offer,
-        target: &Target,
-        (peers, h3_peers): (&[SocketAddr], &[SocketAddr]),
-        recorder: &Recorder,
-        learnt: &mut Learnt,
-    ) -> Result<Open, Trouble> {
-        let (quic_sheet, tcp_sheet) = (recorder.branch(), recorder.branch());
-        let (mut quic_learnt, mut tcp_learnt) = (Learnt::default(), Learnt::default());
-        let began = recorder.now();
-        let (mut quic_failed, quic_is_over) = (None, Notify::new());
-        let outcome = {
-            let quic = async {
-                let outcome = self
-                    .open_quic(offer, target, h3_peers, &quic_sheet, &mut quic_learnt)
-                    .await;
-                quic_is_over.notify_one();
-                outcome
-            };
-            let tcp = async {
-                let _ = timeout(QUIC_HEAD_START, quic_is_over.notified()).await;
-                self.open_tcp(plan, target, peers, &tcp_sheet, &mut tcp_learnt)
-                    .await
-            };
-            tokio::pin!(quic, tcp);
-            tokio::select! {
-                biased;
-                first = &mut quic => match first {
-                    Ok(open) => Ok(open),
-                    Err(error) => {
-                        quic_failed = Some(error.to_string());
-                        tcp.await
-                    }
-                },
-                first = &mut tcp => match first {
-                    Ok(open) => Ok(open),
-                    Err(_) => quic.await,
-                },
-            }
-        };
-        let quic_won = matches!(&outcome, Ok(open) if matches!(open.gauge, Transport::Quic(_)));
-        if quic_won {
-            recorder.absorb(&quic_sheet);
-            *learnt = quic_learnt;
-            return outcome;
-        }
-        recorder.absorb(&tcp_sheet);
-        *learnt = tcp_learnt;
-        let told = quic_failed
-            .clone()
-            .map_or(AttemptOutcome::Abandoned, AttemptOutcome::Failed);
-        if let Some(peer) = h3_peers.first() {
-            let (peer, ended) = (*peer, recorder.now());
-            learnt.attempts.insert(
-                0,
-                Attempt {
-                    peer,
-                    over_quic: true,
-                    began,
-                    ended,
-                    outcome: told,
-                },
-            );
-        }
-        let why = quic_failed.unwrap_or_else(|| "QUIC did not answer in time".into());
-        learnt
-            .notes
-            .push(format!("HTTP/3 was announced but TCP was used: {why}"));
-        outcome
-    }
-
-    async fn open_quic(
+    pub(crate) async fn open_quic(
         &self,
         offer: &Offer,
         target: &Target,
@@ -215,7 +132,7 @@ impl Prober {
         })
     }
 
-    async fn open_tcp(
+    pub(crate) async fn open_tcp(
         &self,
         plan: &Plan,
         target: &Target,
@@ -292,63 +209,6 @@ impl Prober {
         open.early_data = early;
         Ok(open)
     }
-
-    /// TLS to the proxy where it wants that, and a tunnel where the target needs one.
-    async fn through_proxy(
-        &self,
-        mut stream: Box<dyn Stream>,
-        plan: &Plan,
-        target: &Target,
-        recorder: &Recorder,
-    ) -> Result<(Box<dyn Stream>, u16), Trouble> {
-        let Some(proxy) = &self.options.proxy else {
-            return Ok((stream, 0));
-        };
-        if proxy.0.scheme == Scheme::Https {
-            recorder.record(Event::TunnelStarted);
-            let offer = Offer {
-                tls12: true,
-                tls13: true,
-                post_quantum: self.options.strategy.post_quantum,
-                early_data: false,
-                resume: false,
-                alpn: vec!["http/1.1"],
-                quic: false,
-            };
-            // What happens inside the hop to the proxy is not the target's handshake.
-            let aside = recorder.branch();
-            let mut tls =
-                self.tls_ready()?
-                    .connect(stream, &offer, &proxy.0.host_name(), &aside)?;
-            tls.handshake().await?;
-            stream = Box::new(tls);
-        }
-        if plan.tls.is_none() {
-            if proxy.0.scheme == Scheme::Https {
-                recorder.record(Event::TunnelReady);
-            }
-            return Ok((stream, 0));
-        }
-        let status = open_tunnel(stream.as_mut(), target, &self.proxy_headers(), recorder).await?;
-        Ok((stream, status))
-    }
-
-    /// What the proxy, and nobody behind it, is told.
-    pub(crate) fn proxy_headers(&self) -> Vec<(String, String)> {
-        let mut headers = vec![("User-Agent".to_owned(), self.options.user_agent.clone())];
-        if let Some((user, password)) = self.options.proxy.as_ref().and_then(|p| p.0.userinfo()) {
-            headers.push(("Proxy-Authorization".into(), basic(user, password)));
-        }
-        headers
-    }
-}
-
-/// RFC 7617 §2.
-pub(crate) fn basic(user: &str, password: &str) -> String {
-    format!(
-        "Basic {}",
-        BASE64_STANDARD.encode(format!("{user}:{password}"))
-    )
 }
 
 pub(crate) fn origin(target: &Target) -> (Scheme, String, u16) {

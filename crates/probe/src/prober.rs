@@ -9,7 +9,8 @@ use roundtrip_model::{Clock, Exchange, Http, Memory, Recorder, Scheme, Strategy,
 use roundtrip_net::{Resolver, SystemClock};
 use roundtrip_tls::Client;
 
-use crate::open::{Open, basic};
+use crate::open::Open;
+use crate::proxy::basic;
 use crate::{Options, Trouble, redirect};
 
 /// How long to wait for a ticket that comes after the response.
