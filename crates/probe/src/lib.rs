@@ -17,6 +17,8 @@ mod proxy;
 mod race;
 mod redirect;
 mod repeat;
+mod request;
+mod spool;
 mod trouble;
 
 pub use options::{ConnectTo, Family, Options, OptionsError, Override, Proxy};

@@ -1,16 +1,15 @@
 //! The one who asks: holds what lasts from exchange to exchange (trust, tickets, name servers, an open connection).
 
-use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtrip_http::{Request, Sink};
+use roundtrip_http::Sink;
 use roundtrip_model::{Clock, Exchange, Http, Memory, Recorder, Scheme, Strategy, Target};
 use roundtrip_net::{Resolver, SystemClock};
 use roundtrip_tls::Client;
 
 use crate::open::Open;
-use crate::proxy::basic;
+use crate::spool::Spool;
 use crate::{Options, Trouble, redirect};
 
 /// How long to wait for a ticket that comes after the response.
@@ -202,65 +201,6 @@ impl Prober {
             .as_ref()
             .ok_or(Trouble::Name(roundtrip_net::ResolveError::NoServer))
     }
-
-    fn request(&self, target: &Target) -> Request {
-        let options = &self.options;
-        let given = |name: &str| {
-            options
-                .headers
-                .iter()
-                .any(|(n, _)| n.eq_ignore_ascii_case(name))
-        };
-        let mut headers = Vec::new();
-        let mut add = |name: &str, value: String| {
-            if !given(name) {
-                headers.push((name.to_owned(), value));
-            }
-        };
-        let user = options
-            .user
-            .clone()
-            .or_else(|| target.userinfo().map(|(u, p)| (decoded(u), decoded(p))));
-        if let Some((user, password)) = user {
-            add("Authorization", basic(&user, &password));
-        }
-        add("User-Agent", options.user_agent.clone());
-        add("Accept", "*/*".into());
-        if options.compressed {
-            add("Accept-Encoding", "deflate, gzip, br".into());
-        }
-        if !options.body.is_empty() {
-            add("Content-Type", "application/x-www-form-urlencoded".into());
-        }
-        // `-H 'Accept:'` takes a header away, as with curl.
-        headers.extend(
-            options
-                .headers
-                .iter()
-                .filter(|(_, v)| !v.is_empty())
-                .cloned(),
-        );
-        let default = if options.body.is_empty() {
-            "GET"
-        } else {
-            "POST"
-        };
-        let absolute_form = options.proxy.is_some() && target.scheme == Scheme::Http;
-        if absolute_form {
-            headers.extend(
-                self.proxy_headers()
-                    .into_iter()
-                    .filter(|(n, _)| n.starts_with("Proxy-")),
-            );
-        }
-        Request {
-            method: options.method.clone().unwrap_or_else(|| default.into()),
-            target: target.clone(),
-            headers,
-            body: options.body.clone(),
-            absolute_form,
-        }
-    }
 }
 
 /// The exchange that fetches a ticket shows none; it must still be one that remembers.
@@ -278,74 +218,4 @@ fn too_early(exchange: &Exchange) -> bool {
         .as_ref()
         .is_some_and(|t| t.early_data == roundtrip_model::EarlyData::Accepted);
     early && exchange.http.as_ref().is_some_and(|h| h.status == 425)
-}
-
-/// Percent-decoding of a URL's user and password; what does not decode stays as it is.
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let hex = after
-            .get(..2)
-            .filter(|_| *first == b'%')
-            .and_then(|h| std::str::from_utf8(h).ok());
-        match hex.and_then(|h| u8::from_str_radix(h, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = after.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// Holds back the body of a response that may turn out to be a redirect.
-struct Spool<'a> {
-    held: Option<Vec<u8>>,
-    sink: &'a mut dyn Sink,
-}
-
-/// A redirect's body is small; a larger one is no redirect's.
-const SPOOL_LIMIT: usize = 1 << 20;
-
-impl<'a> Spool<'a> {
-    fn new(hold: bool, sink: &'a mut dyn Sink) -> Self {
-        Self {
-            held: hold.then(Vec::new),
-            sink,
-        }
-    }
-
-    fn release(mut self) -> std::io::Result<()> {
-        if let Some(held) = self.held.take() {
-            self.sink.write_all(&held)?;
-        }
-        self.sink.flush()
-    }
-}
-
-impl Write for Spool<'_> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        match &mut self.held {
-            Some(held) if held.len() + bytes.len() <= SPOOL_LIMIT => {
-                held.extend_from_slice(bytes);
-                Ok(bytes.len())
-            }
-            Some(held) => {
-                let held = std::mem::take(held);
-                self.held = None;
-                self.sink.write_all(&held)?;
-                self.sink.write(bytes)
-            }
-            None => self.sink.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
 }

@@ -1,0 +1,91 @@
+//! The request that the options ask for.
+
+use roundtrip_http::Request;
+use roundtrip_model::{Scheme, Target};
+
+use crate::Prober;
+use crate::proxy::basic;
+
+impl Prober {
+    pub(crate) fn request(&self, target: &Target) -> Request {
+        let options = &self.options;
+        let given = |name: &str| {
+            options
+                .headers
+                .iter()
+                .any(|(n, _)| n.eq_ignore_ascii_case(name))
+        };
+        let mut headers = Vec::new();
+        let mut add = |name: &str, value: String| {
+            if !given(name) {
+                headers.push((name.to_owned(), value));
+            }
+        };
+        let user = options
+            .user
+            .clone()
+            .or_else(|| target.userinfo().map(|(u, p)| (decoded(u), decoded(p))));
+        if let Some((user, password)) = user {
+            add("Authorization", basic(&user, &password));
+        }
+        add("User-Agent", options.user_agent.clone());
+        add("Accept", "*/*".into());
+        if options.compressed {
+            add("Accept-Encoding", "deflate, gzip, br".into());
+        }
+        if !options.body.is_empty() {
+            add("Content-Type", "application/x-www-form-urlencoded".into());
+        }
+        // `-H 'Accept:'` takes a header away, as with curl.
+        headers.extend(
+            options
+                .headers
+                .iter()
+                .filter(|(_, v)| !v.is_empty())
+                .cloned(),
+        );
+        let default = if options.body.is_empty() {
+            "GET"
+        } else {
+            "POST"
+        };
+        let absolute_form = options.proxy.is_some() && target.scheme == Scheme::Http;
+        if absolute_form {
+            headers.extend(
+                self.proxy_headers()
+                    .into_iter()
+                    .filter(|(n, _)| n.starts_with("Proxy-")),
+            );
+        }
+        Request {
+            method: options.method.clone().unwrap_or_else(|| default.into()),
+            target: target.clone(),
+            headers,
+            body: options.body.clone(),
+            absolute_form,
+        }
+    }
+}
+
+/// Percent-decoding of a URL's user and password; what does not decode stays as it is.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let hex = after
+            .get(..2)
+            .filter(|_| *first == b'%')
+            .and_then(|h| std::str::from_utf8(h).ok());
+        match hex.and_then(|h| u8::from_str_radix(h, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = after.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}

@@ -1,0 +1,52 @@
+//! Where a body waits until it is known to be the last hop's.
+
+use std::io::Write;
+
+use roundtrip_http::Sink;
+
+/// Holds back the body of a response that may turn out to be a redirect.
+pub(crate) struct Spool<'a> {
+    held: Option<Vec<u8>>,
+    sink: &'a mut dyn Sink,
+}
+
+/// A redirect's body is small; a larger one is no redirect's.
+const SPOOL_LIMIT: usize = 1 << 20;
+
+impl<'a> Spool<'a> {
+    pub(crate) fn new(hold: bool, sink: &'a mut dyn Sink) -> Self {
+        Self {
+            held: hold.then(Vec::new),
+            sink,
+        }
+    }
+
+    pub(crate) fn release(mut self) -> std::io::Result<()> {
+        if let Some(held) = self.held.take() {
+            self.sink.write_all(&held)?;
+        }
+        self.sink.flush()
+    }
+}
+
+impl Write for Spool<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match &mut self.held {
+            Some(held) if held.len() + bytes.len() <= SPOOL_LIMIT => {
+                held.extend_from_slice(bytes);
+                Ok(bytes.len())
+            }
+            Some(held) => {
+                let held = std::mem::take(held);
+                self.held = None;
+                self.sink.write_all(&held)?;
+                self.sink.write(bytes)
+            }
+            None => self.sink.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
