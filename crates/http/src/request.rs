@@ -74,6 +74,12 @@ impl Request {
         Ok(head)
     }
 
+    /// The size of a head that is not sent as text: of the text that curl makes of it first.
+    pub(crate) fn modern_size(&self) -> Result<u64, HttpError> {
+        let shorter = "HTTP/1.1".len() - "HTTP/2".len();
+        Ok((self.head()?.len() - shorter) as u64)
+    }
+
     /// A body, or a method that is expected to have one, states its length. RFC 9110 §8.6.
     fn needs_length(&self) -> bool {
         self.header("content-length").is_none()

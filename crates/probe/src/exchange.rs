@@ -35,6 +35,7 @@ impl Prober {
         recorder.restart();
         let limit = self.options.max_time;
         let mut learnt = Learnt::default();
+        learnt.http.method.clone_from(&request.method);
         let mut hop = Hop {
             request,
             strategy,
@@ -47,6 +48,11 @@ impl Prober {
             Err(_) => Err(Trouble::Timeout(limit)),
         };
         recorder.record(Event::Finished);
+        self.read_answer(
+            &mut exchange,
+            std::mem::take(&mut learnt.http),
+            &request.target,
+        );
         Self::conclude(&mut exchange, &recorder, learnt, outcome);
         exchange
     }
@@ -69,25 +75,24 @@ impl Prober {
                     .map_err(|_| Trouble::Timeout(limit))??
             }
         };
-        let mut facts = HttpFacts {
-            proxy_status: open.proxy_status,
-            ..HttpFacts::default()
-        };
+        hop.learnt.http.proxy_status = open.proxy_status;
         let decode = self.options.compressed;
         let outcome = open
             .connection
-            .exchange(hop.request, decode, hop.recorder, sink, &mut facts)
+            .exchange(
+                hop.request,
+                decode,
+                hop.recorder,
+                sink,
+                &mut hop.learnt.http,
+            )
             .await;
         hop.exchange.rtt = match &open.gauge {
             Transport::Tcp { gauge, .. } => gauge.min_rtt(),
             Transport::Quic(gauge) => gauge.min_rtt(),
         };
         self.read_gauges(hop, &open);
-        let reusable = outcome.is_ok() && facts.keep_alive;
-        if facts.status != 0 || outcome.is_ok() {
-            self.read_headers(&mut facts, &hop.request.target);
-            hop.exchange.http = Some(facts);
-        }
+        let reusable = outcome.is_ok() && hop.learnt.http.keep_alive;
         if reusable {
             self.idle = Some(open);
         }
@@ -156,6 +161,16 @@ impl Prober {
                 .received();
             tls.client_certificate_asked = client.take_certificate_asked();
         }
+    }
+
+    /// Facts of an answer, even of half of one.
+    fn read_answer(&mut self, exchange: &mut Exchange, mut facts: HttpFacts, target: &Target) {
+        if facts.status == 0 {
+            exchange.unanswered = Some(facts);
+            return;
+        }
+        self.read_headers(&mut facts, target);
+        exchange.http = Some(facts);
     }
 
     /// What the response's headers announce.

@@ -8,8 +8,8 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use roundtrip_http::{Connection, Quic, QuicGauge, Stream, open_tunnel};
 use roundtrip_model::{
-    Attempt, AttemptOutcome, Event, NameFacts, QuicFacts, Recorder, Scheme, Target, TcpFacts,
-    TlsFacts,
+    Attempt, AttemptOutcome, Event, HttpFacts, NameFacts, QuicFacts, Recorder, Scheme, Target,
+    TcpFacts, TlsFacts,
 };
 use roundtrip_net::{Bind, Connect, Gauge};
 use roundtrip_tls::Offer;
@@ -50,6 +50,8 @@ pub(crate) struct Learnt {
     pub(crate) tls: Option<TlsFacts>,
     pub(crate) quic: Option<QuicFacts>,
     pub(crate) over_quic: bool,
+    /// What was asked and answered, as far as that went.
+    pub(crate) http: HttpFacts,
     pub(crate) notes: Vec<String>,
     gauge: Option<Gauge>,
     tls_facts: Option<Arc<OnceLock<TlsFacts>>>,
