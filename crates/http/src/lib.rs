@@ -18,7 +18,7 @@ pub use connection::Connection;
 pub use error::HttpError;
 pub use h1::response_head;
 pub use h3::{Quic, QuicError, QuicGauge};
-pub use request::Request;
+pub use request::{Request, check_sendable};
 pub use tunnel::open_tunnel;
 
 /// A response's head, all its interim responses included, may be this large (curl allows 300 KiB).
