@@ -16,7 +16,8 @@ impl<T: Write + Send> Sink for T {}
 /// Counts what comes from the wire and what remains after decoding.
 pub(crate) struct Body<'a> {
     decoder: Decoder<'a>,
-    pub(crate) downloaded: u64,
+    /// What was counted stays here, even when somebody stops waiting for the rest.
+    pub(crate) facts: &'a mut HttpFacts,
 }
 
 enum Decoder<'a> {
@@ -35,7 +36,7 @@ struct Counted<'a> {
 
 impl<'a> Body<'a> {
     /// `decode` is set when the client offered encodings (`--compressed`).
-    pub(crate) fn new(facts: &HttpFacts, decode: bool, sink: &'a mut dyn Sink) -> Self {
+    pub(crate) fn new(facts: &'a mut HttpFacts, decode: bool, sink: &'a mut dyn Sink) -> Self {
         let counted = Counted {
             sink,
             count: 0,
@@ -51,14 +52,15 @@ impl<'a> Body<'a> {
             b"br" => Decoder::Brotli(Box::new(DecompressorWriter::new(counted, 4096))),
             _ => Decoder::Plain(counted),
         };
-        Self {
-            decoder,
-            downloaded: 0,
-        }
+        Self { decoder, facts }
+    }
+
+    pub(crate) fn downloaded(&self) -> u64 {
+        self.facts.downloaded
     }
 
     pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<(), HttpError> {
-        self.downloaded += bytes.len() as u64;
+        self.facts.downloaded += bytes.len() as u64;
         let outcome = match &mut self.decoder {
             Decoder::Plain(to) => to.write_all(bytes),
             Decoder::Gzip(to) => to.write_all(bytes),
@@ -68,9 +70,9 @@ impl<'a> Body<'a> {
         outcome.map_err(|e| self.blame(e))
     }
 
-    /// Ends the body: an encoding that stopped half way is an error. Returns the decoded length.
-    pub(crate) fn finish(&mut self) -> Result<u64, HttpError> {
-        if self.downloaded > 0 {
+    /// Ends the body: an encoding that stopped half way is an error.
+    pub(crate) fn finish(&mut self) -> Result<(), HttpError> {
+        if self.downloaded() > 0 {
             let outcome = match &mut self.decoder {
                 Decoder::Plain(to) => to.flush(),
                 Decoder::Gzip(to) => to.try_finish(),
@@ -79,7 +81,8 @@ impl<'a> Body<'a> {
             };
             outcome.map_err(|e| self.blame(e))?;
         }
-        Ok(self.counted().count)
+        self.facts.decoded = self.counted().count;
+        Ok(())
     }
 
     fn counted(&mut self) -> &mut Counted<'a> {

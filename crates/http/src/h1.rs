@@ -10,13 +10,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 use crate::body::Body;
-use crate::{HttpError, Request, Sink, Stream};
+use crate::{HEAD_LIMIT, HttpError, Request, Sink, Stream};
 use chunked::Chunked;
 pub use head::response_head;
 use head::{Framing, Head};
 
-/// A response's head, all its interim responses included, may be this large (curl allows 300 KiB).
-const HEAD_LIMIT: usize = 256 * 1024;
 const INTERIM_LIMIT: usize = 32;
 /// How long to wait for `100 Continue` before the body is sent anyway; curl waits as long.
 const CONTINUE_WAIT: Duration = Duration::from_secs(1);
@@ -45,12 +43,8 @@ pub(crate) async fn exchange(
     let framing = head.framing(&request.method)?;
     head.describe(facts, &framing);
     let mut body = Body::new(facts, decode, sink);
-    let outcome = reader.body(&framing, &mut body).await;
-    facts.downloaded = body.downloaded;
-    facts.decoded = body
-        .finish()
-        .or_else(|e| if outcome.is_ok() { Err(e) } else { Ok(0) })?;
-    outcome
+    reader.body(&framing, &mut body).await?;
+    body.finish()
 }
 
 struct Reader<'a> {
@@ -161,14 +155,14 @@ impl Reader<'_> {
         expected: u64,
         body: &mut Body<'_>,
     ) -> Result<(), HttpError> {
-        while body.downloaded < expected {
+        while body.downloaded() < expected {
             if self.buffer.is_empty() && self.fill_body(body, expected).await? == 0 {
                 return Err(HttpError::BodyCutShort {
-                    got: body.downloaded,
+                    got: body.downloaded(),
                     expected,
                 });
             }
-            let want = (expected - body.downloaded).min(self.buffer.len() as u64) as usize;
+            let want = (expected - body.downloaded()).min(self.buffer.len() as u64) as usize;
             body.take(self.buffer.get(..want).unwrap_or_default())?;
             self.buffer.drain(..want);
         }
@@ -179,7 +173,7 @@ impl Reader<'_> {
     async fn fill_body(&mut self, body: &Body<'_>, expected: u64) -> Result<usize, HttpError> {
         match self.fill().await {
             Err(HttpError::Io(_)) => Err(HttpError::BodyCutShort {
-                got: body.downloaded,
+                got: body.downloaded(),
                 expected,
             }),
             outcome => outcome,
@@ -197,7 +191,7 @@ impl Reader<'_> {
             match self.fill().await {
                 Ok(0) | Err(HttpError::Io(_)) => {
                     return Err(HttpError::ChunksCutShort {
-                        got: body.downloaded,
+                        got: body.downloaded(),
                     });
                 }
                 Ok(_) => {}

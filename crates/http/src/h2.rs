@@ -1,24 +1,29 @@
 //! HTTP/2 as a client speaks it. RFC 9113. The `h2` crate frames; what leaves when is decided here.
 
+mod watch;
+
 use std::future::poll_fn;
 
 use ::h2::client::{self, ResponseFuture, SendRequest};
-use ::h2::{RecvStream, SendStream};
+use ::h2::{Reason, RecvStream, SendStream};
 use bytes::Bytes;
 use roundtrip_model::{Event, HttpFacts, Recorder};
 use tokio::task::JoinHandle;
 
 use crate::body::Body;
-use crate::{HttpError, Request, Sink, Stream};
+use crate::{HEAD_LIMIT, HttpError, Request, Sink, Stream};
+use watch::{Breakage, Watched};
 
 /// Large windows, so that a body is limited by the path and not by us (curl takes as much).
 const STREAM_WINDOW: u32 = 10 * 1024 * 1024;
 const CONNECTION_WINDOW: u32 = 32 * 1024 * 1024;
-const HEADER_LIST_LIMIT: u32 = 256 * 1024;
+/// Above our own limit, so that it is we who judge a head that is too large, and can say so.
+const HEADER_LIST_LIMIT: u32 = 1024 * 1024;
 
 pub struct Session {
     send: SendRequest<Bytes>,
     driver: Driver,
+    breakage: Breakage,
 }
 
 /// Moves frames; started only after the first request is queued, so that preface and request share a flight.
@@ -30,6 +35,7 @@ enum Driver {
 
 impl Session {
     pub(crate) async fn open(stream: impl Stream + 'static) -> Result<Self, HttpError> {
+        let (stream, breakage) = Watched::new(stream);
         let (send, connection) = client::Builder::new()
             .initial_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
@@ -42,6 +48,7 @@ impl Session {
         Ok(Self {
             send,
             driver: Driver::Waiting(Box::new(start)),
+            breakage,
         })
     }
 
@@ -61,9 +68,21 @@ impl Session {
         sink: &mut dyn Sink,
         facts: &mut HttpFacts,
     ) -> Result<(), HttpError> {
+        let outcome = self.attempt(request, decode, recorder, sink, facts).await;
+        outcome.map_err(|error| self.explain(error, facts))
+    }
+
+    async fn attempt(
+        &mut self,
+        request: &Request,
+        decode: bool,
+        recorder: &Recorder,
+        sink: &mut dyn Sink,
+        facts: &mut HttpFacts,
+    ) -> Result<(), HttpError> {
         facts.method.clone_from(&request.method);
         let head = request.modern()?;
-        facts.request_bytes = request.head()?.len() as u64;
+        facts.request_bytes = request.modern_size()?;
         recorder.record(Event::RequestStarted);
         if let Driver::Running(_) = self.driver {
             poll_fn(|cx| self.send.poll_ready(cx)).await?;
@@ -76,7 +95,30 @@ impl Session {
         let (parts, body) = response.await?.into_parts();
         recorder.record_arrival(Event::FirstByte);
         describe(&parts, "2", facts);
+        if facts.header_bytes > HEAD_LIMIT as u64 {
+            return Err(HttpError::HeadTooLarge { limit: HEAD_LIMIT });
+        }
         receive(body, decode, sink, facts).await
+    }
+
+    /// What broke the stream says more than what that did to HTTP/2.
+    fn explain(&self, error: HttpError, facts: &HttpFacts) -> HttpError {
+        let HttpError::H2(error) = error else {
+            return error;
+        };
+        if error.is_io() {
+            return match self.breakage.take() {
+                // The answer had begun.
+                Some(HttpError::ClosedUnanswered) if facts.status != 0 => error.into(),
+                Some(cause) => cause,
+                None => error.into(),
+            };
+        }
+        // The `h2` crate itself objects to frames without end. RFC 9113 §10.5.1.
+        if error.is_library() && error.reason() == Some(Reason::ENHANCE_YOUR_CALM) {
+            return HttpError::HeadTooLarge { limit: HEAD_LIMIT };
+        }
+        error.into()
     }
 
     async fn upload(
@@ -129,7 +171,9 @@ impl Drop for Session {
 async fn interim(response: &mut ResponseFuture, facts: &mut HttpFacts) -> Result<(), HttpError> {
     const LIMIT: usize = 32;
     while let Some(told) = poll_fn(|cx| response.poll_informational(cx)).await {
-        facts.interim.push(told?.status().as_u16());
+        let told = told?;
+        facts.interim.push(told.status().as_u16());
+        facts.header_bytes += head_size(told.headers());
         if facts.interim.len() > LIMIT {
             return Err(HttpError::TooManyInterim(LIMIT));
         }
@@ -137,7 +181,7 @@ async fn interim(response: &mut ResponseFuture, facts: &mut HttpFacts) -> Result
     Ok(())
 }
 
-/// The head of a binary response, its size counted as HTTP/1.1 would have written it (as curl counts).
+/// The head of a binary response.
 pub(crate) fn describe(parts: &::http::response::Parts, version: &str, facts: &mut HttpFacts) {
     facts.version = version.into();
     facts.status = parts.status.as_u16();
@@ -147,12 +191,16 @@ pub(crate) fn describe(parts: &::http::response::Parts, version: &str, facts: &m
         .iter()
         .map(|(n, v)| (n.as_str().to_owned(), v.as_bytes().to_vec()))
         .collect();
-    let lines: usize = facts
-        .headers
+    facts.header_bytes += head_size(&parts.headers);
+}
+
+/// A head's size as HTTP/1.1 would write it, which is what curl counts.
+fn head_size(headers: &::http::HeaderMap) -> u64 {
+    let lines: usize = headers
         .iter()
-        .map(|(n, v)| n.len() + v.len() + 4)
+        .map(|(n, v)| n.as_str().len() + v.len() + ": \r\n".len())
         .sum();
-    facts.header_bytes = ("HTTP/2 200 \r\n".len() + lines + 2) as u64;
+    ("HTTP/2 200 \r\n".len() + lines + "\r\n".len()) as u64
 }
 
 async fn receive(
@@ -176,18 +224,12 @@ async fn receive(
             }
         }
     }
-    facts.downloaded = body.downloaded;
-    let expected = expected_length(facts);
-    match outcome {
-        Err(_) if expected.is_some_and(|e| facts.downloaded < e) => Err(HttpError::BodyCutShort {
-            got: facts.downloaded,
-            expected: expected.unwrap_or_default(),
-        }),
-        Err(e) => Err(e.into()),
-        Ok(()) => {
-            facts.decoded = body.finish()?;
-            Ok(())
-        }
+    let got = body.downloaded();
+    let expected = expected_length(body.facts).filter(|e| got < *e);
+    match (outcome, expected) {
+        (Err(_), Some(expected)) => Err(HttpError::BodyCutShort { got, expected }),
+        (Err(e), None) => Err(e.into()),
+        (Ok(()), _) => body.finish(),
     }
 }
 

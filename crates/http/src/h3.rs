@@ -160,7 +160,7 @@ impl Quic {
     ) -> Result<RequestStream<h3_quinn::BidiStream<Bytes>, Bytes>, HttpError> {
         let failed = |e: ::h3::error::StreamError| HttpError::H3(e.to_string());
         let head = request.modern()?;
-        facts.request_bytes = request.head()?.len() as u64;
+        facts.request_bytes = request.modern_size()?;
         recorder.record(Event::RequestStarted);
         let mut stream = self.send.send_request(head).await.map_err(failed)?;
         if !request.body.is_empty() {
@@ -266,18 +266,12 @@ async fn receive(
             Err(e) => break Err(HttpError::H3(e.to_string())),
         }
     };
-    facts.downloaded = body.downloaded;
-    if let Some(expected) =
-        expected_length(facts).filter(|e| facts.downloaded < *e && facts.method != "HEAD")
-    {
-        return Err(HttpError::BodyCutShort {
-            got: facts.downloaded,
-            expected,
-        });
+    let (got, asked) = (body.downloaded(), body.facts.method.as_str());
+    if let Some(expected) = expected_length(body.facts).filter(|e| got < *e && asked != "HEAD") {
+        return Err(HttpError::BodyCutShort { got, expected });
     }
     outcome?;
-    facts.decoded = body.finish()?;
-    Ok(())
+    body.finish()
 }
 
 impl QuicGauge {

@@ -18,8 +18,11 @@ pub use connection::Connection;
 pub use error::HttpError;
 pub use h1::response_head;
 pub use h3::{Quic, QuicError, QuicGauge};
-pub use request::Request;
+pub use request::{Request, check_sendable};
 pub use tunnel::open_tunnel;
+
+/// A response's head, all its interim responses included, may be this large (curl allows 300 KiB).
+const HEAD_LIMIT: usize = 256 * 1024;
 
 /// A byte stream under HTTP: a socket, TLS over it, or TLS through a proxy's tunnel.
 pub trait Stream: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send {}

@@ -74,6 +74,12 @@ impl Request {
         Ok(head)
     }
 
+    /// The size of a head that is not sent as text: of the text that curl makes of it first.
+    pub(crate) fn modern_size(&self) -> Result<u64, HttpError> {
+        let shorter = "HTTP/1.1".len() - "HTTP/2".len();
+        Ok((self.head()?.len() - shorter) as u64)
+    }
+
     /// A body, or a method that is expected to have one, states its length. RFC 9110 §8.6.
     fn needs_length(&self) -> bool {
         self.header("content-length").is_none()
@@ -114,21 +120,23 @@ impl Request {
             .map_err(|_| HttpError::Unsendable("a header".into()))
     }
 
-    /// Nothing from a flag or a URL may start a header or a request of its own.
     fn check(&self) -> Result<(), HttpError> {
-        let token = |s: &str| !s.is_empty() && s.bytes().all(is_token);
-        if !token(&self.method) {
-            return Err(HttpError::Unsendable(
-                self.method.chars().take(40).collect(),
-            ));
-        }
-        for (name, value) in &self.headers {
-            if !token(name) || value.bytes().any(|b| matches!(b, 0 | b'\r' | b'\n')) {
-                return Err(HttpError::Unsendable(name.chars().take(40).collect()));
-            }
-        }
-        Ok(())
+        check_sendable(&self.method, &self.headers)
     }
+}
+
+/// Nothing from a flag or a URL may start a header or a request of its own.
+pub fn check_sendable(method: &str, headers: &[(String, String)]) -> Result<(), HttpError> {
+    let token = |s: &str| !s.is_empty() && s.bytes().all(is_token);
+    if !token(method) {
+        return Err(HttpError::Unsendable(method.chars().take(40).collect()));
+    }
+    for (name, value) in headers {
+        if !token(name) || value.bytes().any(|b| matches!(b, 0 | b'\r' | b'\n')) {
+            return Err(HttpError::Unsendable(name.chars().take(40).collect()));
+        }
+    }
+    Ok(())
 }
 
 /// RFC 9110 §5.6.2.

@@ -30,6 +30,8 @@ pub struct Exchange {
     pub tls: Option<TlsFacts>,
     pub quic: Option<QuicFacts>,
     pub http: Option<HttpFacts>,
+    /// What was sent when no answer came: method and sizes. `http` is about answers.
+    pub unanswered: Option<HttpFacts>,
     pub echo: Option<EchoFacts>,
     /// Round trips that the handshake paid beyond its arithmetic: QUIC Retry, version negotiation.
     pub extra_trips: u32,

@@ -39,8 +39,7 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
-    /// curl's exit code for the same trouble, for `%{exitcode}`.
-    pub fn curl_code(self) -> u8 {
+    fn curl_code(self) -> u8 {
         match self {
             Self::NoSuchName | Self::ResolverSilent | Self::ResolverFailed => 6,
             Self::Refused | Self::Unreachable => 7,
@@ -75,6 +74,17 @@ pub struct Failure {
     pub message: String,
     /// What to do next.
     pub advice: String,
+}
+
+impl Failure {
+    /// curl's exit code for the same trouble, for `%{exitcode}`.
+    pub fn curl_code(&self) -> u8 {
+        match (self.kind, self.phase) {
+            // Whatever ends a handshake is a failed handshake to curl.
+            (FailureKind::Reset | FailureKind::Closed, PhaseName::Tls) => 35,
+            (kind, _) => kind.curl_code(),
+        }
+    }
 }
 
 impl std::fmt::Display for Failure {

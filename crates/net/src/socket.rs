@@ -4,6 +4,7 @@
 //! how much of the first write it acknowledged is what fast open saved.
 
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -31,6 +32,8 @@ struct State {
     fast_open: FastOpenFacts,
     handshake_rtt: Option<Duration>,
     syn_retransmits: u32,
+    /// The kernel forgets the peer of a connection that was reset.
+    peer: Option<SocketAddr>,
     sent: u64,
     received: u64,
 }
@@ -58,6 +61,7 @@ impl Socket {
             fast_open,
             handshake_rtt: first.and_then(|i| i.rtt()),
             syn_retransmits: first.map_or(0, |i| i.retransmits()),
+            peer: peer_of(fd.get_ref()),
             ..State::default()
         };
         Self {
@@ -105,6 +109,7 @@ impl Socket {
     fn opened(&self) {
         let mut state = lock(&self.state);
         state.opening = false;
+        state.peer = peer_of(self.fd.get_ref());
         let Some(info) = TcpInfo::of(self.fd.get_ref()) else {
             return;
         };
@@ -162,6 +167,7 @@ impl Gauge {
         let mut facts =
             info::tcp_facts(&self.socket, state.fast_open.clone(), state.syn_retransmits);
         facts.handshake_rtt = state.handshake_rtt;
+        facts.peer = facts.peer.or(state.peer);
         facts
     }
 
@@ -184,6 +190,10 @@ impl Gauge {
         let state = lock(&self.state);
         (state.sent, state.received)
     }
+}
+
+fn peer_of(socket: &socket2::Socket) -> Option<SocketAddr> {
+    socket.peer_addr().ok()?.as_socket()
 }
 
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {

@@ -35,6 +35,7 @@ impl Prober {
         recorder.restart();
         let limit = self.options.max_time;
         let mut learnt = Learnt::default();
+        learnt.http.method.clone_from(&request.method);
         let mut hop = Hop {
             request,
             strategy,
@@ -47,6 +48,11 @@ impl Prober {
             Err(_) => Err(Trouble::Timeout(limit)),
         };
         recorder.record(Event::Finished);
+        self.read_answer(
+            &mut exchange,
+            std::mem::take(&mut learnt.http),
+            &request.target,
+        );
         Self::conclude(&mut exchange, &recorder, learnt, outcome);
         exchange
     }
@@ -62,8 +68,8 @@ impl Prober {
             Some(open) => open,
             None => self.connect_in_time(hop).await?,
         };
-        let (mut facts, mut outcome) = self.ask(hop, &mut open, sink).await;
-        if hop.exchange.reused && is_stale(&outcome, &facts) {
+        let mut outcome = self.ask(hop, &mut open, sink).await;
+        if hop.exchange.reused && is_stale(&outcome, &hop.learnt.http) {
             // The server closed the idle connection while the request was on its way. RFC 9112 §9.3.1.
             hop.learnt.notes.push(
                 "the connection that was kept had been closed by the server: connected anew".into(),
@@ -71,18 +77,14 @@ impl Prober {
             hop.exchange.reused = false;
             hop.recorder.erase();
             open = self.connect_in_time(hop).await?;
-            (facts, outcome) = self.ask(hop, &mut open, sink).await;
+            outcome = self.ask(hop, &mut open, sink).await;
         }
         hop.exchange.rtt = match &open.gauge {
             Transport::Tcp { gauge, .. } => gauge.min_rtt(),
             Transport::Quic(gauge) => gauge.min_rtt(),
         };
         self.read_gauges(hop, &open);
-        let reusable = outcome.is_ok() && facts.keep_alive;
-        if facts.status != 0 || outcome.is_ok() {
-            self.read_headers(&mut facts, &hop.request.target);
-            hop.exchange.http = Some(facts);
-        }
+        let reusable = outcome.is_ok() && hop.learnt.http.keep_alive;
         if reusable {
             self.idle = Some(open);
         }
@@ -91,20 +93,18 @@ impl Prober {
 
     async fn ask(
         &self,
-        hop: &Hop<'_>,
+        hop: &mut Hop<'_>,
         open: &mut Open,
         sink: &mut dyn Sink,
-    ) -> (HttpFacts, Result<(), HttpError>) {
-        let mut facts = HttpFacts {
+    ) -> Result<(), HttpError> {
+        hop.learnt.http = HttpFacts {
             proxy_status: open.proxy_status,
             ..HttpFacts::default()
         };
-        let decode = self.options.compressed;
-        let outcome = open
-            .connection
-            .exchange(hop.request, decode, hop.recorder, sink, &mut facts)
-            .await;
-        (facts, outcome)
+        let (decode, facts) = (self.options.compressed, &mut hop.learnt.http);
+        open.connection
+            .exchange(hop.request, decode, hop.recorder, sink, facts)
+            .await
     }
 
     async fn connect_in_time(&mut self, hop: &mut Hop<'_>) -> Result<Open, Trouble> {
@@ -176,6 +176,16 @@ impl Prober {
                 .received();
             tls.client_certificate_asked = client.take_certificate_asked();
         }
+    }
+
+    /// Facts of an answer, even of half of one.
+    fn read_answer(&mut self, exchange: &mut Exchange, mut facts: HttpFacts, target: &Target) {
+        if facts.status == 0 {
+            exchange.unanswered = Some(facts);
+            return;
+        }
+        self.read_headers(&mut facts, target);
+        exchange.http = Some(facts);
     }
 
     /// What the response's headers announce.

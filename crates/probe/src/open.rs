@@ -5,7 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use roundtrip_http::{Connection, Quic, QuicGauge, Stream};
 use roundtrip_model::{
-    Attempt, AttemptOutcome, NameFacts, QuicFacts, Recorder, Scheme, Target, TcpFacts, TlsFacts,
+    Attempt, AttemptOutcome, HttpFacts, NameFacts, QuicFacts, Recorder, Scheme, Target, TcpFacts,
+    TlsFacts,
 };
 use roundtrip_net::{Connect, Gauge, datagram_socket};
 use roundtrip_tls::Offer;
@@ -41,6 +42,8 @@ pub(crate) struct Learnt {
     pub(crate) tls: Option<TlsFacts>,
     pub(crate) quic: Option<QuicFacts>,
     pub(crate) over_quic: bool,
+    /// What was asked and answered, as far as that went.
+    pub(crate) http: HttpFacts,
     pub(crate) notes: Vec<String>,
     gauge: Option<Gauge>,
     tls_facts: Option<Arc<OnceLock<TlsFacts>>>,

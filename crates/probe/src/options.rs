@@ -67,6 +67,16 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// What cannot be sent is known before anything is.
+    pub fn check(&self) -> Result<(), OptionsError> {
+        let agent = ("User-Agent".to_owned(), self.user_agent.clone());
+        let headers: Vec<_> = self.headers.iter().cloned().chain([agent]).collect();
+        let method = self.method.as_deref().unwrap_or("GET");
+        Ok(roundtrip_http::check_sendable(method, &headers)?)
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Family {
     #[default]
@@ -106,7 +116,7 @@ pub struct ConnectTo {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proxy(pub Target);
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum OptionsError {
     #[error("'{0}' is not HOST:PORT:ADDRESS[,ADDRESS]…, as in example.com:443:127.0.0.1")]
     Override(String),
@@ -114,6 +124,8 @@ pub enum OptionsError {
     ConnectTo(String),
     #[error("'{0}' is no proxy: {1}")]
     Proxy(String, TargetError),
+    #[error(transparent)]
+    Request(#[from] roundtrip_http::HttpError),
     #[error("'{0}' is no proxy: only http:// and https:// proxies are supported")]
     ProxyScheme(String),
 }

@@ -4,7 +4,6 @@ use roundtrip_model::TlsFacts;
 use rustls::pki_types::CertificateDer;
 use rustls::{CipherSuite, CommonState, HandshakeKind, NamedGroup, ProtocolVersion};
 
-use crate::verifier::openssl_code;
 use crate::{Witness, chain};
 
 /// The facts that a TLS state holds, whatever carried it.
@@ -32,8 +31,9 @@ pub fn handshake_facts(state: &CommonState, witness: Option<&Witness>) -> TlsFac
         hello_retry: matches!(kind, Some(HandshakeKind::FullWithHelloRetryRequest)),
         chain: state
             .peer_certificates()
+            .or(seen.refused_chain())
             .map(|chain| chain::facts(chain, tls13, &seen)),
-        verify_result: seen.verdict.as_ref().map_or(0, openssl_code),
+        verify_result: seen.verify_result(),
         ..TlsFacts::default()
     }
 }
@@ -60,8 +60,10 @@ pub fn peer_facts(chain: Option<&[CertificateDer<'_>]>, witness: &Witness) -> Tl
     let seen = witness.take();
     TlsFacts {
         version: version_name(ProtocolVersion::TLSv1_3),
-        chain: chain.map(|chain| chain::facts(chain, true, &seen)),
-        verify_result: seen.verdict.as_ref().map_or(0, openssl_code),
+        chain: chain
+            .or(seen.refused_chain())
+            .map(|chain| chain::facts(chain, true, &seen)),
+        verify_result: seen.verify_result(),
         ..TlsFacts::default()
     }
 }

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use roundtrip_model::{Recorder, Task};
+use roundtrip_wire::x509::Certificate;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
@@ -16,6 +17,8 @@ use crate::{Roots, TlsError, compression};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Observation {
     pub(crate) verdict: Option<CertificateError>,
+    /// The chain that was refused; a connection that was not made has none.
+    refused: Vec<CertificateDer<'static>>,
     pub(crate) stapled_ocsp: bool,
     pub(crate) compressed: Option<(&'static str, u64)>,
     pub(crate) took: Duration,
@@ -129,6 +132,10 @@ impl ServerCertVerifier for Verifier {
             };
             if let Err(Error::InvalidCertificate(error)) = &verdict {
                 seen.verdict = Some(error.clone());
+                seen.refused = std::iter::once(end_entity)
+                    .chain(intermediates)
+                    .map(|c| c.clone().into_owned())
+                    .collect();
             }
             verdict
         });
@@ -177,8 +184,27 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// OpenSSL's number for the verdict, which is what curl reports as `ssl_verify_result`.
-pub(crate) fn openssl_code(error: &CertificateError) -> u32 {
+impl Observation {
+    /// OpenSSL's number for the verdict, which is what curl reports as `ssl_verify_result`; 0 for a good one.
+    pub(crate) fn verify_result(&self) -> u32 {
+        match &self.verdict {
+            // OpenSSL tells a leaf that vouches for itself from one that nobody here knows.
+            Some(CertificateError::UnknownIssuer) if self.is_self_signed() => 18,
+            verdict => verdict.as_ref().map_or(0, openssl_code),
+        }
+    }
+
+    pub(crate) fn refused_chain(&self) -> Option<&[CertificateDer<'static>]> {
+        Some(self.refused.as_slice()).filter(|chain| !chain.is_empty())
+    }
+
+    fn is_self_signed(&self) -> bool {
+        let leaf = self.refused.first().map(|der| Certificate::parse(der));
+        matches!(leaf, Some(Ok(leaf)) if leaf.is_self_issued())
+    }
+}
+
+fn openssl_code(error: &CertificateError) -> u32 {
     match error {
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => 9,
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => 10,

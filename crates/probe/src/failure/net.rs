@@ -96,6 +96,11 @@ pub(super) fn timeout(trouble: &Trouble, exchange: &Exchange, phase: PhaseName) 
             "the TLS handshake stalled".to_owned(),
             "does that port speak TLS? A large ClientHello may be dropped on the way: try --no-pq",
         ),
+        PhaseName::Body if exchange.http.is_none() => (
+            FailureKind::Timeout,
+            "the response's head was not complete".to_owned(),
+            "the server got stuck while it answered; --max-time waits longer",
+        ),
         PhaseName::Body => (
             FailureKind::Timeout,
             "the body was not complete".to_owned(),

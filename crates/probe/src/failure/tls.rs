@@ -132,6 +132,11 @@ pub(super) fn certificate(reason: &CertificateError, exchange: &Exchange) -> Wor
             ),
             WRONG_NAME,
         ),
+        CertificateError::UnknownIssuer if self_signed(exchange) => (
+            FailureKind::CertificateUnknownIssuer,
+            "the certificate is self-signed, and not trusted here".to_owned(),
+            "trust it with --cacert FILE; -k goes on without verification",
+        ),
         CertificateError::UnknownIssuer => (
             FailureKind::CertificateUnknownIssuer,
             "the certificate's issuer is not trusted here".to_owned(),
@@ -146,14 +151,32 @@ pub(super) fn certificate(reason: &CertificateError, exchange: &Exchange) -> Wor
     Words::new(kind, message, advice)
 }
 
+/// OpenSSL's number for it, as `--write-out` prints it.
+fn self_signed(exchange: &Exchange) -> bool {
+    exchange.tls.as_ref().is_some_and(|t| t.verify_result == 18)
+}
+
 const WRONG_NAME: &str =
     "check the host name; --connect-to HOST1:PORT1:HOST2:PORT2 asks another machine for this name";
 
 fn named(names: &[String]) -> String {
     match names {
         [] => "no name at all".into(),
-        names => names.iter().take(4).cloned().collect::<Vec<_>>().join(", "),
+        names => names
+            .iter()
+            .take(4)
+            .map(|name| bare(name))
+            .collect::<Vec<_>>()
+            .join(", "),
     }
+}
+
+/// rustls names a name with its type: `DnsName("a.example")`, `IpAddress(::1)`.
+fn bare(name: &str) -> &str {
+    let inside = name
+        .split_once('(')
+        .and_then(|(_, rest)| rest.strip_suffix(')'));
+    inside.unwrap_or(name).trim_matches('"')
 }
 
 fn incompatible(why: &PeerIncompatible) -> Words {

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use roundtrip_model::{Event, Exchange, HttpFacts, Moment, Target, TlsFacts};
+use roundtrip_model::{Event, Exchange, Failure, HttpFacts, Moment, PhaseName, Target, TlsFacts};
 
 use crate::run::Run;
 
@@ -35,7 +35,7 @@ impl<'a> Transfer<'a> {
             output_file: None,
             method: "GET",
             referer: None,
-            exit_code: failure.map_or(0, |f| f.kind.curl_code()),
+            exit_code: failure.map_or(0, |f| f.curl_code()),
             error: failure.map(|f| f.message.as_str()),
             connection_id: 0,
             id: 0,
@@ -53,6 +53,11 @@ impl<'a> Transfer<'a> {
 
     pub(super) fn http(&self) -> Option<&'a HttpFacts> {
         self.last()?.http.as_ref()
+    }
+
+    /// The last request, answered or not.
+    pub(super) fn asked(&self) -> Option<&'a HttpFacts> {
+        self.last().and_then(request)
     }
 
     pub(super) fn tls(&self) -> Option<&'a TlsFacts> {
@@ -119,8 +124,17 @@ impl<'a> Transfer<'a> {
     /// Bytes of requests: headers, and each body that is small enough for curl to send it along with its header.
     pub(super) fn request_size(&self) -> u64 {
         const SENT_ALONG: u64 = 64 * 1024;
-        let along = |body: u64| if body < SENT_ALONG { body } else { 0 };
-        self.sum(|h| h.request_bytes + along(h.uploaded))
+        // A binary version has frames of their own for a body.
+        let along = |h: &HttpFacts| {
+            let text = !matches!(h.version.as_str(), "2" | "3");
+            if text && h.uploaded < SENT_ALONG {
+                h.uploaded
+            } else {
+                0
+            }
+        };
+        let asked = self.hops.iter().filter_map(request);
+        asked.map(|h| h.request_bytes + along(h)).sum()
     }
 
     /// Bytes per second of the whole, rounded down.
@@ -154,12 +168,20 @@ impl<'a> Transfer<'a> {
     }
 }
 
+fn request(exchange: &Exchange) -> Option<&HttpFacts> {
+    exchange.http.as_ref().or(exchange.unanswered.as_ref())
+}
+
 pub(super) fn at(exchange: &Exchange, is: impl Fn(&Event) -> bool) -> Option<Moment> {
     exchange.timeline.first(is)
 }
 
 /// The name is known: after the lookup, or where none was needed, when the next thing began.
 pub(super) fn looked_up(exchange: &Exchange) -> Option<Moment> {
+    let unknown = |f: &Failure| f.phase == PhaseName::Name;
+    if exchange.failure.as_ref().is_some_and(unknown) {
+        return None;
+    }
     at(exchange, |e| *e == Event::LookupFinished).or_else(|| {
         if at(exchange, |e| *e == Event::LookupStarted).is_some() {
             return None;

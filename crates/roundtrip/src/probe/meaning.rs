@@ -1,16 +1,17 @@
 //! From what was typed to what is meant. Whatever is wrong with it is said here, before anything is sent.
 
+use std::fs::OpenOptions;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
 use roundtrip_model::{
     Http, Memory, Scheme, Security, Strategy, StrategyError, Target, TargetError,
 };
-use roundtrip_probe::{Family, Options, Pace};
+use roundtrip_probe::{Family, Options, OptionsError, Pace};
 use roundtrip_report::write_out::{Template, WriteOutError};
-use roundtrip_tls::{Identity, Roots};
+use roundtrip_tls::{Client, Identity, Roots, TlsError};
 
 use crate::cli::ProbeArgs;
 
@@ -37,6 +38,12 @@ pub(crate) enum UsageError {
     Unreadable { path: String, source: io::Error },
     #[error("'{0}' is not a header; write 'Name: value', or 'Name:' to leave one of ours away")]
     Header(String),
+    #[error("cannot write {path}: {source}")]
+    Unwritable { path: String, source: io::Error },
+    #[error(transparent)]
+    Options(#[from] OptionsError),
+    #[error(transparent)]
+    Trust(#[from] TlsError),
     #[error("--doh-url: {0}")]
     Doh(TargetError),
     #[error("--doh-url needs an https:// URL")]
@@ -50,6 +57,15 @@ impl Meaning {
             .iter()
             .map(|url| Ok((url.clone(), Target::parse(url)?)))
             .collect();
+        let options = options(args)?;
+        options.check()?;
+        check_trust(&options)?;
+        for path in [
+            args.output.output.as_deref(),
+            args.output.html.as_deref().and_then(Path::to_str),
+        ] {
+            check_writable(path.filter(|p| *p != "-"))?;
+        }
         let interval = if args.repeat.flood {
             Duration::ZERO
         } else {
@@ -57,7 +73,7 @@ impl Meaning {
         };
         Ok(Self {
             targets: targets?,
-            options: options(args)?,
+            options,
             pace: Pace {
                 count: args.repeat.count,
                 interval,
@@ -210,6 +226,29 @@ fn template(given: &str) -> Result<Template, UsageError> {
         )?))?),
         None => Ok(Template::parse(given)?),
     }
+}
+
+/// Files with certificates and keys are read once more where time is measured; here it is only seen that they can be.
+fn check_trust(options: &Options) -> Result<(), TlsError> {
+    if options.roots == Roots::System && options.identity.is_none() {
+        return Ok(());
+    }
+    Client::new(options.roots.clone(), options.identity.as_ref()).map(drop)
+}
+
+/// Something that is there and no file (a pipe, a device) is opened only once.
+fn check_writable(path: Option<&str>) -> Result<(), UsageError> {
+    let Some(path) = path else {
+        return Ok(());
+    };
+    if std::fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir()) {
+        return Ok(());
+    }
+    let opened = OpenOptions::new().create(true).append(true).open(path);
+    opened.map(drop).map_err(|source| UsageError::Unwritable {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 fn read(path: &str) -> Result<Vec<u8>, UsageError> {
