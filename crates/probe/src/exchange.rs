@@ -46,7 +46,8 @@ impl Prober {
             Ok(outcome) => outcome,
             Err(_) => Err(Trouble::Timeout(limit)),
         };
-        recorder.record(Event::Finished);
+        let ended = learnt.ended.unwrap_or_else(|| recorder.now());
+        recorder.record_at(ended, Event::Finished);
         Self::conclude(&mut exchange, &recorder, learnt, outcome);
         exchange
     }
@@ -73,6 +74,7 @@ impl Prober {
             open = self.connect_in_time(hop).await?;
             (facts, outcome) = self.ask(hop, &mut open, sink).await;
         }
+        hop.learnt.ended = Some(hop.recorder.now());
         hop.exchange.rtt = match &open.gauge {
             Transport::Tcp { gauge, .. } => gauge.min_rtt(),
             Transport::Quic(gauge) => gauge.min_rtt(),

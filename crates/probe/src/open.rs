@@ -8,8 +8,8 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use roundtrip_http::{Connection, Quic, QuicGauge, Stream, open_tunnel};
 use roundtrip_model::{
-    Attempt, AttemptOutcome, Event, NameFacts, QuicFacts, Recorder, Scheme, Target, TcpFacts,
-    TlsFacts,
+    Attempt, AttemptOutcome, Event, Moment, NameFacts, QuicFacts, Recorder, Scheme, Target,
+    TcpFacts, TlsFacts,
 };
 use roundtrip_net::{Connect, Gauge, datagram_socket};
 use roundtrip_tls::Offer;
@@ -51,6 +51,8 @@ pub(crate) struct Learnt {
     pub(crate) quic: Option<QuicFacts>,
     pub(crate) over_quic: bool,
     pub(crate) notes: Vec<String>,
+    /// When the last byte was here, before anybody read gauges.
+    pub(crate) ended: Option<Moment>,
     gauge: Option<Gauge>,
     tls_facts: Option<Arc<OnceLock<TlsFacts>>>,
 }
