@@ -161,7 +161,8 @@ impl Quic {
         let failed = |e: ::h3::error::StreamError| HttpError::H3(e.to_string());
         let head = request.modern()?;
         facts.request_bytes = request.modern_size()?;
-        recorder.record(Event::RequestStarted);
+        let began = recorder.now();
+        recorder.record_at(began, Event::RequestStarted);
         let mut stream = self.send.send_request(head).await.map_err(failed)?;
         if !request.body.is_empty() {
             stream
@@ -174,7 +175,11 @@ impl Quic {
         // The endpoint's task writes: let it, so that the request has left when we say so.
         tokio::task::yield_now().await;
         tokio::task::yield_now().await;
-        recorder.record_departure(Event::RequestSent);
+        if request.body.is_empty() {
+            recorder.record_first_departure(began, Event::RequestSent);
+        } else {
+            recorder.record_departure(Event::RequestSent);
+        }
         let (parts, ()) = stream.recv_response().await.map_err(failed)?.into_parts();
         recorder.record_arrival(Event::FirstByte);
         describe(&parts, "3", facts);

@@ -157,6 +157,18 @@ impl Recorder {
         self.record_beside(event, |e| matches!(e, Event::Sent { .. }));
     }
 
+    /// Records what the first bytes to leave since `began` carried: later ones may be acknowledgements only.
+    pub fn record_first_departure(&self, began: Moment, event: Event) {
+        let now = self.now();
+        self.with(|sheet| {
+            let left = |entry: &&(Moment, Event)| {
+                entry.0 >= began && matches!(entry.1, Event::Sent { .. })
+            };
+            let at = sheet.timeline.iter().find(left).map_or(now, |e| e.0);
+            sheet.timeline.push(at, event);
+        });
+    }
+
     fn record_beside(&self, event: Event, bytes: impl Fn(&Event) -> bool) {
         let now = self.now();
         self.with(|sheet| {
@@ -198,5 +210,30 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl std::fmt::Debug for Recorder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Recorder").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Frozen;
+
+    impl Clock for Frozen {
+        fn now(&self) -> Moment {
+            Moment::ZERO
+        }
+    }
+
+    #[test]
+    fn a_request_left_with_the_first_bytes_after_its_beginning() {
+        let recorder = Recorder::new(Arc::new(Frozen));
+        for at in [1, 3, 5] {
+            recorder.record_at(Moment(at), Event::Sent { bytes: 1 });
+        }
+        recorder.record_at(Moment(4), Event::Received { bytes: 1 });
+        recorder.record_first_departure(Moment(2), Event::RequestSent);
+        let sent = recorder.snapshot().first(|e| *e == Event::RequestSent);
+        assert_eq!(sent, Some(Moment(3)));
     }
 }

@@ -11,6 +11,7 @@ mod eyeballs;
 mod info;
 mod resolver;
 mod socket;
+mod stamps;
 mod sys;
 
 pub use clock::SystemClock;
@@ -19,4 +20,5 @@ pub use error::NetError;
 pub use info::TcpInfo;
 pub use resolver::{ResolveError, Resolver, Wanted, add as add_answer};
 pub use socket::{Gauge, Socket};
+pub use stamps::Stamps;
 pub use sys::{set_fast_open_queue, terminal_width};

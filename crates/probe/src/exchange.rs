@@ -47,7 +47,8 @@ impl Prober {
             Ok(outcome) => outcome,
             Err(_) => Err(Trouble::Timeout(limit)),
         };
-        recorder.record(Event::Finished);
+        let ended = learnt.ended.unwrap_or_else(|| recorder.now());
+        recorder.record_at(ended, Event::Finished);
         self.read_answer(
             &mut exchange,
             std::mem::take(&mut learnt.http),
@@ -79,6 +80,7 @@ impl Prober {
             open = self.connect_in_time(hop).await?;
             outcome = self.ask(hop, &mut open, sink).await;
         }
+        hop.learnt.ended = Some(hop.recorder.now());
         hop.exchange.rtt = match &open.gauge {
             Transport::Tcp { gauge, .. } => gauge.min_rtt(),
             Transport::Quic(gauge) => gauge.min_rtt(),

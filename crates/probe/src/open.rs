@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use roundtrip_http::{Connection, Quic, QuicGauge, Stream};
 use roundtrip_model::{
-    Attempt, AttemptOutcome, HttpFacts, NameFacts, QuicFacts, Recorder, Scheme, Target, TcpFacts,
-    TlsFacts,
+    Attempt, AttemptOutcome, HttpFacts, Moment, NameFacts, QuicFacts, Recorder, Scheme, Target,
+    TcpFacts, TlsFacts,
 };
 use roundtrip_net::{Connect, Gauge, datagram_socket};
 use roundtrip_tls::Offer;
@@ -45,6 +45,8 @@ pub(crate) struct Learnt {
     /// What was asked and answered, as far as that went.
     pub(crate) http: HttpFacts,
     pub(crate) notes: Vec<String>,
+    /// When the last byte was here, before anybody read gauges.
+    pub(crate) ended: Option<Moment>,
     gauge: Option<Gauge>,
     tls_facts: Option<Arc<OnceLock<TlsFacts>>>,
 }

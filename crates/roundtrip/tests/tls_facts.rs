@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use roundtrip_origin::{ClientCertificate, Knobs, Origin};
@@ -32,15 +33,41 @@ fn tickets_are_counted() {
     }
 }
 
+#[test]
+fn keys_are_logged_where_the_variable_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("keys");
+    for (strategy, label) in [
+        ("h1+tls1.2", "CLIENT_RANDOM "),
+        ("h2+tls1.3", "CLIENT_TRAFFIC_SECRET_0 "),
+        ("h3", "CLIENT_TRAFFIC_SECRET_0 "),
+    ] {
+        let _ = fs::remove_file(&file);
+        probe(Knobs::default(), &[strategy], Some(&file));
+        let logged = fs::read_to_string(&file).unwrap();
+        let lines = logged.lines().filter(|line| line.starts_with(label));
+        assert_eq!(lines.count(), 1, "{strategy}: {logged}");
+    }
+}
+
 /// The facts of one request each, in these ways.
 fn tls_facts<'a>(knobs: Knobs, strategies: &[&'a str]) -> Vec<(&'a str, Value)> {
+    probe(knobs, strategies, None)
+}
+
+fn probe<'a>(knobs: Knobs, strategies: &[&'a str], keys: Option<&Path>) -> Vec<(&'a str, Value)> {
     let origin = Origin::spawn_thread(knobs).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let authority = directory.path().join("ca.pem");
     fs::write(&authority, &origin.ca_pem).unwrap();
     let url = format!("https://localhost:{}/", origin.https.port());
     let probe = |strategy: &&'a str| {
-        let output = Command::new(env!("CARGO_BIN_EXE_roundtrip"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
+        match keys {
+            Some(file) => command.env("SSLKEYLOGFILE", file),
+            None => command.env_remove("SSLKEYLOGFILE"),
+        };
+        let output = command
             .args(["probe", "-4", "--json", "--strategy", strategy, "--cacert"])
             .arg(&authority)
             .arg(&url)

@@ -6,7 +6,7 @@ use roundtrip_model::{Event, Recorder, Task};
 use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, SupportedProtocolVersion, version};
+use rustls::{ClientConfig, ClientConnection, KeyLogFile, SupportedProtocolVersion, version};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::identity::{Identity, Resolver};
@@ -35,6 +35,7 @@ pub struct Client {
     tickets: Arc<Tickets>,
     quic_tickets: Arc<Tickets>,
     resolver: Arc<Resolver>,
+    key_log: Arc<KeyLogFile>,
 }
 
 impl Client {
@@ -48,6 +49,7 @@ impl Client {
             tickets: Tickets::new(),
             quic_tickets: Tickets::new(),
             resolver,
+            key_log: Arc::new(KeyLogFile::new()),
         })
     }
 
@@ -90,6 +92,8 @@ impl Client {
             .with_client_cert_resolver(self.resolver.clone());
         config.alpn_protocols = offer.alpn.iter().map(|p| p.as_bytes().to_vec()).collect();
         config.enable_early_data = offer.early_data;
+        // As curl and browsers do: with SSLKEYLOGFILE set, a capture of the same run can be read.
+        config.key_log = self.key_log.clone();
         config.cert_decompressors = vec![&compression::BROTLI, &compression::ZLIB];
         config.resumption = if offer.resume {
             Resumption::store(self.tickets(offer.quic).clone())

@@ -10,20 +10,25 @@ use std::task::{Context, Poll, ready};
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, Runtime, TokioRuntime, UdpPoller};
 use roundtrip_model::{Event, Recorder, TlsFacts};
+use roundtrip_net::Stamps;
 
 use super::hellos::Seen;
 
 pub(super) struct Watched {
     inner: Arc<dyn AsyncUdpSocket>,
+    /// Without stamps, times are those of the wake-up: a little later, not wrong.
+    stamps: Option<Stamps>,
     recorder: Recorder,
     seen: Mutex<Seen>,
 }
 
 impl Watched {
     pub(super) fn new(socket: UdpSocket, recorder: Recorder) -> io::Result<Arc<Self>> {
+        let stamps = Stamps::of(&socket).ok();
         let inner = TokioRuntime.wrap_udp_socket(socket)?;
         Ok(Arc::new(Self {
             inner,
+            stamps,
             recorder,
             seen: Mutex::default(),
         }))
@@ -70,10 +75,16 @@ impl AsyncUdpSocket for Watched {
         bufs: &mut [IoSliceMut<'_>],
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
+        let stamps = self.stamps.as_ref();
+        let first = stamps.and_then(|stamps| stamps.next(self.recorder.now()));
         let n = ready!(self.inner.poll_recv(cx, bufs, meta))?;
-        for (buffer, part) in bufs.iter().zip(meta.iter()).take(n) {
+        let now = self.recorder.now();
+        let last = stamps.and_then(|stamps| stamps.last(now)).unwrap_or(now);
+        for (place, (buffer, part)) in bufs.iter().zip(meta.iter()).take(n).enumerate() {
             let bytes = part.len as u64;
-            self.recorder.record(Event::Received { bytes });
+            // Of a batch, only the first datagram's stamp and the last one's can be had.
+            let at = first.filter(|_| place == 0).unwrap_or(last);
+            self.recorder.record_at(at, Event::Received { bytes });
             let mut seen = self.lock();
             let whole = buffer.get(..part.len).unwrap_or_default();
             for datagram in whole.chunks(part.stride.max(1)) {
