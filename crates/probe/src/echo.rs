@@ -46,6 +46,7 @@ impl Prober {
             ..strategy
         };
         exchange.failure = outcome.err().map(|trouble| trouble.explain(&exchange));
+        exchange.findings = roundtrip_explain::findings(&exchange);
         exchange
     }
 

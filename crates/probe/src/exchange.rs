@@ -255,6 +255,7 @@ impl Prober {
             u32::from(quic.retry) + u32::from(quic.version_negotiation) + u32::from(retried);
         exchange.used = used(exchange);
         exchange.failure = outcome.err().map(|trouble| trouble.explain(exchange));
+        exchange.findings = roundtrip_explain::findings(exchange);
     }
 }
 

@@ -1,0 +1,42 @@
+//! The catalogue as a page: what `docs/causes.md` holds, made from the entries themselves.
+
+use std::fmt::Write as _;
+
+use crate::{Cause, FAMILIES};
+
+const HEAD: &str = "# Causes of a slow exchange
+
+Made from the entries in `crates/explain/src/causes`; a test fails when the two differ. To write it anew:
+`UPDATE_DOCS=1 cargo test -p roundtrip-explain --test causes`.
+
+A finding names a cause only with its evidence. Its cost is a claim on what the phases of the exchange waited for: no
+millisecond is claimed twice, and one round trip of the whole is never claimed. A cost below 1 ms or 2 % of the whole
+is not named, unless it is a whole round trip of at least 0.2 ms. R is the path's round trip.
+";
+
+/// The whole catalogue in Markdown.
+pub fn page() -> String {
+    let mut page = HEAD.to_owned();
+    for family in FAMILIES {
+        // Writing to a String cannot fail.
+        let _ = write!(page, "\n## {}\n", family.title);
+        for cause in family.causes {
+            page.push_str(&entry(cause));
+        }
+    }
+    page
+}
+
+fn entry(cause: &Cause) -> String {
+    let mut text = format!("\n### `{}`\n\n{}.\n\n", cause.id, cause.name);
+    let mut line = |label: &str, value: &str| {
+        let _ = writeln!(text, "- {label}: {value}");
+    };
+    line("Shows", cause.shows);
+    line("Remedy", cause.remedy);
+    for setting in cause.settings {
+        line(setting.of, &format!("`{}`", setting.is));
+    }
+    line("Source", cause.source);
+    text
+}

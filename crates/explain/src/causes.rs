@@ -1,0 +1,61 @@
+//! The table of causes, by family. A new cause is a new entry in its family's file; a new family is a line here.
+
+mod client;
+mod connect;
+mod early_data;
+mod fast_open;
+mod http;
+mod name;
+mod quic;
+mod tls;
+mod transfer;
+
+use crate::{Cause, Family};
+
+/// Causes are heard in this order: where two could claim the same time, the more particular one stands first.
+pub const FAMILIES: &[Family] = &[
+    name::FAMILY,
+    connect::FAMILY,
+    fast_open::FAMILY,
+    early_data::FAMILY,
+    tls::FAMILY,
+    quic::FAMILY,
+    client::FAMILY,
+    http::FAMILY,
+    transfer::FAMILY,
+];
+
+pub fn all() -> impl Iterator<Item = &'static Cause> {
+    FAMILIES.iter().flat_map(|family| family.causes)
+}
+
+pub fn by_id(id: &str) -> Option<&'static Cause> {
+    all().find(|cause| cause.id == id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::all;
+
+    #[test]
+    fn ids_are_unique_kebab_case_and_every_entry_is_complete() {
+        let mut seen = std::collections::HashSet::new();
+        for cause in all() {
+            assert!(seen.insert(cause.id), "{} stands twice", cause.id);
+            assert!(
+                cause.id.split('-').all(|w| !w.is_empty()
+                    && w.chars()
+                        .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())),
+                "{}",
+                cause.id
+            );
+            for text in [cause.name, cause.shows, cause.remedy, cause.source] {
+                assert!(
+                    !text.is_empty() && !text.contains('\n'),
+                    "{}: {text:?}",
+                    cause.id
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! TCP fast open that was asked for and saved nothing. What saved its round trip is no finding.
+
+use roundtrip_model::{FastOpenFacts, PhaseName, TcpFacts};
+
+use super::connect::syn_wait;
+use crate::{Case, Cause, Cost, Family, Part, Setting};
+
+const ENABLE: &[Setting] = &[
+    Setting::new("nginx", "listen 443 ssl fastopen=256;"),
+    Setting::new("HAProxy", "bind :443 tfo"),
+    Setting::new("Linux (server)", "net.ipv4.tcp_fastopen=3"),
+    Setting::new(
+        "Linux (Apache, which does not ask for it)",
+        "net.ipv4.tcp_fastopen=0x403",
+    ),
+];
+
+pub(super) const FAMILY: Family = Family {
+    title: "TCP fast open",
+    causes: &[
+        Cause {
+            id: "fast-open-no-cookie",
+            name: "Fast open was asked for, but the kernel had no cookie for this server",
+            shows: "the data waited for the SYN-ACK, because no earlier connection had left a cookie",
+            signature: no_cookie,
+            remedy: "the next connection has the cookie, if the server gives one; if none ever comes, turn fast open on there, or look for a box that strips the option",
+            settings: ENABLE,
+            source: "RFC 7413 §4.2.1",
+        },
+        Cause {
+            id: "fast-open-syn-dropped",
+            name: "The SYN with data got no answer, the plain one after it did",
+            shows: "a cookie was there and data left in the SYN; the kernel had to send the SYN again, bare",
+            signature: syn_dropped,
+            remedy: "a box on the path drops SYNs with data: do without fast open here, or let the kernel pause it after such a loss",
+            settings: &[Setting::new(
+                "Linux (client)",
+                "net.ipv4.tcp_fastopen_blackhole_timeout_sec=3600",
+            )],
+            source: "RFC 7413 §7.1; ip-sysctl (tcp_fastopen_blackhole_timeout_sec)",
+        },
+        Cause {
+            id: "fast-open-data-ignored",
+            name: "The server did not take the data in the SYN",
+            shows: "a cookie was there and data left in the SYN; the SYN-ACK acknowledged none of it",
+            signature: data_ignored,
+            remedy: "give all servers behind one address the same cookie key, and a longer queue for connections opened this way",
+            settings: &[
+                Setting::new("Linux (server)", "net.ipv4.tcp_fastopen_key=KEY[,BACKUP]"),
+                Setting::new("nginx", "listen 443 ssl fastopen=1024;"),
+            ],
+            source: "RFC 7413 §4.2.2; ip-sysctl (tcp_fastopen_key)",
+        },
+        Cause {
+            id: "fast-open-flight-too-large",
+            name: "The first flight did not fit into the SYN, so fast open saved nothing",
+            shows: "the SYN-ACK acknowledged a part of the first flight; the rest had to wait for it",
+            signature: flight_too_large,
+            remedy: "make the first flight smaller: a post-quantum key share (1216 bytes) leaves no room, the classical one fits (strategy -pq)",
+            settings: &[Setting::new("OpenSSL (client)", "Groups = X25519")],
+            source: "RFC 7413 §4.2.2; RFC 9293 §3.7.1",
+        },
+    ],
+};
+
+/// Fast open as this exchange saw it, if it was asked for.
+fn asked<'a>(case: &Case<'a>) -> Option<(&'a TcpFacts, &'a FastOpenFacts)> {
+    let tcp = case.tcp()?;
+    tcp.fast_open.asked.then_some((tcp, &tcp.fast_open))
+}
+
+/// Data left in a SYN.
+fn sent<'a>(case: &Case<'a>) -> Option<(&'a TcpFacts, &'a FastOpenFacts)> {
+    asked(case).filter(|(_, f)| f.cookie && f.data_sent > 0)
+}
+
+fn no_cookie(case: &Case<'_>) -> Option<Cost> {
+    let (_, facts) = asked(case)?;
+    let evidence =
+        "no cookie was cached for this server: the SYN asked for one and carried no data";
+    (!facts.cookie)
+        .then(|| case.trips(PhaseName::Tcp, 1, evidence))
+        .flatten()
+}
+
+fn syn_dropped(case: &Case<'_>) -> Option<Cost> {
+    let (tcp, facts) = sent(case)?;
+    if tcp.syn_retransmits == 0 || facts.data_acked > 0 {
+        return None;
+    }
+    let evidence = match tcp.syn_retransmits {
+        1 => "the SYN with data got no answer; the bare one after it did".to_owned(),
+        n => format!("the SYN with data got no answer; the {n}. bare one after it did"),
+    };
+    Some(Cost::new(evidence).waited(PhaseName::Tcp, Part::Loss, syn_wait(case)?))
+}
+
+fn data_ignored(case: &Case<'_>) -> Option<Cost> {
+    let (tcp, facts) = sent(case)?;
+    if tcp.syn_retransmits > 0 || facts.data_acked > 0 {
+        return None;
+    }
+    let evidence = format!(
+        "{} bytes were ready for the SYN; the SYN-ACK acknowledged none of them",
+        facts.data_sent
+    );
+    case.trips(PhaseName::Tcp, 1, evidence)
+}
+
+fn flight_too_large(case: &Case<'_>) -> Option<Cost> {
+    let (_, facts) = sent(case)?;
+    if facts.data_acked == 0 || facts.data_acked >= facts.data_sent {
+        return None;
+    }
+    let evidence = format!(
+        "the SYN-ACK acknowledged {} of the {} bytes of the first flight",
+        facts.data_acked, facts.data_sent
+    );
+    case.trips(PhaseName::Tcp, 1, evidence)
+}

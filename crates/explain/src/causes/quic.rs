@@ -1,0 +1,164 @@
+//! QUIC: what its handshake paid beyond one round trip, and what was lost when it did not come about.
+
+use roundtrip_model::{Attempt, AttemptOutcome, PhaseName};
+
+use crate::case::ms;
+use crate::{Case, Cause, Cost, Family, Part, Setting};
+
+/// A server may send three times what it received before the client has proven its address. RFC 9000 §8.1.
+const LEAST_FIRST_FLIGHT: u64 = 1200;
+const AMPLIFICATION: u64 = 3;
+/// Its own hello, extensions, Finished and the packets' heads take about this much of that.
+const BESIDE_CHAIN: u64 = 700;
+
+pub(super) const FAMILY: Family = Family {
+    title: "QUIC",
+    causes: &[
+        Cause {
+            id: "udp-blocked",
+            name: "HTTP/3 was announced, but QUIC got no answer",
+            shows: "a QUIC attempt was given up, and TCP, tried beside it later, won",
+            signature: blocked,
+            remedy: "open UDP port 443 on the way, or do not announce HTTP/3 to those who cannot reach it",
+            settings: &[
+                Setting::new(
+                    "Linux (server)",
+                    "nft add rule inet filter input udp dport 443 accept",
+                ),
+                Setting::new(
+                    "nginx",
+                    "listen 443 quic reuseport; or no Alt-Svc: add_header Alt-Svc clear;",
+                ),
+                Setting::new("DNS", "no h3 in the alpn of the HTTPS record"),
+            ],
+            source: "RFC 9114 §3.1; RFC 9002 §6.2.2",
+        },
+        Cause {
+            id: "quic-failed",
+            name: "HTTP/3 was announced, but QUIC failed",
+            shows: "a QUIC attempt failed, and TCP was used after it",
+            signature: failed,
+            remedy: "mend the QUIC listener, or do not announce HTTP/3",
+            settings: &[Setting::new("nginx", "add_header Alt-Svc clear;")],
+            source: "RFC 9114 §3.1",
+        },
+        Cause {
+            id: "quic-retry",
+            name: "The server made the client prove its address with a Retry",
+            shows: "a Retry packet came, and the handshake began anew with its token",
+            signature: retry,
+            remedy: "send Retry only under attack, and give clients tokens for their next connection (NEW_TOKEN)",
+            settings: &[
+                Setting::new("nginx", "quic_retry off;"),
+                Setting::new("HAProxy", "bind quic4@:443 without quic-force-retry"),
+            ],
+            source: "RFC 9000 §8.1.2 and §8.1.3",
+        },
+        Cause {
+            id: "quic-version-negotiation",
+            name: "The server did not speak the version of QUIC that was offered",
+            shows: "a Version Negotiation packet came, and the handshake began anew",
+            signature: version_negotiation,
+            remedy: "offer QUIC version 1 first, and serve it",
+            settings: &[],
+            source: "RFC 9000 §6",
+        },
+        Cause {
+            id: "quic-amplification-stall",
+            name: "The server had to stop until the client had proven its address",
+            shows: "the certificates exceed three times the client's first flight, and the handshake waited once more",
+            signature: stall,
+            remedy: "send a shorter chain or compress it, so that it fits three times the client's first datagrams",
+            settings: &[
+                Setting::new("nginx (1.29.1 or later)", "ssl_certificate_compression on;"),
+                Setting::new("OpenSSL (3.2 or later)", "SSL_CTX_compress_certs()"),
+            ],
+            source: "RFC 9000 §8.1; RFC 8879",
+        },
+        Cause {
+            id: "quic-handshake-loss",
+            name: "Packets of the QUIC handshake were lost",
+            shows: "the client sent again after a probe time-out, longer than the path needs",
+            signature: loss,
+            remedy: "look for loss or rate limits on UDP along the path",
+            settings: &[],
+            source: "RFC 9002 §6.2",
+        },
+    ],
+};
+
+/// A QUIC attempt that came before the TCP one, and what it cost.
+fn given_up<'a>(case: &Case<'a>) -> Option<(&'a Attempt, f64)> {
+    case.tcp()?;
+    let quic = case.exchange.attempts.iter().find(|a| a.over_quic)?;
+    let (tcp, won) = case.tcp_attempts();
+    won?;
+    let then = tcp.iter().map(|a| a.began).min()?;
+    Some((quic, ms(then.since(quic.began))))
+}
+
+fn blocked(case: &Case<'_>) -> Option<Cost> {
+    let (quic, cost) = given_up(case)?;
+    (quic.outcome == AttemptOutcome::Abandoned).then(|| {
+        let waited = ms(quic.ended.since(quic.began));
+        let evidence = format!(
+            "QUIC to {} got no answer within {waited:.0} ms; TCP was tried {cost:.0} ms after it",
+            quic.peer
+        );
+        Cost::new(evidence).waited(PhaseName::Tcp, Part::Loss, cost)
+    })
+}
+
+fn failed(case: &Case<'_>) -> Option<Cost> {
+    let (quic, cost) = given_up(case)?;
+    let AttemptOutcome::Failed(why) = &quic.outcome else {
+        return None;
+    };
+    let evidence = format!("QUIC to {} failed: {why}", quic.peer);
+    Some(Cost::new(evidence).waited(PhaseName::Tcp, Part::Loss, cost))
+}
+
+fn retry(case: &Case<'_>) -> Option<Cost> {
+    let quic = case.exchange.quic.as_ref()?;
+    let evidence = "a Retry packet answered the first Initial";
+    (quic.retry && case.tls().is_some())
+        .then(|| case.trips(PhaseName::Quic, 1, evidence))
+        .flatten()
+}
+
+fn version_negotiation(case: &Case<'_>) -> Option<Cost> {
+    let quic = case.exchange.quic.as_ref()?;
+    let evidence = "a Version Negotiation packet answered the first Initial";
+    (quic.version_negotiation && case.tls().is_some())
+        .then(|| case.trips(PhaseName::Quic, 1, evidence))
+        .flatten()
+}
+
+fn stall(case: &Case<'_>) -> Option<Cost> {
+    let quic = case.exchange.quic.as_ref()?;
+    let chain = case.tls()?.chain.as_ref()?.bytes_on_wire;
+    // A Retry has proven the address already.
+    if quic.retry || chain + BESIDE_CHAIN <= AMPLIFICATION * LEAST_FIRST_FLIGHT {
+        return None;
+    }
+    let more = case
+        .round_trips(PhaseName::Quic)
+        .saturating_sub(1 + case.exchange.extra_trips);
+    let evidence =
+        format!("{chain} bytes of certificates are more than three times what the client had sent");
+    case.trips(PhaseName::Quic, more, evidence)
+}
+
+fn loss(case: &Case<'_>) -> Option<Cost> {
+    let quic = case.exchange.quic.as_ref()?;
+    case.tls()?;
+    let lost = case.waited(PhaseName::Quic, Part::Loss);
+    // On a path longer than the time-out, the client repeats what was not lost.
+    (lost > case.rtt?).then(|| {
+        let evidence = format!(
+            "the client waited {lost:.0} ms for nothing and sent again ({} packets declared lost)",
+            quic.lost_packets
+        );
+        Cost::new(evidence).waited(PhaseName::Quic, Part::Loss, lost)
+    })
+}

@@ -1,0 +1,116 @@
+//! The TLS handshake over TCP: round trips beyond the one that TLS 1.3 needs.
+
+use roundtrip_model::{EarlyData, PhaseName, TlsFacts};
+
+use crate::case::INITIAL_WINDOW;
+use crate::{Case, Cause, Cost, Family, Setting};
+
+pub(super) const FAMILY: Family = Family {
+    title: "TLS",
+    causes: &[
+        Cause {
+            id: "hello-retry-request",
+            name: "The server wanted another key share and sent a HelloRetryRequest",
+            shows: "the handshake began with two ClientHellos",
+            signature: hello_retry,
+            remedy: "let server and client have a group in common that the client guesses first",
+            settings: &[
+                Setting::new("nginx", "ssl_ecdh_curve X25519MLKEM768:X25519:prime256v1;"),
+                Setting::new(
+                    "HAProxy",
+                    "ssl-default-bind-curves X25519MLKEM768:X25519:P-256",
+                ),
+                Setting::new(
+                    "Apache",
+                    "SSLOpenSSLConfCmd Groups X25519MLKEM768:X25519:P-256",
+                ),
+                Setting::new("OpenSSL", "Groups = X25519MLKEM768:X25519:P-256"),
+            ],
+            source: "RFC 8446 §4.1.4",
+        },
+        Cause {
+            id: "server-flight-over-window",
+            name: "The server's certificates were more than its first window could carry",
+            shows: "over ten segments came in the handshake, in more flights than its arithmetic knows",
+            signature: over_window,
+            remedy: "send a shorter chain (leaf and intermediate, ECDSA), compress it, or begin with a larger window",
+            settings: &[
+                Setting::new("nginx (1.29.1 or later)", "ssl_certificate_compression on;"),
+                Setting::new("OpenSSL (3.2 or later)", "SSL_CTX_compress_certs()"),
+                Setting::new(
+                    "Linux (server)",
+                    "ip route change default via GATEWAY initcwnd 20",
+                ),
+            ],
+            source: "RFC 6928 §2; RFC 8879",
+        },
+        Cause {
+            id: "tls12-full-handshake",
+            name: "A full handshake of TLS 1.2 took two round trips where TLS 1.3 takes one",
+            shows: "the version is TLS 1.2, nothing was resumed, and the handshake waited twice",
+            signature: tls12_full,
+            remedy: "enable TLS 1.3 on both sides; until then let sessions be resumed",
+            settings: &[
+                Setting::new("nginx", "ssl_protocols TLSv1.2 TLSv1.3;"),
+                Setting::new("HAProxy", "ssl-default-bind-options ssl-min-ver TLSv1.2"),
+                Setting::new("Apache", "SSLProtocol -all +TLSv1.2 +TLSv1.3"),
+                Setting::new("OpenSSL (1.1.1 or later)", "MaxProtocol = TLSv1.3"),
+            ],
+            source: "RFC 8446 §2; RFC 5246 §7.3",
+        },
+    ],
+};
+
+fn hello_retry(case: &Case<'_>) -> Option<Cost> {
+    let tls = case.tls()?;
+    let evidence = format!(
+        "the server asked for {}, for which the first ClientHello had no key share",
+        tls.group
+    );
+    tls.hello_retry
+        .then(|| case.trips(case.handshake(), 1, evidence))
+        .flatten()
+}
+
+/// Round trips of a handshake over TCP whose flights fit their windows.
+fn arithmetic(tls: &TlsFacts) -> u32 {
+    1 + u32::from(is_full_tls12(tls)) + u32::from(tls.hello_retry)
+}
+
+fn is_full_tls12(tls: &TlsFacts) -> bool {
+    tls.version == "TLSv1.2" && !tls.resumed
+}
+
+fn over_window(case: &Case<'_>) -> Option<Cost> {
+    let tls = case.tls()?;
+    let window = INITIAL_WINDOW * case.segment();
+    // With early data accepted nobody waited for the handshake's flights.
+    if tls.early_data == EarlyData::Accepted || tls.bytes_received <= window {
+        return None;
+    }
+    let more = case
+        .round_trips(PhaseName::Tls)
+        .saturating_sub(arithmetic(tls));
+    let chain = tls.chain.as_ref().map_or_else(String::new, |c| {
+        format!(", {} of them certificates", c.bytes_on_wire)
+    });
+    let evidence = format!(
+        "{} bytes came in the handshake{chain}; a first window carries {window}",
+        tls.bytes_received
+    );
+    case.trips(PhaseName::Tls, more, evidence)
+}
+
+fn tls12_full(case: &Case<'_>) -> Option<Cost> {
+    let tls = case.tls()?;
+    let trips = case.round_trips(PhaseName::Tls);
+    (is_full_tls12(tls) && trips >= 2)
+        .then(|| {
+            let evidence = format!(
+                "{}, not resumed: the handshake waited {trips} times",
+                tls.version
+            );
+            case.trips(PhaseName::Tls, 1, evidence)
+        })
+        .flatten()
+}

@@ -1,0 +1,18 @@
+//! From an exchange to findings: what cost time beyond the irreducible, the evidence for it, and what removes it.
+//!
+//! Pure: an [`Exchange`](roundtrip_model::Exchange) goes in, findings come out. Each cause is an entry of the table in
+//! `causes`; its signature reads a [`Case`] and states a [`Cost`] as claims on what the phases waited for. The ledger
+//! grants each millisecond once, so findings never overlap. What has no evidence is not named.
+
+mod case;
+mod catalogue;
+mod cause;
+mod causes;
+mod findings;
+mod ledger;
+
+pub use case::Case;
+pub use catalogue::page;
+pub use cause::{Cause, Claim, Cost, Family, Part, Setting};
+pub use causes::{FAMILIES, all, by_id};
+pub use findings::findings;

@@ -1,0 +1,62 @@
+//! The client's own work.
+
+use roundtrip_model::{Answer, Exchange, Task};
+
+use crate::story::{Story, assert_only, assert_silent, tls};
+
+/// `load` ms of work before the ClientHello, `verify` ms after the server's flight.
+fn worked(load: f64, verify: f64) -> Exchange {
+    Story::new()
+        .worked(Task::Configure, 0.4)
+        .looked_up(Answer::Hosts, 0.1)
+        .connected(0.0)
+        .event(roundtrip_model::Event::HandshakeStarted)
+        .worked(Task::LoadRoots, load)
+        .sent(1_700)
+        .answered(0.3, 3_000)
+        .worked(Task::Decrypt, verify)
+        .shook_hands(tls("TLSv1.3", 3_000))
+        .asked()
+        .told(0.4)
+        .end()
+}
+
+#[test]
+fn a_library_that_takes_its_time() {
+    let found = assert_only(&worked(90.0, 25.0), "slow-client-library", 116.1, 0);
+    assert!(
+        found.evidence.contains("load_roots 90.0 ms"),
+        "{}",
+        found.evidence
+    );
+    assert_silent(&worked(1.5, 2.0));
+}
+
+#[test]
+fn work_that_falls_into_a_wait_costs_nothing() {
+    let e = Story::new()
+        .looked_up(Answer::Hosts, 0.1)
+        .connected(0.0)
+        .hello()
+        .worked(Task::LoadRoots, 80.0)
+        .pass(20.3)
+        .received(3_000)
+        .shook_hands(tls("TLSv1.3", 3_000))
+        .asked()
+        .told(0.4)
+        .end();
+    assert_silent(&e);
+}
+
+#[test]
+fn a_pause_without_a_task_has_no_evidence() {
+    let e = Story::new()
+        .looked_up(Answer::Hosts, 0.1)
+        .connected(0.0)
+        .pass(200.0)
+        .tls13()
+        .asked()
+        .told(0.4)
+        .end();
+    assert_silent(&e);
+}

@@ -1,0 +1,91 @@
+//! Addresses and TCP.
+
+use roundtrip_model::{Answer, AttemptOutcome, Event, Exchange};
+
+use crate::story::{Story, assert_only, assert_silent, ids, v6};
+
+/// IPv6 is tried first; IPv4 `later` ms after it, and wins.
+fn fallback(later: f64, outcome: AttemptOutcome) -> Story {
+    let mut story = Story::new()
+        .looked_up(Answer::Hosts, 0.1)
+        .event(Event::AttemptStarted { peer: v6() });
+    let began = story.now;
+    story = story.pass(later);
+    story.attempt(v6(), began, outcome);
+    story.connected(0.0)
+}
+
+fn finish(story: Story) -> Exchange {
+    story.tls13().asked().told(0.5).end()
+}
+
+#[test]
+fn an_address_that_does_not_answer_costs_the_head_start() {
+    let e = finish(fallback(250.0, AttemptOutcome::Abandoned));
+    let found = assert_only(&e, "dead-address", 250.0, 0);
+    assert!(found.evidence.contains("2001:db8::7"), "{}", found.evidence);
+    let e = finish(fallback(
+        100.0,
+        AttemptOutcome::Failed("connection refused".into()),
+    ));
+    assert_only(&e, "dead-address", 100.0, 0);
+}
+
+#[test]
+fn an_address_that_lost_the_race_cost_nothing() {
+    let mut story = Story::new().looked_up(Answer::Hosts, 0.1).connected(200.0);
+    story.attempt(v6(), 260.0, AttemptOutcome::Abandoned);
+    story.e.rtt = Some(std::time::Duration::from_millis(300));
+    story.r = 300.0;
+    assert_silent(&finish(story));
+    // Refused at once by the own host: unreachable.
+    assert_silent(&finish(fallback(
+        0.1,
+        AttemptOutcome::Failed("unreachable".into()),
+    )));
+}
+
+#[test]
+fn a_lost_syn_costs_its_timeout() {
+    let mut story = Story::new()
+        .looked_up(Answer::Hosts, 0.1)
+        .connected(1_000.0);
+    story.e.tcp.as_mut().unwrap().syn_retransmits = 1;
+    assert_only(&finish(story), "syn-lost", 1_000.0, 0);
+    let clean = Story::new().looked_up(Answer::Hosts, 0.1).connected(0.0);
+    assert_silent(&finish(clean));
+}
+
+#[test]
+fn a_dead_address_and_a_lost_syn_share_the_wait() {
+    let mut story = fallback(250.0, AttemptOutcome::Abandoned);
+    let e = {
+        story.e.tcp.as_mut().unwrap().syn_retransmits = 1;
+        finish(story)
+    };
+    // The SYN of the winner was not late: only the kernel's count says that it was lost.
+    assert_eq!(ids(&e), ["dead-address"]);
+    let mut story = Story::new()
+        .looked_up(Answer::Hosts, 0.1)
+        .event(Event::AttemptStarted { peer: v6() })
+        .pass(250.0);
+    story.attempt(v6(), 0.1, AttemptOutcome::Abandoned);
+    let mut story = story.connected(1_000.0);
+    story.e.tcp.as_mut().unwrap().syn_retransmits = 1;
+    let found = roundtrip_explain::findings(&finish(story));
+    let told: Vec<(&str, u32)> = found.iter().map(|f| (f.id, f.ms.round() as u32)).collect();
+    assert_eq!(told, [("syn-lost", 1_000), ("dead-address", 250)]);
+}
+
+#[test]
+fn a_connection_that_was_open_paid_for_none_of_it() {
+    let mut story = Story::new();
+    story.e.reused = true;
+    let mut tcp = crate::story::tcp();
+    (tcp.syn_retransmits, tcp.retransmits) = (1, 3);
+    story.e.tcp = Some(tcp);
+    let mut tls = crate::story::tls("TLSv1.2", 30_000);
+    tls.hello_retry = true;
+    story.e.tls = Some(tls);
+    assert_silent(&story.asked().told(0.5).end());
+}

@@ -1,0 +1,69 @@
+//! TCP fast open.
+
+use roundtrip_model::{Answer, Exchange};
+
+use crate::story::{R, Story, assert_only, assert_silent, tls};
+
+/// A TLS 1.3 exchange whose first flight of `sent` bytes left in the SYN, `acked` of it taken after `wait` ms.
+fn opened(sent: u64, acked: u64, wait: f64, syn_retransmits: u32) -> Exchange {
+    let mut story = Story::new()
+        .looked_up(Answer::Hosts, 0.1)
+        .deferred()
+        .event(roundtrip_model::Event::HandshakeStarted)
+        .syn_acked(sent, acked, wait);
+    story.e.tcp.as_mut().unwrap().syn_retransmits = syn_retransmits;
+    let more = if acked == sent { 0.3 } else { R };
+    story
+        .pass(more)
+        .received(3_000)
+        .shook_hands(tls("TLSv1.3", 3_000))
+        .asked()
+        .told(0.3)
+        .end()
+}
+
+#[test]
+fn fast_open_that_works_is_no_finding() {
+    assert_silent(&opened(520, 520, R, 0));
+}
+
+#[test]
+fn without_a_cookie() {
+    let without = |asked| {
+        let mut story = Story::new().looked_up(Answer::Hosts, 0.1).connected(0.0);
+        story.e.tcp.as_mut().unwrap().fast_open.asked = asked;
+        story.tls13().asked().told(0.3).end()
+    };
+    assert_only(&without(true), "fast-open-no-cookie", R, 1);
+    assert_silent(&without(false));
+}
+
+#[test]
+fn data_that_nobody_acknowledged() {
+    assert_only(&opened(520, 0, R, 0), "fast-open-data-ignored", R, 1);
+}
+
+#[test]
+fn a_syn_with_data_that_a_box_dropped() {
+    assert_only(
+        &opened(520, 0, 1_000.0 + R, 1),
+        "fast-open-syn-dropped",
+        1_000.0,
+        0,
+    );
+}
+
+#[test]
+fn a_flight_that_has_no_room_in_the_syn() {
+    let found = assert_only(
+        &opened(1_750, 1_420, R, 0),
+        "fast-open-flight-too-large",
+        R,
+        1,
+    );
+    assert!(
+        found.evidence.contains("1420") && found.evidence.contains("1750"),
+        "{}",
+        found.evidence
+    );
+}

@@ -1,0 +1,68 @@
+//! What is as quick as it can be has no cause.
+
+use roundtrip_model::{Answer, Exchange};
+
+use crate::story::{Story, assert_silent, quic, tls};
+
+/// From loopback to a satellite, in milliseconds.
+const PATHS: [f64; 8] = [0.02, 0.15, 0.5, 5.0, 20.0, 90.0, 150.0, 600.0];
+
+fn cold(r: f64, jitter: f64) -> Exchange {
+    Story::over(r)
+        .looked_up(Answer::Server(([127, 0, 0, 53], 53).into()), 0.4)
+        .connected(jitter)
+        .hello()
+        .answered(jitter, 3_000)
+        .shook_hands(tls("TLSv1.3", 3_000))
+        .asked()
+        .told(jitter)
+        .end()
+}
+
+#[test]
+fn cold_exchanges_over_tls_1_3() {
+    for r in PATHS {
+        assert_silent(&cold(r, 0.02));
+        // The path varies a little, and the server does its work.
+        assert_silent(&cold(r, 0.4 + r / 50.0));
+    }
+}
+
+#[test]
+fn exchanges_in_clear() {
+    for r in PATHS {
+        let story = Story::over(r).looked_up(Answer::Hosts, 0.05).connected(0.1);
+        assert_silent(&story.asked().told(0.3).end());
+    }
+}
+
+#[test]
+fn exchanges_over_quic() {
+    for r in PATHS {
+        let story = quic(r)
+            .answered(0.4, 3_000)
+            .shook_hands(tls("TLSv1.3", 2_500));
+        assert_silent(&story.asked().told(0.3).end());
+    }
+}
+
+#[test]
+fn on_loopback_even_a_detour_costs_nothing() {
+    let story = Story::over(0.03)
+        .looked_up(Answer::Hosts, 0.05)
+        .connected(0.0)
+        .hello();
+    let story = story.answered(0.2, 3_000).sent(300).answered(0.05, 300);
+    assert_silent(
+        &story
+            .shook_hands(tls("TLSv1.2", 3_300))
+            .asked()
+            .told(0.3)
+            .end(),
+    );
+}
+
+#[test]
+fn an_exchange_that_never_began() {
+    assert_silent(&Exchange::default());
+}

@@ -1,0 +1,92 @@
+//! The request and its way.
+
+use std::time::Duration;
+
+use roundtrip_model::{Answer, Event, Exchange, HttpFacts};
+
+use crate::story::{R, Story, assert_only, assert_silent, ids, secured, tls};
+
+#[test]
+fn a_server_that_thinks_says_so_itself_where_it_can() {
+    for think in [5.0, 40.0, 300.0, 4_000.0] {
+        let short = Story::over(0.5)
+            .looked_up(Answer::Hosts, 0.1)
+            .connected(0.0)
+            .tls13();
+        assert_only(
+            &short.asked().told(think).end(),
+            "server-think-time",
+            think,
+            0,
+        );
+    }
+    let mut story = secured();
+    story.e.http = Some(HttpFacts {
+        server_timing: vec![("db".into(), Some(Duration::from_millis(210)), String::new())],
+        ..HttpFacts::default()
+    });
+    let found = assert_only(
+        &story.asked().told(300.0).end(),
+        "server-think-time",
+        300.0,
+        0,
+    );
+    assert!(found.evidence.contains("db 210.0 ms"), "{}", found.evidence);
+    assert_silent(&secured().asked().told(2.0).end());
+}
+
+#[test]
+fn it_thinks_on_an_open_connection_too() {
+    let mut story = Story::new();
+    story.e.reused = true;
+    story.e.tcp = Some(crate::story::tcp());
+    assert_only(
+        &story.asked().told(70.0).end(),
+        "server-think-time",
+        70.0,
+        0,
+    );
+}
+
+#[test]
+fn no_answer_is_no_thinking() {
+    let mut story = secured().asked().pass(20_000.0);
+    story.e.failure = Some(roundtrip_model::Failure {
+        kind: roundtrip_model::FailureKind::Timeout,
+        phase: roundtrip_model::PhaseName::FirstByte,
+        message: String::new(),
+        advice: String::new(),
+    });
+    assert_silent(&story.end());
+}
+
+/// Through a proxy that is `R` away and has the target `beyond` ms behind it.
+fn tunnelled(beyond: f64, think: f64) -> Exchange {
+    Story::new()
+        .looked_up(Answer::Hosts, 0.1)
+        .connected(0.0)
+        .event(Event::TunnelStarted)
+        .sent(100)
+        .answered(beyond, 39)
+        .event(Event::TunnelReady)
+        .hello()
+        .answered(beyond, 3_000)
+        .shook_hands(tls("TLSv1.3", 3_000))
+        .asked()
+        .told(beyond + think)
+        .end()
+}
+
+#[test]
+fn a_tunnel_costs_the_way_to_the_proxy_and_what_it_took_to_open() {
+    assert_only(&tunnelled(30.0, 0.4), "proxy-connect", R + 30.0, 1);
+    assert_silent(&secured().asked().told(0.4).end());
+}
+
+#[test]
+fn the_way_behind_a_proxy_is_not_the_server_s_thinking() {
+    assert_eq!(ids(&tunnelled(30.0, 0.4)), ["proxy-connect"]);
+    let found = roundtrip_explain::findings(&tunnelled(30.0, 250.0));
+    assert_eq!(found[0].id, "server-think-time");
+    assert!((found[0].ms - 250.0).abs() < 5.0, "{found:?}");
+}

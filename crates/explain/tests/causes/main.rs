@@ -1,0 +1,17 @@
+//! Each cause with an exchange that has it and one that does not; healthy exchanges; what holds for all exchanges.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod client;
+mod connect;
+mod early_data;
+mod fast_open;
+mod healthy;
+mod http;
+mod name;
+mod page;
+mod properties;
+mod quic;
+mod story;
+mod tls;
+mod transfer;

@@ -1,0 +1,122 @@
+//! Whatever an exchange says of itself, however contradictory: no millisecond is claimed twice.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use roundtrip_explain::findings;
+use roundtrip_model::{
+    Answer, Attempt, AttemptOutcome, EarlyData, Event, Exchange, HttpFacts, Moment, QuicFacts, Task,
+};
+
+use crate::story::{Story, tcp, tls, v4, v6};
+
+fn any_event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        Just(Event::LookupStarted),
+        Just(Event::LookupFinished),
+        any::<bool>().prop_map(|six| Event::AttemptStarted {
+            peer: if six { v6() } else { v4() }
+        }),
+        any::<bool>().prop_map(|deferred| Event::Connected {
+            peer: v4(),
+            deferred
+        }),
+        (0u64..3_000, 0u64..3_000).prop_map(|(data_sent, data_acked)| Event::SynAcked {
+            data_sent,
+            data_acked
+        }),
+        Just(Event::TunnelStarted),
+        Just(Event::TunnelReady),
+        Just(Event::HandshakeStarted),
+        Just(Event::HandshakeFinished),
+        Just(Event::EarlyDataRefused),
+        Just(Event::RequestStarted),
+        Just(Event::RequestSent),
+        Just(Event::FirstByte),
+        Just(Event::Finished),
+        (0u64..40_000).prop_map(|bytes| Event::Sent { bytes }),
+        (0u64..40_000).prop_map(|bytes| Event::Received { bytes }),
+        (0u64..500).prop_map(|ms| Event::Worked {
+            task: Task::LoadRoots,
+            took: Duration::from_millis(ms)
+        }),
+    ]
+}
+
+fn any_attempt() -> impl Strategy<Value = Attempt> {
+    let outcome = prop_oneof![
+        Just(AttemptOutcome::Won),
+        Just(AttemptOutcome::Abandoned),
+        Just(AttemptOutcome::Failed("refused".into())),
+    ];
+    (any::<bool>(), 0.0f64..2_000.0, 0.0f64..2_000.0, outcome).prop_map(
+        |(over_quic, began, took, outcome)| Attempt {
+            peer: v4(),
+            over_quic,
+            began: Moment::from_millis(began),
+            ended: Moment::from_millis(began + took),
+            outcome,
+        },
+    )
+}
+
+prop_compose! {
+    fn any_exchange()(
+        events in prop::collection::vec((0.0f64..2_000.0, any_event()), 0..40),
+        attempts in prop::collection::vec(any_attempt(), 0..4),
+        rtt in prop::option::of(0u64..200_000),
+        facts in any::<[bool; 12]>(),
+        counts in any::<[u8; 6]>(),
+        status in prop_oneof![Just(200u16), Just(425)],
+    ) -> Exchange {
+        let [has_tcp, has_tls, has_quic, reused, retry, hello_retry, resumed, asked, cookie, old, refused, accepted] = facts;
+        let [resent, syn_again, again, extra, chain, body] = counts;
+        let mut e = Story::new().looked_up(Answer::Server(v4()), 0.0).e;
+        e.timeline = roundtrip_model::Timeline::default();
+        for (at, event) in events {
+            e.timeline.push(Moment::from_millis(at), event);
+        }
+        e.name.as_mut().unwrap().resent = resent.into();
+        (e.attempts, e.rtt, e.reused) = (attempts, rtt.map(Duration::from_micros), reused);
+        e.extra_trips = (extra % 4).into();
+        let mut tcp = tcp();
+        (tcp.syn_retransmits, tcp.retransmits) = ((syn_again % 3).into(), (again % 5).into());
+        (tcp.fast_open.asked, tcp.fast_open.cookie) = (asked, cookie);
+        (tcp.fast_open.data_sent, tcp.fast_open.data_acked) = (1_700, u64::from(chain) * 7);
+        let mut tls = tls(if old { "TLSv1.2" } else { "TLSv1.3" }, u64::from(chain) * 200);
+        (tls.hello_retry, tls.resumed) = (hello_retry, resumed);
+        tls.early_data = match (refused, accepted) {
+            (true, _) => EarlyData::Refused,
+            (_, true) => EarlyData::Accepted,
+            _ => EarlyData::NotOffered,
+        };
+        e.tcp = has_tcp.then_some(tcp);
+        e.tls = has_tls.then_some(tls);
+        e.quic = has_quic.then(|| QuicFacts { retry, version_negotiation: resumed, ..QuicFacts::default() });
+        e.http = Some(HttpFacts { status, downloaded: u64::from(body) * 10_000, ..HttpFacts::default() });
+        e
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn findings_are_ordered_and_never_overlap(e in any_exchange()) {
+        let found = findings(&e);
+        let total = e.total().as_secs_f64() * 1e3;
+        let kept = if e.http.as_ref().unwrap().status == 425 { 0.0 } else { e.rtt.map_or(0.0, |r| r.as_secs_f64() * 1e3) };
+        let sum: f64 = found.iter().map(|f| f.ms).sum();
+        prop_assert!(sum <= (total - kept).max(0.0) + 1e-6, "{sum} of {total}: {found:?}");
+        let trips: u32 = found.iter().map(|f| f.round_trips).sum();
+        prop_assert!(trips <= e.round_trips(), "{found:?}");
+        prop_assert!(found.windows(2).all(|pair| pair[0].ms >= pair[1].ms), "{found:?}");
+        let mut ids: Vec<&str> = found.iter().map(|f| f.id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        prop_assert_eq!(ids.len(), found.len());
+        for finding in &found {
+            prop_assert!(finding.ms > 0.0 && !finding.evidence.is_empty() && !finding.remedy.is_empty(), "{:?}", finding);
+        }
+    }
+}

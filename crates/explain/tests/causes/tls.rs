@@ -1,0 +1,92 @@
+//! TLS over TCP.
+
+use roundtrip_model::{Answer, Exchange, TlsFacts};
+
+use crate::story::{MSS, R, Story, assert_only, assert_silent, ids, tls};
+
+fn greeted() -> Story {
+    Story::new()
+        .looked_up(Answer::Hosts, 0.1)
+        .connected(0.0)
+        .hello()
+}
+
+fn finish(story: Story, facts: TlsFacts) -> Exchange {
+    story.shook_hands(facts).asked().told(0.4).end()
+}
+
+#[test]
+fn a_hello_retry_request() {
+    let retried = |hello_retry| {
+        let facts = TlsFacts {
+            hello_retry,
+            ..tls("TLSv1.3", 3_100)
+        };
+        let story = if hello_retry {
+            greeted().answered(0.2, 100).sent(600)
+        } else {
+            greeted()
+        };
+        finish(story.answered(0.5, 3_000), facts)
+    };
+    let found = assert_only(&retried(true), "hello-retry-request", R, 1);
+    assert!(found.remedy.contains("ssl_ecdh_curve"), "{}", found.remedy);
+    assert_silent(&retried(false));
+}
+
+#[test]
+fn a_full_handshake_of_tls_1_2() {
+    let full = greeted().answered(0.4, 3_000).sent(300).answered(0.2, 300);
+    assert_only(
+        &finish(full, tls("TLSv1.2", 3_300)),
+        "tls12-full-handshake",
+        R,
+        1,
+    );
+    let resumed = TlsFacts {
+        resumed: true,
+        ..tls("TLSv1.2", 300)
+    };
+    assert_silent(&finish(greeted().answered(0.2, 300), resumed));
+}
+
+#[test]
+fn certificates_over_the_first_window() {
+    let window = 10 * MSS;
+    let over = greeted().answered(0.3, window).pass(R).received(9_000);
+    let found = assert_only(
+        &finish(over, tls("TLSv1.3", window + 9_000)),
+        "server-flight-over-window",
+        R,
+        1,
+    );
+    assert!(
+        found.evidence.contains(&window.to_string()),
+        "{}",
+        found.evidence
+    );
+    // A larger window took them at once.
+    let at_once = greeted().answered(0.3, window).received(9_000);
+    assert_silent(&finish(at_once, tls("TLSv1.3", window + 9_000)));
+    // A pause after a small flight has another reason.
+    let paused = greeted().answered(0.3, 2_000).pass(R).received(2_000);
+    assert_eq!(
+        ids(&finish(paused, tls("TLSv1.3", 4_000))),
+        Vec::<&str>::new()
+    );
+}
+
+#[test]
+fn two_detours_of_one_handshake_are_two_findings() {
+    let window = 10 * MSS;
+    let story = greeted()
+        .answered(0.3, window)
+        .pass(R)
+        .received(9_000)
+        .sent(300)
+        .answered(0.2, 300);
+    let e = finish(story, tls("TLSv1.2", window + 9_300));
+    let mut found = ids(&e);
+    found.sort_unstable();
+    assert_eq!(found, ["server-flight-over-window", "tls12-full-handshake"]);
+}
