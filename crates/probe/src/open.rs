@@ -17,6 +17,7 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::plan::Plan;
+use crate::prober::decoded;
 use crate::{Prober, Trouble, name};
 
 /// Browsers give QUIC about this long before they try TCP beside it.
@@ -60,12 +61,10 @@ pub(crate) struct Learnt {
 impl Learnt {
     /// Reads the gauges of a connection that failed half way.
     pub(crate) fn settle(&mut self) {
-        if let Some(gauge) = &self.gauge {
-            self.tcp = Some(gauge.facts());
-        }
-        if let Some(facts) = self.tls_facts.as_ref().and_then(|f| f.get()) {
-            self.tls = Some(facts.clone());
-        }
+        let gauge = self.gauge.as_ref();
+        self.tcp = self.tcp.take().or_else(|| gauge.map(Gauge::facts));
+        let told = self.tls_facts.as_ref().and_then(|f| f.get());
+        self.tls = self.tls.take().or_else(|| told.cloned());
     }
 }
 
@@ -339,7 +338,8 @@ impl Prober {
     pub(crate) fn proxy_headers(&self) -> Vec<(String, String)> {
         let mut headers = vec![("User-Agent".to_owned(), self.options.user_agent.clone())];
         if let Some((user, password)) = self.options.proxy.as_ref().and_then(|p| p.0.userinfo()) {
-            headers.push(("Proxy-Authorization".into(), basic(user, password)));
+            let token = basic(&decoded(user), &decoded(password));
+            headers.push(("Proxy-Authorization".into(), token));
         }
         headers
     }

@@ -46,17 +46,17 @@ impl Resolver {
 }
 
 impl ResolvesClientCert for Resolver {
+    /// Rustls calls this when a CertificateRequest has come, and never otherwise.
     fn resolve(
         &self,
         _root_hint_subjects: &[&[u8]],
         _schemes: &[SignatureScheme],
     ) -> Option<Arc<CertifiedKey>> {
+        self.asked.store(true, Ordering::Relaxed);
         self.key.clone()
     }
 
-    /// Rustls asks this when a CertificateRequest has come, and never otherwise.
     fn has_certs(&self) -> bool {
-        self.asked.store(true, Ordering::Relaxed);
         self.key.is_some()
     }
 }
