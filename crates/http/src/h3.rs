@@ -105,7 +105,10 @@ impl Quic {
             offered_early: early,
             accepted: accepted.clone(),
         };
-        let (send, driver) = start(connection.clone()).await?;
+        let (send, driver) = start(connection.clone()).await.map_err(|error| {
+            let closed = connection.close_reason();
+            closed.map_or(error, |e| broken(e, &gauge.witness))
+        })?;
         let early = early.then_some(accepted);
         Ok(Self {
             endpoint,

@@ -65,7 +65,8 @@ impl Request {
             .iter()
             .filter(|(n, _)| !n.eq_ignore_ascii_case("host"))
         {
-            let _ = write!(head, "{name}: {value}\r\n");
+            let space = if value.is_empty() { "" } else { " " };
+            let _ = write!(head, "{name}:{space}{value}\r\n");
         }
         if self.needs_length() {
             let _ = write!(head, "Content-Length: {}\r\n", self.body.len());

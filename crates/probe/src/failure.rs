@@ -4,6 +4,7 @@ mod http;
 mod net;
 mod tls;
 
+use roundtrip_http::HttpError;
 use roundtrip_model::{Exchange, Failure, FailureKind, PhaseName};
 
 use crate::Trouble;
@@ -36,6 +37,12 @@ impl Trouble {
             Self::Name(_) | Self::Doh { .. } | Self::NoAddressOfFamily { .. } => PhaseName::Name,
             Self::Strategy { .. } => PhaseName::Setup,
             Self::Net(_) => PhaseName::Tcp,
+            // The rest of a body may end in the same instant in which its first byte came.
+            Self::Http(
+                HttpError::BodyCutShort { .. }
+                | HttpError::ChunksCutShort { .. }
+                | HttpError::Encoding { .. },
+            ) => PhaseName::Body,
             _ => phase,
         };
         let Words {

@@ -54,13 +54,10 @@ pub(crate) struct Learnt {
 impl Learnt {
     /// Reads the gauges of a connection that failed half way.
     pub(crate) fn settle(&mut self) {
-        if let Some(gauge) = &self.gauge {
-            self.tcp = Some(gauge.facts());
-        }
-        // Facts that are there already know more: what arrived after the handshake.
-        if self.tls.is_none() {
-            self.tls = self.tls_facts.as_ref().and_then(|f| f.get()).cloned();
-        }
+        let gauge = self.gauge.as_ref();
+        self.tcp = self.tcp.take().or_else(|| gauge.map(Gauge::facts));
+        let told = self.tls_facts.as_ref().and_then(|f| f.get());
+        self.tls = self.tls.take().or_else(|| told.cloned());
     }
 }
 

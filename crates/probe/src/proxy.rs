@@ -7,6 +7,7 @@ use roundtrip_model::{Event, Recorder, Scheme, Target};
 use roundtrip_tls::Offer;
 
 use crate::plan::Plan;
+use crate::request::decoded;
 use crate::{Prober, Trouble};
 
 impl Prober {
@@ -54,7 +55,8 @@ impl Prober {
     pub(crate) fn proxy_headers(&self) -> Vec<(String, String)> {
         let mut headers = vec![("User-Agent".to_owned(), self.options.user_agent.clone())];
         if let Some((user, password)) = self.options.proxy.as_ref().and_then(|p| p.0.userinfo()) {
-            headers.push(("Proxy-Authorization".into(), basic(user, password)));
+            let token = basic(&decoded(user), &decoded(password));
+            headers.push(("Proxy-Authorization".into(), token));
         }
         headers
     }

@@ -36,14 +36,9 @@ impl Prober {
         if !options.body.is_empty() {
             add("Content-Type", "application/x-www-form-urlencoded".into());
         }
-        // `-H 'Accept:'` takes a header away, as with curl.
-        headers.extend(
-            options
-                .headers
-                .iter()
-                .filter(|(_, v)| !v.is_empty())
-                .cloned(),
-        );
+        // `-H 'Accept:'` takes a header away, as with curl; one that is to be sent empty came as a space.
+        let sent = options.headers.iter().filter(|(_, v)| !v.is_empty());
+        headers.extend(sent.map(|(n, v)| (n.clone(), v.trim().to_owned())));
         let default = if options.body.is_empty() {
             "GET"
         } else {
@@ -68,7 +63,7 @@ impl Prober {
 }
 
 /// Percent-decoding of a URL's user and password; what does not decode stays as it is.
-fn decoded(text: &str) -> String {
+pub(crate) fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {

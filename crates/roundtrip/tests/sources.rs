@@ -41,7 +41,7 @@ fn each_file_says_what_it_owns() {
 #[test]
 fn names_say_what_is_inside() {
     for (path, _) in sources() {
-        for part in Path::new(&path).with_extension("").iter() {
+        for part in &Path::new(&path).with_extension("") {
             let part = part.to_str().unwrap();
             assert!(!EMPTY_NAMES.contains(&part), "{path}: '{part}'");
         }

@@ -46,6 +46,7 @@ impl Resolver {
 }
 
 impl ResolvesClientCert for Resolver {
+    /// Rustls calls this when a CertificateRequest has come, and never otherwise.
     fn resolve(
         &self,
         _root_hint_subjects: &[&[u8]],

@@ -35,7 +35,7 @@ impl<'a> Transfer<'a> {
             output_file: None,
             method: "GET",
             referer: None,
-            exit_code: failure.map_or(0, |f| f.curl_code()),
+            exit_code: failure.map_or(0, roundtrip_model::Failure::curl_code),
             error: failure.map(|f| f.message.as_str()),
             connection_id: 0,
             id: 0,

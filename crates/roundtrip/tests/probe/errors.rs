@@ -1,0 +1,35 @@
+//! What goes wrong: each failure has its kind, names the phase, says what was tried and what to do, and never panics.
+
+mod answers;
+mod certificates;
+mod faults;
+mod reach;
+mod usage;
+
+use crate::report::Report;
+
+/// The failure is this one, in this phase, said in words with an advice, with exit code 1.
+fn assert_failure(report: &Report, kind: &str, phase: &str) {
+    let failure = report.at("/failure");
+    assert_eq!(failure["kind"], kind, "{failure}");
+    assert_eq!(failure["phase"], phase, "{failure}");
+    for words in ["message", "advice"] {
+        let text = failure[words].as_str().unwrap();
+        assert!(text.len() > 10, "{words}: {text}");
+        // What Rust prints of its own types is no language for people.
+        for symbol in ["{ ", "Some(", "Err(", "Error("] {
+            assert!(!text.contains(symbol), "{words}: {text}");
+        }
+    }
+    assert_eq!(report.code, 1, "{failure}");
+    assert_eq!(report.at("/ok"), false);
+    assert_eq!(report.document["summary"]["failed"], 1);
+}
+
+fn message(report: &Report) -> &str {
+    report.at("/failure/message").as_str().unwrap()
+}
+
+fn advice(report: &Report) -> &str {
+    report.at("/failure/advice").as_str().unwrap()
+}

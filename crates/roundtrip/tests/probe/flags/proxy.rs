@@ -1,0 +1,79 @@
+//! Through an HTTP proxy: absolute-form for clear text, a tunnel for TLS, with and without a password.
+
+use crate::peer::{Proxy, Site};
+
+/// `user:p@ss`, as RFC 7617 writes it.
+const TOKEN: &str = "Basic dXNlcjpwQHNz";
+
+#[test]
+fn clear_text_goes_in_absolute_form() {
+    let (site, proxy) = (Site::start(), Proxy::start(None));
+    let url = site.http("/head").replace("localhost", "127.0.0.1");
+    let head = site.body(&["-x", &format!("http://{}", proxy.address), &url]);
+    assert!(head.starts_with("GET /head "), "{head}");
+    let heads = proxy.heads();
+    assert!(
+        heads[0].starts_with(&format!("GET {url} HTTP/1.1\r\n")),
+        "{heads:?}"
+    );
+}
+
+#[test]
+fn tls_goes_through_a_tunnel() {
+    let (site, proxy) = (Site::start(), Proxy::start(None));
+    for version in ["--http1.1", "--http2"] {
+        let url = site.https("/bytes/1000");
+        let report = site.report(&["-x", &proxy.address.to_string(), version, &url]);
+        report.assert_status(200);
+        assert_eq!(report.at("/http/proxy_status"), 200);
+        assert!(report.phases().contains(&"proxy"), "{:?}", report.phases());
+        assert_eq!(report.at("/tcp/peer"), proxy.address.to_string().as_str());
+    }
+    let first = &proxy.heads()[0];
+    assert!(
+        first.starts_with(&format!("CONNECT localhost:{} ", site.origin.https.port())),
+        "{first}"
+    );
+}
+
+#[test]
+fn a_password_is_asked_for_and_given() {
+    let (site, proxy) = (Site::start(), Proxy::start(Some(TOKEN)));
+    let address = proxy.address;
+    let secret = format!("http://user:p%40ss@{address}");
+    for url in [
+        site.http("/").replace("localhost", "127.0.0.1"),
+        site.https("/"),
+    ] {
+        let allowed = site.report(&["-x", &secret, &url]);
+        allowed.assert_status(200);
+        assert!(!allowed.document.to_string().contains("p%40ss"));
+    }
+    let refused = site.report(&["-x", &address.to_string(), &site.https("/")]);
+    assert_eq!(refused.code, 1);
+    assert_eq!(refused.at("/failure/kind"), "proxy-failed");
+    assert_eq!(refused.at("/failure/phase"), "proxy");
+    let advice = refused.at("/failure/advice").as_str().unwrap();
+    assert!(advice.contains("user:password"), "{advice}");
+    // In clear text the proxy's answer is the answer.
+    let clear = site.report(&["-x", &address.to_string(), &site.http("/")]);
+    assert_eq!(clear.at("/http/status"), 407);
+}
+
+#[test]
+fn the_target_is_told_nothing_of_the_proxys_password() {
+    let (site, proxy) = (Site::start(), Proxy::start(Some(TOKEN)));
+    let secret = format!("http://user:p%40ss@{}", proxy.address);
+    let head = site.body(&["-x", &secret, &site.https("/head")]);
+    assert!(!head.to_lowercase().contains("proxy-"), "{head}");
+}
+
+#[test]
+fn a_proxy_that_is_not_there_is_named() {
+    let site = Site::start();
+    let port = crate::peer::free_port();
+    let report = site.report(&["-x", &format!("127.0.0.1:{port}"), &site.https("/")]);
+    assert_eq!(report.at("/failure/kind"), "refused");
+    let message = report.at("/failure/message").as_str().unwrap();
+    assert!(message.contains(&port.to_string()), "{message}");
+}

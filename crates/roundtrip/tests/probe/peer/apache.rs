@@ -1,0 +1,122 @@
+//! Apache as Debian packs it, unprivileged, in a directory of its own.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::process::Command;
+
+use super::{Authority, await_port, free_port};
+use crate::run::{self, Job};
+
+const MODULES: &str = "/usr/lib/apache2/modules";
+
+pub(crate) struct Apache {
+    pub(crate) http: u16,
+    pub(crate) https: u16,
+    directory: tempfile::TempDir,
+    _job: Job,
+}
+
+impl Apache {
+    /// On free ports of the loopback. `more` goes into its configuration.
+    pub(crate) fn start(more: &str) -> Self {
+        for _ in 0..5 {
+            let (http, https) = (free_port(), free_port());
+            let directory = prepare("127.0.0.1", http, https, more);
+            let mut job = Job::start(command(&directory, nobody("apache2")));
+            if await_port(&mut job, https) {
+                return Self {
+                    http,
+                    https,
+                    directory,
+                    _job: job,
+                };
+            }
+            eprintln!("apache2: {}", job.finish().err);
+        }
+        panic!("apache2 does not start");
+    }
+
+    /// Wherever the command for `program` runs, on these ports; who calls waits for it.
+    pub(crate) fn within(
+        there: impl FnOnce(&str) -> Command,
+        address: &str,
+        (http, https): (u16, u16),
+        more: &str,
+    ) -> Self {
+        let directory = prepare(address, http, https, more);
+        // Apache serves nobody as root, and has nobody else to become where only root is: it is given another user.
+        let mut unshare = there("unshare");
+        unshare.args(["--user", "--map-user=33", "--map-group=33", "apache2"]);
+        Self {
+            http,
+            https,
+            _job: Job::start(command(&directory, run::cleaned(unshare))),
+            directory,
+        }
+    }
+
+    pub(crate) fn ca(&self) -> String {
+        self.directory.path().join("ca.pem").display().to_string()
+    }
+
+    pub(crate) fn http(&self, path: &str) -> String {
+        format!("http://localhost:{}{path}", self.http)
+    }
+
+    pub(crate) fn https(&self, path: &str) -> String {
+        format!("https://localhost:{}{path}", self.https)
+    }
+}
+
+/// As an ordinary user, whoever we are.
+fn nobody(program: &str) -> Command {
+    if fs::metadata("/proc/self").unwrap().uid() != 0 {
+        return run::command(program);
+    }
+    let mut command = run::command("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", program]);
+    command
+}
+
+fn command(directory: &tempfile::TempDir, mut apache: Command) -> Command {
+    apache
+        .arg("-X")
+        .arg("-d")
+        .arg(directory.path())
+        .arg("-f")
+        .arg(directory.path().join("apache.conf"));
+    apache
+}
+
+fn prepare(address: &str, http: u16, https: u16, more: &str) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    // Whoever serves must write its logs and read its key.
+    fs::set_permissions(place, fs::Permissions::from_mode(0o777)).unwrap();
+    Authority::issue(&["localhost", "127.0.0.1", "198.18.0.2"]).write(place);
+    fs::create_dir(place.join("www")).unwrap();
+    fs::write(place.join("www/page"), "Apache says hello\n").unwrap();
+    let at = place.display();
+    let modules: String = [
+        "mpm_event",
+        "authz_core",
+        "alias",
+        "socache_shmcb",
+        "ssl",
+        "http2",
+        "mime",
+    ]
+    .iter()
+    .map(|name| format!("LoadModule {name}_module {MODULES}/mod_{name}.so\n"))
+    .collect();
+    let text = format!(
+        "{modules}ServerName localhost\nPidFile {at}/pid\nErrorLog {at}/error.log\nDefaultRuntimeDir {at}\n\
+         Mutex pthread\nTypesConfig /etc/mime.types\n\
+         DocumentRoot {at}/www\nForceType text/plain\nRedirect 301 /old /page\nSSLSessionCache shmcb:{at}/cache(65536)\n\
+         Listen {address}:{http}\nListen {address}:{https}\nProtocols h2 h2c http/1.1\n{more}\n\
+         <VirtualHost {address}:{https}>\nSSLEngine on\nSSLCertificateFile {at}/chain.pem\n\
+         SSLCertificateKeyFile {at}/key.pem\n</VirtualHost>\n"
+    );
+    fs::write(place.join("apache.conf"), text).unwrap();
+    directory
+}

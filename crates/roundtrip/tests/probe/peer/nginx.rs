@@ -1,0 +1,102 @@
+//! nginx as Debian packs it, unprivileged, in a directory of its own.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::{Authority, await_port, free_port};
+use crate::run::{self, Job};
+
+/// What its page holds.
+pub(crate) const PAGE: &str = "nginx says hello\n";
+
+pub(crate) struct Nginx {
+    pub(crate) http: u16,
+    pub(crate) https: u16,
+    directory: tempfile::TempDir,
+    _job: Job,
+}
+
+impl Nginx {
+    /// On free ports of the loopback. `more` goes into its server block.
+    pub(crate) fn start(more: &str) -> Self {
+        for _ in 0..5 {
+            let (http, https) = (free_port(), free_port());
+            let directory = prepare("127.0.0.1", http, https, "", more);
+            let mut job = Job::start(command(&directory, run::command("nginx")));
+            if await_port(&mut job, https) {
+                return Self {
+                    http,
+                    https,
+                    directory,
+                    _job: job,
+                };
+            }
+            eprintln!("nginx: {}", job.finish().err);
+        }
+        panic!("nginx does not start");
+    }
+
+    /// Wherever `command` runs, on ports 80 and 443 there; who calls waits for it.
+    pub(crate) fn within(command_there: Command, address: &str, listen: &str, more: &str) -> Self {
+        let directory = prepare(address, 80, 443, listen, more);
+        Self {
+            http: 80,
+            https: 443,
+            _job: Job::start(command(&directory, run::cleaned(command_there))),
+            directory,
+        }
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub(crate) fn ca(&self) -> String {
+        self.file("ca.pem").display().to_string()
+    }
+
+    pub(crate) fn http(&self, path: &str) -> String {
+        format!("http://localhost:{}{path}", self.http)
+    }
+
+    pub(crate) fn https(&self, path: &str) -> String {
+        format!("https://localhost:{}{path}", self.https)
+    }
+}
+
+fn command(directory: &tempfile::TempDir, mut nginx: Command) -> Command {
+    let place = directory.path();
+    nginx
+        .arg("-p")
+        .arg(place)
+        .arg("-c")
+        .arg(place.join("nginx.conf"))
+        .arg("-e")
+        .arg(place.join("error.log"));
+    nginx
+}
+
+/// One process without a master: what is killed is all there is, and nobody changes users.
+fn prepare(address: &str, http: u16, https: u16, listen: &str, more: &str) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    Authority::issue(&["localhost", "127.0.0.1", "198.18.0.2"]).write(place);
+    fs::write(place.join("page"), PAGE).unwrap();
+    let at = place.display();
+    let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .iter()
+        .map(|name| format!("{name}_temp_path {at}/{name};\n"))
+        .collect();
+    let text = format!(
+        "daemon off;\nmaster_process off;\npid {at}/pid;\nevents {{ worker_connections 128; }}\n\
+         http {{\n{temporary}access_log off;\n\
+         server {{\nlisten {address}:{http} {listen};\nlisten {address}:{https} ssl http2 {listen};\n\
+         ssl_certificate {at}/chain.pem;\nssl_certificate_key {at}/key.pem;\n\
+         root {at};\ndefault_type text/plain;\n\
+         location /old {{ return 301 /page; }}\n\
+         location /older {{ return 302 /old; }}\n{more}\n}}\n}}\n"
+    );
+    fs::write(place.join("nginx.conf"), text).unwrap();
+    directory
+}

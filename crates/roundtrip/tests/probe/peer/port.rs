@@ -1,0 +1,21 @@
+//! Ports: free ones, and waiting until somebody listens there.
+
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+
+use crate::run::{Job, await_some};
+
+/// A port that was free a moment ago. Who binds it must be ready to lose the race and try another.
+pub(crate) fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+/// Waits until the server answers on a port of the loopback; false when it ended instead.
+pub(crate) fn await_port(server: &mut Job, port: u16) -> bool {
+    await_some("a server that listens", || {
+        if TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            return Some(!server.has_ended());
+        }
+        server.has_ended().then_some(false)
+    })
+}

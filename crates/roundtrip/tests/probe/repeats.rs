@@ -1,0 +1,6 @@
+//! Asking again and again, and what comes out: live lines, summaries, JSON, pages, limits, interruptions.
+
+mod count;
+mod limits;
+mod output;
+mod terminal;

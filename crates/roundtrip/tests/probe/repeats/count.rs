@@ -1,0 +1,154 @@
+//! `-c`, `-i`, `-f`, `--reuse`, and the end by Ctrl-C.
+
+use crate::peer::{Site, free_port};
+use crate::report::Report;
+use crate::run::{Job, await_some, probe};
+
+const SIGINT: i32 = 2;
+
+#[test]
+fn as_many_as_asked_for_each_over_a_connection_of_its_own() {
+    for (flag, value) in [("-i", "0"), ("-i", "5ms")] {
+        let site = Site::start();
+        let report = site.report(&["--http2", "-c", "5", flag, value, &site.https("/")]);
+        report.assert_status(200);
+        let runs: Vec<u64> = report
+            .results()
+            .iter()
+            .map(|r| r["run"].as_u64().unwrap())
+            .collect();
+        assert_eq!(runs, [0, 1, 2, 3, 4]);
+        assert_eq!(report.document["summary"]["n"], 5);
+        assert_eq!(report.document["summary"]["success_rate"], 1.0);
+        assert_eq!(site.origin.stats().tcp_connections, 5);
+        assert_eq!(site.origin.stats().requests, 5);
+    }
+}
+
+#[test]
+fn what_a_server_announces_is_used_from_the_second_on() {
+    let site = Site::start();
+    let report = site.report(&["-c", "3", "-i", "0", &site.https("/")]);
+    let versions: Vec<&str> = report
+        .results()
+        .iter()
+        .map(|r| r["http"]["version"].as_str().unwrap())
+        .collect();
+    assert_eq!(versions, ["2", "3", "3"]);
+    assert!(report.results()[0]["http"]["alt_svc"].is_string());
+}
+
+#[test]
+fn a_flood_is_bounded() {
+    let site = Site::start();
+    let report = site.report(&["-f", "-c", "50", &site.http("/")]);
+    report.assert_status(200);
+    assert_eq!(site.origin.stats().requests, 50);
+}
+
+#[test]
+fn reuse_keeps_one_connection() {
+    for version in ["--http1.1", "--http2", "--http3"] {
+        let site = Site::start();
+        let report = site.report(&[version, "--reuse", "-c", "6", "-i", "0", &site.https("/")]);
+        report.assert_status(200);
+        let stats = site.origin.stats();
+        // One more, unmeasured, opened the connection.
+        assert_eq!(stats.requests, 7, "{version}");
+        assert_eq!(
+            stats.tcp_connections + stats.quic_connections,
+            1,
+            "{version}"
+        );
+        for result in report.results() {
+            assert_eq!(
+                (&result["reused"], &result["round_trips"]),
+                (&true.into(), &1.into()),
+                "{result}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_connection_that_the_server_closed_is_opened_again() {
+    let site = Site::with(|knobs| knobs.http.close_after = Some(2));
+    for (version, url) in [
+        ("--http1.1", site.http("/")),
+        ("--http1.1", site.https("/")),
+        ("--http2", site.https("/")),
+    ] {
+        let report = site.report(&[version, "--reuse", "-c", "6", "-i", "20ms", &url]);
+        assert_eq!(
+            report.document["summary"]["ok"],
+            6,
+            "{version} {:?}",
+            report.last()["error"]
+        );
+        let reused = report
+            .results()
+            .iter()
+            .filter(|r| r["reused"] == true)
+            .count();
+        assert!((2..6).contains(&reused), "{version}: {reused}");
+    }
+}
+
+#[test]
+fn failures_are_counted_and_make_the_exit_code() {
+    let url = format!("http://127.0.0.1:{}/", free_port());
+    let said = crate::run::said(probe(&["-c", "3", "-i", "0", &url]));
+    assert_eq!(said.code, 1);
+    assert!(said.out.contains("refused"), "{}", said.out);
+    let report = crate::report::report(&["-c", "3", "-i", "0", &url]);
+    assert_eq!(report.document["summary"]["failed"], 3);
+    assert_eq!(report.document["summary"]["failures"]["refused"], 3);
+}
+
+#[test]
+fn several_urls_are_asked_and_summed_up_apart() {
+    let site = Site::start();
+    let (one, two) = (site.http("/bytes/1"), site.http("/bytes/2"));
+    let report = site.report(&["-c", "2", "-i", "0", &one, &two]);
+    assert_eq!(report.results().len(), 4);
+    let by_url = report.document["summary"]["by_url"].as_array().unwrap();
+    assert_eq!(by_url.len(), 2, "{by_url:?}");
+}
+
+/// Starts something that would take for ever, and interrupts it once the server has seen some of it.
+fn interrupted(site: &Site, arguments: &[&str]) -> crate::run::Said {
+    let ca = site.path("ca.pem");
+    let job = Job::start(probe(&[&["--cacert", &ca], arguments].concat()));
+    await_some("three requests", || {
+        (site.origin.stats().requests >= 3).then_some(())
+    });
+    job.signal(SIGINT);
+    job.finish()
+}
+
+#[test]
+fn an_interrupt_ends_it_with_the_summary() {
+    let site = Site::start();
+    let url = site.http("/");
+    let said = interrupted(&site, &["-c", "1000000", "-i", "10ms", &url]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.out.contains("median"), "{}", said.out);
+    let site = Site::start();
+    let report = Report::from(interrupted(
+        &site,
+        &["--json", "-c", "1000000", "-i", "10ms", &site.http("/")],
+    ));
+    assert!(report.document["summary"]["n"].as_u64().unwrap() >= 2);
+}
+
+#[test]
+fn an_interrupt_ends_one_that_hangs() {
+    let site = Site::with(|knobs| knobs.fault = Some("stall@request".parse().unwrap()));
+    let job = Job::start(probe(&[&site.http("/")]));
+    await_some("a request", || {
+        (site.origin.stats().faults >= 1).then_some(())
+    });
+    job.signal(SIGINT);
+    let said = job.finish();
+    assert_eq!(said.code, 1, "{said:?}");
+}
