@@ -10,10 +10,9 @@ use crate::scene::{RTT, Scene};
 /// The first finding, which is `id` at about `ms`: what was put in, and at most what the scheduler adds to it.
 fn assert_named(exchange: &Exchange, id: &str, ms: f64, round_trips: u32) {
     let told = || format!("{:?} {:?}", exchange.findings, exchange.phases());
-    let first: &Finding = exchange
-        .findings
-        .first()
-        .unwrap_or_else(|| panic!("nothing is named: {}", told()));
+    let first: Option<&Finding> = exchange.findings.first();
+    assert!(first.is_some(), "nothing is named: {}", told());
+    let first = first.unwrap();
     assert_eq!(
         (first.id, first.round_trips),
         (id, round_trips),
@@ -201,9 +200,7 @@ fn a_cookie_that_is_of_no_use_any_more() {
 #[test]
 fn an_address_that_is_dead() {
     let scene = Scene::new(Knobs::default());
-    let std::net::IpAddr::V4(alive) = scene.origin.http.ip() else {
-        panic!("the origin has an IPv4 address")
-    };
+    let alive = scene.path.server().address_v4();
     let dead = std::net::Ipv4Addr::from(u32::from(alive) + 1);
     let port = scene.origin.http.port();
     let options = Options {
