@@ -10,8 +10,8 @@ Made from the entries in `crates/explain/src/causes`; a test fails when the two 
 `UPDATE_DOCS=1 cargo test -p roundtrip-explain --test causes`.
 
 A finding names a cause only with its evidence. Its cost is a claim on what the phases of the exchange waited for: no
-millisecond is claimed twice, and one round trip of the whole is never claimed. A cost below 1 ms or 2 % of the whole
-is not named, unless it is a whole round trip of at least 0.2 ms. R is the path's round trip.
+millisecond is claimed twice, and one round trip of the whole is never claimed (but for an answer of 425 Too Early, which
+is asked again). A cost below 1 ms or 2 % of the whole is not named, unless it is a whole round trip of at least 0.2 ms.
 ";
 
 /// The whole catalogue in Markdown.

@@ -49,7 +49,7 @@ impl Cause {
         let settings: Vec<String> = self
             .settings
             .iter()
-            .map(|s| format!("{}: {}", s.of, s.is))
+            .map(|s| format!("{}: {}", s.of, s.is.trim_end_matches(';')))
             .collect();
         if settings.is_empty() {
             self.remedy.to_owned()

@@ -82,3 +82,51 @@ impl Ledger {
         Granted { ms, round_trips }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use roundtrip_model::{Event, Exchange, Moment};
+
+    use super::*;
+
+    /// A lookup of 100 ms and 40 ms of the client's, on a path of 30 ms.
+    fn ledger() -> Ledger {
+        let mut exchange = Exchange {
+            rtt: Some(Duration::from_millis(30)),
+            ..Exchange::default()
+        };
+        for (at, event) in [
+            (40.0, Event::LookupStarted),
+            (140.0, Event::LookupFinished),
+            (140.0, Event::Finished),
+        ] {
+            exchange.timeline.push(Moment::from_millis(at), event);
+        }
+        Ledger::of(&Case::of(&exchange))
+    }
+
+    fn granted(ledger: &mut Ledger, phase: PhaseName, part: Part, ms: i32) -> i32 {
+        let cost = Cost::new("").waited(phase, part, ms.into());
+        ledger.grant(&cost).ms.round() as i32
+    }
+
+    #[test]
+    fn an_account_pays_until_it_is_empty_and_only_for_its_own() {
+        let mut ledger = ledger();
+        let mut lookup = |ms| granted(&mut ledger, PhaseName::Name, Part::Resolver, ms);
+        assert_eq!([lookup(60), lookup(60), lookup(60)], [60, 40, 0]);
+        let absent = granted(&mut ledger, PhaseName::Tls, Part::Network, 5);
+        let negative = granted(&mut ledger, PhaseName::Setup, Part::Client, -5);
+        assert_eq!((absent, negative), (0, 0));
+    }
+
+    #[test]
+    fn one_round_trip_of_the_whole_is_nobody_s() {
+        let mut ledger = ledger();
+        let lookup = granted(&mut ledger, PhaseName::Name, Part::Resolver, 100);
+        let client = granted(&mut ledger, PhaseName::Setup, Part::Client, 40);
+        assert_eq!((lookup, client), (100, 10));
+    }
+}

@@ -61,8 +61,17 @@ impl TcpInfo {
         self.0.bytes_acked.saturating_sub(1).min(sent).min(room)
     }
 
+    /// The SYN-ACK left data of the SYN unacknowledged, so the kernel has sent it again: one segment, as a SYN is.
+    pub(crate) fn resent_syn_data(&self) -> bool {
+        matches!(self.fast_open_verdict(), 2 | 3)
+    }
+
+    fn fast_open_verdict(&self) -> u8 {
+        (self.0.flags >> 1) & 3
+    }
+
     fn fast_open_failure(&self) -> Option<&'static str> {
-        match (self.0.flags >> 1) & 3 {
+        match self.fast_open_verdict() {
             1 => Some("no cookie for this peer yet"),
             2 => Some("the SYN-ACK did not acknowledge the data"),
             3 => Some("the SYN was sent again without data"),

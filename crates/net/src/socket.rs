@@ -114,7 +114,8 @@ impl Socket {
             return;
         };
         state.handshake_rtt = info.rtt();
-        state.syn_retransmits = info.retransmits();
+        let data_again = u32::from(info.resent_syn_data());
+        state.syn_retransmits = info.retransmits().saturating_sub(data_again);
         let data_sent = state.fast_open.data_sent;
         let data_acked = info.syn_data_acked(data_sent);
         state.fast_open.data_acked = data_acked;

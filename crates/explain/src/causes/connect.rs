@@ -32,7 +32,7 @@ pub(super) const FAMILY: Family = Family {
                 Setting::new("HAProxy", "bind :443 backlog 4096"),
                 Setting::new("Apache", "ListenBacklog 4096"),
             ],
-            source: "RFC 6298 §2.1 and §5.7; tcp(7)",
+            source: "RFC 6298 §2 and §5; tcp(7)",
         },
     ],
 };

@@ -33,7 +33,7 @@ pub(super) const FAMILY: Family = Family {
                 Setting::new("HAProxy", "log-format with %Tr (%TR/%Tw/%Tc/%Tr/%Ta)"),
                 Setting::new("Apache", "LogFormat \"%D %r\""),
             ],
-            source: "RFC 9110 §3.1; W3C Server Timing",
+            source: "W3C Server Timing",
         },
     ],
 };

@@ -1,6 +1,6 @@
 //! The TLS handshake over TCP: round trips beyond the one that TLS 1.3 needs.
 
-use roundtrip_model::{EarlyData, PhaseName, TlsFacts};
+use roundtrip_model::{EarlyData, Memory, PhaseName, TlsFacts};
 
 use crate::case::INITIAL_WINDOW;
 use crate::{Case, Cause, Cost, Family, Setting};
@@ -104,13 +104,17 @@ fn over_window(case: &Case<'_>) -> Option<Cost> {
 fn tls12_full(case: &Case<'_>) -> Option<Cost> {
     let tls = case.tls()?;
     let trips = case.round_trips(PhaseName::Tls);
-    (is_full_tls12(tls) && trips >= 2)
-        .then(|| {
-            let evidence = format!(
-                "{}, not resumed: the handshake waited {trips} times",
-                tls.version
-            );
-            case.trips(PhaseName::Tls, 1, evidence)
-        })
-        .flatten()
+    if !is_full_tls12(tls) || trips < 2 {
+        return None;
+    }
+    // Whether a ticket was shown and refused, or there was none to show, an exchange does not tell.
+    let wish = match case.exchange.asked.memory {
+        Memory::Cold => "not resumed",
+        Memory::Resume | Memory::EarlyData => "not resumed, though that was asked for",
+    };
+    let evidence = format!(
+        "{}, {wish}: the handshake waited {trips} times",
+        tls.version
+    );
+    case.trips(PhaseName::Tls, 1, evidence)
 }

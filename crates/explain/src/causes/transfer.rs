@@ -46,9 +46,12 @@ pub(super) const FAMILY: Family = Family {
 
 fn segment_lost(case: &Case<'_>) -> Option<Cost> {
     let tcp = case.tcp()?;
-    let again = tcp.retransmits.saturating_sub(tcp.syn_retransmits);
     // What a SYN carried in vain is sent again without having been lost.
-    if again == 0 || (tcp.fast_open.cookie && tcp.fast_open.data_acked == 0) {
+    let in_vain = tcp.fast_open.data_sent > 0 && tcp.fast_open.data_acked == 0;
+    let again = tcp
+        .retransmits
+        .saturating_sub(tcp.syn_retransmits + u32::from(in_vain));
+    if again == 0 {
         return None;
     }
     let waits = [PhaseName::Proxy, PhaseName::Tls, PhaseName::FirstByte];

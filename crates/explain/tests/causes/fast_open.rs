@@ -2,7 +2,7 @@
 
 use roundtrip_model::{Answer, Exchange};
 
-use crate::story::{R, Story, assert_only, assert_silent, tls};
+use crate::story::{R, Story, assert_only, assert_silent, ids, tls};
 
 /// A TLS 1.3 exchange whose first flight of `sent` bytes left in the SYN, `acked` of it taken after `wait` ms.
 fn opened(sent: u64, acked: u64, wait: f64, syn_retransmits: u32) -> Exchange {
@@ -41,6 +41,16 @@ fn without_a_cookie() {
 #[test]
 fn data_that_nobody_acknowledged() {
     assert_only(&opened(520, 0, R, 0), "fast-open-data-ignored", R, 1);
+    // The kernel sends it again, which is no loss: who is late after that is the server.
+    let mut story = Story::new()
+        .looked_up(Answer::Hosts, 0.1)
+        .deferred()
+        .event(roundtrip_model::Event::RequestStarted)
+        .syn_acked(120, 0, R);
+    story.e.tcp.as_mut().unwrap().retransmits = 1;
+    story.e.http = Some(roundtrip_model::HttpFacts::default());
+    let e = story.told(300.0).end();
+    assert_eq!(ids(&e), ["server-think-time", "fast-open-data-ignored"]);
 }
 
 #[test]

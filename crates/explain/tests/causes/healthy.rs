@@ -48,7 +48,7 @@ fn exchanges_over_quic() {
 
 #[test]
 fn on_loopback_even_a_detour_costs_nothing() {
-    let story = Story::over(0.03)
+    let story = Story::over(0.15)
         .looked_up(Answer::Hosts, 0.05)
         .connected(0.0)
         .hello();

@@ -11,6 +11,7 @@ pub(super) fn cut(exchange: &Exchange) -> Vec<(PhaseName, Moment, Moment)> {
     let end = timeline.end();
     let early = EarlyData::of(exchange);
     let syn_missed = unsaved_syn_ack(exchange);
+    let mut syn_pending = syn_missed;
     let mut cutter = Cutter {
         cursor: Moment::ZERO,
         end,
@@ -28,6 +29,7 @@ pub(super) fn cut(exchange: &Exchange) -> Vec<(PhaseName, Moment, Moment)> {
                 Some((PhaseName::Tcp, PhaseName::Request))
             }
             Event::SynAcked { .. } if syn_missed => {
+                syn_pending = false;
                 Some((PhaseName::Tcp, under_way.max_with_request()))
             }
             Event::TunnelStarted => {
@@ -60,7 +62,10 @@ pub(super) fn cut(exchange: &Exchange) -> Vec<(PhaseName, Moment, Moment)> {
             _ => None,
         };
         if let Some((ended, begun)) = next {
-            cutter.close(ended, *at);
+            // What was handed over while the SYN-ACK was waited for has yet to begin on the path.
+            if !(syn_pending && (ended == PhaseName::Request || ended == handshake(exchange))) {
+                cutter.close(ended, *at);
+            }
             under_way = begun;
         }
     }

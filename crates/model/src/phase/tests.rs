@@ -166,6 +166,46 @@ fn fast_open_saves_only_what_the_syn_ack_acknowledged() {
 }
 
 #[test]
+fn a_request_that_no_syn_ack_acknowledged_waits_for_the_connection_first() {
+    let asked = |early: bool| {
+        let mut events = connect(0.3);
+        events[3].1 = Event::Connected {
+            peer: peer(),
+            deferred: true,
+        };
+        if early {
+            events.push((0.35, Event::HandshakeStarted));
+            events.push((101.0, Event::HandshakeFinished));
+        }
+        events.extend([
+            (0.4, Event::RequestStarted),
+            (0.5, sent(1700)),
+            (0.5, Event::RequestSent),
+            (
+                50.5,
+                Event::SynAcked {
+                    data_sent: 1700,
+                    data_acked: 0,
+                },
+            ),
+            (100.9, received(300)),
+            (100.9, Event::FirstByte),
+            (101.0, Event::Finished),
+        ]);
+        exchange(&events)
+    };
+    for early in [false, true] {
+        let e = asked(early);
+        assert_eq!(
+            names(&e)[2..],
+            [("tcp", 1), ("first_byte", 1), ("body", 0)],
+            "early data: {early}"
+        );
+        assert!((e.phases()[2].waited.network - 50.2).abs() < 1e-6);
+    }
+}
+
+#[test]
 fn early_data_leaves_no_wait_for_the_handshake() {
     let mut events = connect(50.0);
     events.extend([

@@ -237,10 +237,11 @@ impl<'a> Walk<'a> {
 fn split(exchange: &Exchange, gap: f64, waited: &mut Waited) {
     let network = gap.min(rtt_ms(exchange));
     let rest = gap - network;
-    let resent = exchange
-        .tcp
-        .as_ref()
-        .is_some_and(|t| t.retransmits > t.syn_retransmits);
+    let resent = exchange.tcp.as_ref().is_some_and(|t| {
+        // What a SYN carried in vain is sent again without having been lost.
+        let in_vain = t.fast_open.data_sent > 0 && t.fast_open.data_acked == 0;
+        t.retransmits > t.syn_retransmits + u32::from(in_vain)
+    });
     waited.network += network;
     *(if resent && rest >= SHORTEST_TIMEOUT {
         &mut waited.loss

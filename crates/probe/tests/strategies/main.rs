@@ -4,6 +4,7 @@
 
 mod arithmetic;
 mod attribution;
+mod causes;
 mod detours;
 mod fast_open;
 mod names;
