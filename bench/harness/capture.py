@@ -107,9 +107,18 @@ def phases(packets, think):
     found = {"first_byte": span(asked, answers[0]), "body": span(answers[0], answers[-1])}
     if tcp:
         found["tcp"] = span(began, opened)
-    if proven:
-        found["tls" if tcp else "quic"] = span(opened if tcp else began, proven[-1])
+    if proven and tcp:
+        found["tls"] = span(opened, proven[-1])
+    elif proven:
+        found["quic"] = span(began, proven[-1])
+        found["quic_wait"] = waits([p for p in packets if p.at <= proven[-1].at])
     return found
+
+
+def waits(packets):
+    """What lies before each packet of the server: neither our computing nor the time before our first packet."""
+    pairs = zip(packets, packets[1:])
+    return sum(span(before, packet) for before, packet in pairs if not packet.from_client)
 
 
 def first(packets, wanted):

@@ -1,5 +1,6 @@
 //! HTTP/2 as a client speaks it. RFC 9113. The `h2` crate frames; what leaves when is decided here.
 
+mod herald;
 mod watch;
 
 use std::future::poll_fn;
@@ -12,6 +13,7 @@ use tokio::task::JoinHandle;
 
 use crate::body::Body;
 use crate::{HEAD_LIMIT, HttpError, Request, Sink, Stream};
+use herald::{Herald, Heralded};
 use watch::{Breakage, Watched};
 
 /// Large windows, so that a body is limited by the path and not by us (curl takes as much).
@@ -24,6 +26,7 @@ pub struct Session {
     send: SendRequest<Bytes>,
     driver: Driver,
     breakage: Breakage,
+    herald: Herald,
 }
 
 /// Moves frames; started only after the first request is queued, so that preface and request share a flight.
@@ -36,12 +39,13 @@ enum Driver {
 impl Session {
     pub(crate) async fn open(stream: impl Stream + 'static) -> Result<Self, HttpError> {
         let (stream, breakage) = Watched::new(stream);
+        let herald = Herald::default();
         let (send, connection) = client::Builder::new()
             .initial_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_header_list_size(HEADER_LIST_LIMIT)
             .enable_push(false)
-            .handshake::<_, Bytes>(stream)
+            .handshake::<_, Bytes>(Heralded::new(stream, herald.clone()))
             .await?;
         // The connection's own error reaches the request; the driver has nobody to tell.
         let start = move || tokio::spawn(async move { drop(connection.await) });
@@ -49,6 +53,7 @@ impl Session {
             send,
             driver: Driver::Waiting(Box::new(start)),
             breakage,
+            herald,
         })
     }
 
@@ -87,13 +92,14 @@ impl Session {
         if let Driver::Running(_) = self.driver {
             poll_fn(|cx| self.send.poll_ready(cx)).await?;
         }
+        self.herald.await_response(recorder);
         let (mut response, upload) = self.send.send_request(head, request.body.is_empty())?;
         self.driver.start();
         self.upload(upload, request, facts).await?;
         recorder.record_departure(Event::RequestSent);
         interim(&mut response, facts).await?;
         let (parts, body) = response.await?.into_parts();
-        recorder.record_arrival(Event::FirstByte);
+        self.herald.announce();
         describe(&parts, "2", facts);
         if facts.header_bytes > HEAD_LIMIT as u64 {
             return Err(HttpError::HeadTooLarge { limit: HEAD_LIMIT });

@@ -184,7 +184,10 @@ impl Quic {
             recorder.record_departure(Event::RequestSent);
         }
         let (parts, ()) = stream.recv_response().await.map_err(failed)?.into_parts();
-        recorder.record_arrival(Event::FirstByte);
+        // As with TCP, where a read after a wait counts from its first segment.
+        let arrived = self.gauge.watched.burst_began();
+        let arrived = arrived.unwrap_or_else(|| recorder.now()).max(began);
+        recorder.record_at(arrived, Event::FirstByte);
         describe(&parts, "3", facts);
         Ok(stream)
     }

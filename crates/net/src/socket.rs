@@ -20,7 +20,7 @@ pub struct Socket {
     fd: AsyncFd<socket2::Socket>,
     recorder: Recorder,
     state: Arc<Mutex<State>>,
-    /// Bytes were sent and nothing has come since: the next arrival ends a wait.
+    /// Bytes were sent and nothing has come since, or there was nothing to read: the next arrival ends a wait.
     waiting: bool,
 }
 
@@ -237,7 +237,7 @@ impl AsyncRead for Socket {
                 }
                 Ok(Err(e)) if e.kind() == io::ErrorKind::Interrupted => {}
                 Ok(Err(e)) => return Poll::Ready(Err(e)),
-                Err(_would_block) => {}
+                Err(_would_block) => this.waiting = true,
             }
         }
     }

@@ -5,11 +5,11 @@ use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, Runtime, TokioRuntime, UdpPoller};
-use roundtrip_model::{Event, Recorder, TlsFacts};
+use roundtrip_model::{Event, Moment, Recorder, TlsFacts};
 use roundtrip_net::Stamps;
 
 use super::hellos::Seen;
@@ -20,6 +20,14 @@ pub(super) struct Watched {
     stamps: Option<Stamps>,
     recorder: Recorder,
     seen: Mutex<Seen>,
+    burst: Mutex<Burst>,
+}
+
+/// Datagrams that are read without a wait between them. QUIC tells of what they hold only when all have been read.
+#[derive(Default)]
+struct Burst {
+    over: bool,
+    began: Option<Moment>,
 }
 
 impl Watched {
@@ -31,6 +39,7 @@ impl Watched {
             stamps,
             recorder,
             seen: Mutex::default(),
+            burst: Mutex::default(),
         }))
     }
 
@@ -44,8 +53,25 @@ impl Watched {
         self.lock().describe(facts);
     }
 
+    /// When the first datagram came of those that were read in one go, last of all.
+    pub(super) fn burst_began(&self) -> Option<Moment> {
+        lock(&self.burst).began
+    }
+
     fn lock(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.seen)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Burst {
+    fn read(&mut self, first: Moment) {
+        if std::mem::take(&mut self.over) || self.began.is_none() {
+            self.began = Some(first);
+        }
     }
 }
 
@@ -77,9 +103,13 @@ impl AsyncUdpSocket for Watched {
     ) -> Poll<io::Result<usize>> {
         let stamps = self.stamps.as_ref();
         let first = stamps.and_then(|stamps| stamps.next(self.recorder.now()));
-        let n = ready!(self.inner.poll_recv(cx, bufs, meta))?;
+        let Poll::Ready(n) = self.inner.poll_recv(cx, bufs, meta)? else {
+            lock(&self.burst).over = true;
+            return Poll::Pending;
+        };
         let now = self.recorder.now();
         let last = stamps.and_then(|stamps| stamps.last(now)).unwrap_or(now);
+        lock(&self.burst).read(first.unwrap_or(last));
         for (place, (buffer, part)) in bufs.iter().zip(meta.iter()).take(n).enumerate() {
             let bytes = part.len as u64;
             // Of a batch, only the first datagram's stamp and the last one's can be had.

@@ -252,6 +252,23 @@ fn a_body_over_the_window_counts_its_stalls_and_a_dripping_one_does_not() {
 }
 
 #[test]
+fn acknowledgements_in_a_body_cost_the_client_nothing() {
+    let mut events = vec![
+        (0.0, Event::RequestSent),
+        (50.0, received(1200)),
+        (50.0, Event::FirstByte),
+    ];
+    for n in 1..=10 {
+        let at = 50.0 + f64::from(n);
+        events.extend([(at - 0.4, sent(34)), (at, received(1200))]);
+    }
+    events.push((60.5, Event::Finished));
+    let body = *exchange(&events).phases().last().unwrap();
+    assert!((body.waited.client - 0.5).abs() < 1e-6, "{body:?}");
+    assert_eq!(body.round_trips, 0);
+}
+
+#[test]
 fn quic_pays_for_retry_and_loses_to_timeouts() {
     let mut e = exchange(&[
         (0.0, Event::AttemptStarted { peer: peer() }),

@@ -136,11 +136,13 @@ impl<'a> Walk<'a> {
                 Event::Received { bytes } => (Direction::In, *bytes),
                 _ => continue,
             };
-            if *at < start || *at > end {
+            // In a body nobody answers anybody: what leaves meanwhile only acknowledges.
+            let aside = self.one_way && direction == Direction::Out;
+            if *at < start || *at > end || aside {
                 continue;
             }
             self.step(last.1, direction, ms(at.since(last.0)));
-            self.burst = if direction == Direction::Out && !self.one_way {
+            self.burst = if direction == Direction::Out {
                 0
             } else {
                 self.burst + bytes
@@ -189,8 +191,6 @@ impl<'a> Walk<'a> {
             telling && !long
         };
         match (from, to) {
-            // In a body nobody answers anybody.
-            (Some(Out), In) if self.one_way => self.silence(gap, long),
             (Some(Out), In) if crossing => split(self.exchange, gap, &mut self.waited),
             (Some(Out), In) => self.answer(gap),
             (Some(In), In) => self.silence(gap, long),
