@@ -6,6 +6,10 @@ use crate::{Case, Cause, Cost, Family, Part, Setting};
 
 /// Less than this, a server's answer cannot be told from its scheduler: it is a time slice of a busy machine.
 const THOUGHT: f64 = 3.0;
+/// Nor can it be told from the path, where the wait varies by this share of a round trip anyway.
+const JITTER: f64 = 0.1;
+/// A SYN-ACK that was late by more than this had a reason of its own, which says nothing about the next answer.
+const MOST_UNREST: f64 = 10.0;
 
 pub(super) const FAMILY: Family = Family {
     title: "HTTP",
@@ -22,7 +26,7 @@ pub(super) const FAMILY: Family = Family {
         Cause {
             id: "server-think-time",
             name: "The server took long to answer the request",
-            shows: "the first byte came later than one round trip after the request, and nothing of ours was sent again",
+            shows: "the first byte came later than one round trip after the request, by 3 ms and more than the path varies, and nothing of ours was sent again",
             signature: think_time,
             remedy: "profile the handler and what it waits for; let it say so in Server-Timing",
             settings: &[
@@ -58,18 +62,26 @@ fn proxy_connect(case: &Case<'_>) -> Option<Cost> {
 }
 
 fn think_time(case: &Case<'_>) -> Option<Cost> {
-    if !case.is_answered() || case.rtt.is_none() {
+    if !case.is_answered() {
         return None;
     }
+    let least = THOUGHT.max(JITTER * case.rtt?).max(2.0 * unrest(case));
     let later = case.waited(PhaseName::FirstByte, Part::Server);
     let thought = later - behind_the_proxy(case)?;
-    (thought >= THOUGHT).then(|| {
+    (thought >= least).then(|| {
         let evidence = format!(
             "the first byte came {later:.1} ms later than a round trip after the request{}",
             timing(case)
         );
         Cost::new(evidence).waited(PhaseName::FirstByte, Part::Server, thought)
     })
+}
+
+/// How late the SYN-ACK was, which no application has to think about: so unquiet are this path and its ends.
+fn unrest(case: &Case<'_>) -> f64 {
+    let connect = case.waited(PhaseName::Tcp, Part::Network);
+    let late = connect - f64::from(case.round_trips(PhaseName::Tcp)) * case.rtt.unwrap_or(connect);
+    late.clamp(0.0, MOST_UNREST)
 }
 
 /// Through a tunnel, R reaches to the proxy only. How much farther the server is shows in the handshake behind it;

@@ -36,6 +36,21 @@ fn a_server_that_thinks_says_so_itself_where_it_can() {
 }
 
 #[test]
+fn a_path_that_varies_is_no_thinking() {
+    let answered = |syn_ack: f64, think: f64| {
+        let story = Story::new()
+            .looked_up(Answer::Hosts, 0.1)
+            .connected(syn_ack);
+        ids(&story.asked().told(think).end())
+    };
+    assert_eq!(answered(0.1, 9.0), Vec::<&str>::new());
+    assert_eq!(answered(0.1, 12.0), ["server-think-time"]);
+    assert_eq!(answered(8.0, 12.0), Vec::<&str>::new());
+    // A first packet that was very late (a radio that slept) does not excuse the server.
+    assert_eq!(answered(400.0, 30.0), ["server-think-time"]);
+}
+
+#[test]
 fn it_thinks_on_an_open_connection_too() {
     let mut story = Story::new();
     story.e.reused = true;
