@@ -8,11 +8,14 @@ use socket2::Socket;
 
 use crate::sys;
 
+const OPTION_TIMESTAMPS: u8 = 1;
 const OPTION_ECN: u8 = 8;
 const OPTION_SYN_DATA: u8 = 32;
 const STATE_SYN_SENT: u8 = 2;
 /// The kernel leaves this much of a segment to options when it fills a SYN (`MAX_TCP_OPTION_SPACE`).
 const OPTION_SPACE: u64 = 40;
+/// What timestamps take of each segment once they are agreed on (`TCPOLEN_TSTAMP_ALIGNED`).
+const TIMESTAMP_SPACE: u64 = 12;
 
 /// A reading of `TCP_INFO`.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +60,9 @@ impl TcpInfo {
             return 0;
         }
         // The SYN itself counts as one byte. What no SYN has room for was acknowledged later.
-        let room = u64::from(self.0.advmss).saturating_sub(OPTION_SPACE);
+        let agreed = self.0.options & OPTION_TIMESTAMPS != 0;
+        let whole = u64::from(self.0.advmss) + if agreed { TIMESTAMP_SPACE } else { 0 };
+        let room = whole.saturating_sub(OPTION_SPACE);
         self.0.bytes_acked.saturating_sub(1).min(sent).min(room)
     }
 

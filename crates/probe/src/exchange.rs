@@ -283,14 +283,17 @@ fn flights<'a>(
     events: impl Iterator<Item = &'a (roundtrip_model::Moment, Event)>,
     client_is_last: bool,
 ) -> u32 {
-    let (mut count, mut last, mut under_way) = (0, None, false);
+    let (mut count, mut last, mut under_way, mut finished) = (0, None, false, false);
     for (_, event) in events {
         let direction = match event {
             Event::HandshakeStarted => {
                 under_way = true;
                 continue;
             }
-            Event::HandshakeFinished => break,
+            Event::HandshakeFinished => {
+                finished = true;
+                break;
+            }
             Event::Sent { .. } => true,
             Event::Received { .. } => false,
             _ => continue,
@@ -300,11 +303,7 @@ fn flights<'a>(
             last = Some(direction);
         }
     }
-    if count > 0 {
-        count + u32::from(client_is_last && last == Some(false))
-    } else {
-        0
-    }
+    count + u32::from(finished && client_is_last && last == Some(false))
 }
 
 /// What really happened, as a strategy.

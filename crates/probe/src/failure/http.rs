@@ -52,6 +52,10 @@ pub(super) fn exchange(error: &HttpError, exchange: &Exchange, phase: PhaseName)
             FailureKind::Local,
             "a header, method or URL holds characters that HTTP forbids",
         ),
+        HttpError::H2(error) if error.is_library() => (
+            FailureKind::NotHttp,
+            "what answers does not speak HTTP/2, or not as RFC 9113 says: try --http1.1",
+        ),
         HttpError::H2(error) => return h2(error, phase),
         HttpError::H3(_) | HttpError::QuicConnect(_) => (
             FailureKind::QuicFailed,

@@ -55,8 +55,12 @@ impl Apache {
         }
     }
 
+    pub(crate) fn file(&self, name: &str) -> std::path::PathBuf {
+        self.directory.path().join(name)
+    }
+
     pub(crate) fn ca(&self) -> String {
-        self.directory.path().join("ca.pem").display().to_string()
+        self.file("ca.pem").display().to_string()
     }
 
     pub(crate) fn http(&self, path: &str) -> String {

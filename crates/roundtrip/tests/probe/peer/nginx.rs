@@ -37,7 +37,8 @@ impl Nginx {
         panic!("nginx does not start");
     }
 
-    /// Wherever `command` runs, on ports 80 and 443 there; who calls waits for it.
+    /// Wherever `command_there` runs, on ports 80 and 443 there; who calls waits for it. `more` may end the server
+    /// block and begin another.
     pub(crate) fn within(command_there: Command, address: &str, listen: &str, more: &str) -> Self {
         let directory = prepare(address, 80, 443, listen, more);
         Self {
@@ -92,7 +93,7 @@ fn prepare(address: &str, http: u16, https: u16, listen: &str, more: &str) -> te
         "daemon off;\nmaster_process off;\npid {at}/pid;\nevents {{ worker_connections 128; }}\n\
          http {{\n{temporary}access_log off;\n\
          server {{\nlisten {address}:{http} {listen};\nlisten {address}:{https} ssl http2 {listen};\n\
-         ssl_certificate {at}/chain.pem;\nssl_certificate_key {at}/key.pem;\n\
+         ssl_protocols TLSv1.2 TLSv1.3;\nssl_certificate {at}/chain.pem;\nssl_certificate_key {at}/key.pem;\n\
          root {at};\ndefault_type text/plain;\n\
          location /old {{ return 301 /page; }}\n\
          location /older {{ return 302 /old; }}\n{more}\n}}\n}}\n"
