@@ -180,6 +180,9 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
             }
             self.outgoing.drain(..n);
         }
+        if self.established {
+            self.write_facts();
+        }
         self.prepare();
         Poll::Ready(Ok(()))
     }
@@ -281,26 +284,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
                 Early::Off
             };
         }
-        self.write_facts();
         Ok(())
-    }
-
-    fn write_facts(&self) {
-        let Some(observer) = &self.observer else {
-            return;
-        };
-        observer.facts.get_or_init(|| {
-            let mut facts = handshake_facts(&self.tls, observer.witness.as_ref());
-            facts.early_data = match self.early {
-                Early::Over { accepted: true } => EarlyData::Accepted,
-                Early::Over { accepted: false } => EarlyData::Refused,
-                Early::Off | Early::Open(_) => EarlyData::NotOffered,
-            };
-            facts.client_hello_bytes = self.counts.client_hello;
-            facts.bytes_sent = self.counts.sent;
-            facts.bytes_received = self.counts.received;
-            facts
-        });
     }
 
     /// Plaintext that is here already: early data first, then the rest.
@@ -424,6 +408,36 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
             self.gather()
         } else {
             Ok(())
+        }
+    }
+}
+
+impl<IO> Stream<IO> {
+    /// Once. Not before the flight that ends the handshake has left, which would wait for it.
+    fn write_facts(&self) {
+        let Some(observer) = &self.observer else {
+            return;
+        };
+        observer.facts.get_or_init(|| {
+            let mut facts = handshake_facts(&self.tls, observer.witness.as_ref());
+            facts.early_data = match self.early {
+                Early::Over { accepted: true } => EarlyData::Accepted,
+                Early::Over { accepted: false } => EarlyData::Refused,
+                Early::Off | Early::Open(_) => EarlyData::NotOffered,
+            };
+            facts.client_hello_bytes = self.counts.client_hello;
+            facts.bytes_sent = self.counts.sent;
+            facts.bytes_received = self.counts.received;
+            facts
+        });
+    }
+}
+
+impl<IO> Drop for Stream<IO> {
+    /// Who leaves after the handshake without a word still wants to know how it went.
+    fn drop(&mut self) {
+        if self.established {
+            self.write_facts();
         }
     }
 }

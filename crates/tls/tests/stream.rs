@@ -183,6 +183,27 @@ async fn a_handshake_leaves_in_two_writes_and_tells_its_facts() {
 }
 
 #[tokio::test]
+async fn facts_hold_up_no_flight_and_are_there_even_if_none_leaves() {
+    let p = peers(false);
+    let (near, far) = duplex(1 << 16);
+    let serving = tokio::spawn(async move {
+        let server = ServerConnection::new(p.server.into()).unwrap();
+        let _ = Stream::server(far, server).handshake().await;
+    });
+    let recorder = Recorder::new(Arc::new(Frozen));
+    let mut stream = p
+        .client
+        .connect(near, &offer(false), "localhost", &recorder)
+        .unwrap();
+    let facts = stream.facts();
+    stream.handshake().await.unwrap();
+    assert!(facts.get().is_none());
+    drop(stream);
+    assert_eq!(facts.get().unwrap().version, "TLSv1.3");
+    serving.await.unwrap();
+}
+
+#[tokio::test]
 async fn early_data_shares_the_first_write_and_is_answered_at_once() {
     let p = peers(true);
     let server = Arc::new(p.server);
