@@ -69,13 +69,18 @@ impl Reader<'_> {
         if request.expects_continue() {
             self.stream.write_all(head.as_bytes()).await?;
             self.stream.flush().await?;
+            // A `100 Continue` answers the head, not the request: it is no first byte.
+            self.begun = true;
             early_answer = timeout(CONTINUE_WAIT, self.head(facts))
                 .await
                 .ok()
                 .transpose()?;
             if early_answer.as_ref().is_some_and(|h| h.status >= 200) {
+                self.recorder.record_departure(Event::RequestSent);
+                self.recorder.record_arrival(Event::FirstByte);
                 return Ok(early_answer);
             }
+            self.begun = false;
             self.stream.write_all(&request.body).await?;
         } else {
             // Head and body leave in one write: two small ones meet Nagle and delayed acknowledgements.

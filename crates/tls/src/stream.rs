@@ -343,7 +343,13 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> AsyncRead for Stream<IO> {
         loop {
             match this.read_plain(into) {
                 // Zero is a clean end (close_notify).
-                Ok(_) => return Poll::Ready(Ok(())),
+                Ok(_) => {
+                    // What is answered to early data may come with the end of the handshake, and nothing leave after it.
+                    if this.established {
+                        this.write_facts();
+                    }
+                    return Poll::Ready(Ok(()));
+                }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
                 // Truncation without close_notify: HTTP's own framing tells whether something is missing.
                 Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Poll::Ready(Ok(())),

@@ -72,6 +72,20 @@ fn too_early_is_asked_again_over_the_same_connection() {
 }
 
 #[test]
+fn waiting_for_100_continue() {
+    let scene = Scene::new(Knobs::default());
+    let options = roundtrip_probe::Options {
+        strategy: "h1+clear".parse().unwrap(),
+        headers: vec![("Expect".into(), "100-continue".into())],
+        body: vec![b'x'; 100].into(),
+        ..roundtrip_probe::Options::default()
+    };
+    let exchange = scene.probe_times(1, options, "/echo").remove(0);
+    assert_eq!(exchange.http.as_ref().unwrap().interim, [100]);
+    assert_trips(&exchange, 3);
+}
+
+#[test]
 fn refused_tickets_mean_a_full_handshake() {
     let mut knobs = Knobs::default();
     knobs.tls.tickets = Tickets::Refused;

@@ -130,13 +130,13 @@ fn interrupted(site: &Site, arguments: &[&str]) -> crate::run::Said {
 fn an_interrupt_ends_it_with_the_summary() {
     let site = Site::start();
     let url = site.http("/");
-    let said = interrupted(&site, &["-c", "1000000", "-i", "10ms", &url]);
+    let said = interrupted(&site, &["-c", "100000", "-i", "10ms", &url]);
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.out.contains("median"), "{}", said.out);
     let site = Site::start();
     let report = Report::from(interrupted(
         &site,
-        &["--json", "-c", "1000000", "-i", "10ms", &site.http("/")],
+        &["--json", "-c", "100000", "-i", "10ms", &site.http("/")],
     ));
     assert!(report.document["summary"]["n"].as_u64().unwrap() >= 2);
 }
