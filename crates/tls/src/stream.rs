@@ -180,9 +180,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
             }
             self.outgoing.drain(..n);
         }
-        if self.established {
-            self.write_facts();
-        }
+        self.settle_facts();
         self.prepare();
         Poll::Ready(Ok(()))
     }
@@ -344,10 +342,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> AsyncRead for Stream<IO> {
             match this.read_plain(into) {
                 // Zero is a clean end (close_notify).
                 Ok(_) => {
-                    // What is answered to early data may come with the end of the handshake, and nothing leave after it.
-                    if this.established {
-                        this.write_facts();
-                    }
+                    this.settle_facts();
                     return Poll::Ready(Ok(()));
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
@@ -419,7 +414,14 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
 }
 
 impl<IO> Stream<IO> {
-    /// Once. Not before the flight that ends the handshake has left, which would wait for it.
+    /// The facts of a finished handshake. They come after the flight that ends it, which would wait for them, and before
+    /// the first answer is given out.
+    fn settle_facts(&self) {
+        if self.established {
+            self.write_facts();
+        }
+    }
+
     fn write_facts(&self) {
         let Some(observer) = &self.observer else {
             return;
@@ -442,9 +444,7 @@ impl<IO> Stream<IO> {
 impl<IO> Drop for Stream<IO> {
     /// Who leaves after the handshake without a word still wants to know how it went.
     fn drop(&mut self) {
-        if self.established {
-            self.write_facts();
-        }
+        self.settle_facts();
     }
 }
 

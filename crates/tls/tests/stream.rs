@@ -145,6 +145,10 @@ async fn run(client: &Client, server: Arc<ServerConfig>, early: bool) -> Run {
     stream.flush().await.unwrap();
     let mut answer = vec![0; 9];
     stream.read_exact(&mut answer).await.unwrap();
+    assert!(
+        stream.facts().get().is_some(),
+        "an answer without the handshake's facts"
+    );
     let first_write = *first.lock().unwrap();
     let done = Run {
         stream,
