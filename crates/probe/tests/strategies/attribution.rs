@@ -54,7 +54,7 @@ fn a_lost_syn_is_a_loss() {
     let connect = phase(&exchange.phases(), PhaseName::Tcp);
     assert_eq!(connect.round_trips, 1);
     assert!(
-        connect.waited.loss > 10.0 * connect.waited.network,
+        connect.waited.loss > 5.0 * connect.waited.network,
         "{connect:?}"
     );
 }

@@ -179,7 +179,7 @@ fn redirects_are_followed_as_far_as_allowed() {
 fn a_redirect_to_another_origin_takes_no_secrets_along() {
     let (site, other) = (Site::start(), Site::start());
     let target = other.http("/head");
-    let server = crate::peer::OneAnswer::start(&format!(
+    let server = crate::peer::OneAnswer::start(format!(
         "HTTP/1.1 302 Found\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n"
     ));
     let head = site.body(&[
