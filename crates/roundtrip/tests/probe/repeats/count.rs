@@ -118,8 +118,9 @@ fn several_urls_are_asked_and_summed_up_apart() {
 /// Starts something that would take for ever, and interrupts it once the server has seen some of it.
 fn interrupted(site: &Site, arguments: &[&str]) -> crate::run::Said {
     let ca = site.path("ca.pem");
-    let job = Job::start(probe(&[&["--cacert", &ca], arguments].concat()));
+    let mut job = Job::start(probe(&[&["--cacert", &ca], arguments].concat()));
     await_some("three requests", || {
+        assert!(!job.has_ended(), "it ended by itself");
         (site.origin.stats().requests >= 3).then_some(())
     });
     job.signal(SIGINT);
@@ -130,13 +131,13 @@ fn interrupted(site: &Site, arguments: &[&str]) -> crate::run::Said {
 fn an_interrupt_ends_it_with_the_summary() {
     let site = Site::start();
     let url = site.http("/");
-    let said = interrupted(&site, &["-c", "1000000", "-i", "10ms", &url]);
+    let said = interrupted(&site, &["-c", "100000", "-i", "10ms", &url]);
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.out.contains("median"), "{}", said.out);
     let site = Site::start();
     let report = Report::from(interrupted(
         &site,
-        &["--json", "-c", "1000000", "-i", "10ms", &site.http("/")],
+        &["--json", "-c", "100000", "-i", "10ms", &site.http("/")],
     ));
     assert!(report.document["summary"]["n"].as_u64().unwrap() >= 2);
 }
