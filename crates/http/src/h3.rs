@@ -186,7 +186,10 @@ impl Quic {
         let (parts, ()) = stream.recv_response().await.map_err(failed)?.into_parts();
         // As with TCP, where a read after a wait counts from its first segment.
         let arrived = self.gauge.watched.burst_began();
-        let arrived = arrived.unwrap_or_else(|| recorder.now()).max(began);
+        // What came before the request had left is no part of its answer.
+        let left = recorder.snapshot().last(|e| *e == Event::RequestSent);
+        let arrived = arrived.filter(|at| Some(*at) > left);
+        let arrived = arrived.unwrap_or_else(|| recorder.now());
         recorder.record_at(arrived, Event::FirstByte);
         describe(&parts, "3", facts);
         Ok(stream)

@@ -105,7 +105,7 @@ impl Case {
             H3 => "--http3",
         };
         let stalls = self.fault.starts_with("stall");
-        let limit = if stalls { "0.7" } else { "60" };
+        let limit = if stalls { "2" } else { "60" };
         let report = site.report(&[version, "-m", limit, &url]);
         eprintln!("{} over {:?}: {}", self.fault, self.over, message(&report));
         assert_failure(&report, self.kind, self.phase);
@@ -113,7 +113,9 @@ impl Case {
         let half = self.phase == "body" && self.fault.ends_with("@body");
         if half {
             assert_eq!(report.at("/http/status"), 200);
-            assert!(report.at("/http/downloaded_bytes").as_u64().unwrap() >= 500);
+            // A reset of QUIC may overtake the bytes that were sent before it.
+            let least = if self.over == H3 { 0 } else { 500 };
+            assert!(report.at("/http/downloaded_bytes").as_u64().unwrap() >= least);
         } else {
             assert!(report.at("/http").is_null());
         }

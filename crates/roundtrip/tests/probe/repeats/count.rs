@@ -118,8 +118,9 @@ fn several_urls_are_asked_and_summed_up_apart() {
 /// Starts something that would take for ever, and interrupts it once the server has seen some of it.
 fn interrupted(site: &Site, arguments: &[&str]) -> crate::run::Said {
     let ca = site.path("ca.pem");
-    let job = Job::start(probe(&[&["--cacert", &ca], arguments].concat()));
+    let mut job = Job::start(probe(&[&["--cacert", &ca], arguments].concat()));
     await_some("three requests", || {
+        assert!(!job.has_ended(), "it ended by itself");
         (site.origin.stats().requests >= 3).then_some(())
     });
     job.signal(SIGINT);

@@ -92,11 +92,9 @@ impl Seen {
         } else {
             assert!(wire.syn_data == 0 || wire.syn_data < fast_open["data_sent"].as_u64().unwrap());
         }
-        assert_eq!(
-            report.at("/tcp/retransmits"),
-            wire.retransmissions,
-            "{word}"
-        );
+        // The wire also shows what was sent again after the report, of the farewell.
+        let retransmits = report.at("/tcp/retransmits").as_u64().unwrap();
+        assert!(retransmits <= wire.retransmissions, "{word}");
         let tls = report.at("/tls");
         if tls.is_null() {
             assert_eq!(wire.version, "", "{word}");
