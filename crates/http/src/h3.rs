@@ -183,11 +183,10 @@ impl Quic {
         } else {
             recorder.record_departure(Event::RequestSent);
         }
+        self.gauge.watched.singly(true);
         let (parts, ()) = stream.recv_response().await.map_err(failed)?.into_parts();
-        // As with TCP, where a read after a wait counts from its first segment.
-        let arrived = self.gauge.watched.burst_began();
-        let arrived = arrived.unwrap_or_else(|| recorder.now()).max(began);
-        recorder.record_at(arrived, Event::FirstByte);
+        recorder.record_arrival(Event::FirstByte);
+        self.gauge.watched.singly(false);
         describe(&parts, "3", facts);
         Ok(stream)
     }
