@@ -183,14 +183,15 @@ impl Quic {
         } else {
             recorder.record_departure(Event::RequestSent);
         }
+        self.gauge.watched.singly(true);
         let (parts, ()) = stream.recv_response().await.map_err(failed)?.into_parts();
-        // As with TCP, where a read after a wait counts from its first segment.
-        let arrived = self.gauge.watched.burst_began();
+        self.gauge.watched.singly(false);
         // What came before the request had left is no part of its answer.
-        let left = recorder.snapshot().last(|e| *e == Event::RequestSent);
+        let timeline = recorder.snapshot();
+        let left = timeline.last(|e| *e == Event::RequestSent);
+        let arrived = timeline.last(|e| matches!(e, Event::Received { .. }));
         let arrived = arrived.filter(|at| Some(*at) > left);
-        let arrived = arrived.unwrap_or_else(|| recorder.now());
-        recorder.record_at(arrived, Event::FirstByte);
+        recorder.record_at(arrived.unwrap_or_else(|| recorder.now()), Event::FirstByte);
         describe(&parts, "3", facts);
         Ok(stream)
     }

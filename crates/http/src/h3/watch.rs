@@ -3,14 +3,16 @@
 use std::fmt;
 use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, Runtime, TokioRuntime, UdpPoller};
-use roundtrip_model::{Event, Moment, Recorder, TlsFacts};
+use roundtrip_model::{Event, Recorder, TlsFacts};
 use roundtrip_net::Stamps;
+use tokio::task::yield_now;
 
 use super::hellos::Seen;
 
@@ -20,14 +22,9 @@ pub(super) struct Watched {
     stamps: Option<Stamps>,
     recorder: Recorder,
     seen: Mutex<Seen>,
-    burst: Mutex<Burst>,
-}
-
-/// Datagrams that are read without a wait between them. QUIC tells of what they hold only when all have been read.
-#[derive(Default)]
-struct Burst {
-    over: bool,
-    began: Option<Moment>,
+    /// While a response is awaited: one datagram, then everybody else's turn, so that it is known which one brought it.
+    singly: AtomicBool,
+    others_turn: AtomicBool,
 }
 
 impl Watched {
@@ -39,7 +36,8 @@ impl Watched {
             stamps,
             recorder,
             seen: Mutex::default(),
-            burst: Mutex::default(),
+            singly: AtomicBool::new(false),
+            others_turn: AtomicBool::new(false),
         }))
     }
 
@@ -53,25 +51,13 @@ impl Watched {
         self.lock().describe(facts);
     }
 
-    /// When the first datagram came of those that were read in one go, last of all.
-    pub(super) fn burst_began(&self) -> Option<Moment> {
-        lock(&self.burst).began
+    /// Should datagrams be handed on one by one? That costs throughput, and is for the time until a response begins.
+    pub(super) fn singly(&self, on: bool) {
+        self.singly.store(on, Ordering::Relaxed);
     }
 
     fn lock(&self) -> MutexGuard<'_, Seen> {
-        lock(&self.seen)
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Burst {
-    fn read(&mut self, first: Moment) {
-        if std::mem::take(&mut self.over) || self.began.is_none() {
-            self.began = Some(first);
-        }
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -101,15 +87,18 @@ impl AsyncUdpSocket for Watched {
         bufs: &mut [IoSliceMut<'_>],
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
+        let singly = self.singly.load(Ordering::Relaxed);
+        if self.others_turn.swap(false, Ordering::Relaxed) && singly {
+            // Woken when everybody else has had it.
+            return pin!(yield_now()).poll(cx).map(|()| Ok(0));
+        }
+        let most = if singly { 1 } else { bufs.len() };
         let stamps = self.stamps.as_ref();
         let first = stamps.and_then(|stamps| stamps.next(self.recorder.now()));
-        let Poll::Ready(n) = self.inner.poll_recv(cx, bufs, meta)? else {
-            lock(&self.burst).over = true;
-            return Poll::Pending;
-        };
+        let bufs = bufs.get_mut(..most).unwrap_or_default();
+        let n = ready!(self.inner.poll_recv(cx, bufs, meta))?;
         let now = self.recorder.now();
         let last = stamps.and_then(|stamps| stamps.last(now)).unwrap_or(now);
-        lock(&self.burst).read(first.unwrap_or(last));
         for (place, (buffer, part)) in bufs.iter().zip(meta.iter()).take(n).enumerate() {
             let bytes = part.len as u64;
             // Of a batch, only the first datagram's stamp and the last one's can be had.
@@ -121,6 +110,7 @@ impl AsyncUdpSocket for Watched {
                 seen.received(datagram);
             }
         }
+        self.others_turn.store(singly, Ordering::Relaxed);
         Poll::Ready(Ok(n))
     }
 
@@ -138,5 +128,57 @@ impl AsyncUdpSocket for Watched {
 
     fn may_fragment(&self) -> bool {
         self.inner.may_fragment()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::sync::Arc;
+
+    use roundtrip_model::{Clock, Moment};
+
+    use super::*;
+
+    struct Frozen;
+
+    impl Clock for Frozen {
+        fn now(&self) -> Moment {
+            Moment::ZERO
+        }
+    }
+
+    /// How many datagrams each of two polls brings when two are there; `None` where it is the others' turn.
+    async fn two_polls(singly: bool) -> [Option<usize>; 2] {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let to = socket.local_addr().unwrap();
+        let watched = Watched::new(socket, Recorder::new(Arc::new(Frozen))).unwrap();
+        watched.singly(singly);
+        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+        for datagram in [[0; 30].as_slice(), &[0; 40]] {
+            sender.send_to(datagram, to).unwrap();
+        }
+        let poll = |cx: &mut Context<'_>| {
+            let mut space = [[0; 2048]; 4];
+            let mut bufs = space.each_mut().map(|part| IoSliceMut::new(part));
+            watched.poll_recv(cx, &mut bufs, &mut [RecvMeta::default(); 4])
+        };
+        let first = poll_fn(poll).await.unwrap();
+        let second = poll_fn(|cx| Poll::Ready(poll(cx))).await;
+        let second = match second {
+            Poll::Ready(n) => Some(n.unwrap()),
+            Poll::Pending => None,
+        };
+        // Nobody is forgotten: what was left comes in the end.
+        if second.is_none() && singly {
+            assert_eq!(poll_fn(poll).await.unwrap(), 1);
+        }
+        [Some(first), second]
+    }
+
+    #[tokio::test]
+    async fn a_response_is_awaited_datagram_by_datagram() {
+        assert_eq!(two_polls(false).await, [Some(2), None]);
+        assert_eq!(two_polls(true).await, [Some(1), None]);
     }
 }
