@@ -55,11 +55,11 @@ impl Pair {
 
 /// Every variable that curl knows, compared as the table says; times are checked for order and presence.
 fn compare(arguments: &[&str]) -> Pair {
-    let template: String = VARIABLES
+    let lines: Vec<String> = VARIABLES
         .iter()
         .map(|(name, _)| format!("{name}=%{{{name}}}\\n"))
         .collect();
-    let pair = Pair::run(&template, arguments);
+    let pair = Pair::run(&lines.concat(), arguments);
     let (curl, probe) = (values(&pair.curl.out), values(&pair.probe.out));
     let mut wrong: Vec<String> = VARIABLES
         .iter()

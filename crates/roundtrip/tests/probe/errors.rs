@@ -3,6 +3,7 @@
 mod answers;
 mod certificates;
 mod faults;
+mod names;
 mod reach;
 mod usage;
 

@@ -14,6 +14,8 @@ pub(crate) use authority::Authority;
 pub(crate) use doh::Doh;
 pub(crate) use nginx::Nginx;
 pub(crate) use one_answer::OneAnswer;
-pub(crate) use port::{await_port, free_port};
+use port::{await_pid, await_port};
+
+pub(crate) use port::free_port;
 pub(crate) use proxy::Proxy;
 pub(crate) use site::Site;

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::Command;
 
-use super::{Authority, await_port, free_port};
+use super::{Authority, await_pid, await_port, free_port};
 use crate::run::{self, Job};
 
 const MODULES: &str = "/usr/lib/apache2/modules";
@@ -36,7 +36,7 @@ impl Apache {
         panic!("apache2 does not start");
     }
 
-    /// Wherever the command for `program` runs, on these ports; who calls waits for it.
+    /// Wherever the command for `program` runs, on these ports.
     pub(crate) fn within(
         there: impl FnOnce(&str) -> Command,
         address: &str,
@@ -47,20 +47,18 @@ impl Apache {
         // Apache serves nobody as root, and has nobody else to become where only root is: it is given another user.
         let mut unshare = there("unshare");
         unshare.args(["--user", "--map-user=33", "--map-group=33", "apache2"]);
+        let mut job = Job::start(command(&directory, run::cleaned(unshare)));
+        await_pid(&mut job, &directory.path().join("pid"));
         Self {
             http,
             https,
-            _job: Job::start(command(&directory, run::cleaned(unshare))),
             directory,
+            _job: job,
         }
     }
 
-    pub(crate) fn file(&self, name: &str) -> std::path::PathBuf {
-        self.directory.path().join(name)
-    }
-
     pub(crate) fn ca(&self) -> String {
-        self.file("ca.pem").display().to_string()
+        self.directory.path().join("ca.pem").display().to_string()
     }
 
     pub(crate) fn http(&self, path: &str) -> String {
@@ -101,7 +99,7 @@ fn prepare(address: &str, http: u16, https: u16, more: &str) -> tempfile::TempDi
     fs::create_dir(place.join("www")).unwrap();
     fs::write(place.join("www/page"), "Apache says hello\n").unwrap();
     let at = place.display();
-    let modules: String = [
+    let modules = [
         "mpm_event",
         "authz_core",
         "alias",
@@ -110,9 +108,8 @@ fn prepare(address: &str, http: u16, https: u16, more: &str) -> tempfile::TempDi
         "http2",
         "mime",
     ]
-    .iter()
     .map(|name| format!("LoadModule {name}_module {MODULES}/mod_{name}.so\n"))
-    .collect();
+    .concat();
     let text = format!(
         "{modules}ServerName localhost\nPidFile {at}/pid\nErrorLog {at}/error.log\nDefaultRuntimeDir {at}\n\
          Mutex pthread\nTypesConfig /etc/mime.types\n\

@@ -1,10 +1,9 @@
 //! nginx as Debian packs it, unprivileged, in a directory of its own.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 
-use super::{Authority, await_port, free_port};
+use super::{Authority, await_pid, await_port, free_port};
 use crate::run::{self, Job};
 
 /// What its page holds.
@@ -37,24 +36,22 @@ impl Nginx {
         panic!("nginx does not start");
     }
 
-    /// Wherever `command_there` runs, on ports 80 and 443 there; who calls waits for it. `more` may end the server
+    /// Wherever `command_there` runs, on ports 80 and 443 there. `more` may end the server
     /// block and begin another.
     pub(crate) fn within(command_there: Command, address: &str, listen: &str, more: &str) -> Self {
         let directory = prepare(address, 80, 443, listen, more);
+        let mut job = Job::start(command(&directory, run::cleaned(command_there)));
+        await_pid(&mut job, &directory.path().join("pid"));
         Self {
             http: 80,
             https: 443,
-            _job: Job::start(command(&directory, run::cleaned(command_there))),
             directory,
+            _job: job,
         }
     }
 
-    pub(crate) fn file(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
     pub(crate) fn ca(&self) -> String {
-        self.file("ca.pem").display().to_string()
+        self.directory.path().join("ca.pem").display().to_string()
     }
 
     pub(crate) fn http(&self, path: &str) -> String {
@@ -78,19 +75,19 @@ fn command(directory: &tempfile::TempDir, mut nginx: Command) -> Command {
     nginx
 }
 
-/// One process without a master: what is killed is all there is, and nobody changes users.
+/// One process without a master: what is killed is all there is, and nobody changes users. `root` is the one user that
+/// the namespaces of a path know; who is not root there is told so and ignored.
 fn prepare(address: &str, http: u16, https: u16, listen: &str, more: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     Authority::issue(&["localhost", "127.0.0.1", "198.18.0.2"]).write(place);
     fs::write(place.join("page"), PAGE).unwrap();
     let at = place.display();
-    let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-        .iter()
+    let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map(|name| format!("{name}_temp_path {at}/{name};\n"))
-        .collect();
+        .concat();
     let text = format!(
-        "daemon off;\nmaster_process off;\npid {at}/pid;\nevents {{ worker_connections 128; }}\n\
+        "user root;\ndaemon off;\nmaster_process off;\npid {at}/pid;\nevents {{ worker_connections 128; }}\n\
          http {{\n{temporary}access_log off;\n\
          server {{\nlisten {address}:{http} {listen};\nlisten {address}:{https} ssl http2 {listen};\n\
          ssl_protocols TLSv1.2 TLSv1.3;\nssl_certificate {at}/chain.pem;\nssl_certificate_key {at}/key.pem;\n\

@@ -1,6 +1,7 @@
 //! Ports: free ones, and waiting until somebody listens there.
 
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::Path;
 
 use crate::run::{Job, await_some};
 
@@ -18,4 +19,14 @@ pub(crate) fn await_port(server: &mut Job, port: u16) -> bool {
         }
         server.has_ended().then_some(false)
     })
+}
+
+/// Waits until the server has written its process id, which it does once it listens: for places where nobody may
+/// connect without leaving a trace.
+pub(crate) fn await_pid(server: &mut Job, file: &Path) {
+    await_some("a server that listens", || {
+        assert!(!server.has_ended(), "the server ended: see its error.log");
+        let written = std::fs::metadata(file).is_ok_and(|m| m.len() > 0);
+        written.then_some(())
+    });
 }

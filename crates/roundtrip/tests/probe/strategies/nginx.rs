@@ -18,7 +18,6 @@ impl Stage {
     fn start() -> Self {
         let scene = Scene::start("3");
         let nginx = Nginx::within(scene.server("nginx"), "198.18.0.2", "fastopen=256", SECOND);
-        Scene::await_server(&nginx.file("pid"));
         Self {
             scene,
             nginx,

@@ -8,7 +8,7 @@ use roundtrip_path::Path;
 use super::capture::Capture;
 use super::witness::{Witness, witnesses};
 use crate::report::Report;
-use crate::run::{self, await_some};
+use crate::run;
 
 pub(super) struct Scene {
     pub(super) path: Path,
@@ -39,15 +39,6 @@ impl Scene {
 
     pub(super) fn server(&self, program: &str) -> Command {
         self.path.server().command(program)
-    }
-
-    /// Waits until the server has written its process id, which it does when it listens.
-    pub(super) fn await_server(pid: &std::path::Path) {
-        await_some("a server that listens", || {
-            std::fs::metadata(pid)
-                .is_ok_and(|m| m.len() > 0)
-                .then_some(())
-        });
     }
 
     pub(super) fn probe(&self, ca: &str, word: &str, url: &str) -> Report {
