@@ -29,7 +29,7 @@ pub enum HttpError {
     TooManyInterim(usize),
     #[error("the proxy answered {status} {reason}")]
     Proxy { status: u16, reason: String },
-    #[error("'{0}' cannot be sent as a header or method")]
+    #[error("{0} cannot be sent")]
     Unsendable(String),
     #[error("HTTP/2: {0}")]
     H2(#[from] ::h2::Error),

@@ -126,15 +126,19 @@ impl Request {
     }
 }
 
+fn shown(what: &str, text: &str) -> String {
+    format!("the {what} '{}'", text.chars().take(40).collect::<String>())
+}
+
 /// Nothing from a flag or a URL may start a header or a request of its own.
 pub fn check_sendable(method: &str, headers: &[(String, String)]) -> Result<(), HttpError> {
     let token = |s: &str| !s.is_empty() && s.bytes().all(is_token);
     if !token(method) {
-        return Err(HttpError::Unsendable(method.chars().take(40).collect()));
+        return Err(HttpError::Unsendable(shown("method", method)));
     }
     for (name, value) in headers {
         if !token(name) || value.bytes().any(|b| matches!(b, 0 | b'\r' | b'\n')) {
-            return Err(HttpError::Unsendable(name.chars().take(40).collect()));
+            return Err(HttpError::Unsendable(shown("header", name)));
         }
     }
     Ok(())

@@ -21,7 +21,7 @@ pub enum Trouble {
     Tls(#[from] TlsError),
     #[error(transparent)]
     Http(#[from] HttpError),
-    #[error("no answer within {:.1} s", .0.as_secs_f64())]
+    #[error("no answer within {}", spelt(*.0))]
     Timeout(Duration),
     #[error("the server chose {got}, not {wanted}")]
     Alpn { wanted: &'static str, got: String },
@@ -36,4 +36,13 @@ pub enum Trouble {
     BadRedirect(roundtrip_model::TargetError),
     #[error("the echo was {got:?}, not {wanted:?}")]
     Echo { wanted: String, got: String },
+}
+
+/// A limit that fits in a second is told in milliseconds: «within 0.0 s» says nothing.
+fn spelt(limit: Duration) -> String {
+    if limit < Duration::from_secs(1) {
+        format!("{} ms", limit.as_micros() as f64 / 1e3)
+    } else {
+        format!("{:.1} s", limit.as_secs_f64())
+    }
 }

@@ -23,7 +23,8 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
-    /// Writes and flushes. A reader that went away is no error: `| head` is a way to use this.
+    /// Writes and flushes. A reader that went away is no error: `| head` is a way to use this. Output that
+    /// is lost otherwise, as on a full disk, ends the process: a pipeline must not take it for complete.
     pub(crate) fn print(self, bytes: impl AsRef<[u8]>) {
         let bytes = bytes.as_ref();
         let written = match self {
@@ -34,8 +35,14 @@ impl Stream {
                 .write_all(bytes)
                 .and_then(|()| io::stderr().flush()),
         };
-        if written.is_err_and(|e| e.kind() == io::ErrorKind::BrokenPipe) {
-            std::process::exit(0);
+        match written {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+            Err(error) if self == Self::Out => {
+                // Nobody is left to tell when standard error fails too.
+                let _ = writeln!(io::stderr(), "roundtrip: cannot write the output: {error}");
+                std::process::exit(1);
+            }
+            Ok(()) | Err(_) => {}
         }
     }
 

@@ -20,6 +20,10 @@ pub(super) fn exchange(error: &HttpError, exchange: &Exchange, phase: PhaseName)
             FailureKind::Closed,
             "the server died while it answered: see its log",
         ),
+        HttpError::NotHttp(_) if exchange.url.starts_with("https:") => (
+            FailureKind::NotHttp,
+            "that port speaks TLS, but something other than HTTP within",
+        ),
         HttpError::NotHttp(_) => (
             FailureKind::NotHttp,
             "that port speaks something else: https:// perhaps",

@@ -53,9 +53,15 @@ pub(super) fn connect(error: &NetError) -> Words {
     Words::new(kind, format!("cannot connect: {error}"), advice)
 }
 
-/// The kindest reading of several failures: somebody refused, or nobody could be reached.
-fn of_peers(mut kinds: impl Iterator<Item = io::ErrorKind>) -> (FailureKind, &'static str) {
-    if kinds.any(|k| k == io::ErrorKind::ConnectionRefused) {
+/// The kindest reading of several failures: somebody reset what he had accepted, somebody refused, or nobody could be reached.
+fn of_peers(kinds: impl Iterator<Item = io::ErrorKind>) -> (FailureKind, &'static str) {
+    let kinds: Vec<io::ErrorKind> = kinds.collect();
+    if kinds.contains(&io::ErrorKind::ConnectionReset) {
+        (
+            FailureKind::Reset,
+            "the server accepted and hung up at once: see its log, or what stands before it",
+        )
+    } else if kinds.contains(&io::ErrorKind::ConnectionRefused) {
         (
             FailureKind::Refused,
             "nothing listens there: check the port, and that the server runs",

@@ -115,7 +115,7 @@ impl Frame {
         let decimals = decimals(total);
         let number = format!("{total:.decimals$}").len().max(5) + 4;
         let (label, trips, waits) = match columns {
-            ..60 => (10, 3, 0),
+            ..60 => (11, 3, 0),
             60..100 => (15, 5, 0),
             _ => (15, 5, 46),
         };

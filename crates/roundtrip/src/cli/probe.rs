@@ -165,10 +165,10 @@ pub(crate) struct ConnectionArgs {
     #[arg(long, value_name = "PATH")]
     pub unix_socket: Option<PathBuf>,
     /// Seconds for name, connect and handshake
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "15")]
+    #[arg(long, value_name = "SECONDS", value_parser = deadline, default_value = "15", allow_negative_numbers = true)]
     pub connect_timeout: Duration,
     /// Seconds for the whole exchange
-    #[arg(short = 'm', long, value_name = "SECONDS", value_parser = seconds, default_value = "60")]
+    #[arg(short = 'm', long, value_name = "SECONDS", value_parser = deadline, default_value = "60", allow_negative_numbers = true)]
     pub max_time: Duration,
 }
 
@@ -176,10 +176,10 @@ pub(crate) struct ConnectionArgs {
 #[command(next_help_heading = "Again and again, as with httping")]
 pub(crate) struct RepeatArgs {
     /// How often
-    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000), allow_negative_numbers = true)]
     pub count: u32,
     /// Seconds from one to the next
-    #[arg(short, long, value_name = "SECONDS", value_parser = seconds, default_value = "1")]
+    #[arg(short, long, value_name = "SECONDS", value_parser = seconds, default_value = "1", allow_negative_numbers = true)]
     pub interval: Duration,
     /// No pause between them
     #[arg(short, long, conflicts_with = "interval")]
@@ -218,6 +218,16 @@ pub(crate) struct OutputArgs {
     pub color: Color,
 }
 
+const LONGEST_SECONDS: f64 = 86_400.0;
+
+/// A limit in seconds; 0 is none, as with curl, which here is a day.
+fn deadline(text: &str) -> Result<Duration, String> {
+    seconds(text).map(|limit| match limit {
+        Duration::ZERO => Duration::from_secs_f64(LONGEST_SECONDS),
+        limit => limit,
+    })
+}
+
 /// Seconds, as curl and httping take them; `250ms` works too.
 fn seconds(text: &str) -> Result<Duration, String> {
     let (number, scale) = match text.strip_suffix("ms") {
@@ -228,9 +238,8 @@ fn seconds(text: &str) -> Result<Duration, String> {
         .trim()
         .parse()
         .map_err(|_| "a number of seconds, as in 0.5 or 250ms".to_owned())?;
-    let longest = 86_400.0;
-    if !(0.0..=longest).contains(&(value * scale)) {
-        return Err(format!("between 0 and {longest} seconds"));
+    if !(0.0..=LONGEST_SECONDS).contains(&(value * scale)) {
+        return Err(format!("between 0 and {LONGEST_SECONDS} seconds"));
     }
     Ok(Duration::from_secs_f64(value * scale))
 }

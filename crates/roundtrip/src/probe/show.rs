@@ -33,13 +33,6 @@ impl<'a> Show<'a> {
         } else {
             Stream::Out
         };
-        if let Some(template) = &template {
-            for name in template.unknown() {
-                Stream::Err.print(format!(
-                    "roundtrip: unknown --write-out variable: '{name}'\n"
-                ));
-            }
-        }
         let style = stream.style(args.output.color);
         Self {
             args,

@@ -3,6 +3,7 @@
 use super::{assert_failure, message};
 use crate::peer::{OneAnswer, Site};
 use crate::report::report;
+use crate::run::{command, said};
 
 fn to(answer: impl AsRef<[u8]>) -> crate::report::Report {
     report(&["-m", "30", &OneAnswer::start(answer).url("/")])
@@ -160,4 +161,18 @@ fn a_disk_that_is_full() {
     let site = Site::start();
     let report = site.report(&["-o", "/dev/full", &site.http("/bytes/100000")]);
     assert_failure(&report, "local", "body");
+}
+
+#[test]
+fn a_disk_that_is_full_has_no_room_for_the_report_either() {
+    let site = Site::start();
+    let url = site.http("/");
+    for arguments in [&[url.as_str()][..], &["--json", &url], &["-w", "x", &url]] {
+        let line = format!("exec \"$0\" probe {} > /dev/full", arguments.join(" "));
+        let mut shell = command("sh");
+        shell.args(["-c", &line, env!("CARGO_BIN_EXE_roundtrip")]);
+        let said = said(shell);
+        assert_eq!(said.code, 1, "{arguments:?}: {said:?}");
+        assert!(said.err.contains("cannot write the output"), "{said:?}");
+    }
 }

@@ -85,3 +85,12 @@ fn time_is_bounded() {
         assert!(report.at("/total_ms").as_f64().unwrap() >= 500.0);
     }
 }
+
+#[test]
+fn a_limit_of_zero_is_none_as_with_curl() {
+    let site = Site::start();
+    for limit in ["-m", "--connect-timeout"] {
+        let report = site.report(&[limit, "0", &site.https("/delay/200")]);
+        assert_eq!(report.code, 0, "{limit}");
+    }
+}
