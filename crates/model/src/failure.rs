@@ -36,6 +36,7 @@ pub enum FailureKind {
     StrategyUnavailable,
     Local,
     EchoMismatch,
+    Interrupted,
 }
 
 impl FailureKind {
@@ -61,6 +62,7 @@ impl FailureKind {
             Self::BadRedirect => 3,
             Self::StrategyUnavailable => 4,
             Self::Local => 43,
+            Self::Interrupted => 42,
         }
     }
 }
@@ -89,7 +91,7 @@ impl Failure {
 
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.phase.as_str(), self.message)?;
+        write!(f, "{}: {}", self.phase.title(), self.message)?;
         if !self.advice.is_empty() {
             write!(f, "\n  try: {}", self.advice)?;
         }

@@ -144,7 +144,7 @@ impl Limit {
     /// The measured value with its unit.
     pub fn show(&self, value: f64) -> String {
         if self.quantity.is_time() {
-            format!("{value:.1} ms")
+            format!("{value:.3} ms")
         } else {
             format!("{value}")
         }

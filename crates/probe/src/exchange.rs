@@ -33,6 +33,7 @@ impl Prober {
             .as_ref()
             .map_or_else(|| self.recorder(), |open| open.recorder.clone());
         recorder.restart();
+        self.under_way = Some((exchange.url.clone(), recorder.clone()));
         let limit = self.options.max_time;
         let mut learnt = Learnt::default();
         learnt.http.method.clone_from(&request.method);
@@ -55,6 +56,7 @@ impl Prober {
             &request.target,
         );
         Self::conclude(&mut exchange, &recorder, learnt, outcome);
+        self.under_way = None;
         exchange
     }
 

@@ -74,7 +74,7 @@ impl Trouble {
             ),
             Self::Net(error) => net::connect(error),
             Self::Tls(error) => tls::handshake(error, exchange),
-            Self::Http(error) => http::exchange(error, exchange, phase),
+            Self::Http(error) => http::exchange(error, exchange),
             Self::Timeout(_) => net::timeout(self, exchange, phase),
             Self::Alpn { wanted, .. } => Words::new(
                 FailureKind::AlpnRefused,
@@ -95,6 +95,11 @@ impl Trouble {
                 FailureKind::BadRedirect,
                 self.to_string(),
                 "the Location header must be mended at the server",
+            ),
+            Self::Interrupted => Words::new(
+                FailureKind::Interrupted,
+                "interrupted while it waited",
+                "the phase says for what; -m ends it by itself",
             ),
             Self::Echo { .. } => Words::new(
                 FailureKind::EchoMismatch,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip_http::Sink;
-use roundtrip_model::{Clock, Exchange, Http, Memory, Recorder, Scheme, Strategy, Target};
+use roundtrip_model::{Clock, Event, Exchange, Http, Memory, Recorder, Scheme, Strategy, Target};
 use roundtrip_net::{Resolver, SystemClock};
 use roundtrip_tls::Client;
 
@@ -25,6 +25,8 @@ pub struct Prober {
     /// Origins that said `Alt-Svc: h3`.
     pub(crate) alt_svc_h3: Vec<(Scheme, String, u16)>,
     primed: bool,
+    /// What is being asked right now, for when somebody has had enough of it.
+    pub(crate) under_way: Option<(String, Recorder)>,
 }
 
 impl Prober {
@@ -37,6 +39,7 @@ impl Prober {
             idle: None,
             alt_svc_h3: Vec::new(),
             primed: false,
+            under_way: None,
         }
     }
 
@@ -70,6 +73,24 @@ impl Prober {
         let trouble = Trouble::Http(roundtrip_http::HttpError::Sink(error));
         exchange.failure = Some(trouble.explain(&exchange));
         exchange
+    }
+
+    /// What there is of the exchange that was under way when the user had enough.
+    pub(crate) fn interrupted(&mut self, run: u32) -> Option<Exchange> {
+        let (url, recorder) = self.under_way.take()?;
+        recorder.record(Event::Finished);
+        let asked = self.options.strategy;
+        let timeline = recorder.snapshot();
+        let mut exchange = Exchange {
+            url,
+            run,
+            asked,
+            used: asked,
+            timeline,
+            ..Exchange::default()
+        };
+        exchange.failure = Some(Trouble::Interrupted.explain(&exchange));
+        Some(exchange)
     }
 
     async fn hops(

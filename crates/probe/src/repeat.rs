@@ -38,9 +38,17 @@ pub async fn repeat<S: Sink>(
                 break;
             }
         };
-        let hops = tokio::select! {
-            hops = prober.run(target, run, &mut body) => hops,
-            () = &mut stop => break,
+        let outcome = tokio::select! {
+            hops = prober.run(target, run, &mut body) => Some(hops),
+            () = &mut stop => None,
+        };
+        let Some(hops) = outcome else {
+            // Several have their summary; of a single one, what there is.
+            all.extend(prober.interrupted(run).filter(|_| run == 0));
+            if run == 0 {
+                seen(&all);
+            }
+            break;
         };
         seen(&hops);
         all.extend(

@@ -34,6 +34,8 @@ pub enum Trouble {
     TooManyRedirects { limit: u32, last: String },
     #[error("the redirect's location is no URL that can be followed: {0}")]
     BadRedirect(roundtrip_model::TargetError),
+    #[error("interrupted")]
+    Interrupted,
     #[error("the echo was {got:?}, not {wanted:?}")]
     Echo { wanted: String, got: String },
 }

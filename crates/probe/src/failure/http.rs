@@ -3,15 +3,15 @@
 use std::io;
 
 use roundtrip_http::{HttpError, QuicError};
-use roundtrip_model::{Exchange, FailureKind, PhaseName};
+use roundtrip_model::{Exchange, FailureKind};
 
 use super::{Words, tls};
 
-pub(super) fn exchange(error: &HttpError, exchange: &Exchange, phase: PhaseName) -> Words {
+pub(super) fn exchange(error: &HttpError, exchange: &Exchange) -> Words {
     let (kind, advice) = match error {
         HttpError::Tls(error) => return tls::handshake(error, exchange),
-        HttpError::Io(error) => return broken(error, phase),
-        HttpError::Quic(error) => return quic(error, exchange, phase),
+        HttpError::Io(error) => return broken(error),
+        HttpError::Quic(error) => return quic(error, exchange),
         HttpError::ClosedUnanswered => (
             FailureKind::Closed,
             "the server's log should say why; does that port speak HTTP?",
@@ -60,7 +60,7 @@ pub(super) fn exchange(error: &HttpError, exchange: &Exchange, phase: PhaseName)
             FailureKind::NotHttp,
             "what answers does not speak HTTP/2, or not as RFC 9113 says: try --http1.1",
         ),
-        HttpError::H2(error) => return h2(error, phase),
+        HttpError::H2(error) => return h2(error),
         HttpError::H3(_) | HttpError::QuicConnect(_) => (
             FailureKind::QuicFailed,
             "try --http2 to see whether TCP does better",
@@ -70,14 +70,13 @@ pub(super) fn exchange(error: &HttpError, exchange: &Exchange, phase: PhaseName)
 }
 
 /// A connection that broke: by a reset, a time-out of the kernel's, or a route that vanished.
-pub(super) fn broken(error: &io::Error, phase: PhaseName) -> Words {
-    let during = phase.title();
+pub(super) fn broken(error: &io::Error) -> Words {
     match error.kind() {
         io::ErrorKind::ConnectionReset
         | io::ErrorKind::BrokenPipe
         | io::ErrorKind::ConnectionAborted => Words::new(
             FailureKind::Reset,
-            format!("the peer reset the connection (phase: {during})"),
+            "the peer reset the connection",
             "the server crashed, a middlebox objected, or an idle connection had been closed",
         ),
         io::ErrorKind::ConnectionRefused => Words::new(
@@ -87,26 +86,26 @@ pub(super) fn broken(error: &io::Error, phase: PhaseName) -> Words {
         ),
         io::ErrorKind::TimedOut => Words::new(
             FailureKind::ConnectTimeout,
-            format!("the kernel gave up sending again (phase: {during})"),
+            "the kernel gave up sending again",
             "packets are lost on the way: look at it with `tcpdump`",
         ),
         _ => Words::new(
             FailureKind::Reset,
-            format!("the connection broke: {error} (phase: {during})"),
+            format!("the connection broke: {error}"),
             "try again; see the server's log",
         ),
     }
 }
 
-fn h2(error: &impl std::fmt::Display, phase: PhaseName) -> Words {
+fn h2(error: &impl std::fmt::Display) -> Words {
     Words::new(
         FailureKind::Reset,
-        format!("HTTP/2 failed: {error} (phase: {})", phase.title()),
+        format!("HTTP/2 failed: {error}"),
         "try --http1.1 to see whether it is HTTP/2 that is broken",
     )
 }
 
-fn quic(error: &QuicError, exchange: &Exchange, phase: PhaseName) -> Words {
+fn quic(error: &QuicError, exchange: &Exchange) -> Words {
     let (kind, advice) = match error {
         QuicError::Certificate(reason) => return tls::certificate(reason, exchange),
         QuicError::Alert(alert) => return tls::alert((*alert).into()),
@@ -123,9 +122,5 @@ fn quic(error: &QuicError, exchange: &Exchange, phase: PhaseName) -> Words {
             "try --http2 to see whether TCP does better",
         ),
     };
-    Words::new(
-        kind,
-        format!("QUIC failed: {error} (phase: {})", phase.title()),
-        advice,
-    )
+    Words::new(kind, format!("QUIC failed: {error}"), advice)
 }

@@ -9,7 +9,7 @@ use super::{Words, http};
 pub(super) fn handshake(error: &TlsError, exchange: &Exchange) -> Words {
     match error {
         TlsError::Protocol(error) => protocol(error, exchange),
-        TlsError::Io(error) => http::broken(error, roundtrip_model::PhaseName::Tls),
+        TlsError::Io(error) => http::broken(error),
         TlsError::Closed => Words::new(
             FailureKind::Closed,
             "the server closed the connection during the TLS handshake",

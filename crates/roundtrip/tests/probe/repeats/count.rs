@@ -152,4 +152,5 @@ fn an_interrupt_ends_one_that_hangs() {
     job.signal(SIGINT);
     let said = job.finish();
     assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.out.contains("first byte: interrupted"), "{}", said.out);
 }
