@@ -13,17 +13,17 @@ const BOTTOM: f64 = 148.0;
 /// Dots beyond this many hide one another: then every k-th run is drawn.
 const MOST_DOTS: usize = 1000;
 
-pub(super) fn section(exchanges: &[Exchange], all: &[Run]) -> Markup {
+/// `key` tells this picture from others on the page.
+pub(super) fn section(exchanges: &[Exchange], all: &[Run], key: usize) -> Markup {
     let good: Vec<&Run> = all.iter().filter(|r| r.ok()).collect();
     let totals: Vec<f64> = good.iter().map(|r| r.total_ms()).collect();
     let rate = 100.0 * good.len() as f64 / all.len().max(1) as f64;
-    let mut urls: Vec<&str> = all.iter().map(Run::url).collect();
-    urls.dedup();
+    let url = all.first().map_or("", Run::url);
     html! {
         article {
             header {
                 p.kicker { (count(all.len() as u64, "request", "requests")) @if exchanges.len() > all.len() { ", " (exchanges.len()) " with redirects" } }
-                h1 { @for url in urls.iter().take(3) { (clean(url)) br; } @if urls.len() > 3 { "and others" } }
+                h1 { (clean(url)) }
                 dl.tiles {
                     div { dt { "Succeeded" } dd class=(if good.len() == all.len() { "good" } else { "bad" }) { (format!("{rate:.1}")) small { " % (" (good.len()) " of " (all.len()) ")" } } }
                     @if let Some(s) = Summary::of(&totals) {
@@ -35,7 +35,7 @@ pub(super) fn section(exchanges: &[Exchange], all: &[Run]) -> Markup {
                 }
             }
             @if let Some(s) = Summary::of(&totals) {
-                (dots(all, &s))
+                (dots(all, &s, key))
                 (numbers(&good, &s))
             }
             (failures(all))
@@ -44,7 +44,8 @@ pub(super) fn section(exchanges: &[Exchange], all: &[Run]) -> Markup {
 }
 
 /// Each run as a dot: left to right in the order in which they ran, up by its total.
-fn dots(all: &[Run], s: &Summary) -> Markup {
+fn dots(all: &[Run], s: &Summary, key: usize) -> Markup {
+    let (title, words) = (format!("dots-{key}-t"), format!("dots-{key}-d"));
     let top = nice_top(s.max);
     let y = |value: f64| TOP + (1.0 - value / top) * (BOTTOM - TOP);
     let (median, p90) = (y(s.median), y(s.p90));
@@ -53,9 +54,9 @@ fn dots(all: &[Run], s: &Summary) -> Markup {
     html! {
         figure {
             div.plot {
-                svg.dots width="100%" height=(HEIGHT) role="img" aria-labelledby="dots-t dots-d" {
-                    title id="dots-t" { "Total of each run" }
-                    desc id="dots-d" { "From " (ms(s.min)) " to " (ms(s.max)) " ms; median " (ms(s.median)) ", 90th percentile " (ms(s.p90)) " ms." }
+                svg.dots width="100%" height=(HEIGHT) role="img" aria-labelledby={ (title) " " (words) } {
+                    title id=(title) { "Total of each run" }
+                    desc id=(words) { "From " (ms(s.min)) " to " (ms(s.max)) " ms; median " (ms(s.median)) ", 90th percentile " (ms(s.p90)) " ms." }
                     (level(BOTTOM, "axis"))
                     (level(median, "median"))
                     (level(p90, "p90"))

@@ -42,19 +42,36 @@ pub fn page(exchanges: &[Exchange], made_by: &str) -> String {
     .into_string()
 }
 
+/// One after the other, what was measured of each URL.
 fn body(exchanges: &[Exchange], all: &[Run]) -> Markup {
-    match all {
-        [] => html! { h1 { "Nothing was measured" } },
-        [only] => html! { article { (run_body(only, 0, false)) } },
+    let mut rest = exchanges;
+    let mut first = 0;
+    let mut parts = Vec::new();
+    for series in all.chunk_by(|a, b| a.url() == b.url()) {
+        let (mine, others) = rest.split_at(series.iter().map(|run| run.hops.len()).sum());
+        parts.push(of_one_url(mine, series, first));
+        rest = others;
+        first += series.len();
+    }
+    html! {
+        @if parts.is_empty() { h1 { "Nothing was measured" } }
+        @for part in parts { (part) }
+    }
+}
+
+/// `first` is the place of the first of these runs on the page.
+fn of_one_url(exchanges: &[Exchange], series: &[Run], first: usize) -> Markup {
+    match series {
+        [only] => html! { article { (run_body(only, first, false)) } },
         many => html! {
-            (distribution::section(exchanges, many))
-            (each(many))
+            (distribution::section(exchanges, many, first))
+            (each(many, first))
         },
     }
 }
 
 /// The runs of a series, each folded into one line.
-fn each(all: &[Run]) -> Markup {
+fn each(all: &[Run], first: usize) -> Markup {
     let shown = chosen(all);
     let slowest = all.iter().map(Run::total_ms).fold(0.0, f64::max);
     html! {
@@ -69,7 +86,7 @@ fn each(all: &[Run]) -> Markup {
                         span.turns { (run.round_trips()) " RT" }
                         (parts::small_bar(&run.waited(), slowest))
                     }
-                    (run_body(run, *place, true))
+                    (run_body(run, first + *place, true))
                 }
             }
             @if shown.len() < all.len() {

@@ -48,6 +48,24 @@ fn every_picture_has_its_own_words() {
 }
 
 #[test]
+fn each_url_has_its_own_figures() {
+    let mut all = samples::repeats(5);
+    let first = all[0].url.clone();
+    all.extend(samples::repeats(5).into_iter().map(|mut exchange| {
+        exchange.url = "https://other.example/".into();
+        exchange
+    }));
+    let html = page(&all, "roundtrip");
+    for url in [first.as_str(), "https://other.example/"] {
+        assert!(html.contains(&format!("<h1>{url}</h1>")), "{url}");
+    }
+    assert_eq!(html.matches("5 requests").count(), 2);
+    for part in ["dots-0-t", "dots-5-t"] {
+        assert_eq!(html.matches(&format!("id=\"{part}\"")).count(), 1);
+    }
+}
+
+#[test]
 fn tags_are_balanced() {
     let mut all = samples::redirected();
     all.extend([samples::explained(), samples::refused(), samples::hostile()]);
