@@ -1,4 +1,5 @@
-//! The kernel's door: every `unsafe` line of this crate is in this folder, behind functions that are safe to call.
+//! The kernel's door: system calls behind functions that are safe to call. What can only be promised by a caller (`fork`,
+//! `pre_exec`, code before `main`) stays with that caller: `keeper`, `namespace` and `sandbox`.
 //!
 //! One file for each family of calls. What the calls are *for* is decided by the modules above; nothing here knows of paths.
 
