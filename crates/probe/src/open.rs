@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use roundtrip_http::{Connection, Quic, QuicGauge, Stream};
 use roundtrip_model::{
@@ -10,9 +11,13 @@ use roundtrip_model::{
 };
 use roundtrip_net::{Connect, Gauge, datagram_socket};
 use roundtrip_tls::Offer;
+use tokio::time::timeout;
 
 use crate::plan::Plan;
 use crate::{Prober, Trouble, name};
+
+/// RFC 8305 §5, for addresses that are tried over QUIC.
+const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
 /// An open connection, with what there is to know about it.
 pub(crate) struct Open {
@@ -98,30 +103,32 @@ impl Prober {
         recorder: &Recorder,
         learnt: &mut Learnt,
     ) -> Result<Open, Trouble> {
-        let peer = *peers.first().ok_or(roundtrip_net::NetError::NoAddress)?;
-        let socket = datagram_socket(peer, self.options.bind.as_ref())?;
         learnt.over_quic = true;
-        let began = recorder.now();
-        let quic = Quic::open(
-            peer,
-            socket,
-            &target.host_name(),
-            self.tls_ready()?,
-            offer,
-            recorder,
-        )
-        .await;
-        let outcome = quic.as_ref().err().map_or(AttemptOutcome::Won, |e| {
-            AttemptOutcome::Failed(e.to_string())
-        });
-        learnt.attempts.push(Attempt {
-            peer,
-            over_quic: true,
-            began,
-            ended: recorder.now(),
-            outcome,
-        });
-        let quic = quic?;
+        let (last, others) = peers
+            .split_last()
+            .ok_or(roundtrip_net::NetError::NoAddress)?;
+        let mut quic = None;
+        for peer in others {
+            let attempt = self.try_quic(*peer, offer, target, recorder, learnt);
+            // An address that has not answered by then is given up for the next.
+            quic = timeout(ATTEMPT_DELAY, attempt)
+                .await
+                .ok()
+                .and_then(Result::ok);
+            if quic.is_some() {
+                break;
+            }
+            if let Some(attempt) = learnt.attempts.last_mut() {
+                attempt.ended = recorder.now();
+            }
+        }
+        let quic = match quic {
+            Some(quic) => quic,
+            None => {
+                self.try_quic(*last, offer, target, recorder, learnt)
+                    .await?
+            }
+        };
         let early_data = quic.is_early();
         let gauge = Transport::Quic(quic.gauge());
         Ok(Open {
@@ -132,6 +139,37 @@ impl Prober {
             early_data,
             proxy_status: 0,
         })
+    }
+
+    async fn try_quic(
+        &self,
+        peer: SocketAddr,
+        offer: &Offer,
+        target: &Target,
+        recorder: &Recorder,
+        learnt: &mut Learnt,
+    ) -> Result<Quic, Trouble> {
+        let socket = datagram_socket(peer, self.options.bind.as_ref())?;
+        let began = recorder.now();
+        let place = learnt.attempts.len();
+        let (ended, outcome) = (began, AttemptOutcome::Abandoned);
+        learnt.attempts.push(Attempt {
+            peer,
+            over_quic: true,
+            began,
+            ended,
+            outcome,
+        });
+        let tls = self.tls_ready()?;
+        let quic = Quic::open(peer, socket, &target.host_name(), tls, offer, recorder).await;
+        if let Some(attempt) = learnt.attempts.get_mut(place) {
+            attempt.ended = recorder.now();
+            attempt.outcome = match &quic {
+                Ok(_) => AttemptOutcome::Won,
+                Err(error) => AttemptOutcome::Failed(error.to_string()),
+            };
+        }
+        Ok(quic?)
     }
 
     pub(crate) async fn open_tcp(

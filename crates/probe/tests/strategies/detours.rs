@@ -86,6 +86,28 @@ fn waiting_for_100_continue() {
 }
 
 #[test]
+fn an_address_where_nobody_answers_quic() {
+    let scene = Scene::new(Knobs::default());
+    let alive = scene.path.server().address_v4();
+    let dead = std::net::Ipv4Addr::from(u32::from(alive) + 1);
+    let port = scene.origin.https.port();
+    let options = scene.trusting(roundtrip_probe::Options {
+        strategy: "h3".parse().unwrap(),
+        overrides: vec![format!("far.test:{port}:{dead},{alive}").parse().unwrap()],
+        ..roundtrip_probe::Options::default()
+    });
+    let url = format!("https://far.test:{port}/bytes/10");
+    let target = roundtrip_model::Target::parse(&url).unwrap();
+    let exchange = scene.ask(1, options, target).remove(0);
+    assert!(exchange.ok(), "{:?}", exchange.failure);
+    assert_eq!(exchange.used.to_string(), "h3");
+    assert_eq!(exchange.attempts.len(), 2, "{:?}", exchange.attempts);
+    assert_eq!(exchange.round_trips(), 2);
+    let lost: f64 = exchange.phases().iter().map(|p| p.waited.loss).sum();
+    assert!(lost >= 240.0, "{:?}", exchange.phases());
+}
+
+#[test]
 fn refused_tickets_mean_a_full_handshake() {
     let mut knobs = Knobs::default();
     knobs.tls.tickets = Tickets::Refused;
