@@ -52,6 +52,35 @@ struct Observer {
     prepared: bool,
 }
 
+impl Observer {
+    /// Runs TLS' work on received bytes and records it, the verification of certificates apart from the rest.
+    fn timed<T>(&self, work: impl FnOnce() -> T) -> T {
+        let verified = || self.witness.as_ref().map(Witness::took).unwrap_or_default();
+        let (began, before) = (self.recorder.now(), verified());
+        let out = work();
+        let now = self.recorder.now();
+        let verifying = verified().saturating_sub(before);
+        let took = now.since(began).saturating_sub(verifying);
+        self.recorder.record_at(
+            now,
+            Event::Worked {
+                task: Task::Decrypt,
+                took,
+            },
+        );
+        if !verifying.is_zero() {
+            self.recorder.record_at(
+                now,
+                Event::Worked {
+                    task: Task::Verify,
+                    took: verifying,
+                },
+            );
+        }
+        out
+    }
+}
+
 /// Bytes of the TLS layer during the handshake.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counts {
@@ -223,9 +252,9 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         let n = self.tls.read_tls(&mut rest)?;
         self.untaken.start += n;
         let outcome = match &self.observer {
-            Some(observer) if !self.established => observer
-                .recorder
-                .timed(Task::Decrypt, || self.tls.process_new_packets()),
+            Some(observer) if !self.established => {
+                observer.timed(|| self.tls.process_new_packets())
+            }
             _ => self.tls.process_new_packets(),
         };
         if let Err(error) = outcome {

@@ -177,6 +177,19 @@ async fn a_handshake_leaves_in_two_writes_and_tells_its_facts() {
     );
     assert!(facts.cipher.starts_with("TLS_"), "{}", facts.cipher);
     assert!(!facts.resumed && !facts.hello_retry && facts.client_hello_bytes > 1200);
+    let verified = |e: &Event| {
+        matches!(
+            e,
+            Event::Worked {
+                task: roundtrip_model::Task::Verify,
+                ..
+            }
+        )
+    };
+    assert!(
+        run.recorder.snapshot().first(verified).is_some(),
+        "verification is shown"
+    );
     assert_eq!(facts.chain.unwrap().certificates.len(), 1);
     assert!(
         run.recorder
