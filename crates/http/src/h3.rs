@@ -336,10 +336,4 @@ impl QuicGauge {
         self.watched.describe(&mut facts);
         facts
     }
-
-    /// Datagram bytes sent and received.
-    pub fn traffic(&self) -> (u64, u64) {
-        let stats = self.connection.stats();
-        (stats.udp_tx.bytes, stats.udp_rx.bytes)
-    }
 }

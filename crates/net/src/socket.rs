@@ -35,7 +35,6 @@ struct State {
     /// The kernel forgets the peer of a connection that was reset.
     peer: Option<SocketAddr>,
     sent: u64,
-    received: u64,
 }
 
 /// A view of a socket that stays when the socket itself is buried under TLS and HTTP.
@@ -144,8 +143,7 @@ impl Socket {
 
     fn arrived(&mut self, bytes: usize, stamp: Option<Duration>) {
         let now = self.recorder.now();
-        let mut state = lock(&self.state);
-        state.received += bytes as u64;
+        let state = lock(&self.state);
         let opening = state.opening;
         drop(state);
         if opening {
@@ -184,12 +182,6 @@ impl Gauge {
     /// Has the peer closed, or sent what nobody asked for? Such a connection carries no further request.
     pub fn is_spent(&self) -> bool {
         !matches!(sys::receive(&self.socket, &mut [0], true), Err(e) if e.kind() == io::ErrorKind::WouldBlock)
-    }
-
-    /// Bytes sent and received so far, below TLS.
-    pub fn traffic(&self) -> (u64, u64) {
-        let state = lock(&self.state);
-        (state.sent, state.received)
     }
 }
 
