@@ -15,7 +15,10 @@ use live::Live;
 /// What to type next, and what for.
 const NEXT: [(&str, &str); 3] = [
     ("probe https://example.com", "explains a request of yours"),
-    ("probe -c 5 --reuse https://example.com", "on a kept connection"),
+    (
+        "probe -c 5 --reuse https://example.com",
+        "on a kept connection",
+    ),
     ("doctor", "what this machine can do"),
 ];
 

@@ -29,8 +29,10 @@ pub(super) fn ask(
     let mut askers: Vec<Asker> = probers.collect();
     runtime.block_on(async {
         tokio::select! {
-            () = all(&mut askers, &target, order, to) => {}
+            // Who can see that something is asked can interrupt it.
+            biased;
             () = interrupted() => {}
+            () = all(&mut askers, &target, order, to) => {}
         }
     });
     Ok(())
