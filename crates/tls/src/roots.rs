@@ -74,3 +74,16 @@ fn parse(pem: &[u8]) -> Option<RootCertStore> {
         store.add_parsable_certificates(CertificateDer::pem_slice_iter(pem).filter_map(Result::ok));
     (added > 0).then_some(store)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_without_a_certificate_is_refused() {
+        let load = |text: &str| Roots::Pem(text.into()).load();
+        assert!(matches!(load(""), Err(TlsError::Pem { .. })));
+        let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        assert!(matches!(load(broken), Err(TlsError::Pem { .. })));
+    }
+}

@@ -3,6 +3,7 @@
 use super::bars::Scale;
 use super::blocks::wrap;
 use super::style::{Style, Tone, finished};
+use crate::party::Party;
 use crate::text::{count, cut, trips};
 use crate::ways::{Stage, Way, Ways, plain};
 
@@ -43,6 +44,9 @@ pub fn ways_notes(ways: &Ways, style: &Style) -> String {
             lines.push(format!("  {label}{}", style.paint(Tone::Plain, part)));
         }
     };
+    let fill = |party: Party| format!("{} {}", style.fill(party), party.name());
+    let fills = [Party::Network, Party::Server, Party::Client].map(fill);
+    note(Tone::Faint, "bars", &fills.join("  "));
     let has_fast_open = |way: &Way| way.strategy.fast_open && !way.strategy.post_quantum;
     if ways.ways.iter().any(has_fast_open) {
         let why = "fast open goes without a post-quantum key share, which does not fit into a SYN";
