@@ -111,15 +111,16 @@ impl Way {
             .filter(|a| a.round_trips != expected || self.strayed(a))
             .collect();
         let first = odd.first()?;
-        let often = format!("{} of {}", odd.len(), self.answers.len());
-        let mut text = format!(
-            "{} where its arithmetic says {expected}, in {often} runs",
-            trips(first.round_trips)
-        );
-        if self.strayed(first) {
-            text.push_str(&format!("; it went as {}", first.used));
-        }
-        Some(text)
+        let way = if self.strayed(first) {
+            format!("; it went as {}", first.used)
+        } else {
+            String::new()
+        };
+        let counted = trips(first.round_trips);
+        let (odd, all) = (odd.len(), self.answers.len());
+        Some(format!(
+            "{counted} where its arithmetic says {expected}, in {odd} of {all} runs{way}"
+        ))
     }
 
     /// Whether it went another way. As words: QUIC's only version of TLS is not part of them.

@@ -84,11 +84,12 @@ fn closing(ways: &Ways, style: &Style) -> String {
     let all_fit = commands.iter().all(|(_, why)| columns(why) <= room);
     for (command, why) in commands {
         let line = if all_fit {
-            format!("  {command:width$}  {why}\n")
+            format!("  {command:width$}  {why}")
         } else {
-            format!("  {command}\n")
+            format!("  {command}")
         };
         text.push_str(&line);
+        text.push('\n');
     }
     text
 }

@@ -86,11 +86,10 @@ impl Live {
 
 /// A frame in the place of the last one, line by line, so that nothing flickers.
 fn over(last: &str, frame: &str) -> String {
-    let mut text = String::new();
-    let lines = last.lines().count();
-    if lines > 0 {
-        text.push_str(&format!("\r\x1b[{lines}A"));
-    }
+    let mut text = match last.lines().count() {
+        0 => String::new(),
+        n => format!("\r\x1b[{n}A"),
+    };
     for line in frame.lines() {
         text.push_str(line);
         text.push_str("\x1b[K\n");
