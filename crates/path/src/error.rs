@@ -25,6 +25,12 @@ pub enum Error {
     PacketZero,
     #[error("a delay of {0:?} is over the limit of one minute")]
     Delay(Duration),
+    #[error("{0}")]
+    Middlebox(String),
+    #[error(
+        "boxes look into real segments, which there are none of with offload: leave out one of them"
+    )]
+    OffloadWithBoxes,
     #[error("`{0}` is not the name of a network setting such as net.ipv4.tcp_fastopen")]
     SettingName(String),
     #[error("{name} could not be set to `{value}` inside the path")]

@@ -1,0 +1,255 @@
+//! The relay's loop: fetch what has arrived, do what is due, sleep until either happens.
+//!
+//! A packet's time begins when the kernel stamped its arrival, so that neither this thread's wake-up nor a burst before
+//! it adds to a delay. The thread sleeps until shortly before the next errand and spins the last stretch.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::Plan;
+use super::margin::Margin;
+use crate::counters::Ledger;
+use crate::course::{Course, Departure, Yield};
+use crate::direction::{Direction, PerWay};
+use crate::frame::{self, HEADERS};
+use crate::packet::Packet;
+use crate::syscall::packet::{self, Arrival, BATCH};
+use crate::syscall::{child, time};
+use crate::wiring::{CLIENT, SERVER};
+
+/// Bytes under way that the relay holds at most: 10 Gbit/s for 100 ms.
+const CAPACITY: usize = 128 << 20;
+
+/// The longest frame that a packet socket hands out: a super-segment with its headers.
+const LONGEST: usize = HEADERS + 65_536;
+
+/// Buffers that are kept for the next frames.
+const SPARE: usize = 4096;
+
+pub(super) struct Carrier {
+    course: Course,
+    mtu: u16,
+    /// Where packets of each way come from.
+    from: PerWay<Arc<OwnedFd>>,
+    to: PerWay<Arc<OwnedFd>>,
+    stop: Arc<OwnedFd>,
+    ledgers: Arc<Mutex<PerWay<Ledger>>>,
+    margin: Margin,
+    out: Yield,
+    /// What a frame is fetched into, and as long as it may be.
+    buffers: Vec<Vec<u8>>,
+    longest: usize,
+    spare: Vec<Vec<u8>>,
+}
+
+impl Carrier {
+    pub(super) fn new(
+        plan: Plan,
+        taps: [OwnedFd; 2],
+        stop: Arc<OwnedFd>,
+        ledgers: Arc<Mutex<PerWay<Ledger>>>,
+    ) -> Self {
+        let [client, server] = taps.map(Arc::new);
+        // Room for one byte more than the MTU: a longer frame is seen to be longer.
+        let longest = match plan.offload {
+            true => LONGEST,
+            false => HEADERS + usize::from(plan.mtu) + 1,
+        };
+        Self {
+            course: plan.course,
+            mtu: plan.mtu,
+            from: PerWay {
+                up: Arc::clone(&client),
+                down: Arc::clone(&server),
+            },
+            to: PerWay {
+                up: server,
+                down: client,
+            },
+            stop,
+            ledgers,
+            margin: Margin::default(),
+            out: Yield::default(),
+            buffers: vec![vec![0; longest]; BATCH],
+            longest,
+            spare: Vec::new(),
+        }
+    }
+
+    pub(super) fn run(mut self) {
+        // All are best effort: without them the relay is less exact, or sees its host's signals.
+        let _ = child::block_signals();
+        let _ = time::sharpen_timers();
+        let _ = time::shorten_slice();
+        loop {
+            let more = Direction::BOTH.map(|way| self.fetch(way));
+            self.course.advance(time::monotonic(), &mut self.out);
+            self.deliver();
+            if more == [false; 2] && self.rest() == Rest::Stop {
+                return;
+            }
+        }
+    }
+
+    /// Takes in frames that have arrived, and tells whether there may be more.
+    fn fetch(&mut self, way: Direction) -> bool {
+        let mut arrivals = [Arrival::default(); BATCH];
+        let socket = Arc::clone(self.from.get(way));
+        let count = match packet::receive(socket.as_fd(), &mut self.buffers, &mut arrivals) {
+            Ok(count) => count,
+            // Nothing, or the wire's other end is going away.
+            Err(error) => return error.kind() == io::ErrorKind::Interrupted,
+        };
+        let (now, today) = (time::monotonic(), time::realtime());
+        let ledgers = Arc::clone(&self.ledgers);
+        let mut ledgers = lock(&ledgers);
+        let ledger = ledgers.get_mut(way);
+        for (place, arrival) in arrivals.into_iter().take(count).enumerate() {
+            let age = arrival.stamp.map(|stamp| today.saturating_sub(stamp));
+            let at = now.saturating_sub(age.unwrap_or_default());
+            if let Some(packet) = self.take_in(place, arrival.length, way, at, ledger) {
+                self.course.enter(packet, way, at, &mut self.out);
+            }
+        }
+        if count == BATCH {
+            // This much at once: the kernel may have had to throw some away.
+            ledger.tally.missed += packet::take_missed(socket.as_fd()).unwrap_or(0);
+        }
+        count == BATCH
+    }
+
+    /// Makes a packet of the frame in this buffer, if it is one for the other side and can be carried.
+    fn take_in(
+        &mut self,
+        place: usize,
+        length: usize,
+        way: Direction,
+        at: Duration,
+        ledger: &mut Ledger,
+    ) -> Option<Packet> {
+        let buffer = self.buffers.get_mut(place)?;
+        let destination = match way {
+            Direction::Up => SERVER.mac,
+            Direction::Down => CLIENT.mac,
+        };
+        if !frame::is_for(buffer.get(..length)?, destination) {
+            return None;
+        }
+        let tally = &mut ledger.tally;
+        tally.packets += 1;
+        tally.bytes += (length - HEADERS) as u64;
+        let is_oversized = length > HEADERS + usize::from(self.mtu);
+        if is_oversized && self.longest < LONGEST {
+            tally.oversized += 1;
+            return None;
+        }
+        if self.course.held() > CAPACITY {
+            tally.missed += 1;
+            return None;
+        }
+        let mut fresh = self.spare.pop().unwrap_or_default();
+        fresh.resize(self.longest, 0);
+        let mut bytes = std::mem::replace(buffer, fresh);
+        bytes.truncate(length);
+        frame::complete_checksum(&mut bytes);
+        Some(Packet::arrived(bytes, at, false))
+    }
+
+    /// Sends all whose time has come, and books who was lost.
+    fn deliver(&mut self) {
+        if self.out.departures.is_empty() && self.out.losses.is_empty() {
+            return;
+        }
+        let ledgers = Arc::clone(&self.ledgers);
+        // Locked before anything is sent: whoever has received a packet finds it counted.
+        let mut ledgers = lock(&ledgers);
+        for loss in self.out.losses.drain(..) {
+            ledgers.get_mut(loss.way).lose(loss.cause);
+            keep(&mut self.spare, loss.packet);
+        }
+        for batch in self.out.departures.chunk_by(|a, b| a.way == b.way) {
+            for batch in batch.chunks(BATCH) {
+                let Some(first) = batch.first() else { continue };
+                send(
+                    self.to.get(first.way).as_fd(),
+                    batch,
+                    ledgers.get_mut(first.way),
+                );
+            }
+        }
+        for departure in self.out.departures.drain(..) {
+            keep(&mut self.spare, departure.packet);
+        }
+    }
+
+    /// Sleeps until a frame arrives or an errand is nearly due; spins the last stretch before it is, if that is granted.
+    fn rest(&mut self) -> Rest {
+        let now = time::monotonic();
+        let due = self.course.due();
+        let left = due.map(|due| due.saturating_sub(now));
+        if let Some(due) = due.filter(|due| self.margin.grant(now, due.saturating_sub(now))) {
+            while time::monotonic() < due {
+                std::hint::spin_loop();
+            }
+            return Rest::Go;
+        }
+        let margin = self.margin.length();
+        // Within the margin but not granted: sleeping, if late, is what is left.
+        let sleep = left.map(|left| left.checked_sub(margin).unwrap_or(left));
+        let watched = [
+            self.from.up.as_fd(),
+            self.from.down.as_fd(),
+            self.stop.as_fd(),
+        ];
+        match time::wait_readable(watched, sleep) {
+            [_, _, true] => return Rest::Stop,
+            [false, false, false] => {
+                let planned = now + sleep.unwrap_or_default();
+                self.margin.learn(time::monotonic().saturating_sub(planned));
+            }
+            _ => {}
+        }
+        Rest::Go
+    }
+}
+
+/// Sends a batch of one way, and books it.
+fn send(socket: BorrowedFd<'_>, batch: &[Departure], ledger: &mut Ledger) {
+    let mut rest = batch;
+    while !rest.is_empty() {
+        let now = time::monotonic();
+        let frames = rest.iter().map(|departure| departure.packet.frame());
+        // What the wire does not take is gone, and the next one gets its chance.
+        let sent = packet::send(socket, frames).unwrap_or(0);
+        let (left, after) = rest.split_at(sent.min(rest.len()));
+        for departure in left {
+            ledger.lateness.record(now.saturating_sub(departure.due));
+        }
+        ledger.tally.delivered += left.len() as u64;
+        rest = after;
+        if sent == 0 {
+            ledger.tally.missed += 1;
+            rest = rest.get(1..).unwrap_or_default();
+        }
+    }
+}
+
+/// Keeps a buffer for a later frame.
+fn keep(spare: &mut Vec<Vec<u8>>, packet: Packet) {
+    if spare.len() < SPARE {
+        spare.push(packet.into_parts().0);
+    }
+}
+
+/// What to do after a rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rest {
+    Go,
+    Stop,
+}
+
+fn lock(ledgers: &Mutex<PerWay<Ledger>>) -> MutexGuard<'_, PerWay<Ledger>> {
+    ledgers.lock().unwrap_or_else(PoisonError::into_inner)
+}
