@@ -133,6 +133,7 @@ impl Builder {
         let plan = Plan {
             course: Course::new(stations),
             mtu: self.mtu,
+            least_delay: self.least_delay(),
             offload: self.offload,
         };
         let relay = Relay::start(taps, plan).map_err(|source| Error::Setup {
@@ -156,6 +157,15 @@ impl Builder {
         }
         let last = self.stretches.len() - 1;
         &mut self.stretches[last]
+    }
+
+    /// What each packet spends under way at least, whichever way it goes.
+    fn least_delay(&self) -> Duration {
+        let whole = |way| -> Duration {
+            let links = self.stretches.iter().map(|stretch| stretch.link.get(way));
+            links.map(|link| link.delay).sum()
+        };
+        whole(Direction::Up).min(whole(Direction::Down))
     }
 
     pub(crate) fn set_mtu(&mut self, mtu: u16) -> Result<(), Error> {

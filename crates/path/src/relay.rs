@@ -3,11 +3,13 @@
 
 mod carrier;
 mod margin;
+mod tempo;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use crate::counters::{Counters, Ledger};
 use crate::course::Course;
@@ -20,6 +22,8 @@ use carrier::Carrier;
 pub(crate) struct Plan {
     pub(crate) course: Course,
     pub(crate) mtu: u16,
+    /// What each packet spends under way at least.
+    pub(crate) least_delay: Duration,
     pub(crate) offload: bool,
 }
 

@@ -3,13 +3,13 @@
 //! A packet's time begins when the kernel stamped its arrival, so that neither this thread's wake-up nor a burst before
 //! it adds to a delay. The thread sleeps until shortly before the next errand and spins the last stretch.
 
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::Plan;
 use super::margin::Margin;
+use super::tempo::Tempo;
 use crate::counters::Ledger;
 use crate::course::{Course, Departure, Yield};
 use crate::direction::{Direction, PerWay};
@@ -25,6 +25,9 @@ const CAPACITY: usize = 128 << 20;
 /// The longest frame that a packet socket hands out: a super-segment with its headers.
 const LONGEST: usize = HEADERS + 65_536;
 
+/// In dense traffic, errands that are closer together than this are done together.
+const LEAST_PAUSE: Duration = Duration::from_micros(50);
+
 /// Buffers that are kept for the next frames.
 const SPARE: usize = 4096;
 
@@ -37,6 +40,9 @@ pub(super) struct Carrier {
     stop: Arc<OwnedFd>,
     ledgers: Arc<Mutex<PerWay<Ledger>>>,
     margin: Margin,
+    tempo: Tempo,
+    /// When the last packet of each way arrived.
+    latest: PerWay<Duration>,
     out: Yield,
     /// What a frame is fetched into, and as long as it may be.
     buffers: Vec<Vec<u8>>,
@@ -71,6 +77,8 @@ impl Carrier {
             stop,
             ledgers,
             margin: Margin::default(),
+            tempo: Tempo::new(plan.least_delay),
+            latest: PerWay::default(),
             out: Yield::default(),
             buffers: vec![vec![0; longest]; BATCH],
             longest,
@@ -82,33 +90,38 @@ impl Carrier {
         // All are best effort: without them the relay is less exact, or sees its host's signals.
         let _ = child::block_signals();
         let _ = time::sharpen_timers();
-        let _ = time::shorten_slice();
+        let _ = time::come_sooner();
         loop {
-            let more = Direction::BOTH.map(|way| self.fetch(way));
+            let fetched = Direction::BOTH.map(|way| self.fetch(way));
+            self.tempo.fetched(fetched.iter().sum(), time::monotonic());
             self.course.advance(time::monotonic(), &mut self.out);
             self.deliver();
-            if more == [false; 2] && self.rest() == Rest::Stop {
+            if fetched.iter().all(|count| *count < BATCH) && self.rest() == Rest::Stop {
                 return;
             }
         }
     }
 
-    /// Takes in frames that have arrived, and tells whether there may be more.
-    fn fetch(&mut self, way: Direction) -> bool {
+    /// Takes in frames that have arrived, and tells how many; there may be more when it was a whole batch.
+    fn fetch(&mut self, way: Direction) -> usize {
         let mut arrivals = [Arrival::default(); BATCH];
         let socket = Arc::clone(self.from.get(way));
-        let count = match packet::receive(socket.as_fd(), &mut self.buffers, &mut arrivals) {
-            Ok(count) => count,
-            // Nothing, or the wire's other end is going away.
-            Err(error) => return error.kind() == io::ErrorKind::Interrupted,
-        };
-        let (now, today) = (time::monotonic(), time::realtime());
+        // An error says that there is nothing, or that the wire's other end is going away.
+        let count =
+            packet::receive(socket.as_fd(), &mut self.buffers, &mut arrivals).unwrap_or_default();
+        if count == 0 {
+            return 0;
+        }
+        let epoch = time::epoch();
         let ledgers = Arc::clone(&self.ledgers);
         let mut ledgers = lock(&ledgers);
         let ledger = ledgers.get_mut(way);
         for (place, arrival) in arrivals.into_iter().take(count).enumerate() {
-            let age = arrival.stamp.map(|stamp| today.saturating_sub(stamp));
-            let at = now.saturating_sub(age.unwrap_or_default());
+            let stamp = arrival.stamp.map(|stamp| stamp.saturating_sub(epoch));
+            // Two processors may have stamped them in another order than that of the wire.
+            let latest = self.latest.get_mut(way);
+            let at = stamp.unwrap_or_else(time::monotonic).max(*latest);
+            *latest = at;
             if let Some(packet) = self.take_in(place, arrival.length, way, at, ledger) {
                 self.course.enter(packet, way, at, &mut self.out);
             }
@@ -117,7 +130,7 @@ impl Carrier {
             // This much at once: the kernel may have had to throw some away.
             ledger.tally.missed += packet::take_missed(socket.as_fd()).unwrap_or(0);
         }
-        count == BATCH
+        count
     }
 
     /// Makes a packet of the frame in this buffer, if it is one for the other side and can be carried.
@@ -189,6 +202,11 @@ impl Carrier {
         let now = time::monotonic();
         let due = self.course.due();
         let left = due.map(|due| due.saturating_sub(now));
+        if let Some(pause) = self.tempo.pause() {
+            let pause = left.map_or(pause, |left| left.clamp(LEAST_PAUSE, pause));
+            let [stopped] = time::wait_readable([self.stop.as_fd()], Some(pause));
+            return if stopped { Rest::Stop } else { Rest::Go };
+        }
         if let Some(due) = due.filter(|due| self.margin.grant(now, due.saturating_sub(now))) {
             while time::monotonic() < due {
                 std::hint::spin_loop();

@@ -16,6 +16,22 @@ pub(crate) fn realtime() -> Duration {
     read(libc::CLOCK_REALTIME)
 }
 
+/// What the realtime clock shows at the monotonic clock's zero. Read until nothing came between the readings.
+pub(crate) fn epoch() -> Duration {
+    let mut best: Option<(Duration, Duration)> = None;
+    for _ in 0..4 {
+        let (before, today, after) = (monotonic(), realtime(), monotonic());
+        let took = after.saturating_sub(before);
+        if best.is_none_or(|(least, _)| took < least) {
+            best = Some((took, today.saturating_sub(before + took / 2)));
+        }
+        if took < Duration::from_micros(1) {
+            break;
+        }
+    }
+    best.map_or(Duration::ZERO, |(_, epoch)| epoch)
+}
+
 /// Waits until one of `watched` is readable or `limit` has passed (no limit: until one is readable).
 /// Tells which are readable; a signal or the limit ends the wait with none.
 pub(crate) fn wait_readable<const N: usize>(
@@ -61,8 +77,16 @@ pub(crate) fn sharpen_timers() -> io::Result<()> {
     super::check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) }).map(drop)
 }
 
-/// Asks for short turns on the processor, which come sooner when others want it too (`sched_setattr`, Linux 6.12).
-pub(crate) fn shorten_slice() -> io::Result<()> {
+/// Asks to be preferred to others where that is allowed, and in any case for short turns on the processor, which come
+/// sooner when others want it too (`sched_setattr`, Linux 6.12).
+pub(crate) fn come_sooner() -> io::Result<()> {
+    schedule(PREFERRED).or_else(|_| schedule(0))
+}
+
+/// As nice(1) counts.
+const PREFERRED: i32 = -15;
+
+fn schedule(nice: i32) -> io::Result<()> {
     /// `struct sched_attr` of linux/sched/types.h, first version.
     #[repr(C)]
     struct Attributes {
@@ -79,7 +103,7 @@ pub(crate) fn shorten_slice() -> io::Result<()> {
         size: std::mem::size_of::<Attributes>() as u32,
         policy: libc::SCHED_OTHER as u32,
         flags: 0,
-        nice: 0,
+        nice,
         priority: 0,
         runtime: 100_000,
         deadline: 0,
