@@ -1,5 +1,6 @@
 //! What a path is to be, checked before anything is made.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use crate::link::{Link, Loss};
 use crate::middlebox::Middlebox;
 use crate::namespace::Namespace;
 use crate::path::Path;
+use crate::recording::Recording;
 use crate::relay::{Plan, Relay};
 use crate::stretch::{self, Setting, Stretch};
 use crate::syscall::time;
@@ -30,6 +32,7 @@ pub struct Builder {
     mtu: u16,
     seed: u64,
     offload: bool,
+    record: Option<PathBuf>,
 }
 
 impl Default for Builder {
@@ -39,6 +42,7 @@ impl Default for Builder {
             mtu: 1500,
             seed: 0,
             offload: false,
+            record: None,
         }
     }
 }
@@ -108,6 +112,14 @@ impl Builder {
         self
     }
 
+    /// Records both ends as pcapng, with comments that say what the path did to each packet. [`Path::close`] tells
+    /// whether all of it could be written.
+    #[must_use]
+    pub fn record(mut self, file: impl Into<PathBuf>) -> Self {
+        self.record = Some(file.into());
+        self
+    }
+
     /// Says one thing in words, such as `loss` and `1%`; [`WORDS`](crate::WORDS) lists them.
     pub fn set(&mut self, word: &str, value: &str) -> Result<(), WordError> {
         words::apply(self, word, value)
@@ -121,6 +133,7 @@ impl Builder {
             start: time::monotonic(),
         };
         let stations = stretch::stations(&self.stretches, setting).map_err(Error::Middlebox)?;
+        let recording = self.start_recording()?;
         let (keeper, estate) = Keeper::start()?;
         let wired = wiring::wire(estate, self.mtu, self.offload)?;
         let Wired {
@@ -135,6 +148,7 @@ impl Builder {
             mtu: self.mtu,
             least_delay: self.least_delay(),
             offload: self.offload,
+            recording,
         };
         let relay = Relay::start(taps, plan).map_err(|source| Error::Setup {
             step: Step::StartRelay,
@@ -146,6 +160,7 @@ impl Builder {
             client: Namespace::new(CLIENT, user.clone(), client),
             server: Namespace::new(SERVER, user, server),
             relay,
+            record: self.record,
             _relay_network: relay_network,
         })
     }
@@ -171,6 +186,16 @@ impl Builder {
     pub(crate) fn set_mtu(&mut self, mtu: u16) -> Result<(), Error> {
         self.mtu = mtu;
         check_mtu(mtu)
+    }
+
+    fn start_recording(&self) -> Result<Option<Recording>, Error> {
+        let create = |file: &PathBuf| {
+            Recording::create(file).map_err(|source| Error::Recording {
+                file: file.clone(),
+                source,
+            })
+        };
+        self.record.as_ref().map(create).transpose()
     }
 
     fn check(&self) -> Result<(), Error> {

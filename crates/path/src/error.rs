@@ -1,6 +1,7 @@
 //! What can go wrong on the way to a path, and what to do about it.
 
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::refusal::Refusal;
@@ -25,6 +26,8 @@ pub enum Error {
     PacketZero,
     #[error("a delay of {0:?} is over the limit of one minute")]
     Delay(Duration),
+    #[error("the recording {} cannot be written", file.display())]
+    Recording { file: PathBuf, source: io::Error },
     #[error("{0}")]
     Middlebox(String),
     #[error(

@@ -52,6 +52,7 @@ mod packet;
 mod path;
 mod presets;
 mod random;
+mod recording;
 mod refusal;
 mod relay;
 mod rtnetlink;

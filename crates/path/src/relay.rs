@@ -14,6 +14,7 @@ use std::time::Duration;
 use crate::counters::{Counters, Ledger};
 use crate::course::Course;
 use crate::direction::PerWay;
+use crate::recording::Recording;
 use crate::syscall::descriptor;
 
 use carrier::Carrier;
@@ -25,13 +26,14 @@ pub(crate) struct Plan {
     /// What each packet spends under way at least.
     pub(crate) least_delay: Duration,
     pub(crate) offload: bool,
+    pub(crate) recording: Option<Recording>,
 }
 
 /// Runs until dropped.
 #[derive(Debug)]
 pub(crate) struct Relay {
     stop: Arc<OwnedFd>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<io::Result<()>>>,
     ledgers: Arc<Mutex<PerWay<Ledger>>>,
 }
 
@@ -60,12 +62,22 @@ impl Relay {
     }
 }
 
-impl Drop for Relay {
-    fn drop(&mut self) {
+impl Relay {
+    /// Ends it, and says whether what was to be recorded was.
+    pub(crate) fn stop(&mut self) -> io::Result<()> {
         // A fresh counter can always be raised once.
         let _ = descriptor::raise(self.stop.as_fd());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(recorded)) => recorded,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => Ok(()),
         }
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        // Whoever wants to know calls `stop`.
+        let _ = self.stop();
     }
 }

@@ -15,7 +15,7 @@ pub(crate) struct Duplicate {
 impl Hop for Duplicate {
     fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut Exit) {
         if self.random.unit() < self.share {
-            let mut twin = packet.clone();
+            let mut twin = packet.twin();
             exit.forward(packet, way, at);
             twin.remark(|| "the path's own copy of the packet before it".into());
             exit.forward(twin, way, at);

@@ -3,6 +3,7 @@
 //! A packet's time begins when the kernel stamped its arrival, so that neither this thread's wake-up nor a burst before
 //! it adds to a delay. The thread sleeps until shortly before the next errand and spins the last stretch.
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,6 +16,7 @@ use crate::course::{Course, Departure, Yield};
 use crate::direction::{Direction, PerWay};
 use crate::frame::{self, HEADERS};
 use crate::packet::Packet;
+use crate::recording::Recording;
 use crate::syscall::packet::{self, Arrival, BATCH};
 use crate::syscall::{child, time};
 use crate::wiring::{CLIENT, SERVER};
@@ -43,6 +45,7 @@ pub(super) struct Carrier {
     tempo: Tempo,
     /// When the last packet of each way arrived.
     latest: PerWay<Duration>,
+    recording: Option<Recording>,
     out: Yield,
     /// What a frame is fetched into, and as long as it may be.
     buffers: Vec<Vec<u8>>,
@@ -79,6 +82,7 @@ impl Carrier {
             margin: Margin::default(),
             tempo: Tempo::new(plan.least_delay),
             latest: PerWay::default(),
+            recording: plan.recording,
             out: Yield::default(),
             buffers: vec![vec![0; longest]; BATCH],
             longest,
@@ -86,7 +90,8 @@ impl Carrier {
         }
     }
 
-    pub(super) fn run(mut self) {
+    /// Until it is stopped; then tells whether what was to be recorded was.
+    pub(super) fn run(mut self) -> io::Result<()> {
         // All are best effort: without them the relay is less exact, or sees its host's signals.
         let _ = child::block_signals();
         let _ = time::sharpen_timers();
@@ -97,7 +102,7 @@ impl Carrier {
             self.course.advance(time::monotonic(), &mut self.out);
             self.deliver();
             if fetched.iter().all(|count| *count < BATCH) && self.rest() == Rest::Stop {
-                return;
+                return self.recording.as_mut().map_or(Ok(()), Recording::close);
             }
         }
     }
@@ -167,7 +172,8 @@ impl Carrier {
         let mut bytes = std::mem::replace(buffer, fresh);
         bytes.truncate(length);
         frame::complete_checksum(&mut bytes);
-        Some(Packet::arrived(bytes, at, false))
+        let number = self.recording.as_mut().map(|recording| recording.entered(at));
+        Some(Packet::arrived(bytes, at, number))
     }
 
     /// Sends all whose time has come, and books who was lost.
@@ -180,7 +186,10 @@ impl Carrier {
         let mut ledgers = lock(&ledgers);
         for loss in self.out.losses.drain(..) {
             ledgers.get_mut(loss.way).lose(loss.cause);
-            keep(&mut self.spare, loss.packet);
+            match &self.recording {
+                Some(recording) => recording.lost(loss.packet, loss.way, loss.cause),
+                None => keep(&mut self.spare, loss.packet),
+            }
         }
         for batch in self.out.departures.chunk_by(|a, b| a.way == b.way) {
             for batch in batch.chunks(BATCH) {
@@ -192,7 +201,11 @@ impl Carrier {
                 );
             }
         }
+        let now = time::monotonic();
         for departure in self.out.departures.drain(..) {
+            if let Some(recording) = &self.recording {
+                recording.delivered(&departure.packet, departure.way, departure.due, now);
+            }
             keep(&mut self.spare, departure.packet);
         }
     }
