@@ -10,6 +10,9 @@ use crate::hop::Hop;
 /// Every kind of box there is.
 const KINDS: &[&Kind] = &[&strip_fast_open::KIND];
 
+/// A box, or what is wrong with its argument.
+pub(crate) type Made = Result<Box<dyn Hop>, String>;
+
 /// A kind of box.
 #[derive(Debug)]
 pub(crate) struct Kind {
@@ -18,7 +21,7 @@ pub(crate) struct Kind {
     pub(crate) does: &'static str,
     /// The form of its argument, if it takes one.
     pub(crate) argument: Option<&'static str>,
-    pub(crate) make: fn(Option<&str>) -> Result<Box<dyn Hop>, String>,
+    pub(crate) make: fn(Option<&str>) -> Made,
 }
 
 /// A box to be put in the way: `strip-fast-open`, or with an argument, `idle-timeout:30s`.
@@ -36,7 +39,7 @@ impl Middlebox {
             .map(|kind| (kind.name, kind.argument, kind.does))
     }
 
-    pub(crate) fn make(&self) -> Result<Box<dyn Hop>, String> {
+    pub(crate) fn make(&self) -> Made {
         (self.kind.make)(self.argument.as_deref())
             .map_err(|why| format!("the box {}: {why}", self.kind.name))
     }

@@ -62,9 +62,10 @@ impl Carrier {
     ) -> Self {
         let [client, server] = taps.map(Arc::new);
         // Room for one byte more than the MTU: a longer frame is seen to be longer.
-        let longest = match plan.offload {
-            true => LONGEST,
-            false => HEADERS + usize::from(plan.mtu) + 1,
+        let longest = if plan.offload {
+            LONGEST
+        } else {
+            HEADERS + usize::from(plan.mtu) + 1
         };
         Self {
             course: plan.course,
@@ -172,7 +173,10 @@ impl Carrier {
         let mut bytes = std::mem::replace(buffer, fresh);
         bytes.truncate(length);
         frame::complete_checksum(&mut bytes);
-        let number = self.recording.as_mut().map(|recording| recording.entered(at));
+        let number = self
+            .recording
+            .as_mut()
+            .map(|recording| recording.entered(at));
         Some(Packet::arrived(bytes, at, number))
     }
 
