@@ -3,9 +3,9 @@
 
 use roundtrip_http::{Request, Sink};
 use roundtrip_model::{Exchange, Strategy};
+use tokio::task::JoinHandle;
 
 use crate::Prober;
-use crate::open::Open;
 use crate::sequence::Ask;
 use crate::wave::Verdict;
 
@@ -26,13 +26,13 @@ impl Prober {
     pub(crate) async fn at_once<S: Sink>(
         &mut self,
         asks: &mut [Ask<S>],
-        spent: &mut Vec<Open>,
+        leaving: &mut Vec<JoinHandle<()>>,
     ) -> (Vec<Vec<Exchange>>, u32) {
         let mut waiting = self.members(asks);
         let (mut done, mut redirected) = (Vec::new(), Vec::new());
         let mut trips = 0;
         while !waiting.is_empty() {
-            let verdicts = self.wave(&mut waiting, spent).await;
+            let verdicts = self.wave(&mut waiting, leaving).await;
             trips += verdicts.iter().map(Verdict::round_trips).max().unwrap_or(0);
             // Without an answer to anybody, on a connection that was new, another one would fare no better.
             let in_vain = |v: &Verdict| !v.exchange.ok() && !v.exchange.reused;

@@ -38,7 +38,7 @@ impl Prober {
         let mut hop = Hop {
             request,
             strategy,
-            recorder: &recorder,
+            recorder,
             learnt: &mut learnt,
             exchange: &mut exchange,
         };
@@ -46,6 +46,7 @@ impl Prober {
             Ok(outcome) => outcome,
             Err(_) => Err(Trouble::Timeout(limit)),
         };
+        let recorder = hop.recorder;
         let ended = learnt.ended.unwrap_or_else(|| {
             self.tally.over = self.clock.now();
             recorder.now()
@@ -89,7 +90,9 @@ impl Prober {
                 "the connection that was kept had been closed by the server: connected anew".into(),
             );
             hop.exchange.reused = false;
-            hop.recorder.erase();
+            // What the old connection still sends and hears is no part of the new one's story.
+            hop.recorder = hop.recorder.branch();
+            self.under_way = Some((hop.exchange.url.clone(), hop.recorder.clone()));
             open = self.connect_in_time(hop).await?;
             outcome = self.ask(hop, &mut open, sink).await;
         }
@@ -117,7 +120,7 @@ impl Prober {
         let turn = Turn {
             request: hop.request,
             decode: self.options.compressed,
-            pen: Pen::alone(hop.recorder),
+            pen: Pen::alone(&hop.recorder),
             sink,
             facts: &mut hop.learnt.http,
         };
@@ -144,7 +147,7 @@ impl Prober {
         }
         let destination = self.destination(target);
         if self.options.unix_socket.is_none() {
-            hop.exchange.name = Some(self.look_up(&destination, target, hop.recorder).await?);
+            hop.exchange.name = Some(self.look_up(&destination, target, &hop.recorder).await?);
         }
         let found = hop.exchange.name.clone();
         let announced = Announced {
@@ -166,7 +169,7 @@ impl Prober {
             ));
         }
         let open = self
-            .open(&plan, target, found.as_ref(), hop.recorder, hop.learnt)
+            .open(&plan, target, found.as_ref(), &hop.recorder, hop.learnt)
             .await?;
         if plan.early_data && !open.early_data {
             hop.learnt
@@ -280,7 +283,7 @@ impl Prober {
 pub(crate) struct Hop<'a> {
     pub(crate) request: &'a Request,
     pub(crate) strategy: Strategy,
-    pub(crate) recorder: &'a Recorder,
+    pub(crate) recorder: Recorder,
     pub(crate) learnt: &'a mut Learnt,
     pub(crate) exchange: &'a mut Exchange,
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use roundtrip_http::Sink;
 use roundtrip_model::{Exchange, Http, Scheme, Strategy, Target};
+use tokio::task::JoinHandle;
 
 use crate::again::Tally;
 use crate::open::{Open, origin};
@@ -98,7 +99,7 @@ impl Prober {
             careful: true,
             ..Tally::default()
         };
-        let mut spent = Vec::new();
+        let mut leaving = Vec::new();
         let (hops, round_trips) = match (refusal, manner) {
             (Some(trouble), _) => {
                 let refused = |(run, ask): (usize, &Ask<S>)| {
@@ -106,14 +107,14 @@ impl Prober {
                 };
                 (asks.iter().enumerate().map(refused).collect(), 0)
             }
-            (None, Manner::Each) => self.each(asks, &mut spent).await,
+            (None, Manner::Each) => self.each(asks, &mut leaving).await,
             (None, Manner::Kept) => self.kept(asks).await,
-            (None, Manner::AtOnce) => self.at_once(asks, &mut spent).await,
+            (None, Manner::AtOnce) => self.at_once(asks, &mut leaving).await,
         };
         let tally = std::mem::take(&mut self.tally);
         // Goodbyes take time, which is nobody's who waits for answers.
-        for open in spent {
-            open.connection.close().await;
+        for goodbye in leaving {
+            let _ = goodbye.await;
         }
         if !asked.reuse || manner == Manner::Each {
             self.retire().await;
@@ -131,19 +132,22 @@ impl Prober {
     async fn each<S: Sink>(
         &mut self,
         asks: &mut [Ask<S>],
-        spent: &mut Vec<Open>,
+        leaving: &mut Vec<JoinHandle<()>>,
     ) -> (Vec<Vec<Exchange>>, u32) {
         let reuse = false;
         let strategy = Strategy {
             reuse,
             ..self.options.strategy
         };
-        let mut all = Vec::new();
+        let (mut all, mut spent) = (Vec::new(), Vec::new());
         for (run, ask) in asks.iter_mut().enumerate() {
             let hops = self.hops(&ask.target, strategy, run as u32, &mut ask.sink);
             all.push(hops.await);
+            // It stays open: tickets for those to come may still be on their way.
             spent.extend(self.idle.take());
         }
+        let goodbyes = spent.into_iter().map(|open: Open| open.connection.close());
+        leaving.extend(goodbyes.map(tokio::spawn));
         let trips = all.iter().flatten().map(Exchange::round_trips).sum();
         (all, trips)
     }

@@ -3,6 +3,7 @@
 
 use roundtrip_http::{Pen, Request, Sink, Turn};
 use roundtrip_model::{Event, Exchange, HttpFacts, Moment, Recorder, Strategy, Timeline};
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::again::{lost_trip, went_with_connection};
@@ -57,7 +58,7 @@ impl Prober {
     pub(crate) async fn wave<S: Sink>(
         &mut self,
         members: &mut [Member<'_, S>],
-        spent: &mut Vec<Open>,
+        leaving: &mut Vec<JoinHandle<()>>,
     ) -> Vec<Verdict> {
         let Some(first) = members.first() else {
             return Vec::new();
@@ -81,12 +82,12 @@ impl Prober {
         let mut hop = Hop {
             request: &request,
             strategy,
-            recorder: &recorder,
+            recorder: recorder.clone(),
             learnt: &mut learnt,
             exchange: &mut exchange,
         };
         let limit = self.options.max_time;
-        let carried = self.carry(&mut hop, kept, &mut parts, &mut ends, spent);
+        let carried = self.carry(&mut hop, kept, &mut parts, &mut ends, leaving);
         let trouble = match timeout(limit, carried).await {
             Ok(Ok(())) | Err(_) => Trouble::Timeout(limit),
             Ok(Err(trouble)) => trouble,
@@ -138,17 +139,17 @@ impl Prober {
         kept: Option<Open>,
         parts: &mut [Part<'_>],
         ends: &mut [End],
-        spent: &mut Vec<Open>,
+        leaving: &mut Vec<JoinHandle<()>>,
     ) -> Result<(), Trouble> {
         hop.exchange.reused = kept.is_some();
         let mut open = match kept {
             Some(open) => open,
             None => self.connect_in_time(hop).await?,
         };
-        let (strategy, recorder) = (hop.strategy, hop.recorder);
+        let (strategy, recorder) = (hop.strategy, &hop.recorder);
         if parts.len() > 1 && !open.connection.has_streams() {
             self.read_gauges(hop, &open);
-            spent.push(open);
+            leaving.push(tokio::spawn(open.connection.close()));
             let why = ONE_BY_ONE;
             return Err(Trouble::Strategy { strategy, why });
         }
@@ -174,7 +175,7 @@ impl Prober {
         if ends.iter().all(|end| matches!(end, Some((_, Ok(()))))) {
             self.idle = Some(open);
         } else {
-            spent.push(open);
+            leaving.push(tokio::spawn(open.connection.close()));
         }
         Ok(())
     }
