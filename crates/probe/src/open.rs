@@ -274,6 +274,14 @@ impl Open {
         }
     }
 
+    /// The path's round trip, as far as it is known.
+    pub(crate) fn min_rtt(&self) -> Option<Duration> {
+        match &self.gauge {
+            Transport::Tcp { gauge, .. } => gauge.min_rtt(),
+            Transport::Quic(gauge) => gauge.min_rtt(),
+        }
+    }
+
     pub(crate) fn serves(&self, target: &Target) -> bool {
         self.origin == origin(target)
     }
