@@ -2,4 +2,5 @@
 //!
 //! [`demo`] is the first minute; an experiment is a file that says path, server, arms and claims.
 
+pub mod claim;
 pub mod demo;
