@@ -53,7 +53,10 @@ mod tests {
     fn the_numbers_are_those_of_the_reference() {
         let mut random = Random::seeded(1_234_567);
         let first = [random.next_u64(), random.next_u64()];
-        assert_eq!(first, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
+        assert_eq!(
+            first,
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]
+        );
     }
 
     #[test]

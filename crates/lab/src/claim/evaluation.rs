@@ -11,17 +11,17 @@ pub trait Results {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verdict {
+pub struct Verdict<'a> {
     /// `None`: what the claim speaks of was not measured.
     pub holds: Option<bool>,
     /// The left side of the first comparison, in `unit`.
     pub measured: Option<f64>,
-    pub unit: &'static str,
+    pub unit: &'a str,
 }
 
 impl Expression {
     /// `unit` is what arms are measured in.
-    pub fn judge(&self, results: &dyn Results, unit: &'static str) -> Verdict {
+    pub fn judge<'a>(&self, results: &dyn Results, unit: &'a str) -> Verdict<'a> {
         let mut holds = Some(true);
         for comparison in &self.comparisons {
             let one = compare(comparison, results);
@@ -81,14 +81,15 @@ fn value(node: &Node, results: &dyn Results) -> Option<f64> {
 }
 
 /// In what the left side is told: as the right side is written, where that says it.
-fn shown(comparison: &Comparison, unit: &'static str) -> (f64, &'static str) {
+fn shown<'a>(comparison: &Comparison, unit: &'a str) -> (f64, &'a str) {
     match (&comparison.left, &comparison.right) {
         (Node::Of(Function::Saving, _), _) | (_, Node::Percent(_)) => (100.0, "%"),
         (Node::Of(Function::RoundTrips, _), _) => (1.0, "round trips"),
         (_, Node::Ms(_) | Node::RoundTrips(_)) => (1.0, "ms"),
-        (Node::Of(Function::Network | Function::Server | Function::Client | Function::Rtt, _), _) => {
-            (1.0, "ms")
-        }
+        (
+            Node::Of(Function::Network | Function::Server | Function::Client | Function::Rtt, _),
+            _,
+        ) => (1.0, "ms"),
         (Node::Of(..), _) => (1.0, unit),
         _ => (1.0, ""),
     }

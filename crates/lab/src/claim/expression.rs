@@ -32,7 +32,9 @@ pub enum ClaimError {
     Unexpected(String),
     #[error("the claim ends too early; write two sides with <=, >=, <, >, == or != between them")]
     End,
-    #[error("milliseconds and plain numbers are added or compared; write 'ms', 'R' or '%' behind the number")]
+    #[error(
+        "milliseconds and plain numbers are added or compared; write 'ms', 'R' or '%' behind the number"
+    )]
     Dimension,
     #[error("R is the path's round trip, and this experiment's path has none")]
     NoRoundTrip,
@@ -119,9 +121,10 @@ impl Function {
 
     fn takes(self) -> (usize, &'static str) {
         match self {
-            Self::Saving | Self::SavingLow => {
-                (2, "two arms: the one that saves, and the one it is held against")
-            }
+            Self::Saving | Self::SavingLow => (
+                2,
+                "two arms: the one that saves, and the one it is held against",
+            ),
             _ => (1, "one arm"),
         }
     }

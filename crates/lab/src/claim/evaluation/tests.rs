@@ -44,7 +44,7 @@ fn parse(text: &str) -> Result<Expression, ClaimError> {
     Expression::parse(text, scene)
 }
 
-fn judge(text: &str) -> Verdict {
+fn judge(text: &str) -> Verdict<'static> {
     parse(text).unwrap().judge(&Table, "ms")
 }
 
