@@ -1,5 +1,6 @@
 //! The command line as typed. The contract: names and flags stay; man page and completions are made from this.
 
+mod lab;
 mod probe;
 
 use std::path::PathBuf;
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use roundtrip_origin::{EchoKnobs, Knobs};
 
+pub(crate) use lab::{LabArgs, LabCommand, LabRunArgs};
 pub(crate) use probe::ProbeArgs;
 
 /// Explains where a request's time goes, in milliseconds and in round trips
@@ -26,6 +28,8 @@ pub(crate) enum Command {
     Probe(Box<ProbeArgs>),
     /// What this machine, or a container image, can do for latency
     Doctor(DoctorArgs),
+    /// Experiments: what each remedy saves, beside what was published
+    Lab(LabArgs),
     /// A test server with every knob on the other side
     Origin(Box<OriginArgs>),
     /// Write the man pages into a directory

@@ -3,6 +3,7 @@
 mod cli;
 mod doctor;
 mod generate;
+mod lab;
 mod origin;
 mod output;
 mod probe;
@@ -18,6 +19,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Probe(args) => probe::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Lab(args) => lab::run(&args),
         Command::Origin(args) => origin::run(*args),
         Command::Man { directory } => generate::man(&directory),
         Command::Completions { shell } => generate::completions(shell),
