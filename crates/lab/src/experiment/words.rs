@@ -3,21 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use roundtrip_path::{Builder, Path};
+use roundtrip_path::{Builder, Path, WORDS, WordError};
 
 /// Words with their values, in the order of the words; one word may be said several times.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Words(BTreeMap<String, Vec<String>>);
-
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum WordError {
-    #[error("'{0}' says nothing of a path; words are rtt, mtu, middlebox")]
-    Word(String),
-    #[error("'{1}' is no value for {0}; {2}")]
-    Value(String, String, &'static str),
-}
-
-const SPAN: &str = "write a number with us, ms or s, as in 90ms";
 
 impl Words {
     /// Says a word anew: what was said before is forgotten.
@@ -50,30 +40,19 @@ impl Words {
         self.rtt().map(|rtt| rtt.as_secs_f64() * 1e3)
     }
 
-    /// What is drawn on the path comes from the seed.
-    pub fn builder(&self, _seed: u64) -> Result<Builder, WordError> {
-        let mut builder = Path::builder();
-        for (word, values) in &self.0 {
+    /// What is drawn on the path comes from the seed. The general comes before the particular, as `WORDS` has it: a
+    /// preset before what changes it.
+    pub fn builder(&self, seed: u64) -> Result<Builder, WordError> {
+        let mut builder = Path::builder().seed(seed);
+        let place = |word: &str| WORDS.iter().position(|known| known.name == word);
+        let mut said: Vec<_> = self.0.iter().collect();
+        said.sort_by_key(|(word, _)| place(word));
+        for (word, values) in said {
             for value in values {
-                builder = set(builder, word, value)?;
+                builder.set(word, value)?;
             }
         }
         Ok(builder)
-    }
-}
-
-fn set(builder: Builder, word: &str, value: &str) -> Result<Builder, WordError> {
-    let bad = |what| WordError::Value(word.into(), value.into(), what);
-    match word {
-        "rtt" => Ok(builder.rtt(span(value).ok_or_else(|| bad(SPAN))?)),
-        "mtu" => Ok(builder.mtu(
-            value
-                .parse()
-                .map_err(|_| bad("write bytes, from 1280 on"))?,
-        )),
-        "middlebox" if value == "strip-fast-open" => Ok(builder.strip_fast_open(true)),
-        "middlebox" => Err(bad("boxes are strip-fast-open")),
-        other => Err(WordError::Word(other.into())),
     }
 }
 

@@ -9,7 +9,8 @@ use super::{
     At, FlawKind, MOST_REQUESTS, MOST_RUNS, Unplaced, limited, listed, parts, refuse, sole,
 };
 use crate::experiment::format::{self, File};
-use crate::experiment::{Arm, Cell, Point, Sweep, WordError, Words};
+use crate::experiment::{Arm, Cell, Point, Sweep, Words};
+use roundtrip_path::WordError;
 
 /// What an arm is before any variant, in the order of the file.
 pub(super) struct Cells {
@@ -164,7 +165,7 @@ fn moved(cell: &Cell, sweep: &format::Sweep, value: &str) -> Result<Cell, Unplac
     said.say(sweep.word.get_ref(), vec![value.to_owned()]);
     said.builder(0)
         .map_err(|error| match error {
-            WordError::Word(_) => FlawKind::Sweep(error),
+            WordError::Unknown { .. } => FlawKind::Sweep(error),
             other => other.into(),
         })
         .at(sweep.values.span())?;
