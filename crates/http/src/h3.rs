@@ -9,11 +9,12 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::h3::client::{RequestStream, SendRequest};
+use ::h3::client::{self, SendRequest};
+use ::h3::error::{Code, StreamError};
 use bytes::{Buf, Bytes};
 use quinn::crypto::rustls::{HandshakeData, QuicClientConfig};
 use quinn::{Endpoint, EndpointConfig, TransportConfig};
-use roundtrip_model::{EarlyData, Event, HttpFacts, QuicFacts, Recorder, Task, TlsFacts};
+use roundtrip_model::{EarlyData, Event, Moment, QuicFacts, Recorder, Task, TlsFacts};
 use roundtrip_tls::{Client, Offer, Witness, peer_facts};
 use rustls::pki_types::CertificateDer;
 use tokio::sync::watch::{Receiver, channel};
@@ -21,7 +22,8 @@ use tokio::task::JoinHandle;
 
 use crate::body::Body;
 use crate::h2::{describe, expected_length};
-use crate::{HttpError, Request, Sink};
+use crate::turn::all;
+use crate::{Ended, HttpError, Turn};
 pub use error::QuicError;
 use watch::Watched;
 
@@ -139,91 +141,153 @@ impl Quic {
         self.driver.abort();
     }
 
-    pub(crate) async fn exchange(
-        &mut self,
-        request: &Request,
-        decode: bool,
-        recorder: &Recorder,
-        sink: &mut dyn Sink,
-        facts: &mut HttpFacts,
-    ) -> Result<(), HttpError> {
-        facts.method.clone_from(&request.method);
-        let stream = match self.ask(request, recorder, facts).await {
-            Err(error) => self.ask_again(error, request, recorder, facts).await?,
-            stream => stream?,
-        };
-        receive(stream, decode, sink, facts).await
+    /// All requests are queued before the connection's task may write: with a ticket they leave in the first flight.
+    pub(crate) async fn exchange_all(&mut self, mut turns: Vec<Turn<'_>>, ended: &mut Ended<'_>) {
+        let mut void = Vec::new();
+        let undecided = self.early.is_some();
+        self.attempt_all(
+            turns.iter_mut().enumerate().collect(),
+            &mut |place, outcome| match outcome {
+                Err(error) if undecided => void.push((place, error)),
+                outcome => ended(place, outcome),
+            },
+        )
+        .await;
+        if void.is_empty() {
+            return;
+        }
+        match self.begin_again().await {
+            Ok(true) => {
+                let places: Vec<usize> = void.iter().map(|(place, _)| *place).collect();
+                let again = turns.iter_mut().enumerate();
+                let again = again.filter(|(place, _)| places.contains(place)).collect();
+                self.attempt_all(again, ended).await;
+            }
+            Ok(false) => void.into_iter().for_each(|(p, error)| ended(p, Err(error))),
+            Err(why) => {
+                let told = why.to_string();
+                void.into_iter()
+                    .for_each(|(p, _)| ended(p, Err(HttpError::H3(told.clone()))));
+            }
+        }
     }
 
-    async fn ask(
+    async fn attempt_all<'t>(
         &mut self,
-        request: &Request,
-        recorder: &Recorder,
-        facts: &mut HttpFacts,
-    ) -> Result<RequestStream<h3_quinn::BidiStream<Bytes>, Bytes>, HttpError> {
-        let failed = |e: ::h3::error::StreamError| HttpError::H3(e.to_string());
-        let head = request.modern()?;
-        facts.request_bytes = request.modern_size()?;
-        let began = recorder.now();
-        recorder.record_at(began, Event::RequestStarted);
-        let mut stream = self.send.send_request(head).await.map_err(failed)?;
-        if !request.body.is_empty() {
-            stream
-                .send_data(request.body.clone())
-                .await
-                .map_err(failed)?;
-            facts.uploaded = request.body.len() as u64;
+        mut turns: Vec<(usize, &mut Turn<'t>)>,
+        ended: &mut Ended<'_>,
+    ) {
+        let mut asked = Vec::new();
+        for (_, turn) in &mut turns {
+            asked.push(self.ask(turn).await);
         }
-        stream.finish().await.map_err(failed)?;
+        let places: Vec<usize> = turns.iter().map(|(place, _)| *place).collect();
+        let watched = &self.gauge.watched;
+        let carried = turns
+            .into_iter()
+            .zip(asked)
+            .map(async |((_, turn), asked)| {
+                let outcome = match asked {
+                    Ok(asked) => asked.carry(turn, watched).await,
+                    Err(error) => Err(error),
+                };
+                outcome.map_err(|error| self.reason(error))
+            });
+        all(carried, |n, outcome| {
+            if let Some(place) = places.get(n) {
+                ended(*place, outcome);
+            }
+        })
+        .await;
+    }
+
+    /// Queues a request: all of it where there is no body.
+    async fn ask(&mut self, turn: &mut Turn<'_>) -> Result<Asked, HttpError> {
+        let request = turn.request;
+        turn.facts.method.clone_from(&request.method);
+        let head = request.modern()?;
+        turn.facts.request_bytes = request.modern_size()?;
+        let began = turn.pen.started();
+        let mut stream = self.send.send_request(head).await.map_err(failed)?;
+        if request.body.is_empty() {
+            stream.finish().await.map_err(failed)?;
+        }
+        Ok(Asked { stream, began })
+    }
+
+    /// Streams opened as early data are void when the server refuses it: they are to be opened again. RFC 9114 §3.2.
+    async fn begin_again(&mut self) -> Result<bool, HttpError> {
+        let Some(mut early) = self.early.take() else {
+            return Ok(false);
+        };
+        let told = early.wait_for(Option::is_some).await;
+        let refused = told.is_ok_and(|told| *told == Some(false));
+        if refused {
+            self.driver.abort();
+            (self.send, self.driver) = start(self.connection.clone()).await?;
+        }
+        Ok(refused)
+    }
+
+    /// What closed the connection says more than what it did to a stream, unless the server said that it did nothing.
+    fn reason(&self, error: HttpError) -> HttpError {
+        let closed = self.connection.close_reason();
+        match closed.filter(|_| matches!(error, HttpError::H3(_))) {
+            Some(closed) => broken(closed, &self.gauge.witness),
+            None => error,
+        }
+    }
+}
+
+type RequestStream = client::RequestStream<h3_quinn::BidiStream<Bytes>, Bytes>;
+
+/// A request that is on its way.
+struct Asked {
+    stream: RequestStream,
+    began: Moment,
+}
+
+impl Asked {
+    /// From the request's departure to the response's end.
+    async fn carry(mut self, turn: &mut Turn<'_>, watched: &Watched) -> Result<(), HttpError> {
+        let body = &turn.request.body;
+        if !body.is_empty() {
+            self.stream.send_data(body.clone()).await.map_err(failed)?;
+            turn.facts.uploaded = body.len() as u64;
+            self.stream.finish().await.map_err(failed)?;
+        }
         // The endpoint's task writes: let it, so that the request has left when we say so.
         tokio::task::yield_now().await;
         tokio::task::yield_now().await;
-        if request.body.is_empty() {
-            recorder.record_first_departure(began, Event::RequestSent);
+        if body.is_empty() {
+            turn.pen.departed_first(self.began);
         } else {
-            recorder.record_departure(Event::RequestSent);
+            turn.pen.departed();
         }
-        self.gauge.watched.singly(true);
-        let (parts, ()) = stream.recv_response().await.map_err(failed)?.into_parts();
-        self.gauge.watched.singly(false);
-        // What came before the request had left is no part of its answer.
-        let timeline = recorder.snapshot();
-        let left = timeline.last(|e| *e == Event::RequestSent);
-        let arrived = timeline.last(|e| matches!(e, Event::Received { .. }));
-        let arrived = arrived.filter(|at| Some(*at) > left);
-        recorder.record_at(arrived.unwrap_or_else(|| recorder.now()), Event::FirstByte);
-        describe(&parts, "3", facts);
-        Ok(stream)
-    }
-
-    /// Streams opened as early data are void when the server refuses it: the request goes again. RFC 9114 §3.2.
-    async fn ask_again(
-        &mut self,
-        error: HttpError,
-        request: &Request,
-        recorder: &Recorder,
-        facts: &mut HttpFacts,
-    ) -> Result<RequestStream<h3_quinn::BidiStream<Bytes>, Bytes>, HttpError> {
-        let Some(mut early) = self.early.take() else {
-            return Err(self.reason(error));
+        let response = {
+            let _one_by_one = watched.one_by_one();
+            self.stream.recv_response().await.map_err(failed)?
         };
-        let refused = early
-            .wait_for(Option::is_some)
-            .await
-            .is_ok_and(|told| *told == Some(false));
-        if !refused {
-            return Err(self.reason(error));
-        }
-        self.driver.abort();
-        (self.send, self.driver) = start(self.connection.clone()).await?;
-        self.ask(request, recorder, facts).await
+        turn.pen.arrived_since_departure();
+        describe(&response.into_parts().0, "3", turn.facts);
+        receive(self.stream, turn).await
     }
+}
 
-    /// What closed the connection says more than what it did to a stream.
-    fn reason(&self, error: HttpError) -> HttpError {
-        self.connection
-            .close_reason()
-            .map_or(error, |e| broken(e, &self.gauge.witness))
+fn failed(error: StreamError) -> HttpError {
+    let rejected = matches!(
+        error,
+        StreamError::RemoteClosing { .. }
+            | StreamError::RemoteTerminate {
+                code: Code::H3_REQUEST_REJECTED,
+                ..
+            }
+    );
+    // Neither was acted upon. RFC 9114 §4.1.1, §5.2.
+    if rejected {
+        HttpError::H3Rejected(error.to_string())
+    } else {
+        HttpError::H3(error.to_string())
     }
 }
 
@@ -261,13 +325,8 @@ fn client_config(client: &Client, offer: &Offer) -> Result<quinn::ClientConfig, 
     Ok(config)
 }
 
-async fn receive(
-    mut stream: RequestStream<h3_quinn::BidiStream<Bytes>, Bytes>,
-    decode: bool,
-    sink: &mut dyn Sink,
-    facts: &mut HttpFacts,
-) -> Result<(), HttpError> {
-    let mut body = Body::new(facts, decode, sink);
+async fn receive(mut stream: RequestStream, turn: &mut Turn<'_>) -> Result<(), HttpError> {
+    let mut body = Body::new(turn.facts, turn.decode, turn.sink);
     let outcome = loop {
         match stream.recv_data().await {
             Ok(Some(mut chunk)) => {
@@ -278,7 +337,7 @@ async fn receive(
                 }
             }
             Ok(None) => break Ok(()),
-            Err(e) => break Err(HttpError::H3(e.to_string())),
+            Err(e) => break Err(failed(e)),
         }
     };
     let (got, asked) = (body.downloaded(), body.facts.method.as_str());

@@ -90,9 +90,12 @@ fn run(options: &Options) -> Result<ExitCode, Failure> {
 }
 
 fn builder(options: &Options) -> Builder {
-    let mut builder = Path::builder()
-        .delay(options.up, options.down)
-        .strip_fast_open(options.strip_fast_open);
+    let mut builder = Path::builder().delay(options.up, options.down);
+    if options.strip_fast_open
+        && let Ok(middlebox) = "strip-fast-open".parse()
+    {
+        builder = builder.middlebox(middlebox);
+    }
     if let Some(mtu) = options.mtu {
         builder = builder.mtu(mtu);
     }

@@ -1,37 +1,48 @@
 //! What a path is to be, checked before anything is made.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::course::Course;
+use crate::direction::Direction;
 use crate::error::{Error, Step};
 use crate::keeper::Keeper;
-use crate::link::{Direction, Link};
-use crate::middlebox::{Middlebox, StripFastOpen};
+use crate::link::{Link, Loss};
+use crate::middlebox::Middlebox;
 use crate::namespace::Namespace;
 use crate::path::Path;
-use crate::relay::{Relay, Route};
-use crate::wiring::{self, CLIENT, SERVER, Side, Wired};
+use crate::recording::Recording;
+use crate::relay::{Plan, Relay};
+use crate::stretch::{self, Setting, Stretch};
+use crate::syscall::time;
+use crate::wiring::{self, CLIENT, SERVER, Wired};
+use crate::words::{self, WordError};
 
 /// RFC 8200 §5.
 const LEAST_MTU: u16 = 1280;
+/// Longer than any path needs, and short enough for clocks.
 const MOST_DELAY: Duration = Duration::from_mins(1);
 
 /// See [`Path::builder`]. Without further words: no delay, an MTU of 1500 bytes, nothing lost.
 #[derive(Clone, Debug)]
 pub struct Builder {
-    up: Link,
-    down: Link,
+    /// From the client to the server; never empty.
+    stretches: Vec<Stretch>,
     mtu: u16,
-    strip_fast_open: bool,
+    seed: u64,
+    offload: bool,
+    record: Option<PathBuf>,
 }
 
 impl Default for Builder {
     fn default() -> Self {
         Self {
-            up: Link::default(),
-            down: Link::default(),
+            stretches: vec![Stretch::default()],
             mtu: 1500,
-            strip_fast_open: false,
+            seed: 0,
+            offload: false,
+            record: None,
         }
     }
 }
@@ -47,8 +58,8 @@ impl Builder {
     /// The delay from client to server, and from server to client.
     #[must_use]
     pub fn delay(mut self, up: Duration, down: Duration) -> Self {
-        self.up.delay = up;
-        self.down.delay = down;
+        let links = &mut self.current().link;
+        (links.up.delay, links.down.delay) = (up, down);
         self
     }
 
@@ -61,26 +72,70 @@ impl Builder {
 
     /// Loses the `n`-th packet of a direction, counted from 1. May be said several times.
     #[must_use]
-    pub fn drop_nth(mut self, direction: Direction, n: u64) -> Self {
-        match direction {
-            Direction::Up => self.up.lost.insert(n),
-            Direction::Down => self.down.lost.insert(n),
-        };
+    pub fn drop_nth(self, direction: Direction, n: u64) -> Self {
+        self.link(direction, |link| link.loss.push(Loss::Numbers([n].into())))
+    }
+
+    /// Changes one way of the current link.
+    #[must_use]
+    pub fn link(mut self, direction: Direction, change: impl FnOnce(&mut Link)) -> Self {
+        change(self.current().link.get_mut(direction));
         self
     }
 
-    /// Puts a box in the way that takes the fast-open option out of SYN and SYN-ACK.
+    /// Puts a box in the way, on the client's side of the current link.
     #[must_use]
-    pub fn strip_fast_open(mut self, strip: bool) -> Self {
-        self.strip_fast_open = strip;
+    pub fn middlebox(mut self, middlebox: Middlebox) -> Self {
+        self.current().boxes.push(middlebox);
         self
+    }
+
+    /// Goes on with a further stretch towards the server: what is said from here on is said of it.
+    #[must_use]
+    pub fn then(mut self) -> Self {
+        self.stretches.push(Stretch::default());
+        self
+    }
+
+    /// What chance is drawn from: the same seed, the same losses.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Lets the stacks at both ends leave their segmentation to the interface, as they would on a real one: fewer,
+    /// larger packets cross, which are not what a real path would see. Boxes that change packets do not go with it.
+    #[must_use]
+    pub fn offload(mut self, offload: bool) -> Self {
+        self.offload = offload;
+        self
+    }
+
+    /// Records both ends as pcapng, with comments that say what the path did to each packet. [`Path::close`] tells
+    /// whether all of it could be written.
+    #[must_use]
+    pub fn record(mut self, file: impl Into<PathBuf>) -> Self {
+        self.record = Some(file.into());
+        self
+    }
+
+    /// Says one thing in words, such as `loss` and `1%`; [`WORDS`](crate::WORDS) lists them.
+    pub fn set(&mut self, word: &str, value: &str) -> Result<(), WordError> {
+        words::apply(self, word, value)
     }
 
     /// Makes the namespaces, wires them, starts the relay. What is returned carries packets already.
     pub fn build(self) -> Result<Path, Error> {
         self.check()?;
+        let setting = Setting {
+            seed: self.seed,
+            start: time::monotonic(),
+        };
+        let stations = stretch::stations(&self.stretches, setting).map_err(Error::Middlebox)?;
+        let recording = self.start_recording()?;
         let (keeper, estate) = Keeper::start()?;
-        let wired = wiring::wire(estate, self.mtu)?;
+        let wired = wiring::wire(estate, self.mtu, self.offload)?;
         let Wired {
             user,
             client,
@@ -88,9 +143,14 @@ impl Builder {
             relay: relay_network,
             taps,
         } = wired;
-        let up = self.route(&self.up, SERVER);
-        let down = self.route(&self.down, CLIENT);
-        let relay = Relay::start(taps, up, down).map_err(|source| Error::Setup {
+        let plan = Plan {
+            course: Course::new(stations),
+            mtu: self.mtu,
+            least_delay: self.least_delay(),
+            offload: self.offload,
+            recording,
+        };
+        let relay = Relay::start(taps, plan).map_err(|source| Error::Setup {
             step: Step::StartRelay,
             source,
         })?;
@@ -100,37 +160,71 @@ impl Builder {
             client: Namespace::new(CLIENT, user.clone(), client),
             server: Namespace::new(SERVER, user, server),
             relay,
+            record: self.record,
             _relay_network: relay_network,
         })
     }
 
-    fn check(&self) -> Result<(), Error> {
-        if self.mtu < LEAST_MTU {
-            return Err(Error::Mtu(self.mtu));
+    /// The stretch that is being described.
+    pub(crate) fn current(&mut self) -> &mut Stretch {
+        if self.stretches.is_empty() {
+            self.stretches.push(Stretch::default());
         }
-        for link in [&self.up, &self.down] {
-            if link.lost.contains(&0) {
-                return Err(Error::PacketZero);
+        let last = self.stretches.len() - 1;
+        &mut self.stretches[last]
+    }
+
+    /// What each packet spends under way at least, whichever way it goes.
+    fn least_delay(&self) -> Duration {
+        let whole = |way| -> Duration {
+            let links = self.stretches.iter().map(|stretch| stretch.link.get(way));
+            links.map(|link| link.delay).sum()
+        };
+        whole(Direction::Up).min(whole(Direction::Down))
+    }
+
+    pub(crate) fn set_mtu(&mut self, mtu: u16) -> Result<(), Error> {
+        self.mtu = mtu;
+        check_mtu(mtu)
+    }
+
+    fn start_recording(&self) -> Result<Option<Recording>, Error> {
+        let create = |file: &PathBuf| {
+            Recording::create(file).map_err(|source| Error::Recording {
+                file: file.clone(),
+                source,
+            })
+        };
+        self.record.as_ref().map(create).transpose()
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        check_mtu(self.mtu)?;
+        let mut has_boxes = false;
+        for stretch in &self.stretches {
+            has_boxes |= !stretch.boxes.is_empty();
+            for link in [&stretch.link.up, &stretch.link.down] {
+                let zeroth = |loss: &Loss| matches!(loss, Loss::Numbers(all) if all.contains(&0));
+                if link.loss.iter().any(zeroth) {
+                    return Err(Error::PacketZero);
+                }
+                if link.delay > MOST_DELAY {
+                    return Err(Error::Delay(link.delay));
+                }
             }
-            if link.delay > MOST_DELAY {
-                return Err(Error::Delay(link.delay));
-            }
+        }
+        if self.offload && has_boxes {
+            return Err(Error::OffloadWithBoxes);
         }
         Ok(())
     }
+}
 
-    fn route(&self, link: &Link, to: Side) -> Route {
-        let mut boxes: Vec<Box<dyn Middlebox>> = Vec::new();
-        if self.strip_fast_open {
-            boxes.push(Box::new(StripFastOpen));
-        }
-        Route {
-            link: link.clone(),
-            boxes,
-            destination: to.mac,
-            mtu: self.mtu,
-        }
+fn check_mtu(mtu: u16) -> Result<(), Error> {
+    if mtu < LEAST_MTU {
+        return Err(Error::Mtu(mtu));
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -139,11 +233,52 @@ mod tests {
 
     #[test]
     fn half_the_round_trip_goes_each_way_and_nothing_is_lost_to_rounding() {
-        let builder = Path::builder().rtt(Duration::from_nanos(5));
+        let mut builder = Path::builder().rtt(Duration::from_nanos(5));
+        let links = &builder.current().link;
+        assert_eq!(links.up.delay + links.down.delay, Duration::from_nanos(5));
+    }
+
+    #[test]
+    fn words_say_what_methods_say() {
+        let mut path = Path::builder();
+        for (word, value) in [
+            ("rtt", "90ms"),
+            ("delay", "down:50ms"),
+            ("loss", "up:1%"),
+            ("loss", "nth:3"),
+            ("rate", "20mbit"),
+            ("middlebox", "strip-fast-open"),
+            ("then", "rate=down:1mbit queue=50ms,codel"),
+        ] {
+            path.set(word, value).unwrap();
+        }
+        let [first, second] = &path.stretches[..] else {
+            panic!("two stretches: {path:?}");
+        };
+        assert_eq!(first.link.up.delay, Duration::from_millis(45));
+        assert_eq!(first.link.down.delay, Duration::from_millis(50));
         assert_eq!(
-            builder.up.delay + builder.down.delay,
-            Duration::from_nanos(5)
+            (first.link.up.loss.len(), first.link.down.loss.len()),
+            (2, 1)
         );
+        assert_eq!(first.boxes.len(), 1);
+        assert!(second.link.up.rate.is_none() && second.link.down.rate.is_some());
+    }
+
+    #[test]
+    fn what_cannot_be_said_is_told_with_its_word() {
+        let mut path = Path::builder();
+        for (word, value, part) in [
+            ("speed", "9", "what can be said of it: preset, rtt"),
+            ("loss", "200%", "loss: `200%` is no loss"),
+            ("then", "rate", "WORD=VALUE"),
+            ("then", "rate=fast", "then: rate: `fast` is no rate"),
+            ("mtu", "1279", "1280"),
+            ("preset", "moon", "there is no network `moon`"),
+        ] {
+            let error = path.set(word, value).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
     }
 
     #[test]
@@ -156,5 +291,10 @@ mod tests {
         assert!(matches!(zeroth.build(), Err(Error::PacketZero)));
         let long = Path::builder().rtt(Duration::from_secs(121));
         assert!(matches!(long.build(), Err(Error::Delay(_))));
+        let meddled = Path::builder().middlebox("strip-fast-open".parse().unwrap());
+        assert!(matches!(
+            meddled.offload(true).build(),
+            Err(Error::OffloadWithBoxes)
+        ));
     }
 }

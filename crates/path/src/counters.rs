@@ -1,5 +1,6 @@
 //! What the relay has seen and done, and how exactly.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::lateness::Histogram;
@@ -24,9 +25,11 @@ pub struct Tally {
     pub delivered: u64,
     /// Packets lost because they were told to be.
     pub dropped: u64,
+    /// The same, by cause: `loss`, `queue full`, the name of a middlebox …
+    pub causes: BTreeMap<&'static str, u64>,
     /// Packets lost because the relay could not keep up. When not 0, do not trust a measurement.
     pub missed: u64,
-    /// Packets that entered longer than the path's MTU: segments that an offload had joined, which should not be.
+    /// Packets that entered longer than the path's MTU, and were not carried: somebody inside has joined segments.
     pub oversized: u64,
     /// How long after its time each packet was released.
     pub lateness: Lateness,
@@ -48,6 +51,11 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
+    pub(crate) fn lose(&mut self, cause: &'static str) {
+        self.tally.dropped += 1;
+        *self.tally.causes.entry(cause).or_default() += 1;
+    }
+
     pub(crate) fn read(&self) -> Tally {
         Tally {
             lateness: Lateness {

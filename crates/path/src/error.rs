@@ -1,6 +1,7 @@
 //! What can go wrong on the way to a path, and what to do about it.
 
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::refusal::Refusal;
@@ -25,6 +26,14 @@ pub enum Error {
     PacketZero,
     #[error("a delay of {0:?} is over the limit of one minute")]
     Delay(Duration),
+    #[error("the recording {} cannot be written", file.display())]
+    Recording { file: PathBuf, source: io::Error },
+    #[error("{0}")]
+    Middlebox(String),
+    #[error(
+        "boxes look into real segments, which there are none of with offload: leave out one of them"
+    )]
+    OffloadWithBoxes,
     #[error("`{0}` is not the name of a network setting such as net.ipv4.tcp_fastopen")]
     SettingName(String),
     #[error("{name} could not be set to `{value}` inside the path")]

@@ -36,7 +36,11 @@
 
 mod builder;
 mod counters;
+mod course;
+mod direction;
 mod error;
+mod frame;
+mod hop;
 mod identity;
 mod keeper;
 mod lateness;
@@ -44,19 +48,32 @@ mod link;
 mod middlebox;
 mod namespace;
 mod outcome;
+mod packet;
 mod path;
+mod presets;
+mod random;
+mod recording;
 mod refusal;
 mod relay;
 mod rtnetlink;
 mod sandbox;
+mod segment;
+mod stretch;
 mod syscall;
 mod wiring;
+mod words;
 
 pub use builder::Builder;
 pub use counters::{Counters, Lateness, Tally};
+pub use direction::Direction;
 pub use error::{Error, Step};
-pub use link::Direction;
+pub use link::{
+    Discipline, Jitter, Link, Loss, Mtu, Outage, Queue, Rate, Reorder, Room, Shape, Target, Trace,
+};
+pub use middlebox::Middlebox;
 pub use namespace::Namespace;
 pub use path::Path;
+pub use presets::{PRESETS, Preset};
 pub use refusal::Refusal;
 pub use sandbox::enter_sandbox;
+pub use words::{WORDS, Word, WordError};

@@ -1,39 +1,46 @@
-//! One direction of the path: how long a packet takes, and which ones are lost.
+//! One way of a link, in values: how far, how much of it gets lost, how fast, how long a queue. Each value is written
+//! and read in one form, the same in flags, in files and in Rust.
 
-use std::collections::BTreeSet;
+mod duration;
+mod jitter;
+mod loss;
+mod mtu;
+mod outage;
+mod queue;
+mod rate;
+mod reorder;
+mod share;
+mod trace;
+
 use std::time::Duration;
 
-/// Which way a packet goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// From the client to the server.
-    Up,
-    /// From the server to the client.
-    Down,
-}
+pub use jitter::{Jitter, Shape};
+pub use loss::{Loss, Target};
+pub use mtu::Mtu;
+pub use outage::Outage;
+pub use queue::{Discipline, Queue, Room};
+pub use rate::Rate;
+pub use reorder::Reorder;
+pub use trace::Trace;
 
-/// What happens to a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    Forward,
-    Drop,
-}
+pub(crate) use duration::parse as parse_duration;
+pub(crate) use share::parse as parse_share;
 
-/// A one-way link.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Link {
-    pub(crate) delay: Duration,
-    /// The packets to lose, counted from 1.
-    pub(crate) lost: BTreeSet<u64>,
-}
-
-impl Link {
-    /// Decides about the `number`-th packet that entered the link.
-    pub(crate) fn admit(&self, number: u64) -> Verdict {
-        if self.lost.contains(&number) {
-            Verdict::Drop
-        } else {
-            Verdict::Forward
-        }
-    }
+/// A one-way link. A packet meets, in this order: outage, MTU, loss, duplication, corruption, the queue, the distance.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Link {
+    pub delay: Duration,
+    pub jitter: Option<Jitter>,
+    pub loss: Vec<Loss>,
+    /// The share of packets that are held back and overtaken.
+    pub reorder: Option<Reorder>,
+    /// The share of packets that arrive twice.
+    pub duplicate: f64,
+    /// The share of packets in which one bit is flipped.
+    pub corrupt: f64,
+    pub rate: Option<Rate>,
+    pub queue: Queue,
+    /// A smaller MTU than the interfaces know of.
+    pub mtu: Option<Mtu>,
+    pub outages: Vec<Outage>,
 }

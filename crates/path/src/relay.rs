@@ -1,87 +1,83 @@
-//! The relay: one thread a direction, which takes frames off one wire and puts them on the other when their time has
-//! come. What becomes of a packet is said by `link` and `middlebox`; how frames are read and mended, by `frame`.
+//! The relay: one thread, which takes frames off either wire and puts them on the other when their time has come. What
+//! becomes of a packet in between is the `course`'s affair; how frames are read and mended, `frame`'s.
 
-mod frame;
-mod lane;
+mod carrier;
 mod margin;
+mod tempo;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
-use crate::counters::{Counters, Ledger, Tally};
-use crate::link::Link;
-use crate::middlebox::Middlebox;
-use crate::rtnetlink::Mac;
+use crate::counters::{Counters, Ledger};
+use crate::course::Course;
+use crate::direction::PerWay;
+use crate::recording::Recording;
 use crate::syscall::descriptor;
 
-use lane::Lane;
+use carrier::Carrier;
 
-/// What one direction does.
-pub(crate) struct Route {
-    pub(crate) link: Link,
-    pub(crate) boxes: Vec<Box<dyn Middlebox>>,
-    /// Whom it leads to: frames to anybody else (multicast, that is) stay behind, uncounted.
-    pub(crate) destination: Mac,
+/// What the relay is to do.
+pub(crate) struct Plan {
+    pub(crate) course: Course,
     pub(crate) mtu: u16,
+    /// What each packet spends under way at least.
+    pub(crate) least_delay: Duration,
+    pub(crate) offload: bool,
+    pub(crate) recording: Option<Recording>,
 }
 
 /// Runs until dropped.
 #[derive(Debug)]
 pub(crate) struct Relay {
     stop: Arc<OwnedFd>,
-    threads: Vec<JoinHandle<()>>,
-    up: Arc<Mutex<Ledger>>,
-    down: Arc<Mutex<Ledger>>,
+    thread: Option<JoinHandle<io::Result<()>>>,
+    ledgers: Arc<Mutex<PerWay<Ledger>>>,
 }
 
 impl Relay {
-    /// Starts relaying between the packet sockets `to_client` and `to_server`.
-    pub(crate) fn start(taps: [OwnedFd; 2], up: Route, down: Route) -> io::Result<Self> {
-        let [to_client, to_server] = taps.map(Arc::new);
-        let mut relay = Self {
-            stop: Arc::new(descriptor::event()?),
-            threads: Vec::new(),
-            up: Arc::default(),
-            down: Arc::default(),
-        };
-        let lanes = [
-            ("path-up", up, &to_client, &to_server, &relay.up),
-            ("path-down", down, &to_server, &to_client, &relay.down),
-        ];
-        for (name, route, from, to, ledger) in lanes {
-            let lane = Lane::new(
-                route,
-                Arc::clone(from),
-                Arc::clone(to),
-                Arc::clone(&relay.stop),
-                Arc::clone(ledger),
-            );
-            let thread = thread::Builder::new().name(name.into());
-            relay.threads.push(thread.spawn(move || lane.run())?);
-        }
-        Ok(relay)
+    /// Starts relaying between the packet sockets to the client and to the server.
+    pub(crate) fn start(taps: [OwnedFd; 2], plan: Plan) -> io::Result<Self> {
+        let stop = Arc::new(descriptor::event()?);
+        let ledgers = Arc::default();
+        let carrier = Carrier::new(plan, taps, Arc::clone(&stop), Arc::clone(&ledgers));
+        let thread = thread::Builder::new()
+            .name("path-relay".into())
+            .spawn(move || carrier.run())?;
+        Ok(Self {
+            stop,
+            thread: Some(thread),
+            ledgers,
+        })
     }
 
     pub(crate) fn counters(&self) -> Counters {
+        let ledgers = self.ledgers.lock().unwrap_or_else(PoisonError::into_inner);
         Counters {
-            up: read(&self.up),
-            down: read(&self.down),
+            up: ledgers.up.read(),
+            down: ledgers.down.read(),
+        }
+    }
+}
+
+impl Relay {
+    /// Ends it, and says whether what was to be recorded was.
+    pub(crate) fn stop(&mut self) -> io::Result<()> {
+        // A fresh counter can always be raised once.
+        let _ = descriptor::raise(self.stop.as_fd());
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(recorded)) => recorded,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => Ok(()),
         }
     }
 }
 
 impl Drop for Relay {
     fn drop(&mut self) {
-        // A fresh counter can always be raised once.
-        let _ = descriptor::raise(self.stop.as_fd());
-        for thread in self.threads.drain(..) {
-            let _ = thread.join();
-        }
+        // Whoever wants to know calls `stop`.
+        let _ = self.stop();
     }
-}
-
-fn read(ledger: &Mutex<Ledger>) -> Tally {
-    ledger.lock().unwrap_or_else(PoisonError::into_inner).read()
 }

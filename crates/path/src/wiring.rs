@@ -80,7 +80,8 @@ pub(crate) struct Wired {
     pub(crate) taps: [OwnedFd; 2],
 }
 
-pub(crate) fn wire(estate: Estate, mtu: u16) -> Result<Wired, Error> {
+/// Without `offload`, what crosses are real segments.
+pub(crate) fn wire(estate: Estate, mtu: u16, offload: bool) -> Result<Wired, Error> {
     let Estate {
         user,
         client,
@@ -97,7 +98,7 @@ pub(crate) fn wire(estate: Estate, mtu: u16) -> Result<Wired, Error> {
             .create_wire(side.tap, side.end(), network.as_fd(), mtu)
             .map_err(at(Step::CreateWire))?;
         // The relay's end goes up first: its sockets need no queue, while the other end finds its carrier at once.
-        raise(&relay_links, side.tap)?;
+        raise(&relay_links, side.tap, offload)?;
         packet::bind(tap.as_fd(), side.tap.index).map_err(at(Step::StartRelay))?;
     }
     for (side, peer, links) in [
@@ -107,7 +108,7 @@ pub(crate) fn wire(estate: Estate, mtu: u16) -> Result<Wired, Error> {
         links
             .bring_up(LOOPBACK)
             .map_err(at(Step::ConfigureInterface))?;
-        raise(links, side.end())?;
+        raise(links, side.end(), offload)?;
         settle(links, side, peer)?;
         let tap = (relay_links.as_fd(), side.tap.name);
         await_readiness(|| {
@@ -130,17 +131,18 @@ fn open(room: Room) -> (OwnedFd, Rtnetlink) {
     (room.network, room.rtnetlink.into())
 }
 
-/// Takes an end up that joins no segments and gets none that were joined.
+/// Takes an end up that, without `offload`, joins no segments and gets none that were joined.
 ///
 /// Its checksums are left to whoever is downstream, on purpose: a kernel before 6.11 refuses `UDP_SEGMENT` on an
 /// interface without checksum offload. The relay completes them.
-fn raise(links: &Rtnetlink, end: End) -> Result<(), Error> {
-    for offload in [
+fn raise(links: &Rtnetlink, end: End, offload: bool) -> Result<(), Error> {
+    let unwanted = [
         Offload::TcpSegmentation,
         Offload::Segmentation,
         Offload::Receive,
-    ] {
-        interface::switch_off(links.as_fd(), end.name, offload)
+    ];
+    for unwanted in unwanted.into_iter().filter(|_| !offload) {
+        interface::switch_off(links.as_fd(), end.name, unwanted)
             .map_err(at(Step::SwitchOffOffloads))?;
     }
     links

@@ -1,6 +1,7 @@
 //! The command line as typed. The contract: names and flags stay; man page and completions are made from this.
 
 mod demo;
+mod lab;
 mod probe;
 
 use std::path::PathBuf;
@@ -9,6 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use roundtrip_origin::{EchoKnobs, Knobs};
 
 pub(crate) use demo::DemoArgs;
+pub(crate) use lab::{LabArgs, LabCommand, LabRunArgs};
 pub(crate) use probe::ProbeArgs;
 
 /// Explains where a request's time goes, in milliseconds and in round trips
@@ -30,6 +32,8 @@ pub(crate) enum Command {
     Probe(Box<ProbeArgs>),
     /// What this machine, or a container image, can do for latency
     Doctor(DoctorArgs),
+    /// Experiments: what each remedy saves, beside what was published
+    Lab(LabArgs),
     /// A test server with every knob on the other side
     Origin(Box<OriginArgs>),
     /// Write the man pages into a directory

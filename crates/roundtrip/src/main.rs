@@ -4,6 +4,7 @@ mod cli;
 mod demo;
 mod doctor;
 mod generate;
+mod lab;
 mod origin;
 mod output;
 mod probe;
@@ -20,6 +21,7 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::run(&args),
         Command::Probe(args) => probe::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Lab(args) => lab::run(&args),
         Command::Origin(args) => origin::run(*args),
         Command::Man { directory } => generate::man(&directory),
         Command::Completions { shell } => generate::completions(shell),

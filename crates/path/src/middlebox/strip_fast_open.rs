@@ -2,8 +2,19 @@
 //! (RFC 7413 §7.1). Data in the SYN stays; a server without the option ignores it.
 
 use std::ops::Range;
+use std::time::Duration;
 
-use super::Middlebox;
+use super::Kind;
+use crate::direction::Direction;
+use crate::hop::{Exit, Hop};
+use crate::packet::Packet;
+
+pub(super) const KIND: Kind = Kind {
+    name: "strip-fast-open",
+    does: "takes the fast-open option out of SYN and SYN-ACK; data in the SYN stays",
+    argument: None,
+    make: |_| Ok(Box::new(StripFastOpen)),
+};
 
 const END_OF_OPTIONS: u8 = 0;
 const NO_OPERATION: u8 = 1;
@@ -16,15 +27,21 @@ const FAST_OPEN_MAGIC: [u8; 2] = [0xf9, 0x89];
 const TCP: u8 = 6;
 const SYN: u8 = 0x02;
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct StripFastOpen;
+struct StripFastOpen;
 
-impl Middlebox for StripFastOpen {
-    fn pass(&mut self, packet: &mut [u8]) {
-        if let Some(header) = tcp_header(packet).and_then(|range| packet.get_mut(range)) {
-            strip(header);
+impl Hop for StripFastOpen {
+    fn pass(&mut self, mut packet: Packet, way: Direction, at: Duration, exit: &mut Exit) {
+        if strip_packet(packet.ip_mut()) {
+            packet.remark(|| "fast-open option overwritten".into());
         }
+        exit.forward(packet, way, at);
     }
+}
+
+fn strip_packet(packet: &mut [u8]) -> bool {
+    tcp_header(packet)
+        .and_then(|range| packet.get_mut(range))
+        .is_some_and(strip)
 }
 
 /// Where the TCP header lies, options included, if this is the start of a TCP segment.
@@ -43,13 +60,13 @@ fn tcp_header(packet: &[u8]) -> Option<Range<usize>> {
     (length >= 20 && start + length <= packet.len()).then_some(start..start + length)
 }
 
-fn strip(header: &mut [u8]) {
+fn strip(header: &mut [u8]) -> bool {
     if header.get(13).is_none_or(|flags| flags & SYN == 0) {
-        return;
+        return false;
     }
     let before = sum(header);
     let Some(option) = fast_open_option(header) else {
-        return;
+        return false;
     };
     if let Some(option) = header.get_mut(option) {
         option.fill(NO_OPERATION);
@@ -61,6 +78,7 @@ fn strip(header: &mut [u8]) {
         let updated = !fold(u32::from(!checksum) + u32::from(!before) + u32::from(after));
         [*high, *low] = updated.to_be_bytes();
     }
+    true
 }
 
 fn fast_open_option(header: &[u8]) -> Option<Range<usize>> {
@@ -123,7 +141,7 @@ mod tests {
         let mut options = vec![1, 34, 10, 1, 2, 3, 4, 5, 6, 7, 8];
         options.extend([2, 4, 5, 0xb4, 0]);
         let mut packet = syn(&options);
-        StripFastOpen.pass(&mut packet);
+        assert!(strip_packet(&mut packet));
         assert_eq!(packet[40..51], [1; 11]);
         assert_eq!(packet[51..55], [2, 4, 5, 0xb4]);
         assert_eq!(sum(&packet[20..]), 0xffff);
@@ -132,7 +150,7 @@ mod tests {
     #[test]
     fn the_experimental_form_goes_too() {
         let mut packet = syn(&[254, 4, 0xf9, 0x89]);
-        StripFastOpen.pass(&mut packet);
+        assert!(strip_packet(&mut packet));
         assert_eq!(packet[40..], [1; 4]);
     }
 
@@ -153,7 +171,7 @@ mod tests {
             vec![],
         ] {
             let mut passed = packet.clone();
-            StripFastOpen.pass(&mut passed);
+            assert!(!strip_packet(&mut passed));
             assert_eq!(passed, packet);
         }
     }

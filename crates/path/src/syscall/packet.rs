@@ -9,7 +9,7 @@ use std::mem::size_of;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use super::{check, check_length, descriptor};
+use super::{check, descriptor};
 
 /// Room in the kernel for a burst that comes while the relay is not scheduled.
 const RECEIVE_BUFFER: libc::c_int = 16 << 20;
@@ -51,47 +51,96 @@ pub(crate) fn bind(socket: BorrowedFd<'_>, interface: u32) -> io::Result<()> {
     check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) }).map(drop)
 }
 
+/// Frames that one call fetches or sends.
+pub(crate) const BATCH: usize = 64;
+
 /// One arrived frame: how long, and when the kernel saw it (realtime clock).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arrival {
     pub(crate) length: usize,
     pub(crate) stamp: Option<Duration>,
 }
 
-/// The next frame that has arrived, header first, or `WouldBlock`.
-pub(crate) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Arrival> {
-    let mut control = [0_u64; 16];
-    let mut part = libc::iovec {
-        iov_base: buffer.as_mut_ptr().cast(),
-        iov_len: buffer.len(),
-    };
-    // SAFETY: `msghdr` is integers and pointers, for which zeroes (null) are valid.
-    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-    message.msg_iov = &raw mut part;
-    message.msg_iovlen = 1;
-    message.msg_control = control.as_mut_ptr().cast();
-    message.msg_controllen = size_of_val(&control) as _;
-    // SAFETY: `message` points at `buffer` and `control`, which live through the call.
-    let received =
-        unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
-    Ok(Arrival {
-        length: check_length(received)?,
-        stamp: stamp(&message),
-    })
-}
-
-/// Sends one frame, header first.
-pub(crate) fn send(socket: BorrowedFd<'_>, frame: &[u8]) -> io::Result<()> {
-    // SAFETY: pointer and length are those of one live slice.
-    let sent = unsafe {
-        libc::send(
-            socket.as_raw_fd(),
-            frame.as_ptr().cast(),
-            frame.len(),
-            libc::MSG_DONTWAIT,
+/// Fetches the frames that have arrived, header first, as many as there are buffers (and at most [`BATCH`]); tells how
+/// many there were. `WouldBlock` when there is none.
+pub(crate) fn receive(
+    socket: BorrowedFd<'_>,
+    buffers: &mut [Vec<u8>],
+    arrivals: &mut [Arrival; BATCH],
+) -> io::Result<usize> {
+    let mut control = [[0_u64; 8]; BATCH];
+    // SAFETY: both are integers and pointers, for which zeroes (null) are valid.
+    let (mut parts, mut messages) = unsafe {
+        (
+            std::mem::zeroed::<[libc::iovec; BATCH]>(),
+            std::mem::zeroed::<[libc::mmsghdr; BATCH]>(),
         )
     };
-    check_length(sent).map(drop)
+    let mut count = 0;
+    for (((buffer, part), message), control) in buffers
+        .iter_mut()
+        .zip(&mut parts)
+        .zip(&mut messages)
+        .zip(&mut control)
+    {
+        part.iov_base = buffer.as_mut_ptr().cast();
+        part.iov_len = buffer.len();
+        message.msg_hdr.msg_iov = part;
+        message.msg_hdr.msg_iovlen = 1;
+        message.msg_hdr.msg_control = control.as_mut_ptr().cast();
+        message.msg_hdr.msg_controllen = size_of_val(control) as _;
+        count += 1;
+    }
+    // SAFETY: the first `count` messages point at buffers and control blocks that live through the call.
+    let received = check(unsafe {
+        libc::recvmmsg(
+            socket.as_raw_fd(),
+            messages.as_mut_ptr(),
+            count,
+            libc::MSG_DONTWAIT as _,
+            std::ptr::null_mut(),
+        )
+    })?;
+    let received = usize::try_from(received).unwrap_or(0);
+    for (arrival, message) in arrivals.iter_mut().zip(&messages).take(received) {
+        *arrival = Arrival {
+            length: message.msg_len as usize,
+            stamp: stamp(&message.msg_hdr),
+        };
+    }
+    Ok(received)
+}
+
+/// Sends frames, header first, at most [`BATCH`] of them, and tells how many have left.
+pub(crate) fn send<'a>(
+    socket: BorrowedFd<'_>,
+    frames: impl Iterator<Item = &'a [u8]>,
+) -> io::Result<usize> {
+    // SAFETY: both are integers and pointers, for which zeroes (null) are valid.
+    let (mut parts, mut messages) = unsafe {
+        (
+            std::mem::zeroed::<[libc::iovec; BATCH]>(),
+            std::mem::zeroed::<[libc::mmsghdr; BATCH]>(),
+        )
+    };
+    let mut count = 0;
+    for ((frame, part), message) in frames.zip(&mut parts).zip(&mut messages) {
+        part.iov_base = frame.as_ptr().cast_mut().cast();
+        part.iov_len = frame.len();
+        message.msg_hdr.msg_iov = part;
+        message.msg_hdr.msg_iovlen = 1;
+        count += 1;
+    }
+    // SAFETY: the first `count` messages point at frames that live through the call and are only read.
+    let sent = check(unsafe {
+        libc::sendmmsg(
+            socket.as_raw_fd(),
+            messages.as_mut_ptr(),
+            count,
+            libc::MSG_DONTWAIT as _,
+        )
+    })?;
+    Ok(usize::try_from(sent).unwrap_or(0))
 }
 
 /// How many frames the kernel threw away since the last call because nobody fetched them in time.

@@ -72,7 +72,7 @@ fn data_in_the_syn_is_acknowledged_by_the_syn_ack() {
 fn a_box_that_strips_the_option_costs_the_saving_not_the_connection() {
     let stripped = Path::builder()
         .rtt(Duration::from_millis(10))
-        .strip_fast_open(true);
+        .middlebox("strip-fast-open".parse().unwrap());
     let path = stripped.build().unwrap();
     let (listener, address) = warm_up(&path);
     let client = greet(&path, &listener, address);

@@ -5,8 +5,10 @@
 
 mod fast_open;
 mod kernel;
+mod links;
 mod loss;
 mod ordinary_user;
+mod recording;
 mod tcp;
 mod udp;
 

@@ -127,7 +127,7 @@ fn fast_open_that_saves_nothing() {
     assert_named(&post_quantum, "fast-open-flight-too-large", trip(), 1);
     let path = Path::builder()
         .rtt(RTT)
-        .strip_fast_open(true)
+        .middlebox("strip-fast-open".parse().unwrap())
         .build()
         .unwrap();
     let stripped = Scene::over(path, Knobs::default()).probe("h1+clear+tfo", "/bytes/10");

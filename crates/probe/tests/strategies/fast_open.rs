@@ -54,7 +54,7 @@ fn a_classical_hello_fits_the_syn_and_a_post_quantum_one_does_not() {
 fn a_stripped_option_falls_back() {
     let path = Path::builder()
         .rtt(RTT)
-        .strip_fast_open(true)
+        .middlebox("strip-fast-open".parse().unwrap())
         .build()
         .unwrap();
     let scene = Scene::over(path, Knobs::default());

@@ -1,11 +1,13 @@
 //! A frame as a packet socket hands it out: `virtio_net_hdr`, Ethernet header, IP packet.
 
+use crate::direction::Direction;
 use crate::rtnetlink::Mac;
+use crate::wiring::{CLIENT, SERVER};
 
 /// `virtio_net_hdr`: flags, segmentation type, header length (2), segment size (2), checksum start (2) and offset (2).
 const VIRTIO: usize = 10;
 const ETHERNET: usize = 14;
-pub(super) const HEADERS: usize = VIRTIO + ETHERNET;
+pub(crate) const HEADERS: usize = VIRTIO + ETHERNET;
 
 const NEEDS_CHECKSUM: u8 = 1;
 const NOT_SEGMENTED: u8 = 0;
@@ -14,20 +16,27 @@ const IPV4: [u8; 2] = [0x08, 0x00];
 const IPV6: [u8; 2] = [0x86, 0xdd];
 
 /// Whether it bears an IP packet to this interface.
-pub(super) fn is_for(bytes: &[u8], destination: Mac) -> bool {
+pub(crate) fn is_for(bytes: &[u8], destination: Mac) -> bool {
     bytes.get(VIRTIO..VIRTIO + 6) == Some(&destination)
         && bytes
             .get(VIRTIO + 12..HEADERS)
             .is_some_and(|kind| kind == IPV4 || kind == IPV6)
 }
 
-pub(super) fn packet_mut(bytes: &mut [u8]) -> &mut [u8] {
-    bytes.get_mut(HEADERS..).unwrap_or_default()
+/// A frame around an IP packet that the path makes itself.
+pub(crate) fn around(ip: &[u8], way: Direction) -> Vec<u8> {
+    let (to, from) = match way {
+        Direction::Up => (SERVER, CLIENT),
+        Direction::Down => (CLIENT, SERVER),
+    };
+    let is_v6 = ip.first().is_some_and(|first| first >> 4 == 6);
+    let kind = if is_v6 { IPV6 } else { IPV4 };
+    [&[0; VIRTIO][..], &to.mac, &from.mac, &kind, ip].concat()
 }
 
 /// Does what the sending stack left to its interface: the checksum, of which only the pseudo-header's part is there.
 /// A super-segment is left as it is, header and all; the kernel cuts and completes it when it is sent.
-pub(super) fn complete_checksum(bytes: &mut [u8]) {
+pub(crate) fn complete_checksum(bytes: &mut [u8]) {
     let Some((header, frame)) = bytes.split_at_mut_checked(VIRTIO) else {
         return;
     };

@@ -1,0 +1,237 @@
+//! The course: all hops of the path in a row, and which packet is where, in virtual time. Nothing here knows a clock or
+//! a socket: the relay says what arrives and what time it is, and is told what leaves.
+//!
+//! A packet reaches its next hop at the time that the last one named, not when the relay came round to it: the relay's
+//! own lateness is never added to a delay twice.
+
+mod agenda;
+
+use std::time::Duration;
+
+use self::agenda::{Agenda, Errand};
+use crate::direction::{Direction, PerWay};
+use crate::hop::{Exit, Hop, Loss};
+use crate::packet::Packet;
+
+/// A hop and the ways it stands in; in the other way, packets go by without it.
+pub(crate) struct Station {
+    pub(crate) hop: Box<dyn Hop>,
+    pub(crate) way: Option<Direction>,
+}
+
+/// A packet that has reached its end of the path.
+#[derive(Debug)]
+pub(crate) struct Departure {
+    pub(crate) packet: Packet,
+    pub(crate) way: Direction,
+    pub(crate) due: Duration,
+}
+
+/// What came of the last steps.
+#[derive(Debug, Default)]
+pub(crate) struct Yield {
+    /// In the order in which they are due.
+    pub(crate) departures: Vec<Departure>,
+    pub(crate) losses: Vec<Loss>,
+}
+
+pub(crate) struct Course {
+    /// From the client to the server.
+    stations: Vec<Station>,
+    /// Where to begin, and where to go on from each station; none: out.
+    first: PerWay<Option<usize>>,
+    next: Vec<PerWay<Option<usize>>>,
+    agenda: Agenda,
+    exit: Exit,
+}
+
+impl Course {
+    pub(crate) fn new(stations: Vec<Station>) -> Self {
+        let serves = |way: Direction, place: &usize| {
+            stations
+                .get(*place)
+                .is_some_and(|station| station.way.is_none_or(|only| only == way))
+        };
+        let end = stations.len();
+        let after = |place: usize| PerWay {
+            up: (place + 1..end).find(|place| serves(Direction::Up, place)),
+            down: (0..place)
+                .rev()
+                .find(|place| serves(Direction::Down, place)),
+        };
+        Self {
+            first: PerWay {
+                up: (0..end).find(|place| serves(Direction::Up, place)),
+                down: after(end).down,
+            },
+            next: (0..end).map(after).collect(),
+            stations,
+            agenda: Agenda::default(),
+            exit: Exit::default(),
+        }
+    }
+
+    /// A packet enters, having arrived at `at`.
+    pub(crate) fn enter(&mut self, packet: Packet, way: Direction, at: Duration, out: &mut Yield) {
+        let place = *self.first.get(way);
+        self.walk(packet, way, place, at, out);
+    }
+
+    /// Does all that is due by `now`.
+    pub(crate) fn advance(&mut self, now: Duration, out: &mut Yield) {
+        while let Some((at, errand)) = self.agenda.take_due(now) {
+            match errand {
+                Errand::Leave(packet, way) => out.departures.push(Departure {
+                    packet,
+                    way,
+                    due: at,
+                }),
+                Errand::Pass(packet, way, place) => self.walk(packet, way, Some(place), at, out),
+                Errand::Wake(place) => {
+                    if let Some(station) = self.stations.get_mut(place) {
+                        station.hop.wake(at, &mut self.exit);
+                    }
+                    self.settle(place, out);
+                }
+            }
+        }
+    }
+
+    /// When the next thing is to be done.
+    pub(crate) fn due(&self) -> Option<Duration> {
+        self.agenda.first()
+    }
+
+    /// Bytes under way.
+    pub(crate) fn held(&self) -> usize {
+        self.agenda.bytes()
+    }
+
+    fn walk(
+        &mut self,
+        packet: Packet,
+        way: Direction,
+        place: Option<usize>,
+        at: Duration,
+        out: &mut Yield,
+    ) {
+        let Some(place) = place else {
+            self.agenda.add(at, Errand::Leave(packet, way));
+            return;
+        };
+        if let Some(station) = self.stations.get_mut(place) {
+            station.hop.pass(packet, way, at, &mut self.exit);
+        }
+        self.settle(place, out);
+    }
+
+    /// Puts what a hop decided on the agenda.
+    fn settle(&mut self, place: usize, out: &mut Yield) {
+        out.losses.append(&mut self.exit.losses);
+        for at in self.exit.wakes.drain(..) {
+            self.agenda.add(at, Errand::Wake(place));
+        }
+        for moved in self.exit.moves.drain(..) {
+            let (packet, way) = (moved.packet, moved.way);
+            let next = self.next.get(place).and_then(|next| *next.get(way));
+            let errand = match next {
+                Some(next) => Errand::Pass(packet, way, next),
+                None => Errand::Leave(packet, way),
+            };
+            self.agenda.add(moved.at, errand);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Adds its name to each packet, and takes a millisecond over it.
+    struct Stamp(u8);
+
+    impl Hop for Stamp {
+        fn pass(&mut self, mut packet: Packet, way: Direction, at: Duration, exit: &mut Exit) {
+            let stamped = [packet.ip(), &[self.0]].concat();
+            packet.replace(&stamped);
+            exit.forward(packet, way, at + Duration::from_millis(1));
+        }
+    }
+
+    /// Sends back whatever comes.
+    struct Wall;
+
+    impl Hop for Wall {
+        fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut Exit) {
+            exit.answer(b"no", way.opposite(), at, "a wall");
+            exit.lose(packet, way, "wall");
+        }
+    }
+
+    fn station(hop: impl Hop + 'static, way: Option<Direction>) -> Station {
+        let hop = Box::new(hop);
+        Station { hop, way }
+    }
+
+    fn through(course: &mut Course, way: Direction) -> (Vec<u8>, Direction, u64, usize) {
+        let mut out = Yield::default();
+        course.enter(
+            Packet::of(b"", Duration::ZERO),
+            way,
+            Duration::ZERO,
+            &mut out,
+        );
+        course.advance(Duration::from_secs(1), &mut out);
+        assert_eq!(course.held(), 0);
+        let left = out.departures.remove(0);
+        let ms = left.due.as_millis() as u64;
+        (left.packet.ip().to_vec(), left.way, ms, out.losses.len())
+    }
+
+    #[test]
+    fn each_way_meets_its_hops_in_its_order() {
+        let (up, down) = (Some(Direction::Up), Some(Direction::Down));
+        let mut course = Course::new(vec![
+            station(Stamp(b'a'), None),
+            station(Stamp(b'u'), up),
+            station(Stamp(b'd'), down),
+            station(Stamp(b'z'), None),
+        ]);
+        assert_eq!(
+            through(&mut course, Direction::Up),
+            (b"auz".into(), Direction::Up, 3, 0)
+        );
+        assert_eq!(
+            through(&mut course, Direction::Down),
+            (b"zda".into(), Direction::Down, 3, 0)
+        );
+    }
+
+    #[test]
+    fn an_answer_goes_back_the_way_it_came() {
+        let mut course = Course::new(vec![
+            station(Stamp(b'a'), None),
+            station(Wall, Some(Direction::Up)),
+            station(Stamp(b'z'), None),
+        ]);
+        assert_eq!(
+            through(&mut course, Direction::Up),
+            (b"noa".into(), Direction::Down, 2, 1)
+        );
+    }
+
+    #[test]
+    fn nothing_leaves_before_its_time() {
+        let mut course = Course::new(vec![station(Stamp(b'a'), None)]);
+        let mut out = Yield::default();
+        course.enter(
+            Packet::of(b"", Duration::ZERO),
+            Direction::Up,
+            Duration::ZERO,
+            &mut out,
+        );
+        course.advance(Duration::from_micros(999), &mut out);
+        assert!(out.departures.is_empty() && course.held() > 0);
+        assert_eq!(course.due(), Some(Duration::from_millis(1)));
+    }
+}

@@ -1,0 +1,107 @@
+//! What is to be done when: first by time, then by who came first.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+use crate::direction::Direction;
+use crate::packet::Packet;
+
+#[derive(Debug)]
+pub(super) enum Errand {
+    /// A packet reaches the hop at this place.
+    Pass(Packet, Direction, usize),
+    /// A packet leaves the path.
+    Leave(Packet, Direction),
+    /// The hop at this place wants to be woken.
+    Wake(usize),
+}
+
+#[derive(Default)]
+pub(super) struct Agenda {
+    entries: BinaryHeap<Entry>,
+    added: u64,
+    bytes: usize,
+}
+
+struct Entry {
+    at: Duration,
+    number: u64,
+    errand: Box<Errand>,
+}
+
+impl Agenda {
+    pub(super) fn add(&mut self, at: Duration, errand: Errand) {
+        self.added += 1;
+        self.bytes += errand.bytes();
+        self.entries.push(Entry {
+            at,
+            number: self.added,
+            errand: Box::new(errand),
+        });
+    }
+
+    pub(super) fn first(&self) -> Option<Duration> {
+        self.entries.peek().map(|entry| entry.at)
+    }
+
+    pub(super) fn take_due(&mut self, now: Duration) -> Option<(Duration, Errand)> {
+        self.first().filter(|at| *at <= now)?;
+        let entry = self.entries.pop()?;
+        self.bytes -= entry.errand.bytes();
+        Some((entry.at, *entry.errand))
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Errand {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Pass(packet, ..) | Self::Leave(packet, _) => packet.frame().len(),
+            Self::Wake(_) => 0,
+        }
+    }
+}
+
+/// The heap's greatest is the earliest.
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.at, other.number).cmp(&(self.at, self.number))
+    }
+}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Eq for Entry {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn by_time_and_then_by_turn() {
+        let mut agenda = Agenda::default();
+        for (place, ms) in [5, 3, 5, 1, 3].into_iter().enumerate() {
+            agenda.add(Duration::from_millis(ms), Errand::Wake(place));
+        }
+        let mut order = Vec::new();
+        while let Some((_, Errand::Wake(place))) = agenda.take_due(Duration::from_millis(4)) {
+            order.push(place);
+        }
+        assert_eq!(order, [3, 1, 4]);
+        assert_eq!(agenda.first(), Some(Duration::from_millis(5)));
+    }
+}

@@ -1,0 +1,121 @@
+//! Distance: each packet arrives so much later, give or take the jitter, and some are overtaken.
+
+use std::time::Duration;
+
+use super::{Exit, Hop};
+use crate::direction::Direction;
+use crate::link::{Jitter, Reorder};
+use crate::packet::Packet;
+use crate::random::Random;
+
+pub(crate) struct Delay {
+    base: Duration,
+    jitter: Option<Jitter>,
+    reorder: Option<Reorder>,
+    random: Random,
+    /// When the last packet that kept its place leaves: jitter by itself lets nobody overtake.
+    last: Duration,
+}
+
+impl Delay {
+    pub(crate) fn new(
+        base: Duration,
+        jitter: Option<Jitter>,
+        reorder: Option<Reorder>,
+        random: Random,
+    ) -> Self {
+        Self {
+            base,
+            jitter,
+            reorder,
+            random,
+            last: Duration::ZERO,
+        }
+    }
+}
+
+impl Hop for Delay {
+    fn pass(&mut self, mut packet: Packet, way: Direction, at: Duration, exit: &mut Exit) {
+        let mut due = at + self.base;
+        if let Some(jitter) = self.jitter {
+            let extra = jitter.draw(&mut self.random);
+            packet.remark(|| format!("jitter added {:.3} ms", extra.as_secs_f64() * 1e3));
+            due = (due + extra).max(self.last);
+            self.last = due;
+        }
+        if let Some(reorder) = self.reorder
+            && self.random.unit() < reorder.share
+        {
+            let by = reorder.by;
+            packet.remark(|| {
+                format!(
+                    "held back {:.3} ms, to be overtaken",
+                    by.as_secs_f64() * 1e3
+                )
+            });
+            due += by;
+        }
+        exit.forward(packet, way, due);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::Shape;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    fn through(mut delay: Delay, packets: u64) -> Vec<u64> {
+        let mut exit = Exit::default();
+        for at in 0..packets {
+            delay.pass(Packet::of(&[], ms(at)), Direction::Up, ms(at), &mut exit);
+        }
+        exit.take().0
+    }
+
+    #[test]
+    fn each_is_later_by_the_delay() {
+        let plain = Delay::new(ms(45), None, None, Random::seeded(1));
+        assert_eq!(through(plain, 3), [45, 46, 47]);
+    }
+
+    #[test]
+    fn jitter_keeps_the_order_and_the_seed() {
+        let jitter = Jitter {
+            by: ms(20),
+            shape: Shape::Uniform,
+        };
+        let delayed = || {
+            through(
+                Delay::new(ms(45), Some(jitter), None, Random::seeded(1)),
+                100,
+            )
+        };
+        let times = delayed();
+        assert!(times.is_sorted());
+        assert!(times.iter().zip(0..).any(|(time, sent)| *time > sent + 50));
+        assert_eq!(times, delayed());
+    }
+
+    #[test]
+    fn some_are_overtaken() {
+        let reorder = Reorder {
+            share: 0.1,
+            by: ms(5),
+        };
+        let times = through(
+            Delay::new(ms(45), None, Some(reorder), Random::seeded(1)),
+            1000,
+        );
+        let late = times
+            .iter()
+            .zip(0..)
+            .filter(|(time, sent)| **time == sent + 50)
+            .count();
+        assert!((60..140).contains(&late), "{late}");
+        assert!(!times.is_sorted());
+    }
+}

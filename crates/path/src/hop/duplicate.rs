@@ -1,0 +1,46 @@
+//! A packet that arrives twice.
+
+use std::time::Duration;
+
+use super::{Exit, Hop};
+use crate::direction::Direction;
+use crate::packet::Packet;
+use crate::random::Random;
+
+pub(crate) struct Duplicate {
+    pub(crate) share: f64,
+    pub(crate) random: Random,
+}
+
+impl Hop for Duplicate {
+    fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut Exit) {
+        if self.random.unit() < self.share {
+            let mut twin = packet.twin();
+            exit.forward(packet, way, at);
+            twin.remark(|| "the path's own copy of the packet before it".into());
+            exit.forward(twin, way, at);
+        } else {
+            exit.forward(packet, way, at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn about_as_many_as_were_asked_for_come_twice() {
+        let mut hop = Duplicate {
+            share: 0.2,
+            random: Random::seeded(3),
+        };
+        let mut exit = Exit::default();
+        for _ in 0..1000 {
+            let packet = Packet::of(&[1], Duration::ZERO);
+            hop.pass(packet, Direction::Up, Duration::ZERO, &mut exit);
+        }
+        let passed = exit.take().0.len();
+        assert!((1150..1250).contains(&passed), "{passed}");
+    }
+}

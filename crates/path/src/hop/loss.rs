@@ -1,0 +1,139 @@
+//! Packets that never arrive: at random, in bursts, by number, or because of what they are.
+
+use std::time::Duration;
+
+use super::{Exit, Hop};
+use crate::direction::Direction;
+use crate::link::{Loss, Target};
+use crate::packet::Packet;
+use crate::random::Random;
+
+pub(crate) struct Lose {
+    rules: Vec<Rule>,
+    /// Packets that came by, the first being number 1.
+    number: u64,
+}
+
+/// A [`Loss`] with what it remembers.
+struct Rule {
+    loss: Loss,
+    random: Random,
+    in_burst: bool,
+    done: u32,
+}
+
+impl Lose {
+    pub(crate) fn new(losses: &[Loss], random: &mut Random) -> Self {
+        let rule = |loss: &Loss| Rule {
+            loss: loss.clone(),
+            random: Random::seeded(random.next()),
+            in_burst: false,
+            done: 0,
+        };
+        Self {
+            rules: losses.iter().map(rule).collect(),
+            number: 0,
+        }
+    }
+}
+
+impl Hop for Lose {
+    fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut Exit) {
+        self.number += 1;
+        let number = self.number;
+        // Each rule draws for each packet: what one decides does not shift the numbers of another.
+        let hits = self
+            .rules
+            .iter_mut()
+            .filter_map(|rule| rule.strikes(number, packet.ip()));
+        match hits.max() {
+            Some(()) => exit.lose(packet, way, "loss"),
+            None => exit.forward(packet, way, at),
+        }
+    }
+}
+
+impl Rule {
+    fn strikes(&mut self, number: u64, ip: &[u8]) -> Option<()> {
+        let hit = match &self.loss {
+            Loss::Share(share) => self.random.unit() < *share,
+            Loss::Bursts { share, length } => {
+                // Gilbert 1960: within a burst all are lost; it ends after `length` packets on average.
+                let draw = self.random.unit();
+                let enter = share / (length * (1.0 - share));
+                self.in_burst = if self.in_burst {
+                    draw >= 1.0 / length
+                } else {
+                    draw < enter
+                };
+                self.in_burst
+            }
+            Loss::Numbers(numbers) => numbers.contains(&number),
+            Loss::First { what, times } => self.done < *times && what.is(ip),
+        };
+        self.done += u32::from(hit && matches!(self.loss, Loss::First { .. }));
+        hit.then_some(())
+    }
+}
+
+impl Target {
+    fn is(self, ip: &[u8]) -> bool {
+        use crate::segment::{ACK, FIN, PSH, SYN};
+        let Some(segment) = crate::segment::tcp(ip) else {
+            return false;
+        };
+        let flags = segment.flags;
+        match self {
+            Self::Syn => flags & (SYN | ACK) == SYN,
+            Self::SynAck => flags & (SYN | ACK) == SYN | ACK,
+            Self::Fin => flags & FIN != 0,
+            Self::Data => !segment.payload.is_empty(),
+            Self::LastSegment => flags & PSH != 0 && !segment.payload.is_empty(),
+            Self::ClientHello => {
+                // A handshake record whose first message is a ClientHello (RFC 8446 §4, §5.1).
+                segment.payload.first() == Some(&22) && segment.payload.get(5) == Some(&1)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lost(loss: &str, packets: u64) -> Vec<u64> {
+        let mut hop = Lose::new(&[loss.parse().unwrap()], &mut Random::seeded(11));
+        let mut exit = Exit::default();
+        for number in 1..=packets {
+            let at = Duration::from_millis(number);
+            hop.pass(Packet::of(&[], at), Direction::Up, at, &mut exit);
+        }
+        exit.losses
+            .iter()
+            .map(|loss| loss.packet.arrived.as_millis() as u64)
+            .collect()
+    }
+
+    #[test]
+    fn a_share() {
+        let all = lost("5%", 10_000);
+        assert!((420..580).contains(&all.len()), "{}", all.len());
+        assert_eq!(all, lost("5%", 10_000));
+        assert!(lost("0%", 100).is_empty());
+        assert_eq!(lost("100%", 100).len(), 100);
+    }
+
+    #[test]
+    fn bursts_lose_the_same_share_in_rows() {
+        let all = lost("5%x4", 40_000);
+        assert!((1600..2400).contains(&all.len()), "{}", all.len());
+        let rows = 1 + all.windows(2).filter(|pair| pair[1] != pair[0] + 1).count();
+        let length = all.len() as f64 / rows as f64;
+        assert!((3.3..4.9).contains(&length), "{length}");
+    }
+
+    #[test]
+    fn numbers() {
+        assert_eq!(lost("nth:2+3+5", 6), [2, 3, 5]);
+    }
+}

@@ -1,0 +1,49 @@
+//! Times at which nothing comes through: a handover, a satellite out of sight, a cable pulled.
+
+use std::time::Duration;
+
+use super::{Exit, Hop};
+use crate::direction::Direction;
+use crate::link::Outage;
+use crate::packet::Packet;
+
+pub(crate) struct Dark {
+    outages: Vec<Outage>,
+    /// When the path was built: outages are counted from it.
+    start: Duration,
+}
+
+impl Dark {
+    pub(crate) fn new(outages: Vec<Outage>, start: Duration) -> Self {
+        Self { outages, start }
+    }
+}
+
+impl Hop for Dark {
+    fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut Exit) {
+        let since = at.saturating_sub(self.start);
+        if self.outages.iter().any(|outage| outage.covers(since)) {
+            exit.lose(packet, way, "outage");
+        } else {
+            exit.forward(packet, way, at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_passes_while_it_lasts() {
+        let start = Duration::from_secs(100);
+        let outage = "1s-2s".parse().unwrap();
+        let mut dark = Dark::new(vec![outage], start);
+        let mut exit = Exit::default();
+        for at in [999, 1000, 1999, 2000] {
+            let at = start + Duration::from_millis(at);
+            dark.pass(Packet::of(&[], at), Direction::Up, at, &mut exit);
+        }
+        assert_eq!(exit.take(), (vec![100_999, 102_000], vec!["outage"; 2]));
+    }
+}

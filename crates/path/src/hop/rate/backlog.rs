@@ -1,0 +1,40 @@
+//! Who waits, first come first served.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::direction::Direction;
+use crate::packet::Packet;
+
+#[derive(Default)]
+pub(super) struct Backlog {
+    waiting: VecDeque<Waiting>,
+    bytes: u64,
+}
+
+pub(super) struct Waiting {
+    pub(super) packet: Packet,
+    pub(super) way: Direction,
+    pub(super) since: Duration,
+}
+
+impl Backlog {
+    pub(super) fn push(&mut self, waiting: Waiting) {
+        self.bytes += waiting.packet.length() as u64;
+        self.waiting.push_back(waiting);
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Waiting> {
+        let first = self.waiting.pop_front()?;
+        self.bytes -= first.packet.length() as u64;
+        Some(first)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}

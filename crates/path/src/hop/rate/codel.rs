@@ -1,0 +1,84 @@
+//! Controlled delay: when nobody has waited less than the target for a whole interval, somebody is lost; then the next
+//! ones after ever shorter times, until the queue is short again (RFC 8289 §5).
+
+use std::time::Duration;
+
+use super::backlog::{Backlog, Waiting};
+use crate::hop::Exit;
+
+/// RFC 8289 §4.2 and §4.3.
+const TARGET: Duration = Duration::from_millis(5);
+const INTERVAL: Duration = Duration::from_millis(100);
+/// No more than one packet of this size waiting is no queue.
+const ONE_PACKET: u64 = 1514;
+
+#[derive(Debug, Default)]
+pub(super) struct CoDel {
+    /// When the delay will have been over the target for an interval.
+    first_above: Option<Duration>,
+    dropping: bool,
+    drop_next: Duration,
+    /// Drops since dropping began, and what it was when dropping began last.
+    count: u32,
+    last_count: u32,
+}
+
+impl CoDel {
+    /// The next one to be served; those dropped before it go to `exit`.
+    pub(super) fn next(
+        &mut self,
+        now: Duration,
+        backlog: &mut Backlog,
+        exit: &mut Exit,
+    ) -> Option<Waiting> {
+        let (mut first, mut late) = self.take(now, backlog)?;
+        if self.dropping {
+            self.dropping = late;
+            while self.dropping && now >= self.drop_next {
+                drop_one(first, exit);
+                self.count += 1;
+                (first, late) = self.take(now, backlog)?;
+                self.dropping = late;
+                if late {
+                    self.drop_next = self.law(self.drop_next);
+                }
+            }
+        } else if late {
+            drop_one(first, exit);
+            let again = now.saturating_sub(self.drop_next) < INTERVAL * 16;
+            let delta = self.count - self.last_count;
+            self.count = if again && delta > 1 { delta } else { 1 };
+            self.last_count = self.count;
+            self.drop_next = self.law(now);
+            self.dropping = true;
+            (first, _) = self.take(now, backlog)?;
+        }
+        Some(first)
+    }
+
+    /// The first in the queue, and whether it may be dropped.
+    fn take(&mut self, now: Duration, backlog: &mut Backlog) -> Option<(Waiting, bool)> {
+        let Some(first) = backlog.pop() else {
+            self.first_above = None;
+            self.dropping = false;
+            return None;
+        };
+        let is_short = now.saturating_sub(first.since) < TARGET || backlog.bytes() <= ONE_PACKET;
+        let since = match (is_short, self.first_above) {
+            (true, _) => None,
+            (false, None) => Some(now + INTERVAL),
+            (false, above) => above,
+        };
+        let late = since.is_some_and(|since| now >= since);
+        self.first_above = since;
+        Some((first, late))
+    }
+
+    fn law(&self, from: Duration) -> Duration {
+        from + INTERVAL.div_f64(f64::from(self.count.max(1)).sqrt())
+    }
+}
+
+fn drop_one(waiting: Waiting, exit: &mut Exit) {
+    exit.lose(waiting.packet, waiting.way, "codel");
+}

@@ -1,0 +1,103 @@
+//! When a packet's last bit has left.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::link::{Rate, Room, Trace};
+
+pub(super) enum Pace {
+    /// Bits a second.
+    Constant(u64),
+    Trace {
+        trace: Arc<Trace>,
+        start: Duration,
+        /// The chance in use, and the bytes that it still carries.
+        chance: u64,
+        left: usize,
+    },
+}
+
+impl Pace {
+    pub(super) fn new(rate: &Rate, start: Duration) -> Self {
+        match rate {
+            Rate::Constant(bits) => Self::Constant(*bits),
+            Rate::Trace(trace) => Self::Trace {
+                trace: Arc::clone(trace),
+                start,
+                chance: 0,
+                left: Trace::CHANCE,
+            },
+        }
+    }
+
+    /// The bytes that find room.
+    pub(super) fn bytes(&self, room: Room) -> u64 {
+        let rate = match self {
+            Self::Constant(bits) => *bits,
+            Self::Trace { trace, .. } => trace.mean(),
+        };
+        match room {
+            Room::Bytes(bytes) => bytes,
+            Room::Time(time) => (u128::from(rate) * time.as_nanos() / 8_000_000_000) as u64,
+        }
+    }
+
+    /// When a packet of so many bytes has left that may begin to leave at `from`.
+    pub(super) fn finish(&mut self, from: Duration, bytes: usize) -> Duration {
+        match self {
+            Self::Constant(bits) => {
+                let time = bytes as u128 * 8_000_000_000 / u128::from(*bits);
+                from + Duration::from_nanos(time as u64)
+            }
+            Self::Trace {
+                trace,
+                start,
+                chance,
+                left,
+            } => {
+                let first = trace.first_from(from.saturating_sub(*start));
+                if first > *chance {
+                    (*chance, *left) = (first, Trace::CHANCE);
+                }
+                let mut bytes = bytes;
+                while bytes > *left {
+                    bytes -= *left;
+                    (*chance, *left) = (*chance + 1, Trace::CHANCE);
+                }
+                *left -= bytes;
+                (*start + trace.chance(*chance)).max(from)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_constant_rate() {
+        let mut pace = Pace::new(&"12mbit".parse().unwrap(), Duration::ZERO);
+        let from = Duration::from_secs(1);
+        assert_eq!(pace.finish(from, 1500), from + Duration::from_millis(1));
+        assert_eq!(pace.bytes(Room::Time(Duration::from_millis(2))), 3000);
+        assert_eq!(pace.bytes(Room::Bytes(7)), 7);
+    }
+
+    #[test]
+    fn a_trace_gives_what_it_gave_and_keeps_nothing_for_later() {
+        let trace = Trace::parse("1\n1\n5\n").unwrap();
+        let start = Duration::from_secs(9);
+        let mut pace = Pace::new(&Rate::Trace(Arc::new(trace)), start);
+        let mut at = |from_us, bytes| {
+            let finish = pace.finish(start + Duration::from_micros(from_us), bytes);
+            finish.saturating_sub(start).as_millis()
+        };
+        // Two small packets share the first chance, a large one takes the second, too.
+        assert_eq!([at(0, 500), at(0, 1000), at(0, 1500)], [1, 1, 1]);
+        // The chance at 5 ms goes by unused; the next is a millisecond into the second round.
+        assert_eq!(at(5500, 100), 6);
+        // What is larger than a chance takes several.
+        assert_eq!(at(6500, 1501), 11);
+    }
+}

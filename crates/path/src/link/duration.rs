@@ -1,0 +1,56 @@
+//! Durations as people write them: `90ms`, `1.5s`, `200us`, `2min`.
+
+use std::time::Duration;
+
+pub(crate) fn parse(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let (number, unit) = text.split_at(text.trim_end_matches(char::is_alphabetic).len());
+    let seconds = match unit {
+        "ns" => 1e-9,
+        "us" | "µs" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "min" => 60.0,
+        "" if number.parse::<f64>() == Ok(0.0) => 1.0,
+        _ => {
+            return Err(format!(
+                "`{text}` is no time; write it like 90ms, 1.5s or 200us"
+            ));
+        }
+    };
+    let number: f64 = number
+        .parse()
+        .map_err(|_| format!("`{text}` is no time; write it like 90ms, 1.5s or 200us"))?;
+    // To the nanosecond, so that 0.3 ms is 300 000 ns.
+    let nanoseconds = (number * seconds * 1e9).round();
+    if !(0.0..=3.6e15).contains(&nanoseconds) {
+        return Err(format!("`{text}` is no time between 0 and 1000 hours"));
+    }
+    Ok(Duration::from_nanos(nanoseconds as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_people_write_them() {
+        for (text, nanoseconds) in [
+            ("90ms", 90_000_000),
+            ("0.3ms", 300_000),
+            ("1.5s", 1_500_000_000),
+            ("200us", 200_000),
+            ("5µs", 5000),
+            ("7ns", 7),
+            ("0", 0),
+            ("1min", 60_000_000_000),
+        ] {
+            assert_eq!(parse(text), Ok(Duration::from_nanos(nanoseconds)), "{text}");
+        }
+        for text in [
+            "", "90", "ms", "-1ms", "1e99s", "nan s", "NaNs", "infs", "1 m", "90mss",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! How much a delay varies, and how the variation is spread.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::random::Random;
+
+/// What is added to the delay of each packet, never less than nothing. Packets keep their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Jitter {
+    pub by: Duration,
+    pub shape: Shape,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shape {
+    /// Anything from nothing to `by`, evenly.
+    #[default]
+    Uniform,
+    /// The upper half of a bell, of deviation `by`.
+    Normal,
+    /// Mostly little, sometimes much: Pareto's law with exponent 3, whose mean is `by`.
+    Pareto,
+}
+
+/// Beyond so many times `by`, even a heavy tail ends.
+const LONGEST: f64 = 50.0;
+
+impl Jitter {
+    pub(crate) fn draw(self, random: &mut Random) -> Duration {
+        let times = match self.shape {
+            Shape::Uniform => random.unit(),
+            Shape::Normal => random.normal().abs(),
+            // Of Lomax' form: 2·((1−u)^(−1/3) − 1) has the mean 1.
+            Shape::Pareto => 2.0 * ((1.0 - random.unit()).powf(-1.0 / 3.0) - 1.0),
+        };
+        self.by.mul_f64(times.clamp(0.0, LONGEST))
+    }
+}
+
+impl FromStr for Jitter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (by, shape) = text.split_once(',').unwrap_or((text, "uniform"));
+        let shape = match shape.trim() {
+            "uniform" => Shape::Uniform,
+            "normal" => Shape::Normal,
+            "pareto" => Shape::Pareto,
+            other => {
+                return Err(format!(
+                    "`{other}` is no distribution; there are uniform, normal and pareto"
+                ));
+            }
+        };
+        let by = super::parse_duration(by)?;
+        Ok(Self { by, shape })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_shape_has_its_mean() {
+        for (text, mean_ms) in [("10ms", 5.0), ("10ms,normal", 7.98), ("10ms,pareto", 10.0)] {
+            let jitter: Jitter = text.parse().unwrap();
+            let mut random = Random::seeded(5);
+            let sum: f64 = (0..50_000)
+                .map(|_| jitter.draw(&mut random).as_secs_f64())
+                .sum();
+            let ratio = sum / 50.0 / mean_ms;
+            assert!((0.9..1.1).contains(&ratio), "{text}: {ratio}");
+        }
+        assert!("10ms,cauchy".parse::<Jitter>().is_err());
+    }
+}

@@ -1,0 +1,113 @@
+//! Which packets a link loses.
+
+use std::collections::BTreeSet;
+use std::str::FromStr;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Loss {
+    /// Each packet with this probability: `1%`.
+    Share(f64),
+    /// The same share, in bursts of this mean length: `1%x4`.
+    Bursts { share: f64, length: f64 },
+    /// By number, the first packet of the way being 1: `nth:3` or `nth:3+4+9`.
+    Numbers(BTreeSet<u64>),
+    /// The first ones of a kind: `syn`, or the first two: `syn*2`.
+    First { what: Target, times: u32 },
+}
+
+/// A kind of TCP segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    Syn,
+    SynAck,
+    Fin,
+    /// One that bears data.
+    Data,
+    /// The last one of a write: it bears data and PSH.
+    LastSegment,
+    /// One that begins with a TLS ClientHello.
+    ClientHello,
+}
+
+impl Target {
+    const ALL: [(&'static str, Self); 6] = [
+        ("syn", Self::Syn),
+        ("syn-ack", Self::SynAck),
+        ("fin", Self::Fin),
+        ("data", Self::Data),
+        ("last", Self::LastSegment),
+        ("client-hello", Self::ClientHello),
+    ];
+}
+
+impl FromStr for Loss {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(numbers) = text.strip_prefix("nth:") {
+            return numbers_of(numbers).map(Self::Numbers);
+        }
+        if let Some((share, length)) = text.split_once('x') {
+            return bursts(super::parse_share(share)?, length);
+        }
+        let (kind, times) = text.split_once('*').unwrap_or((text, "1"));
+        if let Some((_, what)) = Target::ALL.into_iter().find(|(word, _)| *word == kind) {
+            let times = times
+                .parse()
+                .map_err(|_| format!("`{times}` is no number of times"))?;
+            return Ok(Self::First { what, times });
+        }
+        super::parse_share(text).map(Self::Share).map_err(|_| {
+            format!(
+                "`{text}` is no loss; write 1%, 1%x4 (in bursts of four), nth:3+7 (by number), or one of {}",
+                Target::ALL.map(|(word, _)| word).join(", ")
+            )
+        })
+    }
+}
+
+fn numbers_of(text: &str) -> Result<BTreeSet<u64>, String> {
+    let number = |text: &str| {
+        text.trim()
+            .parse::<u64>()
+            .ok()
+            .filter(|number| *number > 0)
+            .ok_or_else(|| format!("packets are counted from 1: `{text}` is none of them"))
+    };
+    text.split('+').map(number).collect()
+}
+
+fn bursts(share: f64, length: &str) -> Result<Loss, String> {
+    let length: f64 = length
+        .parse()
+        .ok()
+        .filter(|length| (1.0..=1e6).contains(length))
+        .ok_or_else(|| format!("`{length}` is no length of a burst, which is 1 or more"))?;
+    // Bursts of this length with one packet between them are the most that there can be.
+    if share > length / (length + 1.0) {
+        return Err(format!(
+            "a loss of {}% leaves no room between bursts of {length}",
+            share * 100.0
+        ));
+    }
+    Ok(Loss::Bursts { share, length })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form() {
+        let loss = |text: &str| text.parse::<Loss>();
+        assert_eq!(loss("1%"), Ok(Loss::Share(0.01)));
+        let (share, length) = (0.01, 4.0);
+        assert_eq!(loss("1%x4"), Ok(Loss::Bursts { share, length }));
+        assert_eq!(loss("nth:3+7"), Ok(Loss::Numbers([3, 7].into())));
+        let what = Target::SynAck;
+        assert_eq!(loss("syn-ack*2"), Ok(Loss::First { what, times: 2 }));
+        for text in ["", "nth:0", "nth:", "1%x0", "99%x2", "synx", "syn*x", "2"] {
+            assert!(loss(text).is_err(), "{text}");
+        }
+    }
+}

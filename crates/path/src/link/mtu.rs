@@ -1,0 +1,53 @@
+//! A link that carries less than its neighbours believe, and whether it says so.
+
+use std::str::FromStr;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mtu {
+    /// The longest IP packet that passes.
+    pub bytes: u16,
+    /// Whether it answers «packet too big», as it must (RFC 1191, RFC 8201); if not, it is a black hole (RFC 2923).
+    pub says_so: bool,
+}
+
+/// RFC 791: every host takes 576 bytes, and IPv4 links may carry as little as 68.
+const LEAST: u16 = 68;
+
+impl FromStr for Mtu {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (bytes, manner) = text.split_once(',').unwrap_or((text, "icmp"));
+        let says_so = match manner.trim() {
+            "icmp" => true,
+            "silent" => false,
+            other => {
+                return Err(format!(
+                    "`{other}`: a small MTU is either `icmp` or `silent`"
+                ));
+            }
+        };
+        let bytes = bytes
+            .trim()
+            .parse()
+            .ok()
+            .filter(|bytes| *bytes >= LEAST)
+            .ok_or_else(|| format!("`{bytes}` is no MTU between {LEAST} and 65535 bytes"))?;
+        Ok(Self { bytes, says_so })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn with_and_without_a_word_to_the_sender() {
+        let mtu = |text: &str| text.parse::<Mtu>().map(|mtu| (mtu.bytes, mtu.says_so));
+        assert_eq!(mtu("1400"), Ok((1400, true)));
+        assert_eq!(mtu("1400,silent"), Ok((1400, false)));
+        for text in ["", "0", "67", "70000", "1400,loud"] {
+            assert!(mtu(text).is_err(), "{text}");
+        }
+    }
+}

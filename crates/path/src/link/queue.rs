@@ -1,0 +1,101 @@
+//! How much may wait before a bottleneck, and who has to go when it is too much.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queue {
+    pub room: Room,
+    pub discipline: Discipline,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    Bytes(u64),
+    /// As much as the bottleneck carries in this time, one packet at least.
+    Time(Duration),
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Discipline {
+    /// What finds no room is lost.
+    #[default]
+    DropTail,
+    /// Controlled delay (RFC 8289): who has waited too long is lost.
+    CoDel,
+}
+
+impl Default for Queue {
+    /// A tenth of a second, which is many a router's habit.
+    fn default() -> Self {
+        Self {
+            room: Room::Time(Duration::from_millis(100)),
+            discipline: Discipline::DropTail,
+        }
+    }
+}
+
+impl FromStr for Queue {
+    type Err = String;
+
+    /// `100ms`, `64kB`, `30000B`, each with `,codel` or `,drop-tail`; `codel` alone.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut queue = Self::default();
+        for word in text.split(',') {
+            match word.trim() {
+                "codel" => queue.discipline = Discipline::CoDel,
+                "drop-tail" => queue.discipline = Discipline::DropTail,
+                room => queue.room = parse_room(room)?,
+            }
+        }
+        Ok(queue)
+    }
+}
+
+fn parse_room(text: &str) -> Result<Room, String> {
+    let sizes = [
+        ("kB", 1000),
+        ("KiB", 1024),
+        ("MB", 1_000_000),
+        ("MiB", 1 << 20),
+        ("B", 1),
+    ];
+    for (unit, bytes) in sizes {
+        if let Some(number) = text
+            .strip_suffix(unit)
+            .and_then(|number| number.parse::<u32>().ok())
+        {
+            return Ok(Room::Bytes(u64::from(number) * bytes));
+        }
+    }
+    super::parse_duration(text).map(Room::Time).map_err(|_| {
+        format!("`{text}` is no queue; write it like 100ms or 64kB, with `,codel` if it is to control its delay")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_bytes_and_discipline() {
+        let queue = |text: &str| {
+            text.parse::<Queue>()
+                .map(|queue| (queue.room, queue.discipline))
+        };
+        let tenth = Room::Time(Duration::from_millis(100));
+        assert_eq!(queue("100ms"), Ok((tenth, Discipline::DropTail)));
+        assert_eq!(queue("codel"), Ok((tenth, Discipline::CoDel)));
+        assert_eq!(
+            queue("64kB,codel"),
+            Ok((Room::Bytes(64_000), Discipline::CoDel))
+        );
+        assert_eq!(
+            queue("30000B"),
+            Ok((Room::Bytes(30_000), Discipline::DropTail))
+        );
+        for text in ["", "many", "64", "64kb", "-1B", "100ms,red"] {
+            assert!(queue(text).is_err(), "{text}");
+        }
+    }
+}

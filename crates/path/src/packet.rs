@@ -1,0 +1,115 @@
+//! One packet on its way through the path, with the frame around it as the packet socket knows it.
+
+use std::time::Duration;
+
+use crate::direction::Direction;
+use crate::frame;
+
+/// One IP packet under way.
+#[derive(Clone, Debug)]
+pub(crate) struct Packet {
+    /// `virtio_net_hdr`, Ethernet header, IP packet.
+    frame: Vec<u8>,
+    /// When it entered the path, on the path's clock.
+    pub(crate) arrived: Duration,
+    /// What was done to it; kept only where somebody will read it.
+    story: Option<Box<Story>>,
+}
+
+/// What a recorded packet carries with it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Story {
+    /// By which the recording knows it; none for one that the path made.
+    pub(crate) number: Option<u64>,
+    /// The packet as it came in; empty for one that the path made.
+    pub(crate) original: Vec<u8>,
+    pub(crate) remarks: Vec<String>,
+}
+
+impl Packet {
+    /// A frame that was checked to hold an IP packet. With a number in a recording, it carries its story.
+    pub(crate) fn arrived(frame: Vec<u8>, at: Duration, recorded: Option<u64>) -> Self {
+        let original = || frame.get(frame::HEADERS..).unwrap_or_default().to_vec();
+        let story = recorded.map(|number| {
+            Box::new(Story {
+                number: Some(number),
+                original: original(),
+                remarks: Vec::new(),
+            })
+        });
+        Self {
+            frame,
+            arrived: at,
+            story,
+        }
+    }
+
+    /// A packet that the path itself sends, this way.
+    pub(crate) fn made(ip: &[u8], way: Direction, at: Duration) -> Self {
+        Self {
+            frame: frame::around(ip, way),
+            arrived: at,
+            story: Some(Box::default()),
+        }
+    }
+
+    pub(crate) fn ip(&self) -> &[u8] {
+        self.frame.get(frame::HEADERS..).unwrap_or_default()
+    }
+
+    pub(crate) fn ip_mut(&mut self) -> &mut [u8] {
+        self.frame.get_mut(frame::HEADERS..).unwrap_or_default()
+    }
+
+    /// The bytes from the IP header on.
+    pub(crate) fn length(&self) -> usize {
+        self.frame.len().saturating_sub(frame::HEADERS)
+    }
+
+    /// Puts another IP packet in its place.
+    #[allow(dead_code)] // for boxes that change a packet's length
+    pub(crate) fn replace(&mut self, ip: &[u8]) {
+        self.frame.truncate(frame::HEADERS);
+        self.frame.extend_from_slice(ip);
+    }
+
+    pub(crate) fn frame(&self) -> &[u8] {
+        &self.frame
+    }
+
+    pub(crate) fn into_parts(self) -> (Vec<u8>, Option<Box<Story>>) {
+        (self.frame, self.story)
+    }
+
+    /// A second one, of the path's own making.
+    pub(crate) fn twin(&self) -> Self {
+        let mut twin = self.clone();
+        if let Some(story) = &mut twin.story {
+            (story.number, story.original) = (None, Vec::new());
+        }
+        twin
+    }
+
+    pub(crate) fn story(&self) -> Option<&Story> {
+        self.story.as_deref()
+    }
+
+    /// Notes what was done to it, for whoever reads the recording.
+    pub(crate) fn remark(&mut self, text: impl FnOnce() -> String) {
+        if let Some(story) = &mut self.story {
+            story.remarks.push(text());
+        }
+    }
+}
+
+#[cfg(test)]
+impl Packet {
+    /// A packet of these bytes, for tests of what it meets.
+    pub(crate) fn of(ip: &[u8], at: Duration) -> Self {
+        Self::arrived(frame::around(ip, Direction::Up), at, Some(1))
+    }
+
+    pub(crate) fn remarks(&self) -> &[String] {
+        self.story.as_ref().map_or(&[], |story| &story.remarks)
+    }
+}

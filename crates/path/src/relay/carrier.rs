@@ -1,0 +1,290 @@
+//! The relay's loop: fetch what has arrived, do what is due, sleep until either happens.
+//!
+//! A packet's time begins when the kernel stamped its arrival, so that neither this thread's wake-up nor a burst before
+//! it adds to a delay. The thread sleeps until shortly before the next errand and spins the last stretch.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::Plan;
+use super::margin::Margin;
+use super::tempo::Tempo;
+use crate::counters::Ledger;
+use crate::course::{Course, Departure, Yield};
+use crate::direction::{Direction, PerWay};
+use crate::frame::{self, HEADERS};
+use crate::packet::Packet;
+use crate::recording::Recording;
+use crate::syscall::packet::{self, Arrival, BATCH};
+use crate::syscall::{child, time};
+use crate::wiring::{CLIENT, SERVER};
+
+/// Bytes under way that the relay holds at most: 10 Gbit/s for 100 ms.
+const CAPACITY: usize = 128 << 20;
+
+/// The longest frame that a packet socket hands out: a super-segment with its headers.
+const LONGEST: usize = HEADERS + 65_536;
+
+/// In dense traffic, errands that are closer together than this are done together.
+const LEAST_PAUSE: Duration = Duration::from_micros(50);
+
+/// Buffers that are kept for the next frames.
+const SPARE: usize = 4096;
+
+pub(super) struct Carrier {
+    course: Course,
+    mtu: u16,
+    /// Where packets of each way come from.
+    from: PerWay<Arc<OwnedFd>>,
+    to: PerWay<Arc<OwnedFd>>,
+    stop: Arc<OwnedFd>,
+    ledgers: Arc<Mutex<PerWay<Ledger>>>,
+    margin: Margin,
+    tempo: Tempo,
+    /// When the last packet of each way arrived.
+    latest: PerWay<Duration>,
+    recording: Option<Recording>,
+    out: Yield,
+    /// What a frame is fetched into, and as long as it may be.
+    buffers: Vec<Vec<u8>>,
+    longest: usize,
+    spare: Vec<Vec<u8>>,
+}
+
+impl Carrier {
+    pub(super) fn new(
+        plan: Plan,
+        taps: [OwnedFd; 2],
+        stop: Arc<OwnedFd>,
+        ledgers: Arc<Mutex<PerWay<Ledger>>>,
+    ) -> Self {
+        let [client, server] = taps.map(Arc::new);
+        // Room for one byte more than the MTU: a longer frame is seen to be longer.
+        let longest = if plan.offload {
+            LONGEST
+        } else {
+            HEADERS + usize::from(plan.mtu) + 1
+        };
+        Self {
+            course: plan.course,
+            mtu: plan.mtu,
+            from: PerWay {
+                up: Arc::clone(&client),
+                down: Arc::clone(&server),
+            },
+            to: PerWay {
+                up: server,
+                down: client,
+            },
+            stop,
+            ledgers,
+            margin: Margin::default(),
+            tempo: Tempo::new(plan.least_delay),
+            latest: PerWay::default(),
+            recording: plan.recording,
+            out: Yield::default(),
+            buffers: vec![vec![0; longest]; BATCH],
+            longest,
+            spare: Vec::new(),
+        }
+    }
+
+    /// Until it is stopped; then tells whether what was to be recorded was.
+    pub(super) fn run(mut self) -> io::Result<()> {
+        // All are best effort: without them the relay is less exact, or sees its host's signals.
+        let _ = child::block_signals();
+        let _ = time::sharpen_timers();
+        let _ = time::come_sooner();
+        loop {
+            let fetched = Direction::BOTH.map(|way| self.fetch(way));
+            self.tempo.fetched(fetched.iter().sum(), time::monotonic());
+            self.course.advance(time::monotonic(), &mut self.out);
+            self.deliver();
+            if fetched.iter().all(|count| *count < BATCH) && self.rest() == Rest::Stop {
+                return self.recording.as_mut().map_or(Ok(()), Recording::close);
+            }
+        }
+    }
+
+    /// Takes in frames that have arrived, and tells how many; there may be more when it was a whole batch.
+    fn fetch(&mut self, way: Direction) -> usize {
+        let mut arrivals = [Arrival::default(); BATCH];
+        let socket = Arc::clone(self.from.get(way));
+        // An error says that there is nothing, or that the wire's other end is going away.
+        let count =
+            packet::receive(socket.as_fd(), &mut self.buffers, &mut arrivals).unwrap_or_default();
+        if count == 0 {
+            return 0;
+        }
+        let epoch = time::epoch();
+        let ledgers = Arc::clone(&self.ledgers);
+        let mut ledgers = lock(&ledgers);
+        let ledger = ledgers.get_mut(way);
+        for (place, arrival) in arrivals.into_iter().take(count).enumerate() {
+            let stamp = arrival.stamp.map(|stamp| stamp.saturating_sub(epoch));
+            // Two processors may have stamped them in another order than that of the wire.
+            let latest = self.latest.get_mut(way);
+            let at = stamp.unwrap_or_else(time::monotonic).max(*latest);
+            *latest = at;
+            if let Some(packet) = self.take_in(place, arrival.length, way, at, ledger) {
+                self.course.enter(packet, way, at, &mut self.out);
+            }
+        }
+        if count == BATCH {
+            // This much at once: the kernel may have had to throw some away.
+            ledger.tally.missed += packet::take_missed(socket.as_fd()).unwrap_or(0);
+        }
+        count
+    }
+
+    /// Makes a packet of the frame in this buffer, if it is one for the other side and can be carried.
+    fn take_in(
+        &mut self,
+        place: usize,
+        length: usize,
+        way: Direction,
+        at: Duration,
+        ledger: &mut Ledger,
+    ) -> Option<Packet> {
+        let buffer = self.buffers.get_mut(place)?;
+        let destination = match way {
+            Direction::Up => SERVER.mac,
+            Direction::Down => CLIENT.mac,
+        };
+        if !frame::is_for(buffer.get(..length)?, destination) {
+            return None;
+        }
+        let tally = &mut ledger.tally;
+        tally.packets += 1;
+        tally.bytes += (length - HEADERS) as u64;
+        let is_oversized = length > HEADERS + usize::from(self.mtu);
+        if is_oversized && self.longest < LONGEST {
+            tally.oversized += 1;
+            return None;
+        }
+        if self.course.held() > CAPACITY {
+            tally.missed += 1;
+            return None;
+        }
+        let mut fresh = self.spare.pop().unwrap_or_default();
+        fresh.resize(self.longest, 0);
+        let mut bytes = std::mem::replace(buffer, fresh);
+        bytes.truncate(length);
+        frame::complete_checksum(&mut bytes);
+        let number = self
+            .recording
+            .as_mut()
+            .map(|recording| recording.entered(at));
+        Some(Packet::arrived(bytes, at, number))
+    }
+
+    /// Sends all whose time has come, and books who was lost.
+    fn deliver(&mut self) {
+        if self.out.departures.is_empty() && self.out.losses.is_empty() {
+            return;
+        }
+        let ledgers = Arc::clone(&self.ledgers);
+        // Locked before anything is sent: whoever has received a packet finds it counted.
+        let mut ledgers = lock(&ledgers);
+        for loss in self.out.losses.drain(..) {
+            ledgers.get_mut(loss.way).lose(loss.cause);
+            match &self.recording {
+                Some(recording) => recording.lost(loss.packet, loss.way, loss.cause),
+                None => keep(&mut self.spare, loss.packet),
+            }
+        }
+        for batch in self.out.departures.chunk_by(|a, b| a.way == b.way) {
+            for batch in batch.chunks(BATCH) {
+                let Some(first) = batch.first() else { continue };
+                send(
+                    self.to.get(first.way).as_fd(),
+                    batch,
+                    ledgers.get_mut(first.way),
+                );
+            }
+        }
+        let now = time::monotonic();
+        for departure in self.out.departures.drain(..) {
+            if let Some(recording) = &self.recording {
+                recording.delivered(&departure.packet, departure.way, departure.due, now);
+            }
+            keep(&mut self.spare, departure.packet);
+        }
+    }
+
+    /// Sleeps until a frame arrives or an errand is nearly due; spins the last stretch before it is, if that is granted.
+    fn rest(&mut self) -> Rest {
+        let now = time::monotonic();
+        let due = self.course.due();
+        let left = due.map(|due| due.saturating_sub(now));
+        if let Some(pause) = self.tempo.pause() {
+            let pause = left.map_or(pause, |left| left.clamp(LEAST_PAUSE, pause));
+            let [stopped] = time::wait_readable([self.stop.as_fd()], Some(pause));
+            return if stopped { Rest::Stop } else { Rest::Go };
+        }
+        if let Some(due) = due.filter(|due| self.margin.grant(now, due.saturating_sub(now))) {
+            while time::monotonic() < due {
+                std::hint::spin_loop();
+            }
+            return Rest::Go;
+        }
+        let margin = self.margin.length();
+        // Within the margin but not granted: sleeping, if late, is what is left.
+        let sleep = left.map(|left| left.checked_sub(margin).unwrap_or(left));
+        let watched = [
+            self.from.up.as_fd(),
+            self.from.down.as_fd(),
+            self.stop.as_fd(),
+        ];
+        match time::wait_readable(watched, sleep) {
+            [_, _, true] => return Rest::Stop,
+            [false, false, false] => {
+                let planned = now + sleep.unwrap_or_default();
+                self.margin.learn(time::monotonic().saturating_sub(planned));
+            }
+            _ => {}
+        }
+        Rest::Go
+    }
+}
+
+/// Sends a batch of one way, and books it.
+fn send(socket: BorrowedFd<'_>, batch: &[Departure], ledger: &mut Ledger) {
+    let mut rest = batch;
+    while !rest.is_empty() {
+        let now = time::monotonic();
+        let frames = rest.iter().map(|departure| departure.packet.frame());
+        // What the wire does not take is gone, and the next one gets its chance.
+        let sent = packet::send(socket, frames).unwrap_or(0);
+        let (left, after) = rest.split_at(sent.min(rest.len()));
+        for departure in left {
+            ledger.lateness.record(now.saturating_sub(departure.due));
+        }
+        ledger.tally.delivered += left.len() as u64;
+        rest = after;
+        if sent == 0 {
+            ledger.tally.missed += 1;
+            rest = rest.get(1..).unwrap_or_default();
+        }
+    }
+}
+
+/// Keeps a buffer for a later frame.
+fn keep(spare: &mut Vec<Vec<u8>>, packet: Packet) {
+    if spare.len() < SPARE {
+        spare.push(packet.into_parts().0);
+    }
+}
+
+/// What to do after a rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rest {
+    Go,
+    Stop,
+}
+
+fn lock(ledgers: &Mutex<PerWay<Ledger>>) -> MutexGuard<'_, PerWay<Ledger>> {
+    ledgers.lock().unwrap_or_else(PoisonError::into_inner)
+}

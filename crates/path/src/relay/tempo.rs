@@ -1,0 +1,85 @@
+//! How dense the traffic is, and hence how the relay rests: watching for each packet, or looking in from time to time.
+//!
+//! Being woken for each packet costs far more than carrying it. A packet's time begins with the kernel's stamp, so in
+//! dense traffic the relay may come for it later, as long as that is well before the packet is due.
+
+use std::time::Duration;
+
+/// Packets that come closer together than this are dense traffic.
+const DENSE: Duration = Duration::from_micros(100);
+/// How long a rest is in dense traffic, whatever the path; longer ones only where the delay hides them.
+const LEAST: Duration = Duration::from_micros(50);
+const MOST: Duration = Duration::from_micros(400);
+/// The mean gap follows the last few packets: each counts for one part in so many.
+const MEMORY: u32 = 16;
+/// Longer gaps tell nothing more.
+const LONGEST_GAP: Duration = Duration::from_millis(2);
+
+#[derive(Debug)]
+pub(super) struct Tempo {
+    /// The least time that a packet spends on the path.
+    delay: Duration,
+    gap: Duration,
+    last: Duration,
+}
+
+impl Tempo {
+    pub(super) fn new(delay: Duration) -> Self {
+        Self {
+            delay,
+            gap: LONGEST_GAP,
+            last: Duration::ZERO,
+        }
+    }
+
+    /// So many packets were fetched at `now`.
+    pub(super) fn fetched(&mut self, count: usize, now: Duration) {
+        let passed = now.saturating_sub(self.last).min(LONGEST_GAP);
+        let count = u32::try_from(count).unwrap_or(u32::MAX).min(MEMORY);
+        if count > 0 {
+            self.last = now;
+            self.gap = (self.gap * (MEMORY - count) + passed) / MEMORY;
+        } else if passed > DENSE * MEMORY {
+            self.gap = LONGEST_GAP;
+        }
+    }
+
+    /// How long to look away, in dense traffic.
+    pub(super) fn pause(&self) -> Option<Duration> {
+        (self.gap < DENSE).then(|| (self.delay / 4).clamp(LEAST, MOST))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn us(us: u64) -> Duration {
+        Duration::from_micros(us)
+    }
+
+    #[test]
+    fn a_stream_is_looked_in_on_and_a_lone_packet_watched_for() {
+        let mut tempo = Tempo::new(us(1200));
+        tempo.fetched(1, us(10_000));
+        assert_eq!(tempo.pause(), None);
+        (0..200).for_each(|turn| tempo.fetched(2, us(10_000 + turn * 50)));
+        assert_eq!(tempo.pause(), Some(us(300)));
+        // Nothing came for a while.
+        tempo.fetched(0, us(21_000));
+        assert_eq!(tempo.pause(), Some(us(300)));
+        tempo.fetched(0, us(23_000));
+        assert_eq!(tempo.pause(), None);
+    }
+
+    #[test]
+    fn a_short_path_is_looked_in_on_more_often() {
+        let dense = |delay| {
+            let mut tempo = Tempo::new(delay);
+            (0..200).for_each(|turn| tempo.fetched(8, us(turn * 50)));
+            tempo.pause()
+        };
+        assert_eq!(dense(Duration::ZERO), Some(LEAST));
+        assert_eq!(dense(Duration::from_secs(1)), Some(MOST));
+    }
+}

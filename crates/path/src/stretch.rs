@@ -1,0 +1,86 @@
+//! A stretch of the path: some boxes, then a link. A path is a chain of stretches, from the client to the server.
+
+use std::time::Duration;
+
+use crate::course::Station;
+use crate::direction::{Direction, PerWay};
+use crate::hop::{Bottleneck, Corrupt, Dark, Delay, Duplicate, Hop, Lose, SmallMtu};
+use crate::link::Link;
+use crate::middlebox::Middlebox;
+use crate::random::Random;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stretch {
+    /// On the client's side of the link.
+    pub(crate) boxes: Vec<Middlebox>,
+    pub(crate) link: PerWay<Link>,
+}
+
+/// What all hops of a path have in common.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setting {
+    pub(crate) seed: u64,
+    pub(crate) start: Duration,
+}
+
+/// The stations of a whole path.
+pub(crate) fn stations(stretches: &[Stretch], setting: Setting) -> Result<Vec<Station>, String> {
+    let mut all = Vec::new();
+    for (stretch, place) in stretches.iter().zip(0..) {
+        for middlebox in &stretch.boxes {
+            let hop = middlebox.make()?;
+            all.push(Station { hop, way: None });
+        }
+        let hops = |way| {
+            let random = Random::of_hop(setting.seed, place, way);
+            let one = move |hop| Station {
+                hop,
+                way: Some(way),
+            };
+            hops(stretch.link.get(way), random, setting.start)
+                .into_iter()
+                .map(one)
+        };
+        all.extend(hops(Direction::Up));
+        // Who comes from the server meets the last one first.
+        all.extend(hops(Direction::Down).rev());
+    }
+    Ok(all)
+}
+
+/// What a packet meets on one way of a link, in its order; nothing for what would change nothing.
+fn hops(link: &Link, mut random: Random, start: Duration) -> Vec<Box<dyn Hop>> {
+    let mut hops: Vec<Box<dyn Hop>> = Vec::new();
+    // Each has numbers of its own, whichever others there are.
+    let mut fresh = || Random::seeded(random.next());
+    let (mut for_loss, for_twins, for_bits, for_delay) = (fresh(), fresh(), fresh(), fresh());
+    if !link.outages.is_empty() {
+        hops.push(Box::new(Dark::new(link.outages.clone(), start)));
+    }
+    if let Some(mtu) = link.mtu {
+        hops.push(Box::new(SmallMtu(mtu)));
+    }
+    if !link.loss.is_empty() {
+        hops.push(Box::new(Lose::new(&link.loss, &mut for_loss)));
+    }
+    if link.duplicate > 0.0 {
+        hops.push(Box::new(Duplicate {
+            share: link.duplicate,
+            random: for_twins,
+        }));
+    }
+    if link.corrupt > 0.0 {
+        hops.push(Box::new(Corrupt {
+            share: link.corrupt,
+            random: for_bits,
+        }));
+    }
+    if let Some(rate) = &link.rate {
+        hops.push(Box::new(Bottleneck::new(rate, link.queue, start)));
+    }
+    if !link.delay.is_zero() || link.jitter.is_some() || link.reorder.is_some() {
+        let delay = Delay::new(link.delay, link.jitter, link.reorder, for_delay);
+        hops.push(Box::new(delay));
+    }
+    hops
+}

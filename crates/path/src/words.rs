@@ -1,0 +1,229 @@
+//! The path in words: each thing that can be said of it, with the form of its value. Flags, experiment files and presets
+//! all come here, so that a word means the same everywhere.
+
+use std::str::FromStr;
+
+use crate::builder::Builder;
+use crate::direction::Direction;
+use crate::link::{self, Link};
+use crate::presets;
+
+/// One thing that can be said of a path.
+#[derive(Debug)]
+pub struct Word {
+    pub name: &'static str,
+    /// The form of its value.
+    pub value: &'static str,
+    pub help: &'static str,
+    apply: fn(&mut Builder, &str) -> Result<(), String>,
+}
+
+/// Why something could not be said.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum WordError {
+    #[error("a path has no `{word}`; what can be said of it: {}", names())]
+    Unknown { word: String },
+    #[error("{word}: {why}")]
+    Value { word: &'static str, why: String },
+}
+
+/// All words. Where a value may differ by direction, `up:` (client to server) or `down:` before it says which is meant.
+pub const WORDS: &[Word] = &[
+    Word {
+        name: "preset",
+        value: "NAME",
+        help: "A network by name, such as transatlantic, 3g or starlink; other words add to it or change it",
+        apply: |path, text| presets::apply(path, text),
+    },
+    Word {
+        name: "rtt",
+        value: "TIME",
+        help: "Round-trip time, half of it each way",
+        apply: |path, text| {
+            let rtt = link::parse_duration(text)?;
+            let up = rtt / 2;
+            let links = &mut path.current().link;
+            (links.up.delay, links.down.delay) = (up, rtt.saturating_sub(up));
+            Ok(())
+        },
+    },
+    Word {
+        name: "delay",
+        value: "TIME",
+        help: "One-way delay",
+        apply: |path, text| {
+            each(path, text, |link, text| {
+                put(&mut link.delay, link::parse_duration(text))
+            })
+        },
+    },
+    Word {
+        name: "jitter",
+        value: "TIME[,SHAPE]",
+        help: "Further delay that varies, up to TIME; SHAPE is uniform, normal or pareto. Packets keep their order",
+        apply: |path, text| each(path, text, |link, text| put_some(&mut link.jitter, text)),
+    },
+    Word {
+        name: "loss",
+        value: "WHICH",
+        help: "Lose packets: 1%, 1%x4 (in bursts of 4), nth:3+7 (by number), or the first syn, syn-ack, fin, data, \
+               last (a write's last segment) or client-hello; syn*2 is the first two. Repeatable",
+        apply: |path, text| each(path, text, |link, text| add(&mut link.loss, text)),
+    },
+    Word {
+        name: "reorder",
+        value: "SHARE[,TIME]",
+        help: "Hold back this share of packets by TIME (1 ms), so that others overtake them",
+        apply: |path, text| each(path, text, |link, text| put_some(&mut link.reorder, text)),
+    },
+    Word {
+        name: "duplicate",
+        value: "SHARE",
+        help: "Deliver this share of packets twice",
+        apply: |path, text| {
+            each(path, text, |link, text| {
+                put(&mut link.duplicate, link::parse_share(text))
+            })
+        },
+    },
+    Word {
+        name: "corrupt",
+        value: "SHARE",
+        help: "Flip a bit in this share of packets; the receiver's checksum finds it",
+        apply: |path, text| {
+            each(path, text, |link, text| {
+                put(&mut link.corrupt, link::parse_share(text))
+            })
+        },
+    },
+    Word {
+        name: "rate",
+        value: "RATE",
+        help: "Bottleneck: 20mbit, 500kbit, 1gbit, or trace:FILE in mahimahi's format",
+        apply: |path, text| each(path, text, |link, text| put_some(&mut link.rate, text)),
+    },
+    Word {
+        name: "queue",
+        value: "SIZE[,codel]",
+        help: "Room before the bottleneck: 100ms (as it is unless said) or 64kB; drop-tail, or codel",
+        apply: |path, text| each(path, text, |link, text| put(&mut link.queue, text.parse())),
+    },
+    Word {
+        name: "mtu",
+        value: "BYTES",
+        help: "Longest IP packet, 1280 or more, known to both ends [1500]",
+        apply: |path, text| {
+            let mtu = text
+                .parse()
+                .map_err(|_| format!("`{text}` is no number of bytes"))?;
+            path.set_mtu(mtu).map_err(|error| error.to_string())
+        },
+    },
+    Word {
+        name: "hole",
+        value: "BYTES[,silent]",
+        help: "A smaller MTU somewhere on the way, of which the sender is told by ICMP, or not (silent)",
+        apply: |path, text| each(path, text, |link, text| put_some(&mut link.mtu, text)),
+    },
+    Word {
+        name: "outage",
+        value: "FROM-UNTIL[/EVERY]",
+        help: "Carry nothing from 2s to 3s (2s-3s), or a tenth of a second out of each 15 (0s-100ms/15s). Repeatable",
+        apply: |path, text| each(path, text, |link, text| add(&mut link.outages, text)),
+    },
+    Word {
+        name: "middlebox",
+        value: "NAME[:ARGUMENT]",
+        help: "Put a box that meddles in the way, on the client's side; `roundtrip path --list` names them. Repeatable",
+        apply: |path, text| {
+            let middlebox = text.parse()?;
+            path.current().boxes.push(middlebox);
+            Ok(())
+        },
+    },
+    Word {
+        name: "then",
+        value: "'WORD=VALUE …'",
+        help: "A further stretch towards the server, said in the same words: 'rate=5mbit queue=50ms'. Repeatable",
+        apply: |path, text| {
+            *path = std::mem::take(path).then();
+            apply_all(path, text)
+        },
+    },
+    Word {
+        name: "seed",
+        value: "NUMBER",
+        help: "What chance is drawn from: the same seed, the same losses [0]",
+        apply: |path, text| {
+            let seed = text
+                .parse()
+                .map_err(|_| format!("`{text}` is no whole number"))?;
+            *path = std::mem::take(path).seed(seed);
+            Ok(())
+        },
+    },
+];
+
+/// Says one thing.
+pub(crate) fn apply(path: &mut Builder, name: &str, value: &str) -> Result<(), WordError> {
+    let word = WORDS
+        .iter()
+        .find(|word| word.name == name)
+        .ok_or_else(|| WordError::Unknown { word: name.into() })?;
+    let why = |why| WordError::Value {
+        word: word.name,
+        why,
+    };
+    (word.apply)(path, value).map_err(why)
+}
+
+/// Says several things: `rtt=90ms loss=1%`.
+pub(crate) fn apply_all(path: &mut Builder, text: &str) -> Result<(), String> {
+    for item in text.split_whitespace() {
+        let (word, value) = item
+            .split_once('=')
+            .ok_or_else(|| format!("`{item}` should be WORD=VALUE, as in rate=5mbit"))?;
+        apply(path, word, value).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+fn names() -> String {
+    let names: Vec<&str> = WORDS.iter().map(|word| word.name).collect();
+    names.join(", ")
+}
+
+/// Applies a value to both ways, or to the one that it names.
+fn each(
+    path: &mut Builder,
+    text: &str,
+    apply: impl Fn(&mut Link, &str) -> Result<(), String>,
+) -> Result<(), String> {
+    let links = &mut path.current().link;
+    for way in Direction::BOTH {
+        let prefix = text
+            .strip_prefix(way.word())
+            .and_then(|rest| rest.strip_prefix(':'));
+        if let Some(value) = prefix {
+            return apply(links.get_mut(way), value);
+        }
+    }
+    Direction::BOTH
+        .into_iter()
+        .try_for_each(|way| apply(links.get_mut(way), text))
+}
+
+fn put<T>(place: &mut T, value: Result<T, String>) -> Result<(), String> {
+    *place = value?;
+    Ok(())
+}
+
+fn put_some<T: FromStr<Err = String>>(place: &mut Option<T>, text: &str) -> Result<(), String> {
+    *place = Some(text.parse()?);
+    Ok(())
+}
+
+fn add<T: FromStr<Err = String>>(list: &mut Vec<T>, text: &str) -> Result<(), String> {
+    list.push(text.parse()?);
+    Ok(())
+}

@@ -1,0 +1,44 @@
+//! IP packets with TCP, UDP or ICMP inside: read, rewritten with right checksums, answered, cut into fragments.
+//!
+//! A view is parsed once, borrows the packet and never allocates: this is what every packet of an emulated
+//! path goes through. Which packets to change and why belongs to middleboxes; connections are not kept here.
+
+mod answer;
+mod checksum;
+mod compose;
+mod flags;
+mod fragment;
+mod icmp;
+mod layout;
+mod option;
+mod rewrite;
+mod tcp;
+mod udp;
+mod view;
+
+pub use answer::{reset, too_big};
+pub use compose::{Envelope, compose};
+pub use flags::Flags;
+pub use fragment::{Fragments, fragments};
+pub use icmp::Icmp;
+pub use layout::{Fragment, Version};
+pub use option::{OptionValue, Options, TcpOption};
+pub use rewrite::PacketMut;
+pub use tcp::Tcp;
+pub use udp::Udp;
+pub use view::{Ecn, Packet};
+
+/// Protocol numbers, as IANA assigns them.
+pub const ICMP: u8 = 1;
+pub const TCP: u8 = 6;
+pub const UDP: u8 = 17;
+pub const ICMPV6: u8 = 58;
+
+/// A field whose place the layout has checked; zeros beyond the end, which it has ruled out.
+fn field<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    bytes
+        .get(at..)
+        .and_then(|rest| rest.first_chunk())
+        .copied()
+        .unwrap_or([0; N])
+}

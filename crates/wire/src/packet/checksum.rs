@@ -1,0 +1,89 @@
+//! The Internet checksum: whole (RFC 1071) and by the difference that a change makes (RFC 1624).
+
+/// The ones' complement sum of 16-bit words, an odd last byte padded with zero. RFC 1071 §1.
+pub(super) fn sum(bytes: &[u8]) -> u16 {
+    // 2^16 is 1 here, so that words of 32 bits may be added and folded at the end. RFC 1071 §2.
+    let (words, rest) = bytes.as_chunks::<4>();
+    let mut total: u64 = words
+        .iter()
+        .map(|word| u64::from(u32::from_be_bytes(*word)))
+        .sum();
+    let mut last = [0; 4];
+    for (to, from) in last.iter_mut().zip(rest) {
+        *to = *from;
+    }
+    total += u64::from(u32::from_be_bytes(last));
+    fold(total)
+}
+
+pub(super) fn fold(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+/// What bytes that were overwritten mean for a sum over them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Change {
+    /// ~m and m' of RFC 1624, added up over all changed words.
+    added: u64,
+}
+
+impl Change {
+    /// From `old` to `new` bytes, of equal length, which begin at an odd offset or not.
+    pub(super) fn between(old: &[u8], new: &[u8], at_odd_offset: bool) -> Self {
+        // Byte order does not matter to the sum: what begins within a word is the same sum, swapped. RFC 1071 §2.
+        let sum_there = |bytes| {
+            if at_odd_offset {
+                sum(bytes).swap_bytes()
+            } else {
+                sum(bytes)
+            }
+        };
+        Self {
+            added: u64::from(!sum_there(old)) + u64::from(sum_there(new)),
+        }
+    }
+
+    /// RFC 1624 eq. 3: HC' = ~(~HC + ~m + m').
+    pub(super) fn apply(self, checksum: u16) -> u16 {
+        !fold(u64::from(!checksum) + self.added)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sum_of_the_rfc() {
+        // RFC 1071 §3.
+        assert_eq!(
+            sum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]),
+            0xddf2
+        );
+        assert_eq!(sum(&[0x12]), 0x1200);
+        assert_eq!(sum(&[0xff, 0xff, 0x00, 0x01, 0x80]), 0x8001);
+        assert_eq!(sum(&[]), 0);
+    }
+
+    #[test]
+    fn the_difference_of_the_rfc() {
+        // RFC 1624 §4: 0xdd2f, a word from 0x5555 to 0x3285, gives 0x0000 and not 0xffff.
+        let change = Change::between(&[0x55, 0x55], &[0x32, 0x85], false);
+        assert_eq!(change.apply(0xdd2f), 0x0000);
+    }
+
+    #[test]
+    fn a_change_at_an_odd_offset_counts_in_its_place() {
+        let before = [1, 2, 3, 4, 5, 6];
+        let after = [1, 2, 3, 200, 100, 255];
+        let change = Change::between(&before[3..], &after[3..], true);
+        assert_eq!(change.apply(!sum(&before)), !sum(&after));
+        assert_ne!(
+            Change::between(&before[3..], &after[3..], false).apply(!sum(&before)),
+            !sum(&after)
+        );
+    }
+}

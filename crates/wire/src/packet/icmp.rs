@@ -1,0 +1,74 @@
+//! An ICMP message of either version, read. RFC 792, RFC 4443.
+
+use super::Version;
+use super::layout::ICMP_HEADER;
+
+/// RFC 792, with code 4: fragmentation needed (RFC 1191 §4).
+pub(super) const UNREACHABLE: u8 = 3;
+pub(super) const FRAGMENTATION_NEEDED: u8 = 4;
+/// RFC 4443 §3.2.
+pub(super) const PACKET_TOO_BIG: u8 = 2;
+/// RFC 792: source quench, redirect, time exceeded, parameter problem; RFC 4861 §4.5 has the redirect of IPv6.
+const SOURCE_QUENCH: u8 = 4;
+const REDIRECT: u8 = 5;
+const TIME_EXCEEDED: u8 = 11;
+const PARAMETER_PROBLEM: u8 = 12;
+const REDIRECT_V6: u8 = 137;
+/// RFC 4443 §2.1: errors have the high bit clear.
+const FIRST_INFORMATIONAL_V6: u8 = 128;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Icmp<'a> {
+    version: Version,
+    header: &'a [u8; ICMP_HEADER],
+    body: &'a [u8],
+}
+
+impl<'a> Icmp<'a> {
+    pub(super) fn new(version: Version, message: &'a [u8]) -> Option<Self> {
+        let (header, body) = message.split_first_chunk()?;
+        Some(Self {
+            version,
+            header,
+            body,
+        })
+    }
+
+    /// The field called type.
+    pub fn kind(&self) -> u8 {
+        self.header[0]
+    }
+
+    pub fn code(&self) -> u8 {
+        self.header[1]
+    }
+
+    /// Behind the first eight bytes: in an error the beginning of the packet it is about.
+    pub fn body(&self) -> &'a [u8] {
+        self.body
+    }
+
+    /// An error, or a redirect: what must not be answered with an error. RFC 1812 §4.3.2.7, RFC 4443 §2.4 (e).
+    pub fn is_error(&self) -> bool {
+        match self.version {
+            Version::V4 => matches!(
+                self.kind(),
+                UNREACHABLE | SOURCE_QUENCH | REDIRECT | TIME_EXCEEDED | PARAMETER_PROBLEM
+            ),
+            Version::V6 => self.kind() < FIRST_INFORMATIONAL_V6 || self.kind() == REDIRECT_V6,
+        }
+    }
+
+    /// The largest packet that the next link takes, from «fragmentation needed» or «packet too big»; zero where
+    /// an old router does not tell it (RFC 1191 §4).
+    pub fn next_hop_mtu(&self) -> Option<u32> {
+        let [kind, code, _, _, a, b, c, d] = *self.header;
+        match self.version {
+            Version::V4 if (kind, code) == (UNREACHABLE, FRAGMENTATION_NEEDED) => {
+                Some(u32::from(u16::from_be_bytes([c, d])))
+            }
+            Version::V6 if kind == PACKET_TOO_BIG => Some(u32::from_be_bytes([a, b, c, d])),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Where everything lies in an IP packet, found once: header, extension headers, transport. RFC 791, RFC 8200.
+
+use super::{ICMP, ICMPV6, TCP, UDP, field};
+use crate::{Error, Result};
+
+const IPV4_HEADER: usize = 20;
+const IPV6_HEADER: usize = 40;
+pub(super) const TCP_HEADER: usize = 20;
+pub(super) const UDP_HEADER: usize = 8;
+pub(super) const ICMP_HEADER: usize = 8;
+
+/// Extension headers, as IANA numbers them. What else may follow IPv6 is left closed.
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const NO_NEXT_HEADER: u8 = 59;
+const DESTINATION_OPTIONS: u8 = 60;
+/// A packet has a handful at most; RFC 8200 §4.1 lists five, one of them twice.
+const MOST_EXTENSIONS: usize = 8;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Version {
+    V4,
+    V6,
+}
+
+/// A packet's place in the datagram that it was cut from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Fragment {
+    /// In bytes.
+    pub offset: u16,
+    pub more: bool,
+    pub identification: u32,
+}
+
+impl Fragment {
+    /// A whole datagram has a place too: all of it.
+    pub fn is_whole(self) -> bool {
+        self.offset == 0 && !self.more
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Transport {
+    Tcp {
+        payload_at: usize,
+    },
+    Udp,
+    Icmp,
+    /// A later fragment, a header cut short or against its rules, another protocol.
+    Opaque,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Layout {
+    pub(super) version: Version,
+    pub(super) protocol: u8,
+    /// Behind the IP header, its options and extension headers.
+    pub(super) transport_at: usize,
+    /// Where the transport ends by its own account, maybe beyond the bytes at hand.
+    pub(super) transport_end: usize,
+    /// The length that the header tells.
+    pub(super) declared: usize,
+    pub(super) fragment: Fragment,
+    pub(super) dont_fragment: bool,
+    /// A routing header has addresses left: the destination is not the final one, which checksums cover.
+    pub(super) routed: bool,
+    pub(super) transport: Transport,
+    /// The transport's checksum, where it is one of ours and this packet has it.
+    pub(super) checksum_at: Option<usize>,
+}
+
+impl Layout {
+    /// Bytes behind the packet, as Ethernet pads short frames, are not part of it.
+    pub(super) fn of(bytes: &[u8]) -> Result<Self> {
+        let mut layout = match bytes.first().map(|first| first >> 4) {
+            Some(4) => ipv4(bytes)?,
+            Some(6) => ipv6(bytes)?,
+            Some(_) => return Err(Error::malformed(WHAT, "its version is neither 4 nor 6")),
+            None => return Err(cut_short(1, 0)),
+        };
+        layout.find_transport(bytes.get(..layout.declared).unwrap_or(bytes));
+        Ok(layout)
+    }
+
+    fn find_transport(&mut self, bytes: &[u8]) {
+        let at = self.transport_at;
+        if self.fragment.offset > 0 {
+            return;
+        }
+        let left = bytes.len().saturating_sub(at);
+        let (checksum, transport) = match (self.protocol, self.version) {
+            (TCP, _) => (16, tcp(bytes, at)),
+            (UDP, _) => {
+                let length = usize::from(u16::from_be_bytes(field(bytes, at + 4)));
+                // Zero is a length that does not fit. RFC 2675 §4.
+                let is_right = length == 0 || length >= UDP_HEADER;
+                if length >= UDP_HEADER && at + length <= self.declared {
+                    self.transport_end = at + length;
+                }
+                let udp = (left >= UDP_HEADER && is_right).then_some(Transport::Udp);
+                (6, udp)
+            }
+            (ICMP, Version::V4) | (ICMPV6, Version::V6) => {
+                (2, (left >= ICMP_HEADER).then_some(Transport::Icmp))
+            }
+            _ => return,
+        };
+        self.transport = transport.unwrap_or(Transport::Opaque);
+        self.checksum_at = (left >= checksum + 2).then_some(at + checksum);
+    }
+
+    /// Whether addresses count in a checksum, in this packet or in another fragment of the datagram.
+    pub(super) fn has_pseudo_header(&self) -> bool {
+        match self.version {
+            Version::V4 => matches!(self.protocol, TCP | UDP),
+            Version::V6 => matches!(self.protocol, TCP | UDP | ICMPV6),
+        }
+    }
+}
+
+const WHAT: &str = "IP packet";
+
+fn cut_short(needed: usize, left: usize) -> Error {
+    Error::CutShort {
+        what: WHAT,
+        needed,
+        left,
+    }
+}
+
+fn ipv4(bytes: &[u8]) -> Result<Layout> {
+    let header = bytes
+        .first_chunk::<IPV4_HEADER>()
+        .ok_or_else(|| cut_short(IPV4_HEADER, bytes.len()))?;
+    let length = usize::from(header[0] & 0x0f) * 4;
+    // Segments over 64 KiB that never leave their machine tell no length.
+    let declared = match usize::from(u16::from_be_bytes([header[2], header[3]])) {
+        0 => bytes.len(),
+        total => total,
+    };
+    if length < IPV4_HEADER {
+        return Err(Error::malformed(WHAT, "its header is below 20 bytes"));
+    }
+    if bytes.len() < length {
+        return Err(cut_short(length, bytes.len()));
+    }
+    if declared < length {
+        return Err(Error::malformed(WHAT, "it is shorter than its header"));
+    }
+    let word = u16::from_be_bytes([header[6], header[7]]);
+    Ok(Layout {
+        version: Version::V4,
+        protocol: header[9],
+        transport_at: length,
+        transport_end: declared,
+        declared,
+        fragment: Fragment {
+            offset: (word & 0x1fff) << 3,
+            more: word & 0x2000 != 0,
+            identification: u32::from(u16::from_be_bytes([header[4], header[5]])),
+        },
+        dont_fragment: word & 0x4000 != 0,
+        routed: false,
+        transport: Transport::Opaque,
+        checksum_at: None,
+    })
+}
+
+fn ipv6(bytes: &[u8]) -> Result<Layout> {
+    let header = bytes
+        .first_chunk::<IPV6_HEADER>()
+        .ok_or_else(|| cut_short(IPV6_HEADER, bytes.len()))?;
+    let declared = match usize::from(u16::from_be_bytes([header[4], header[5]])) {
+        // A jumbogram, or a segment that never leaves its machine. RFC 2675 §3.
+        0 if header[6] != NO_NEXT_HEADER => bytes.len(),
+        payload => IPV6_HEADER + payload,
+    };
+    let mut layout = Layout {
+        version: Version::V6,
+        protocol: header[6],
+        transport_at: IPV6_HEADER,
+        transport_end: declared,
+        declared,
+        fragment: Fragment::default(),
+        // RFC 8200 §5: only sources cut packets.
+        dont_fragment: true,
+        routed: false,
+        transport: Transport::Opaque,
+        checksum_at: None,
+    };
+    let bytes = bytes.get(..declared).unwrap_or(bytes);
+    for _ in 0..=MOST_EXTENSIONS {
+        if !step_over_extension(bytes, &mut layout)? {
+            return Ok(layout);
+        }
+    }
+    Err(Error::TooLarge {
+        what: "the chain of IPv6 extension headers",
+        limit: MOST_EXTENSIONS,
+    })
+}
+
+/// Whether there was one.
+fn step_over_extension(bytes: &[u8], layout: &mut Layout) -> Result<bool> {
+    let kind = layout.protocol;
+    if !matches!(kind, HOP_BY_HOP | ROUTING | FRAGMENT | DESTINATION_OPTIONS)
+        || layout.fragment.offset > 0
+    {
+        return Ok(false);
+    }
+    let rest = bytes.get(layout.transport_at..).unwrap_or_default();
+    let header = rest
+        .first_chunk::<8>()
+        .ok_or_else(|| cut_short(8, rest.len()))?;
+    let mut length = 8;
+    if kind == FRAGMENT {
+        // RFC 8200 §4.5.
+        let word = u16::from_be_bytes([header[2], header[3]]);
+        layout.fragment = Fragment {
+            offset: word & 0xfff8,
+            more: word & 1 != 0,
+            identification: u32::from_be_bytes([header[4], header[5], header[6], header[7]]),
+        };
+    } else {
+        length += usize::from(header[1]) * 8;
+        layout.routed |= kind == ROUTING && header[3] > 0;
+    }
+    if rest.len() < length {
+        return Err(cut_short(length, rest.len()));
+    }
+    layout.protocol = header[0];
+    layout.transport_at += length;
+    Ok(true)
+}
+
+fn tcp(bytes: &[u8], at: usize) -> Option<Transport> {
+    let length = usize::from(bytes.get(at + 12)? >> 4) * 4;
+    let payload_at = at + length;
+    (length >= TCP_HEADER && payload_at <= bytes.len()).then_some(Transport::Tcp { payload_at })
+}

@@ -1,0 +1,267 @@
+//! An IP packet, changed in place, its checksums kept right by the difference (RFC 1624): one that was wrong
+//! stays wrong, so that a box does not hide what others have spoilt.
+
+use std::net::IpAddr;
+
+use super::checksum::Change;
+use super::layout::{Layout, TCP_HEADER, Transport};
+use super::option::NO_OPERATION;
+use super::{Ecn, Flags, OptionValue, Options, Packet, TCP, TcpOption, UDP, Version, field};
+use crate::Result;
+
+const IPV4_CHECKSUM: usize = 10;
+/// Four bits of data offset leave room for 60 bytes of header. RFC 9293 §3.1.
+const MOST_OPTION_BYTES: usize = 40;
+
+/// A packet to change. What is said to be done is done entirely; otherwise the packet is as it was.
+#[derive(Debug, PartialEq, Eq)]
+pub struct PacketMut<'a> {
+    bytes: &'a mut [u8],
+    layout: Layout,
+}
+
+impl<'a> PacketMut<'a> {
+    /// As [`Packet::parse`].
+    pub fn parse(bytes: &'a mut [u8]) -> Result<Self> {
+        let layout = Layout::of(bytes)?;
+        Ok(Self { bytes, layout })
+    }
+
+    pub fn view(&self) -> Packet<'_> {
+        Packet::new(self.bytes, self.layout)
+    }
+
+    /// Whether it was done: the address must be of the packet's version, and a fragment must not be one that
+    /// tears a checksum in two.
+    #[must_use]
+    pub fn set_source(&mut self, address: IpAddr) -> bool {
+        match address {
+            IpAddr::V4(address) => self.set_address(Version::V4, 12, &address.octets()),
+            IpAddr::V6(address) => self.set_address(Version::V6, 8, &address.octets()),
+        }
+    }
+
+    /// As [`Self::set_source`]. A destination that is a stop on a list of routers is not changed.
+    #[must_use]
+    pub fn set_destination(&mut self, address: IpAddr) -> bool {
+        !self.layout.routed
+            && match address {
+                IpAddr::V4(address) => self.set_address(Version::V4, 16, &address.octets()),
+                IpAddr::V6(address) => self.set_address(Version::V6, 24, &address.octets()),
+            }
+    }
+
+    /// Whether it was done: only the first fragment of a TCP or UDP datagram has ports.
+    #[must_use]
+    pub fn set_source_port(&mut self, port: u16) -> bool {
+        self.set_port(0, port)
+    }
+
+    /// As [`Self::set_source_port`].
+    #[must_use]
+    pub fn set_destination_port(&mut self, port: u16) -> bool {
+        self.set_port(2, port)
+    }
+
+    pub fn set_ecn(&mut self, ecn: Ecn) {
+        let [first, second] = field(self.bytes, 0);
+        // The traffic class of IPv6 straddles two bytes: ECN is in the second, four bits up. RFC 8200 §3.
+        let second = match self.layout.version {
+            Version::V4 => second & 0xfc | ecn as u8,
+            Version::V6 => second & 0xcf | (ecn as u8) << 4,
+        };
+        self.overwrite_in_ip(0, &[first, second]);
+    }
+
+    /// Time to live, or hop limit.
+    pub fn set_hop_limit(&mut self, hops: u8) {
+        let at = match self.layout.version {
+            Version::V4 => 8,
+            Version::V6 => 7,
+        };
+        self.overwrite_in_ip(at, &[hops]);
+    }
+
+    /// Whether it was done: only in a TCP segment.
+    #[must_use]
+    pub fn set_tcp_flags(&mut self, flags: Flags) -> bool {
+        let is_tcp = self.is_tcp();
+        if is_tcp {
+            let at = self.layout.transport_at + 12;
+            let bytes = flags.put_into(field(self.bytes, at));
+            self.overwrite_in_transport(at, &bytes);
+        }
+        is_tcp
+    }
+
+    /// Puts another size into the option that a SYN has for it. Whether it has one.
+    #[must_use]
+    pub fn set_maximum_segment_size(&mut self, size: u16) -> bool {
+        let Some((options_at, options)) = self.options() else {
+            return false;
+        };
+        let is_it =
+            |option: &TcpOption<'_>| matches!(option.value, OptionValue::MaximumSegmentSize(_));
+        let Some(option) = Options::new(options.get()).find(is_it) else {
+            return false;
+        };
+        self.overwrite_in_transport(options_at + option.at + 2, &size.to_be_bytes());
+        true
+    }
+
+    /// Overwrites the TCP options that are `unwanted` with padding; how many there were.
+    pub fn blank_options(&mut self, mut unwanted: impl FnMut(&TcpOption<'_>) -> bool) -> usize {
+        let Some((options_at, options)) = self.options() else {
+            return 0;
+        };
+        let padding = [NO_OPERATION; MOST_OPTION_BYTES];
+        let mut count = 0;
+        for option in Options::new(options.get()).filter(|option| unwanted(option)) {
+            let padding = padding.get(..option.bytes.len()).unwrap_or_default();
+            self.overwrite_in_transport(options_at + option.at, padding);
+            count += 1;
+        }
+        count
+    }
+
+    /// Writes all checksums anew, whatever was there: after bytes were changed by other means, or where the sender
+    /// left them to its interface. Whether the transport's is right now, or absent by choice (UDP over IPv4).
+    #[must_use]
+    pub fn recompute_checksums(&mut self) -> bool {
+        self.recompute_header_checksum();
+        let Some(at) = self.layout.checksum_at else {
+            return false;
+        };
+        let none_sent = self.layout.protocol == UDP && field(self.bytes, at) == [0, 0];
+        if none_sent && self.layout.version == Version::V4 {
+            return true;
+        }
+        let old: [u8; 2] = field(self.bytes, at);
+        self.write(at, &[0, 0]);
+        let Some(sum) = self.view().transport_sum() else {
+            self.write(at, &old);
+            return false;
+        };
+        self.write_transport_checksum(at, !sum);
+        true
+    }
+
+    /// Of IPv4; IPv6 has none.
+    pub(super) fn recompute_header_checksum(&mut self) {
+        if self.layout.version == Version::V4 {
+            let [first] = field(self.bytes, 0);
+            let length = usize::from(first & 0x0f) * 4;
+            self.write(IPV4_CHECKSUM, &[0, 0]);
+            let header = self.bytes.get(..length).unwrap_or_default();
+            let checksum = !super::checksum::sum(header);
+            self.write(IPV4_CHECKSUM, &checksum.to_be_bytes());
+        }
+    }
+
+    fn set_address(&mut self, version: Version, at: usize, address: &[u8]) -> bool {
+        if self.layout.version != version || self.tears_checksum() {
+            return false;
+        }
+        let change = self.overwrite_in_ip(at, address);
+        if self.layout.has_pseudo_header() {
+            self.transport_changed(change);
+        }
+        true
+    }
+
+    /// A fragment that ends before the checksum, or begins before its end, as only attacks have them (RFC 1858 §3).
+    fn tears_checksum(&self) -> bool {
+        let end_of_checksum = match self.layout.protocol {
+            TCP => 18,
+            _ => 8,
+        };
+        self.layout.has_pseudo_header()
+            && self.layout.checksum_at.is_none()
+            && usize::from(self.layout.fragment.offset) < end_of_checksum
+    }
+
+    fn set_port(&mut self, offset: usize, port: u16) -> bool {
+        let has_ports =
+            matches!(self.layout.protocol, TCP | UDP) && self.layout.checksum_at.is_some();
+        if has_ports {
+            let at = self.layout.transport_at + offset;
+            self.overwrite_in_transport(at, &port.to_be_bytes());
+        }
+        has_ports
+    }
+
+    fn is_tcp(&self) -> bool {
+        matches!(self.layout.transport, Transport::Tcp { .. })
+    }
+
+    /// A copy, so that the packet can change while they are read, and where they begin.
+    fn options(&self) -> Option<(usize, OptionBytes)> {
+        let Transport::Tcp { payload_at } = self.layout.transport else {
+            return None;
+        };
+        let at = self.layout.transport_at + TCP_HEADER;
+        let options = self.bytes.get(at..payload_at)?;
+        let mut copy = OptionBytes {
+            bytes: [0; MOST_OPTION_BYTES],
+            length: options.len(),
+        };
+        copy.bytes
+            .get_mut(..options.len())?
+            .copy_from_slice(options);
+        Some((at, copy))
+    }
+
+    fn overwrite_in_ip(&mut self, at: usize, new: &[u8]) -> Change {
+        let change = self.write(at, new);
+        if self.layout.version == Version::V4 {
+            let checksum = u16::from_be_bytes(field(self.bytes, IPV4_CHECKSUM));
+            self.write(IPV4_CHECKSUM, &change.apply(checksum).to_be_bytes());
+        }
+        change
+    }
+
+    fn overwrite_in_transport(&mut self, at: usize, new: &[u8]) {
+        let change = self.write(at, new);
+        self.transport_changed(change);
+    }
+
+    fn transport_changed(&mut self, change: Change) {
+        let Some(at) = self.layout.checksum_at else {
+            return;
+        };
+        let checksum = u16::from_be_bytes(field(self.bytes, at));
+        // A datagram without a checksum stays so. RFC 768.
+        if checksum != 0 || self.layout.protocol != UDP {
+            self.write_transport_checksum(at, change.apply(checksum));
+        }
+    }
+
+    fn write_transport_checksum(&mut self, at: usize, checksum: u16) {
+        let checksum = match checksum {
+            // Zero would mean that there is none; all ones is as right. RFC 768.
+            0 if self.layout.protocol == UDP => 0xffff,
+            checksum => checksum,
+        };
+        self.write(at, &checksum.to_be_bytes());
+    }
+
+    fn write(&mut self, at: usize, new: &[u8]) -> Change {
+        let Some(old) = self.bytes.get_mut(at..at + new.len()) else {
+            return Change::default();
+        };
+        let change = Change::between(old, new, !at.is_multiple_of(2));
+        old.copy_from_slice(new);
+        change
+    }
+}
+
+struct OptionBytes {
+    bytes: [u8; MOST_OPTION_BYTES],
+    length: usize,
+}
+
+impl OptionBytes {
+    fn get(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
+    }
+}
