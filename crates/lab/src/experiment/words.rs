@@ -3,21 +3,18 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use roundtrip_path::{Builder, Path};
+use roundtrip_path::{Builder, PRESETS, Path};
+
+pub use roundtrip_path::WordError;
 
 /// Words with their values, in the order of the words; one word may be said several times.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Words(BTreeMap<String, Vec<String>>);
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum WordError {
-    #[error("'{0}' says nothing of a path; words are rtt, mtu, middlebox")]
-    Word(String),
-    #[error("'{1}' is no value for {0}; {2}")]
-    Value(String, String, &'static str),
-}
-
-const SPAN: &str = "write a number with us, ms or s, as in 90ms";
+/// A network by name comes first, so that other words may change it.
+const FIRST: &str = "preset";
+/// Further stretches come last.
+const LAST: &str = "then";
 
 impl Words {
     /// Says a word anew: what was said before is forgotten.
@@ -38,12 +35,19 @@ impl Words {
             .map(|(word, values)| (word.as_str(), values.as_slice()))
     }
 
-    pub fn says(&self, word: &str) -> bool {
-        self.0.contains_key(word)
-    }
-
+    /// The round trip that is said, or that of the network which is named.
     pub fn rtt(&self) -> Option<Duration> {
-        span(self.0.get("rtt")?.last()?)
+        if let Some(said) = self.0.get("rtt") {
+            return span(said.last()?);
+        }
+        let named = self.0.get(FIRST)?.last()?;
+        let preset = PRESETS.iter().find(|preset| preset.name == named)?;
+        let words = preset.words.split_whitespace();
+        span(
+            words
+                .filter_map(|word| word.strip_prefix("rtt="))
+                .next_back()?,
+        )
     }
 
     pub fn rtt_ms(&self) -> Option<f64> {
@@ -51,29 +55,20 @@ impl Words {
     }
 
     /// What is drawn on the path comes from the seed.
-    pub fn builder(&self, _seed: u64) -> Result<Builder, WordError> {
-        let mut builder = Path::builder();
-        for (word, values) in &self.0 {
+    pub fn builder(&self, seed: u64) -> Result<Builder, WordError> {
+        let mut builder = Path::builder().seed(seed);
+        let mut said: Vec<(&String, &Vec<String>)> = self.0.iter().collect();
+        said.sort_by_key(|(word, _)| match word.as_str() {
+            FIRST => 0,
+            LAST => 2,
+            _ => 1,
+        });
+        for (word, values) in said {
             for value in values {
-                builder = set(builder, word, value)?;
+                builder.set(word, value)?;
             }
         }
         Ok(builder)
-    }
-}
-
-fn set(builder: Builder, word: &str, value: &str) -> Result<Builder, WordError> {
-    let bad = |what| WordError::Value(word.into(), value.into(), what);
-    match word {
-        "rtt" => Ok(builder.rtt(span(value).ok_or_else(|| bad(SPAN))?)),
-        "mtu" => Ok(builder.mtu(
-            value
-                .parse()
-                .map_err(|_| bad("write bytes, from 1280 on"))?,
-        )),
-        "middlebox" if value == "strip-fast-open" => Ok(builder.strip_fast_open(true)),
-        "middlebox" => Err(bad("boxes are strip-fast-open")),
-        other => Err(WordError::Word(other.into())),
     }
 }
 
@@ -113,6 +108,9 @@ mod tests {
         words.say("middlebox", vec!["strip-fast-open".into()]);
         assert!(words.builder(1).is_ok());
         assert_eq!(words.rtt_ms(), Some(20.0));
+        let mut words = Words::default();
+        words.say("preset", vec!["transatlantic".into()]);
+        assert_eq!(words.rtt_ms(), Some(90.0));
         for (word, value) in [
             ("rtt", "soon"),
             ("speed", "high"),

@@ -164,7 +164,7 @@ fn moved(cell: &Cell, sweep: &format::Sweep, value: &str) -> Result<Cell, Unplac
     said.say(sweep.word.get_ref(), vec![value.to_owned()]);
     said.builder(0)
         .map_err(|error| match error {
-            WordError::Word(_) => FlawKind::Sweep(error),
+            WordError::Unknown { .. } => FlawKind::Sweep(error),
             other => other.into(),
         })
         .at(sweep.values.span())?;

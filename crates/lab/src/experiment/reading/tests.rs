@@ -145,12 +145,12 @@ fn nonsense_is_refused_with_its_line() {
         (
             "[[server]]",
             "[path]\nrtt = 'soon'\n[[server]]",
-            "x.toml:6: the path cannot be: 'soon'",
+            "x.toml:6: the path cannot be: rtt: `soon` is no time",
         ),
         (
             "[[server]]",
             "[path]\nspeed = 1\n[[server]]",
-            "x.toml:6: the path cannot be: 'speed'",
+            "x.toml:6: the path cannot be: a path has no `speed`",
         ),
         ("[[server]]", "[path]\nrtt = {}\n[[server]]", "x.toml:6:"),
     ] {
