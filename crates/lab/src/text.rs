@@ -7,6 +7,7 @@ use std::fmt::Write;
 use roundtrip_report::terminal::Style;
 
 use crate::Outcome;
+use crate::experiment::Measure;
 use crate::outcome::{ArmOutcome, ClaimOutcome, Curve};
 use table::{Cell, Table};
 
@@ -80,25 +81,17 @@ impl Page {
     }
 
     fn arms(&self, outcome: &Outcome) -> String {
-        let titles = [
-            "arm",
-            "median",
-            "min",
-            "p90",
-            "round trips",
-            "saved",
-            "published",
-        ];
-        let by_party = outcome.measure == crate::experiment::Measure::Appconnect;
-        let mut head: Vec<&str> = titles.to_vec();
+        let by_party = outcome.measure == Measure::Appconnect;
+        let mut head = vec!["arm", "median", "min", "p90", "trips"];
         if by_party {
             head.extend(["network", "server", "client"]);
         }
+        head.extend(["saved", "published"]);
         let mut table = Table::new(&head);
         for arm in &outcome.arms {
             table.row(self.row(arm, by_party));
         }
-        let unit = if outcome.measure == crate::experiment::Measure::Mean {
+        let unit = if outcome.measure == Measure::Mean {
             format!("{} a request", outcome.unit)
         } else {
             outcome.unit.clone()
@@ -128,12 +121,11 @@ impl Page {
             Cell::plain(number(f.min)),
             Cell::plain(number(f.p90)),
             Cell::plain(trips(f.round_trips)),
-            self.saved(arm),
-            Cell::painted(DIM, number(arm.published)),
         ];
         if by_party {
             row.extend([f.network_ms, f.server_ms, f.client_ms].map(|ms| Cell::plain(number(ms))));
         }
+        row.extend([self.saved(arm), Cell::painted(DIM, number(arm.published))]);
         row
     }
 

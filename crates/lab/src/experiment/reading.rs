@@ -121,7 +121,7 @@ fn understand(name: &str, file: File) -> Result<Experiment, Unplaced> {
     let scene = Scene {
         arms: &arms,
         in_ms: unit == "ms",
-        has_rtt: path.says("rtt"),
+        has_rtt: path.rtt().is_some(),
     };
     let mut claims = Vec::new();
     for claim in &file.claim {

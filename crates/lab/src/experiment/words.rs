@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use roundtrip_path::{Builder, Path, WORDS, WordError};
+use roundtrip_path::{Builder, PRESETS, Path, WORDS};
+
+pub use roundtrip_path::WordError;
 
 /// Words with their values, in the order of the words; one word may be said several times.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,12 +30,19 @@ impl Words {
             .map(|(word, values)| (word.as_str(), values.as_slice()))
     }
 
-    pub fn says(&self, word: &str) -> bool {
-        self.0.contains_key(word)
-    }
-
+    /// The round trip that is said, or that of the network which is named.
     pub fn rtt(&self) -> Option<Duration> {
-        span(self.0.get("rtt")?.last()?)
+        if let Some(said) = self.0.get("rtt") {
+            return span(said.last()?);
+        }
+        let named = self.0.get(FIRST)?.last()?;
+        let preset = PRESETS.iter().find(|preset| preset.name == named)?;
+        let words = preset.words.split_whitespace();
+        span(
+            words
+                .filter_map(|word| word.strip_prefix("rtt="))
+                .next_back()?,
+        )
     }
 
     pub fn rtt_ms(&self) -> Option<f64> {
@@ -92,6 +101,9 @@ mod tests {
         words.say("middlebox", vec!["strip-fast-open".into()]);
         assert!(words.builder(1).is_ok());
         assert_eq!(words.rtt_ms(), Some(20.0));
+        let mut words = Words::default();
+        words.say("preset", vec!["transatlantic".into()]);
+        assert_eq!(words.rtt_ms(), Some(90.0));
         for (word, value) in [
             ("rtt", "soon"),
             ("speed", "high"),

@@ -145,7 +145,7 @@ fn nonsense_is_refused_with_its_line() {
         (
             "[[server]]",
             "[path]\nrtt = 'soon'\n[[server]]",
-            "x.toml:6: the path cannot be: rtt: `soon`",
+            "x.toml:6: the path cannot be: rtt: `soon` is no time",
         ),
         (
             "[[server]]",
