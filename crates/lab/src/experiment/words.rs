@@ -35,7 +35,7 @@ impl Words {
         if let Some(said) = self.0.get("rtt") {
             return span(said.last()?);
         }
-        let named = self.0.get(FIRST)?.last()?;
+        let named = self.0.get("preset")?.last()?;
         let preset = PRESETS.iter().find(|preset| preset.name == named)?;
         let words = preset.words.split_whitespace();
         span(
