@@ -55,7 +55,10 @@ struct Sight {
 enum Note {
     /// Until its fate is told, nothing later than its entry can be written.
     Entered { number: u64, at: Duration },
-    Fate { number: Option<u64>, sights: Vec<Sight> },
+    Fate {
+        number: Option<u64>,
+        sights: Vec<Sight>,
+    },
 }
 
 #[derive(Debug)]
@@ -109,7 +112,9 @@ impl Recording {
         let took = ms(at.saturating_sub(packet.arrived));
         let late = at.saturating_sub(due);
         let fate = format!("delivered after {took:.3} ms (late by {:.3} ms)", ms(late));
-        let mut sights: Vec<Sight> = entry(story, way, packet.arrived, fate).into_iter().collect();
+        let mut sights: Vec<Sight> = entry(story, way, packet.arrived, fate)
+            .into_iter()
+            .collect();
         sights.push(Sight {
             at,
             end: End::exit(way),

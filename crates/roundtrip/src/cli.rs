@@ -1,5 +1,6 @@
 //! The command line as typed. The contract: names and flags stay; man page and completions are made from this.
 
+mod path;
 mod probe;
 
 use std::path::PathBuf;
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use roundtrip_origin::{EchoKnobs, Knobs};
 
+pub(crate) use path::{PathArgs, Wait};
 pub(crate) use probe::ProbeArgs;
 
 /// Explains where a request's time goes, in milliseconds and in round trips
@@ -28,6 +30,8 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// A test server with every knob on the other side
     Origin(Box<OriginArgs>),
+    /// Run any command at the near end of an emulated network path
+    Path(Box<PathArgs>),
     /// Write the man pages into a directory
     Man {
         #[arg(value_name = "DIRECTORY")]

@@ -5,6 +5,7 @@ mod doctor;
 mod generate;
 mod origin;
 mod output;
+mod path;
 mod probe;
 
 use std::process::ExitCode;
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
         Command::Probe(args) => probe::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Origin(args) => origin::run(*args),
+        Command::Path(args) => path::run(&args),
         Command::Man { directory } => generate::man(&directory),
         Command::Completions { shell } => generate::completions(shell),
     };
@@ -30,5 +32,6 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
         Outcome::LimitMissed => ExitCode::from(3),
+        Outcome::Of(code) => ExitCode::from(code),
     }
 }

@@ -29,7 +29,9 @@ impl Writer {
         };
         let mut blocks = pcapng::Writer::new(&section).map_err(io::Error::other)?;
         for (name, side) in [("client", CLIENT), ("server", SERVER)] {
-            blocks.interface(&interface(name, side)).map_err(io::Error::other)?;
+            blocks
+                .interface(&interface(name, side))
+                .map_err(io::Error::other)?;
         }
         let mut writer = Self {
             file,
@@ -96,7 +98,9 @@ fn interface(name: &'static str, side: Side) -> Interface<'static> {
         link: LinkType::RAW,
         snap_length: 0,
         name: Some(name.into()),
-        description: Some(format!("the {name}'s end of the path, {} and {}", side.v4, side.v6).into()),
+        description: Some(
+            format!("the {name}'s end of the path, {} and {}", side.v4, side.v6).into(),
+        ),
         comments: Vec::new(),
     }
 }

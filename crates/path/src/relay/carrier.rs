@@ -172,7 +172,10 @@ impl Carrier {
         let mut bytes = std::mem::replace(buffer, fresh);
         bytes.truncate(length);
         frame::complete_checksum(&mut bytes);
-        let number = self.recording.as_mut().map(|recording| recording.entered(at));
+        let number = self
+            .recording
+            .as_mut()
+            .map(|recording| recording.entered(at));
         Some(Packet::arrived(bytes, at, number))
     }
 
