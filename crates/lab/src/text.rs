@@ -82,11 +82,12 @@ impl Page {
 
     fn arms(&self, outcome: &Outcome) -> String {
         let by_party = outcome.measure == Measure::Appconnect;
-        let mut head = vec!["arm", "median", "min", "p90", "trips"];
-        if by_party {
-            head.extend(["network", "server", "client"]);
-        }
-        head.extend(["saved", "published"]);
+        let middle: &[&str] = if by_party {
+            &["trips", "network", "server", "client"]
+        } else {
+            &["p90", "trips"]
+        };
+        let head = [&["arm", "median", "min"], middle, &["saved", "published"]].concat();
         let mut table = Table::new(&head);
         for arm in &outcome.arms {
             table.row(self.row(arm, by_party));
@@ -119,11 +120,13 @@ impl Page {
             Cell::plain(name),
             Cell::painted(BOLD, number(f.median)),
             Cell::plain(number(f.min)),
-            Cell::plain(number(f.p90)),
-            Cell::plain(trips(f.round_trips)),
         ];
+        let trips = Cell::plain(trips(f.round_trips));
         if by_party {
+            row.push(trips);
             row.extend([f.network_ms, f.server_ms, f.client_ms].map(|ms| Cell::plain(number(ms))));
+        } else {
+            row.extend([Cell::plain(number(f.p90)), trips]);
         }
         row.extend([self.saved(arm), Cell::painted(DIM, number(arm.published))]);
         row
@@ -135,11 +138,12 @@ impl Page {
         };
         let share = saving.saving.share.unwrap_or(f64::NAN) * 100.0;
         match (saving.shown, arm.control) {
-            (false, true) => Cell::painted(DIM, "no drift shown".into()),
-            (false, false) => Cell::painted(DIM, "no saving shown".into()),
-            (true, true) => Cell::painted(BAD, format!("drift of {share:.1} %")),
-            (true, false) if share >= 0.0 => Cell::painted(GOOD, format!("{share:.1} %")),
-            (true, false) => Cell::painted(BAD, format!("{share:.1} %")),
+            (None, _) => Cell::plain(format!("{share:.1} %")),
+            (Some(false), true) => Cell::painted(DIM, "no drift shown".into()),
+            (Some(false), false) => Cell::painted(DIM, "no saving shown".into()),
+            (Some(true), true) => Cell::painted(BAD, format!("drift of {share:.1} %")),
+            (Some(true), false) if share >= 0.0 => Cell::painted(GOOD, format!("{share:.1} %")),
+            (Some(true), false) => Cell::painted(BAD, format!("{share:.1} %")),
         }
     }
 
@@ -223,9 +227,12 @@ impl Page {
 }
 
 fn with_unit(value: f64, unit: &str) -> String {
-    format!("{} {unit}", number(Some(value)))
-        .trim_end()
-        .to_owned()
+    let figure = if unit == "round trips" {
+        trips(Some(value))
+    } else {
+        number(Some(value))
+    };
+    format!("{figure} {unit}").trim_end().to_owned()
 }
 
 fn number(value: Option<f64>) -> String {

@@ -36,7 +36,7 @@ fn three_lookups() {
     let saved = arm(&outcome, "reuse").saving.as_ref().unwrap();
     assert_eq!(saved.against, "no-reuse");
     assert!(
-        saved.shown && saved.saving.share.unwrap() > 0.3,
+        saved.shown.is_none() && saved.saving.share.unwrap() > 0.3,
         "{saved:?}"
     );
     let control = arm(&outcome, "no-reuse (A/A)");
