@@ -2,6 +2,7 @@
 
 mod error;
 mod hellos;
+mod stream;
 mod watch;
 
 use std::future::poll_fn;
@@ -9,19 +10,16 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::h3::client::{self, SendRequest};
-use ::h3::error::{Code, StreamError};
-use bytes::{Buf, Bytes};
+use ::h3::client::SendRequest;
+use bytes::Bytes;
 use quinn::crypto::rustls::{HandshakeData, QuicClientConfig};
 use quinn::{Endpoint, EndpointConfig, TransportConfig};
-use roundtrip_model::{EarlyData, Event, Moment, QuicFacts, Recorder, Task, TlsFacts};
+use roundtrip_model::{EarlyData, Event, QuicFacts, Recorder, Task, TlsFacts};
 use roundtrip_tls::{Client, Offer, Witness, peer_facts};
 use rustls::pki_types::CertificateDer;
 use tokio::sync::watch::{Receiver, channel};
 use tokio::task::JoinHandle;
 
-use crate::body::Body;
-use crate::h2::{describe, expected_length};
 use crate::turn::all;
 use crate::{Ended, HttpError, Turn};
 pub use error::QuicError;
@@ -143,12 +141,13 @@ impl Quic {
 
     /// All requests are queued before the connection's task may write: with a ticket they leave in the first flight.
     pub(crate) async fn exchange_all(&mut self, mut turns: Vec<Turn<'_>>, ended: &mut Ended<'_>) {
+        let decided = self.early.clone();
+        let may_be_void = || decided.as_ref().is_some_and(|d| *d.borrow() != Some(true));
         let mut void = Vec::new();
-        let undecided = self.early.is_some();
         self.attempt_all(
-            turns.iter_mut().enumerate().collect(),
+            turns.iter_mut().enumerate(),
             &mut |place, outcome| match outcome {
-                Err(error) if undecided => void.push((place, error)),
+                Err(error) if may_be_void() => void.push((place, error)),
                 outcome => ended(place, outcome),
             },
         )
@@ -156,63 +155,35 @@ impl Quic {
         if void.is_empty() {
             return;
         }
-        match self.begin_again().await {
-            Ok(true) => {
-                let places: Vec<usize> = void.iter().map(|(place, _)| *place).collect();
-                let again = turns.iter_mut().enumerate();
-                let again = again.filter(|(place, _)| places.contains(place)).collect();
-                self.attempt_all(again, ended).await;
-            }
-            Ok(false) => void.into_iter().for_each(|(p, error)| ended(p, Err(error))),
-            Err(why) => {
-                let told = why.to_string();
-                void.into_iter()
-                    .for_each(|(p, _)| ended(p, Err(HttpError::H3(told.clone()))));
-            }
+        let begun = self.begin_again().await;
+        if let Ok(true) = begun {
+            let again = turns.iter_mut().enumerate();
+            let again = again.filter(|(place, _)| void.iter().any(|(p, _)| p == place));
+            return self.attempt_all(again, ended).await;
+        }
+        let why = begun.err().map(|error| error.to_string());
+        for (place, error) in void {
+            let error = why.clone().map_or(error, HttpError::H3);
+            ended(place, Err(error));
         }
     }
 
-    async fn attempt_all<'t>(
-        &mut self,
-        mut turns: Vec<(usize, &mut Turn<'t>)>,
+    async fn attempt_all<'t, 'r: 't>(
+        &self,
+        turns: impl Iterator<Item = (usize, &'t mut Turn<'r>)>,
         ended: &mut Ended<'_>,
     ) {
-        let mut asked = Vec::new();
-        for (_, turn) in &mut turns {
-            asked.push(self.ask(turn).await);
-        }
-        let places: Vec<usize> = turns.iter().map(|(place, _)| *place).collect();
-        let watched = &self.gauge.watched;
-        let carried = turns
-            .into_iter()
-            .zip(asked)
-            .map(async |((_, turn), asked)| {
-                let outcome = match asked {
-                    Ok(asked) => asked.carry(turn, watched).await,
-                    Err(error) => Err(error),
-                };
-                outcome.map_err(|error| self.reason(error))
-            });
-        all(carried, |n, outcome| {
+        let (places, turns): (Vec<usize>, Vec<_>) = turns.unzip();
+        let attempts = turns.into_iter().map(async |turn| {
+            let outcome = stream::carry(self.send.clone(), turn, &self.gauge.watched).await;
+            outcome.map_err(|error| self.reason(error))
+        });
+        all(attempts, |n, outcome| {
             if let Some(place) = places.get(n) {
                 ended(*place, outcome);
             }
         })
         .await;
-    }
-
-    /// Queues a request: all of it where there is no body.
-    async fn ask(&mut self, turn: &mut Turn<'_>) -> Result<Asked, HttpError> {
-        let request = turn.request;
-        turn.facts.method.clone_from(&request.method);
-        let head = request.modern()?;
-        turn.facts.request_bytes = request.modern_size()?;
-        let began = turn.pen.started();
-        let mut stream = self.send.send_request(head).await.map_err(failed)?;
-        if request.body.is_empty() {
-            stream.finish().await.map_err(failed)?;
-        }
-        Ok(Asked { stream, began })
     }
 
     /// Streams opened as early data are void when the server refuses it: they are to be opened again. RFC 9114 §3.2.
@@ -236,58 +207,6 @@ impl Quic {
             Some(closed) => broken(closed, &self.gauge.witness),
             None => error,
         }
-    }
-}
-
-type RequestStream = client::RequestStream<h3_quinn::BidiStream<Bytes>, Bytes>;
-
-/// A request that is on its way.
-struct Asked {
-    stream: RequestStream,
-    began: Moment,
-}
-
-impl Asked {
-    /// From the request's departure to the response's end.
-    async fn carry(mut self, turn: &mut Turn<'_>, watched: &Watched) -> Result<(), HttpError> {
-        let body = &turn.request.body;
-        if !body.is_empty() {
-            self.stream.send_data(body.clone()).await.map_err(failed)?;
-            turn.facts.uploaded = body.len() as u64;
-            self.stream.finish().await.map_err(failed)?;
-        }
-        // The endpoint's task writes: let it, so that the request has left when we say so.
-        tokio::task::yield_now().await;
-        tokio::task::yield_now().await;
-        if body.is_empty() {
-            turn.pen.departed_first(self.began);
-        } else {
-            turn.pen.departed();
-        }
-        let response = {
-            let _one_by_one = watched.one_by_one();
-            self.stream.recv_response().await.map_err(failed)?
-        };
-        turn.pen.arrived_since_departure();
-        describe(&response.into_parts().0, "3", turn.facts);
-        receive(self.stream, turn).await
-    }
-}
-
-fn failed(error: StreamError) -> HttpError {
-    let rejected = matches!(
-        error,
-        StreamError::RemoteClosing { .. }
-            | StreamError::RemoteTerminate {
-                code: Code::H3_REQUEST_REJECTED,
-                ..
-            }
-    );
-    // Neither was acted upon. RFC 9114 §4.1.1, §5.2.
-    if rejected {
-        HttpError::H3Rejected(error.to_string())
-    } else {
-        HttpError::H3(error.to_string())
     }
 }
 
@@ -323,29 +242,6 @@ fn client_config(client: &Client, offer: &Offer) -> Result<quinn::ClientConfig, 
     transport.receive_window((32u32 << 20).into());
     config.transport_config(Arc::new(transport));
     Ok(config)
-}
-
-async fn receive(mut stream: RequestStream, turn: &mut Turn<'_>) -> Result<(), HttpError> {
-    let mut body = Body::new(turn.facts, turn.decode, turn.sink);
-    let outcome = loop {
-        match stream.recv_data().await {
-            Ok(Some(mut chunk)) => {
-                while chunk.has_remaining() {
-                    let n = chunk.chunk().len();
-                    body.take(chunk.chunk())?;
-                    chunk.advance(n);
-                }
-            }
-            Ok(None) => break Ok(()),
-            Err(e) => break Err(failed(e)),
-        }
-    };
-    let (got, asked) = (body.downloaded(), body.facts.method.as_str());
-    if let Some(expected) = expected_length(body.facts).filter(|e| got < *e && asked != "HEAD") {
-        return Err(HttpError::BodyCutShort { got, expected });
-    }
-    outcome?;
-    body.finish()
 }
 
 impl QuicGauge {

@@ -40,10 +40,12 @@ impl Pen {
         Self { bytes, own }
     }
 
-    pub(crate) fn started(&self) -> Moment {
-        let now = self.own.now();
-        self.own.record_at(now, Event::RequestStarted);
-        now
+    pub(crate) fn now(&self) -> Moment {
+        self.own.now()
+    }
+
+    pub(crate) fn started(&self) {
+        self.own.record(Event::RequestStarted);
     }
 
     /// The request's end left with the bytes that left last.

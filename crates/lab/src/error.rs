@@ -3,7 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::experiment::{Flaw, WordError};
+use roundtrip_path::WordError;
+
+use crate::experiment::Flaw;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {

@@ -23,7 +23,7 @@ pub use format::{Manner, Measure, Output, OutputUnit, Published, Scheme};
 pub use reading::{Flaw, read};
 pub(crate) use shelf::client as shipped;
 pub use shelf::{load, names};
-pub use words::{WordError, Words, span};
+pub use words::{Words, span};
 
 #[derive(Debug, Clone)]
 pub struct Experiment {

@@ -27,11 +27,7 @@ impl Prober {
             ..Exchange::default()
         };
         let kept = self.kept_open(&request.target);
-        let recorder = kept
-            .as_ref()
-            .map_or_else(|| self.recorder(), |open| open.recorder.clone());
-        recorder.restart();
-        self.under_way = Some((exchange.url.clone(), recorder.clone()));
+        let recorder = self.begin(kept.as_ref(), exchange.url.clone());
         let limit = self.options.max_time;
         let mut learnt = Learnt::default();
         learnt.http.method.clone_from(&request.method);
@@ -68,6 +64,14 @@ impl Prober {
     pub(crate) fn kept_open(&mut self, target: &Target) -> Option<Open> {
         let kept = self.idle.take();
         kept.filter(|open| open.serves(target) && open.is_usable())
+    }
+
+    /// Time begins now, with the pen of the connection that was kept, or a new one.
+    pub(crate) fn begin(&mut self, kept: Option<&Open>, url: String) -> Recorder {
+        let recorder = kept.map_or_else(|| self.recorder(), |open| open.recorder.clone());
+        recorder.restart();
+        self.under_way = Some((url, recorder.clone()));
+        recorder
     }
 
     async fn attempt(

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use roundtrip_http::Sink;
 use roundtrip_model::{Exchange, Http, Scheme, Strategy, Target};
+use tokio::io::AsyncReadExt;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::again::Tally;
@@ -81,16 +83,16 @@ impl Prober {
         asks: &mut [Ask<S>],
         manner: Manner,
     ) -> Sequence {
+        if let Some(trouble) = self.refusal(asks, manner) {
+            return self.refuse(asks, manner, &trouble);
+        }
         let asked = self.options.strategy;
-        let refusal = self.refusal(asks, manner);
-        if let (Some(first), None) = (asks.first(), &refusal)
-            && asked.is_warm()
-            && !self.options.cold
-            && !self.primed
-        {
+        let unprimed = asked.is_warm() && !self.options.cold && !self.primed;
+        if let Some(first) = asks.first().filter(|_| unprimed) {
             self.prime(&first.target).await;
         }
-        if !asked.reuse || manner == Manner::Each {
+        let keeps = asked.reuse && manner != Manner::Each;
+        if !keeps {
             self.retire().await;
         }
         let began = self.clock.now();
@@ -100,23 +102,17 @@ impl Prober {
             ..Tally::default()
         };
         let mut leaving = Vec::new();
-        let (hops, round_trips) = match (refusal, manner) {
-            (Some(trouble), _) => {
-                let refused = |(run, ask): (usize, &Ask<S>)| {
-                    vec![self.refused(&ask.target, run as u32, &trouble)]
-                };
-                (asks.iter().enumerate().map(refused).collect(), 0)
-            }
-            (None, Manner::Each) => self.each(asks, &mut leaving).await,
-            (None, Manner::Kept) => self.kept(asks).await,
-            (None, Manner::AtOnce) => self.at_once(asks, &mut leaving).await,
+        let (hops, round_trips) = match manner {
+            Manner::Each => self.each(asks, &mut leaving).await,
+            Manner::Kept => self.kept(asks).await,
+            Manner::AtOnce => self.at_once(asks, &mut leaving).await,
         };
         let tally = std::mem::take(&mut self.tally);
         // Goodbyes take time, which is nobody's who waits for answers.
         for goodbye in leaving {
             let _ = goodbye.await;
         }
-        if !asked.reuse || manner == Manner::Each {
+        if !keeps {
             self.retire().await;
         }
         Sequence {
@@ -126,6 +122,19 @@ impl Prober {
             took: tally.over.since(began),
             round_trips: round_trips + tally.lost_trips,
             connections: tally.connections,
+        }
+    }
+
+    fn refuse<S>(&self, asks: &[Ask<S>], manner: Manner, trouble: &Trouble) -> Sequence {
+        let asks = asks.iter().enumerate();
+        let refused = asks.map(|(n, ask)| vec![self.refused(&ask.target, n as u32, trouble)]);
+        Sequence {
+            manner,
+            asked: self.options.strategy,
+            hops: refused.collect(),
+            took: Duration::ZERO,
+            round_trips: 0,
+            connections: 0,
         }
     }
 
@@ -139,15 +148,14 @@ impl Prober {
             reuse,
             ..self.options.strategy
         };
-        let (mut all, mut spent) = (Vec::new(), Vec::new());
+        let (over, _) = watch::channel(());
+        let mut all = Vec::new();
         for (run, ask) in asks.iter_mut().enumerate() {
             let hops = self.hops(&ask.target, strategy, run as u32, &mut ask.sink);
             all.push(hops.await);
-            // It stays open: tickets for those to come may still be on their way.
-            spent.extend(self.idle.take());
+            let spent = self.idle.take();
+            leaving.extend(spent.map(|open| tokio::spawn(linger(open, over.subscribe()))));
         }
-        let goodbyes = spent.into_iter().map(|open: Open| open.connection.close());
-        leaving.extend(goodbyes.map(tokio::spawn));
         let trips = all.iter().flatten().map(Exchange::round_trips).sum();
         (all, trips)
     }
@@ -194,6 +202,24 @@ impl Prober {
 /// RFC 9112 §9.3.2.
 pub(crate) const ONE_BY_ONE: &str =
     "HTTP/1.1 answers one request at a time; to ask at once takes h2 or h3";
+
+/// Holds a connection that has done its work until all is over: tickets for those to come may still be on their way.
+/// HTTP/2 and 3 read on by themselves.
+async fn linger(mut open: Open, mut over: watch::Receiver<()>) {
+    let reading = async {
+        let mut buffer = [0; 1024];
+        if let Some(stream) = open.connection.stream() {
+            while matches!(stream.read(&mut buffer).await, Ok(n) if n > 0) {}
+        }
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = reading => {}
+        // Nobody sends: it ends with its sender.
+        _ = over.changed() => {}
+    }
+    open.connection.close().await;
+}
 
 /// Says why a request that was to follow on an open connection had to open one.
 fn told_why_anew(before: &[Exchange], exchange: &mut Exchange, known: bool) {

@@ -1,6 +1,8 @@
 //! One connection and several requests on it at once. Each has its own timeline, beside the connection's bytes, and its
 //! own end.
 
+use std::time::Duration;
+
 use roundtrip_http::{Pen, Request, Sink, Turn};
 use roundtrip_model::{Event, Exchange, HttpFacts, Moment, Recorder, Strategy, Timeline};
 use tokio::task::JoinHandle;
@@ -54,6 +56,24 @@ struct Common {
     trouble: Trouble,
 }
 
+impl Common {
+    /// Until something else befalls them, it will have been time.
+    fn new(strategy: Strategy, limit: Duration) -> Self {
+        let exchange = Exchange {
+            asked: strategy,
+            used: strategy,
+            ..Exchange::default()
+        };
+        Self {
+            exchange,
+            learnt: Learnt::default(),
+            timeline: Timeline::default(),
+            over: Moment::ZERO,
+            trouble: Trouble::Timeout(limit),
+        }
+    }
+}
+
 impl Prober {
     pub(crate) async fn wave<S: Sink>(
         &mut self,
@@ -68,47 +88,34 @@ impl Prober {
         let other = members.iter().map(|m| m.strategy).find(|s| *s != asked);
         let strategy = other.unwrap_or(asked);
         let kept = self.kept_open(&request.target);
-        let recorder = kept
-            .as_ref()
-            .map_or_else(|| self.recorder(), |open| open.recorder.clone());
-        recorder.restart();
+        let recorder = self.begin(kept.as_ref(), request.target.redacted());
         let zero = self.clock.now();
-        self.under_way = Some((request.target.redacted(), recorder.clone()));
         let mut parts = self.parts(members, &recorder);
         let mut ends: Vec<End> = parts.iter().map(|_| None).collect();
-        let (mut exchange, mut learnt) = (Exchange::default(), Learnt::default());
-        (exchange.asked, exchange.used) = (strategy, strategy);
-        exchange.primed = self.primed;
+        let limit = self.options.max_time;
+        let mut common = Common::new(strategy, limit);
+        common.exchange.primed = self.primed;
         let mut hop = Hop {
             request: &request,
             strategy,
             recorder: recorder.clone(),
-            learnt: &mut learnt,
-            exchange: &mut exchange,
+            learnt: &mut common.learnt,
+            exchange: &mut common.exchange,
         };
-        let limit = self.options.max_time;
         let carried = self.carry(&mut hop, kept, &mut parts, &mut ends, leaving);
-        let trouble = match timeout(limit, carried).await {
-            Ok(Ok(())) | Err(_) => Trouble::Timeout(limit),
-            Ok(Err(trouble)) => trouble,
-        };
-        let over = recorder.now();
-        let ended = |end: &End| end.as_ref().map_or(over, |(at, _)| *at);
-        let last = ends.iter().map(ended).max().unwrap_or(over);
+        if let Ok(Err(trouble)) = timeout(limit, carried).await {
+            common.trouble = trouble;
+        }
+        common.over = recorder.now();
+        let ended = |end: &End| end.as_ref().map_or(common.over, |(at, _)| *at);
+        let last = ends.iter().map(ended).max().unwrap_or_default();
         self.tally.over = zero + last.since(Moment::ZERO);
         self.under_way = None;
-        learnt.settle();
-        let timeline = recorder.snapshot();
-        let common = Common {
-            exchange,
-            learnt,
-            timeline,
-            over,
-            trouble,
-        };
-        let ended = parts.into_iter().zip(ends);
-        ended
-            .map(|(part, end)| self.judge(part, end, &common))
+        common.learnt.settle();
+        common.timeline = recorder.snapshot();
+        let parts = parts.into_iter().zip(ends);
+        parts
+            .map(|(part, end)| self.judge(part, &end, &common))
             .collect()
     }
 
@@ -181,8 +188,8 @@ impl Prober {
     }
 
     /// Makes an exchange of one part.
-    fn judge(&mut self, part: Part<'_>, end: End, common: &Common) -> Verdict {
-        let (at, outcome) = match &end {
+    fn judge(&mut self, part: Part<'_>, end: &End, common: &Common) -> Verdict {
+        let (at, outcome) = match end {
             Some((at, Ok(()))) => (*at, None),
             Some((at, Err(trouble))) => (*at, Some(trouble)),
             None => (common.over, Some(&common.trouble)),

@@ -1,5 +1,6 @@
 //! The command line as typed. The contract: names and flags stay; man page and completions are made from this.
 
+mod demo;
 mod lab;
 mod probe;
 
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use roundtrip_origin::{EchoKnobs, Knobs};
 
+pub(crate) use demo::DemoArgs;
 pub(crate) use lab::{LabArgs, LabCommand, LabRunArgs};
 pub(crate) use probe::ProbeArgs;
 
@@ -24,6 +26,8 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// The first minute: seven ways to ask an origin 90 ms away, offline
+    Demo(DemoArgs),
     /// One request or many, phase by phase
     Probe(Box<ProbeArgs>),
     /// What this machine, or a container image, can do for latency

@@ -1,6 +1,7 @@
 //! The binary: arguments → one call → exit code. Each verb has a file of its own; what they do lives in crates below.
 
 mod cli;
+mod demo;
 mod doctor;
 mod generate;
 mod lab;
@@ -17,6 +18,7 @@ use output::Outcome;
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
+        Command::Demo(args) => demo::run(&args),
         Command::Probe(args) => probe::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Lab(args) => lab::run(&args),

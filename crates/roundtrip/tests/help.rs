@@ -8,7 +8,15 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-const VERBS: [&str; 6] = ["probe", "doctor", "lab", "origin", "man", "completions"];
+const VERBS: [&str; 7] = [
+    "demo",
+    "probe",
+    "doctor",
+    "lab",
+    "origin",
+    "man",
+    "completions",
+];
 const SHELLS: [&str; 5] = ["bash", "elvish", "fish", "powershell", "zsh"];
 
 #[test]

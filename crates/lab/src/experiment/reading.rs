@@ -9,7 +9,9 @@ use std::ops::Range;
 use roundtrip_model::StrategyError;
 
 use super::format::File;
-use super::{Claim, Experiment, WordError};
+use roundtrip_path::WordError;
+
+use super::{Claim, Experiment};
 use crate::claim::{ClaimError, Expression, Scene};
 use cells::Cells;
 

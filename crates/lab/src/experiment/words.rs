@@ -3,18 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use roundtrip_path::{Builder, PRESETS, Path};
+use roundtrip_path::{Builder, PRESETS, Path, WORDS};
 
 pub use roundtrip_path::WordError;
 
 /// Words with their values, in the order of the words; one word may be said several times.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Words(BTreeMap<String, Vec<String>>);
-
-/// A network by name comes first, so that other words may change it.
-const FIRST: &str = "preset";
-/// Further stretches come last.
-const LAST: &str = "then";
 
 impl Words {
     /// Says a word anew: what was said before is forgotten.
@@ -40,7 +35,7 @@ impl Words {
         if let Some(said) = self.0.get("rtt") {
             return span(said.last()?);
         }
-        let named = self.0.get(FIRST)?.last()?;
+        let named = self.0.get("preset")?.last()?;
         let preset = PRESETS.iter().find(|preset| preset.name == named)?;
         let words = preset.words.split_whitespace();
         span(
@@ -54,15 +49,13 @@ impl Words {
         self.rtt().map(|rtt| rtt.as_secs_f64() * 1e3)
     }
 
-    /// What is drawn on the path comes from the seed.
+    /// What is drawn on the path comes from the seed. The general comes before the particular, as `WORDS` has it: a
+    /// preset before what changes it.
     pub fn builder(&self, seed: u64) -> Result<Builder, WordError> {
         let mut builder = Path::builder().seed(seed);
-        let mut said: Vec<(&String, &Vec<String>)> = self.0.iter().collect();
-        said.sort_by_key(|(word, _)| match word.as_str() {
-            FIRST => 0,
-            LAST => 2,
-            _ => 1,
-        });
+        let place = |word: &str| WORDS.iter().position(|known| known.name == word);
+        let mut said: Vec<_> = self.0.iter().collect();
+        said.sort_by_key(|(word, _)| place(word));
         for (word, values) in said {
             for value in values {
                 builder.set(word, value)?;

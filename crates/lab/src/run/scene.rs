@@ -3,12 +3,12 @@
 use std::io;
 use std::path::Path as FilePath;
 
-use roundtrip_path::Path;
+use roundtrip_path::{Path, WordError};
 
 use super::server::Serving;
 use super::tools::{Missing, Tools};
 use super::{Stop, ours, program};
-use crate::experiment::{Cell, Client, Experiment, Scheme, WordError};
+use crate::experiment::{Cell, Client, Experiment, Scheme};
 use crate::outcome::Sample;
 
 /// Why there is no sample.

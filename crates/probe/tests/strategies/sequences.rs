@@ -44,18 +44,23 @@ fn told(sequence: &Sequence) -> String {
     )
 }
 
-/// As counted and as timed: one number, and less than two of anything else for each connection.
+/// What was counted is what was expected, and no more than the clock allows; the whole holds its parts.
 fn assert_whole(sequence: &Sequence, trips: u32, connections: u32) {
     let told = told(sequence);
     assert!(sequence.ok(), "{told}");
     assert_eq!(sequence.round_trips, trips, "{told}");
     assert_eq!(sequence.connections, connections, "{told}");
     let measured = sequence.took.as_secs_f64() / RTT.as_secs_f64();
-    let slack = 1.9 * f64::from(connections.max(1));
     assert!(
-        (f64::from(trips)..f64::from(trips) + slack).contains(&measured),
+        measured >= f64::from(trips),
         "{measured} round trips: {told}"
     );
+    let totals = sequence.hops.iter().flatten().map(Exchange::total);
+    let least: Duration = match sequence.manner {
+        Manner::AtOnce => totals.max().unwrap(),
+        Manner::Each | Manner::Kept => totals.sum(),
+    };
+    assert!(sequence.took >= least, "{least:?} of {told}");
     let sizes: Vec<u64> = sequence
         .exchanges()
         .map(|e| e.http.as_ref().unwrap().downloaded)
@@ -84,6 +89,8 @@ fn each_goes_the_way_that_was_asked_for() {
     let scene = scene(|_| {});
     for (word, trips) in [
         ("h1+tls1.3+resume", 9),
+        // Two tickets were primed: the third is one that a spent connection brought meanwhile.
+        ("h1+tls1.3+0rtt", 6),
         ("h2+tls1.3+0rtt", 6),
         ("h1+clear+tfo", 3),
     ] {
@@ -192,12 +199,10 @@ fn too_early_goes_again_at_once_on_the_open_connection() {
     let scene = scene(|knobs| knobs.tls.early_data = EarlyData::TooEarly);
     let (sequence, stats) = ask(&scene, "h2+tls1.3+0rtt", Manner::AtOnce);
     assert_whole(&sequence, 3, 1);
-    let statuses = |hops: &Vec<Exchange>| -> Vec<u16> {
-        let status = |e: &Exchange| e.http.as_ref().map_or(0, |h| h.status);
-        hops.iter().map(status).collect()
-    };
+    let code = |e: &Exchange| e.http.as_ref().map_or(0, |h| h.status);
+    let answers = |hops: &Vec<Exchange>| hops.iter().map(code).collect::<Vec<u16>>();
     for hops in &sequence.hops {
-        assert_eq!(statuses(hops), [425, 200], "{}", told(&sequence));
+        assert_eq!(answers(hops), [425, 200], "{}", told(&sequence));
     }
     assert_eq!(stats.requests, 7);
 }

@@ -9,7 +9,8 @@ use super::{
     At, FlawKind, MOST_REQUESTS, MOST_RUNS, Unplaced, limited, listed, parts, refuse, sole,
 };
 use crate::experiment::format::{self, File};
-use crate::experiment::{Arm, Cell, Point, Sweep, WordError, Words};
+use crate::experiment::{Arm, Cell, Point, Sweep, Words};
+use roundtrip_path::WordError;
 
 /// What an arm is before any variant, in the order of the file.
 pub(super) struct Cells {
