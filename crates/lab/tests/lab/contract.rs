@@ -53,7 +53,7 @@ holds = 'median(absent) > 1 R'
 
 #[test]
 fn the_keys_are_there() {
-    let outcome = run(read("small", "small.toml", SMALL).unwrap(), 3, None);
+    let outcome = run(read("small", "small.toml", SMALL).unwrap(), 6, None);
     assert!(outcome.is_good(), "{outcome:?}");
     let document = serde_json::to_value(&outcome).unwrap();
     let at = |pointer: &str| {
@@ -66,7 +66,7 @@ fn the_keys_are_there() {
     assert_eq!(at("/experiment"), "small");
     assert_eq!(at("/path/rtt"), "20ms");
     assert_eq!(at("/arms/0/name"), "off");
-    assert_eq!(at("/arms/0/runs"), 3);
+    assert_eq!(at("/arms/0/runs"), 6);
     assert_eq!(at("/arms/0/unit"), "ms");
     assert_eq!(at("/arms/0/round_trips"), 4);
     assert_eq!(at("/arms/1/round_trips"), 2);
@@ -80,7 +80,7 @@ fn the_keys_are_there() {
     ] {
         assert!(at(&format!("/arms/0/{key}")).is_number(), "{key}");
     }
-    assert_eq!(at("/arms/0/samples").as_array().unwrap().len(), 3);
+    assert_eq!(at("/arms/0/samples").as_array().unwrap().len(), 6);
     assert_eq!(at("/arms/0/phases/0/name"), "setup");
     assert_eq!(at("/arms/1/saving/against"), "off");
     assert_eq!(at("/arms/1/saving/shown"), true);

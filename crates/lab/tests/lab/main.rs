@@ -44,6 +44,8 @@ fn arm<'a>(outcome: &'a Outcome, name: &str) -> &'a ArmOutcome {
     arm
 }
 
-fn round_trips(outcome: &Outcome, name: &str) -> f64 {
-    arm(outcome, name).figures.round_trips.unwrap()
+/// Of all requests of a run, where one of `requests` took the arm's figure on average.
+fn round_trips(outcome: &Outcome, name: &str, requests: u32) -> u32 {
+    let each = arm(outcome, name).figures.round_trips.unwrap();
+    (each * f64::from(requests)).round() as u32
 }

@@ -32,8 +32,8 @@ fn order(seed: u64) -> Vec<String> {
         ..Wishes::default()
     };
     let mut order = Vec::new();
-    let mut seen = |progress: roundtrip_lab::Progress<'_>| order.push(progress.arm.to_owned());
-    roundtrip_lab::run(cheap(""), &wishes, &Stop::default(), &mut seen).unwrap();
+    let mut note = |progress: roundtrip_lab::Progress<'_>| order.push(progress.arm.to_owned());
+    roundtrip_lab::run(cheap(""), &wishes, &Stop::default(), &mut note).unwrap();
     order
 }
 
