@@ -10,6 +10,7 @@ mod loss;
 mod ordinary_user;
 mod recording;
 mod tcp;
+mod tun;
 mod udp;
 
 use std::net::SocketAddr;
