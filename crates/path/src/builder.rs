@@ -10,6 +10,7 @@ use crate::error::{Error, Step};
 use crate::keeper::Keeper;
 use crate::link::{Link, Loss};
 use crate::middlebox::Middlebox;
+use crate::names::{self, Names};
 use crate::namespace::Namespace;
 use crate::path::Path;
 use crate::recording::Recording;
@@ -33,6 +34,8 @@ pub struct Builder {
     seed: u64,
     offload: bool,
     record: Option<PathBuf>,
+    names: Vec<String>,
+    name_server: bool,
 }
 
 impl Default for Builder {
@@ -43,6 +46,8 @@ impl Default for Builder {
             seed: 0,
             offload: false,
             record: None,
+            names: Vec::new(),
+            name_server: false,
         }
     }
 }
@@ -120,6 +125,21 @@ impl Builder {
         self
     }
 
+    /// A further name of the server's inside, beside [`SERVER_NAMES`](crate::SERVER_NAMES).
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.names.push(name.into());
+        self
+    }
+
+    /// Lets commands inside ask the server's address on port 53 for names, where the caller sees to it that one
+    /// answers; otherwise names stand in `/etc/hosts` and cost nothing.
+    #[must_use]
+    pub fn name_server(mut self, asked: bool) -> Self {
+        self.name_server = asked;
+        self
+    }
+
     /// Says one thing in words, such as `loss` and `1%`; [`WORDS`](crate::WORDS) lists them.
     pub fn set(&mut self, word: &str, value: &str) -> Result<(), WordError> {
         words::apply(self, word, value)
@@ -155,11 +175,14 @@ impl Builder {
             source,
         })?;
         let user = user.map(Arc::new);
+        let names = Arc::new(Names::new(&self.names, self.name_server));
         Ok(Path {
+            uplink: None,
             _keeper: keeper,
-            client: Namespace::new(CLIENT, user.clone(), client),
-            server: Namespace::new(SERVER, user, server),
+            client: Namespace::new(CLIENT, user.clone(), client, Arc::clone(&names)),
+            server: Namespace::new(SERVER, user, server, names),
             relay,
+            mtu: self.mtu,
             record: self.record,
             _relay_network: relay_network,
         })
@@ -200,6 +223,9 @@ impl Builder {
 
     fn check(&self) -> Result<(), Error> {
         check_mtu(self.mtu)?;
+        if let Some(name) = self.names.iter().find(|name| !names::is_name(name)) {
+            return Err(Error::Name(name.clone()));
+        }
         let mut has_boxes = false;
         for stretch in &self.stretches {
             has_boxes |= !stretch.boxes.is_empty();

@@ -34,6 +34,17 @@ pub enum Error {
         "boxes look into real segments, which there are none of with offload: leave out one of them"
     )]
     OffloadWithBoxes,
+    /// See [`Path::connect_uplink`](crate::Path::connect_uplink).
+    #[error(
+        "an uplink changes the host's own network, which only root may do: run it with sudo, or leave the uplink out"
+    )]
+    UplinkForbidden(#[source] io::Error),
+    #[error(
+        "the host's network has a route to {0} already, most likely another path's uplink; one at a time"
+    )]
+    UplinkTaken(&'static str),
+    #[error("`{0}` is no name for the server: letters, digits, dots and hyphens make one")]
+    Name(String),
     #[error("`{0}` is not the name of a network setting such as net.ipv4.tcp_fastopen")]
     SettingName(String),
     #[error("{name} could not be set to `{value}` inside the path")]
@@ -66,11 +77,13 @@ pub enum Step {
     JoinUserNamespace,
     JoinNetworkNamespace,
     WriteSetting,
+    ShowNames,
     CreateWire,
     ConfigureInterface,
     SwitchOffOffloads,
     AssignAddress,
     NameNeighbour,
+    AddRoute,
     AwaitReadiness,
     StartRelay,
     StartThread,
@@ -78,7 +91,7 @@ pub enum Step {
 
 impl Step {
     /// Those which happen in a forked child, and are told by number.
-    const IN_CHILD: [Self; 9] = [
+    const IN_CHILD: [Self; 10] = [
         Self::MakeUserNamespace,
         Self::MapUser,
         Self::MakeNetworkNamespace,
@@ -88,6 +101,7 @@ impl Step {
         Self::JoinUserNamespace,
         Self::JoinNetworkNamespace,
         Self::WriteSetting,
+        Self::ShowNames,
     ];
 
     /// The step that a child told by its number.
@@ -119,11 +133,13 @@ impl std::fmt::Display for Step {
             Self::JoinUserNamespace => "join its user namespace",
             Self::JoinNetworkNamespace => "join its network namespace",
             Self::WriteSetting => "write the setting",
+            Self::ShowNames => "show its names in /etc/hosts",
             Self::CreateWire => "create a veth pair",
             Self::ConfigureInterface => "configure an interface",
             Self::SwitchOffOffloads => "switch off an interface's offloads",
             Self::AssignAddress => "assign an address",
             Self::NameNeighbour => "enter a neighbour",
+            Self::AddRoute => "add a route",
             Self::AwaitReadiness => "see its wires and addresses come up",
             Self::StartRelay => "start its relay",
             Self::StartThread => "start a thread",

@@ -46,6 +46,7 @@ mod keeper;
 mod lateness;
 mod link;
 mod middlebox;
+mod names;
 mod namespace;
 mod outcome;
 mod packet;
@@ -60,6 +61,7 @@ mod sandbox;
 mod segment;
 mod stretch;
 mod syscall;
+mod uplink;
 mod wiring;
 mod words;
 
@@ -69,8 +71,10 @@ pub use direction::Direction;
 pub use error::{Error, Step};
 pub use link::{
     Discipline, Jitter, Link, Loss, Mtu, Outage, Queue, Rate, Reorder, Room, Shape, Target, Trace,
+    parse_duration,
 };
 pub use middlebox::Middlebox;
+pub use names::{CLIENT_NAMES, SERVER_NAMES};
 pub use namespace::Namespace;
 pub use path::Path;
 pub use presets::{PRESETS, Preset};

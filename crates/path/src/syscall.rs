@@ -6,6 +6,7 @@
 pub(crate) mod child;
 pub(crate) mod descriptor;
 pub(crate) mod interface;
+pub(crate) mod mount;
 pub(crate) mod namespace;
 pub(crate) mod packet;
 pub(crate) mod processes;

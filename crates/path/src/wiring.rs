@@ -29,7 +29,7 @@ pub(crate) struct Side {
     pub(crate) v6: Ipv6Addr,
     pub(crate) mac: Mac,
     /// The relay's end of the wire to this side.
-    tap: End,
+    tap: End<'static>,
 }
 
 pub(crate) const CLIENT: Side = Side {
@@ -55,7 +55,7 @@ pub(crate) const SERVER: Side = Side {
 };
 
 impl Side {
-    fn end(self) -> End {
+    fn end(self) -> End<'static> {
         End {
             name: "eth0",
             index: 100,
@@ -135,7 +135,7 @@ fn open(room: Room) -> (OwnedFd, Rtnetlink) {
 ///
 /// Its checksums are left to whoever is downstream, on purpose: a kernel before 6.11 refuses `UDP_SEGMENT` on an
 /// interface without checksum offload. The relay completes them.
-fn raise(links: &Rtnetlink, end: End, offload: bool) -> Result<(), Error> {
+fn raise(links: &Rtnetlink, end: End<'_>, offload: bool) -> Result<(), Error> {
     let unwanted = [
         Offload::TcpSegmentation,
         Offload::Segmentation,
@@ -169,7 +169,7 @@ fn settle(links: &Rtnetlink, side: Side, peer: Side) -> Result<(), Error> {
 }
 
 /// Wires and addresses come into force a little after they were asked for.
-fn await_readiness(is_ready: impl Fn() -> io::Result<bool>) -> Result<(), Error> {
+pub(crate) fn await_readiness(is_ready: impl Fn() -> io::Result<bool>) -> Result<(), Error> {
     let limit = time::monotonic() + READINESS_LIMIT;
     while !is_ready().map_err(at(Step::AwaitReadiness))? {
         if time::monotonic() > limit {
@@ -180,6 +180,6 @@ fn await_readiness(is_ready: impl Fn() -> io::Result<bool>) -> Result<(), Error>
     Ok(())
 }
 
-fn at(step: Step) -> impl Fn(io::Error) -> Error {
+pub(crate) fn at(step: Step) -> impl Fn(io::Error) -> Error {
     move |source| Error::Setup { step, source }
 }

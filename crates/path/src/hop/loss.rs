@@ -6,7 +6,7 @@ use super::{Exit, Hop};
 use crate::direction::Direction;
 use crate::link::{Loss, Target};
 use crate::packet::Packet;
-use crate::random::Random;
+use roundtrip_model::Random;
 
 pub(crate) struct Lose {
     rules: Vec<Rule>,
@@ -26,7 +26,7 @@ impl Lose {
     pub(crate) fn new(losses: &[Loss], random: &mut Random) -> Self {
         let rule = |loss: &Loss| Rule {
             loss: loss.clone(),
-            random: Random::seeded(random.next()),
+            random: Random::seeded(random.next_u64()),
             in_burst: false,
             done: 0,
         };

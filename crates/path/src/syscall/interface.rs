@@ -55,6 +55,22 @@ pub(crate) fn is_running(socket: BorrowedFd<'_>, name: &str) -> io::Result<bool>
     Ok(libc::c_int::from(flags) & libc::IFF_RUNNING != 0)
 }
 
+/// The number of the interface `name` in the namespace of `socket`.
+pub(crate) fn index(socket: BorrowedFd<'_>, name: &str) -> io::Result<u32> {
+    let mut request = request(name)?;
+    // SAFETY: `request` names the interface and lives through the call.
+    check(unsafe {
+        libc::ioctl(
+            socket.as_raw_fd(),
+            libc::SIOCGIFINDEX as _,
+            &raw mut request,
+        )
+    })?;
+    // SAFETY: the kernel has just filled the index.
+    let index = unsafe { request.ifr_ifru.ifru_ifindex };
+    u32::try_from(index).map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
 fn request(name: &str) -> io::Result<libc::ifreq> {
     // SAFETY: `ifreq` is integers and pointers, for which zeroes (null) are valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
