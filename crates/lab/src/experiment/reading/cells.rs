@@ -41,6 +41,7 @@ impl Cells {
             return refuse(0..0, FlawKind::Nothing("arm"));
         }
         let against = file.arm.iter().filter_map(|arm| arm.against.as_ref());
+        let against = against.filter(|name| !name.get_ref().is_empty());
         for name in against.chain(&file.baseline) {
             exists(&plain, name)?;
         }
@@ -138,7 +139,9 @@ fn cell(file: &File, arm: &format::Arm, made: Arc<Arm>, path: &Words) -> Result<
         arm: made,
         path: path.with(&parts::words(&arm.path)?),
         requests,
-        against: against.map(|name| name.get_ref().clone()),
+        against: against
+            .map(|name| name.get_ref().clone())
+            .filter(|name| !name.is_empty()),
         control: false,
     })
 }
