@@ -8,7 +8,7 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-const VERBS: [&str; 5] = ["probe", "doctor", "origin", "man", "completions"];
+const VERBS: [&str; 6] = ["probe", "doctor", "origin", "path", "man", "completions"];
 const SHELLS: [&str; 5] = ["bash", "elvish", "fish", "powershell", "zsh"];
 
 #[test]
