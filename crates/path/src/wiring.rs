@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Step};
 use crate::keeper::{Estate, Room};
+use crate::middlebox::nat;
 use crate::relay::Tap;
 use crate::rtnetlink::{End, Mac, Rtnetlink};
 use crate::syscall::interface::{self, Offload};
@@ -152,6 +153,7 @@ pub(crate) fn wire(estate: Estate, manner: Manner) -> Result<Wired, Error> {
                 && links.is_local(side.v6.into())?)
         })?;
     }
+    introduce_nat(&server_links)?;
     Ok(Wired {
         user,
         client,
@@ -200,6 +202,16 @@ fn settle(links: &Rtnetlink, side: Side, peer: Side) -> Result<(), Error> {
     for (address, _) in peer.addresses() {
         links
             .introduce(index, address, peer.mac)
+            .map_err(at(Step::NameNeighbour))?;
+    }
+    Ok(())
+}
+
+/// The addresses that the client's packets may have behind a NAT are the client's neighbours, too.
+fn introduce_nat(server_links: &Rtnetlink) -> Result<(), Error> {
+    for address in nat::addresses() {
+        server_links
+            .introduce(SERVER.end().index, address, CLIENT.mac)
             .map_err(at(Step::NameNeighbour))?;
     }
     Ok(())
