@@ -28,7 +28,7 @@ pub enum Error {
     #[error("{0}")]
     Middlebox(String),
     #[error(
-        "boxes look into real segments, which there are none of with offload: leave out one of them"
+        "boxes and holes look into real segments, which there are none of with offload: leave out one of them"
     )]
     OffloadWithBoxes,
     #[error("`{0}` is not the name of a network setting such as net.ipv4.tcp_fastopen")]
