@@ -17,6 +17,7 @@ pub(crate) mod nat;
 mod reset;
 mod rewrite;
 mod strip_fast_open;
+mod throttle;
 #[cfg(test)]
 mod trial;
 mod wake_up;
@@ -43,6 +44,7 @@ const KINDS: &[&Kind] = &[
     &drop_dns::KIND,
     &bleach_ecn::KIND,
     &clamp_mss::KIND,
+    &throttle::KIND,
     &wake_up::KIND,
 ];
 
@@ -54,8 +56,11 @@ pub(crate) struct Kind {
     pub(crate) does: &'static str,
     /// The form of its argument, if it takes one.
     pub(crate) argument: Option<&'static str>,
-    pub(crate) make: fn(Option<&str>) -> Result<Box<dyn Hop>, String>,
+    pub(crate) make: fn(Option<&str>) -> Made,
 }
+
+/// A box, or what is wrong with its argument.
+type Made = Result<Box<dyn Hop>, String>;
 
 /// A box to be put in the way: `strip-fast-open`, or with an argument, `idle-timeout:30s`.
 #[derive(Clone, Debug)]
@@ -72,7 +77,7 @@ impl Middlebox {
             .map(|kind| (kind.name, kind.argument, kind.does))
     }
 
-    pub(crate) fn make(&self) -> Result<Box<dyn Hop>, String> {
+    pub(crate) fn make(&self) -> Made {
         (self.kind.make)(self.argument.as_deref())
             .map_err(|why| format!("the box {}: {why}", self.kind.name))
     }
@@ -154,6 +159,7 @@ mod tests {
         "drop-dns:aaaa",
         "bleach-ecn",
         "clamp-mss:1200",
+        "throttle:1mbit",
         "wake-up:1s",
     ];
 
