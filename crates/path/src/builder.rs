@@ -1,5 +1,6 @@
 //! What a path is to be, checked before anything is made.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,12 +10,14 @@ use crate::error::{Error, Step};
 use crate::keeper::Keeper;
 use crate::link::{Link, Loss};
 use crate::middlebox::Middlebox;
+use crate::names::{self, Names};
 use crate::namespace::Namespace;
 use crate::path::Path;
+use crate::recording::Recording;
 use crate::relay::{Plan, Relay};
 use crate::stretch::{self, Setting, Stretch};
 use crate::syscall::time;
-use crate::wiring::{self, CLIENT, SERVER, Wired};
+use crate::wiring::{self, CLIENT, Manner, SERVER, Wired, Wires};
 use crate::words::{self, WordError};
 
 /// RFC 8200 §5.
@@ -30,6 +33,10 @@ pub struct Builder {
     mtu: u16,
     seed: u64,
     offload: bool,
+    wires: Wires,
+    record: Option<PathBuf>,
+    names: Vec<String>,
+    name_server: bool,
 }
 
 impl Default for Builder {
@@ -39,6 +46,10 @@ impl Default for Builder {
             mtu: 1500,
             seed: 0,
             offload: false,
+            wires: Wires::default(),
+            record: None,
+            names: Vec::new(),
+            name_server: false,
         }
     }
 }
@@ -108,6 +119,37 @@ impl Builder {
         self
     }
 
+    /// Wires both ends with TAP devices and not with veth pairs, where `/dev/net/tun` is open to us: less exact, since
+    /// nobody stamps what arrives, but without packet sockets.
+    #[must_use]
+    pub fn tun(mut self, tun: bool) -> Self {
+        self.wires = if tun { Wires::Tun } else { Wires::Veth };
+        self
+    }
+
+    /// Records both ends as pcapng, with comments that say what the path did to each packet. [`Path::close`] tells
+    /// whether all of it could be written.
+    #[must_use]
+    pub fn record(mut self, file: impl Into<PathBuf>) -> Self {
+        self.record = Some(file.into());
+        self
+    }
+
+    /// A further name of the server's inside, beside [`SERVER_NAMES`](crate::SERVER_NAMES).
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.names.push(name.into());
+        self
+    }
+
+    /// Lets commands inside ask the server's address on port 53 for names, where the caller sees to it that one
+    /// answers; otherwise names stand in `/etc/hosts` and cost nothing.
+    #[must_use]
+    pub fn name_server(mut self, asked: bool) -> Self {
+        self.name_server = asked;
+        self
+    }
+
     /// Says one thing in words, such as `loss` and `1%`; [`WORDS`](crate::WORDS) lists them.
     pub fn set(&mut self, word: &str, value: &str) -> Result<(), WordError> {
         words::apply(self, word, value)
@@ -121,8 +163,9 @@ impl Builder {
             start: time::monotonic(),
         };
         let stations = stretch::stations(&self.stretches, setting).map_err(Error::Middlebox)?;
-        let (keeper, estate) = Keeper::start()?;
-        let wired = wiring::wire(estate, self.mtu, self.offload)?;
+        let recording = self.start_recording()?;
+        let (keeper, estate) = Keeper::start(self.wires)?;
+        let wired = wiring::wire(estate, self.manner())?;
         let Wired {
             user,
             client,
@@ -135,17 +178,22 @@ impl Builder {
             mtu: self.mtu,
             least_delay: self.least_delay(),
             offload: self.offload,
+            recording,
         };
         let relay = Relay::start(taps, plan).map_err(|source| Error::Setup {
             step: Step::StartRelay,
             source,
         })?;
         let user = user.map(Arc::new);
+        let names = Arc::new(Names::new(&self.names, self.name_server));
         Ok(Path {
+            uplink: None,
             _keeper: keeper,
-            client: Namespace::new(CLIENT, user.clone(), client),
-            server: Namespace::new(SERVER, user, server),
+            client: Namespace::new(CLIENT, user.clone(), client, Arc::clone(&names)),
+            server: Namespace::new(SERVER, user, server, names),
             relay,
+            mtu: self.mtu,
+            record: self.record,
             _relay_network: relay_network,
         })
     }
@@ -157,6 +205,14 @@ impl Builder {
         }
         let last = self.stretches.len() - 1;
         &mut self.stretches[last]
+    }
+
+    fn manner(&self) -> Manner {
+        Manner {
+            wires: self.wires,
+            mtu: self.mtu,
+            offload: self.offload,
+        }
     }
 
     /// What each packet spends under way at least, whichever way it goes.
@@ -173,8 +229,21 @@ impl Builder {
         check_mtu(mtu)
     }
 
+    fn start_recording(&self) -> Result<Option<Recording>, Error> {
+        let create = |file: &PathBuf| {
+            Recording::create(file).map_err(|source| Error::Recording {
+                file: file.clone(),
+                source,
+            })
+        };
+        self.record.as_ref().map(create).transpose()
+    }
+
     fn check(&self) -> Result<(), Error> {
         check_mtu(self.mtu)?;
+        if let Some(name) = self.names.iter().find(|name| !names::is_name(name)) {
+            return Err(Error::Name(name.clone()));
+        }
         let mut looks_into_segments = false;
         for stretch in &self.stretches {
             looks_into_segments |= !stretch.boxes.is_empty();

@@ -48,6 +48,9 @@ const KINDS: &[&Kind] = &[
     &wake_up::KIND,
 ];
 
+/// A box, or what is wrong with its argument.
+pub(crate) type Made = Result<Box<dyn Hop>, String>;
+
 /// A kind of box.
 #[derive(Debug)]
 pub(crate) struct Kind {
@@ -58,9 +61,6 @@ pub(crate) struct Kind {
     pub(crate) argument: Option<&'static str>,
     pub(crate) make: fn(Option<&str>) -> Made,
 }
-
-/// A box, or what is wrong with its argument.
-type Made = Result<Box<dyn Hop>, String>;
 
 /// A box to be put in the way: `strip-fast-open`, or with an argument, `idle-timeout:30s`.
 #[derive(Clone, Debug)]
@@ -127,7 +127,7 @@ mod tests {
     use crate::hello::examples::client_hello;
     use crate::hop::Exit;
     use crate::packet::Packet;
-    use crate::random::Random;
+    use roundtrip_model::Random;
 
     #[test]
     fn each_kind_is_found_by_its_name_and_says_what_it_does() {
@@ -184,7 +184,7 @@ mod tests {
                 let mut ip = both(way)[random.below(5)].clone();
                 for _ in 0..random.below(4) {
                     let at = random.below(ip.len());
-                    ip[at] = random.next() as u8;
+                    ip[at] = random.next_u64() as u8;
                 }
                 ip.truncate(ip.len() - random.below(2) * random.below(ip.len()));
                 let at = Duration::from_millis(number);

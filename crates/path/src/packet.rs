@@ -19,17 +19,20 @@ pub(crate) struct Packet {
 /// What a recorded packet carries with it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Story {
+    /// By which the recording knows it; none for one that the path made.
+    pub(crate) number: Option<u64>,
     /// The packet as it came in; empty for one that the path made.
     pub(crate) original: Vec<u8>,
     pub(crate) remarks: Vec<String>,
 }
 
 impl Packet {
-    /// A frame that was checked to hold an IP packet. With a `record`, it carries its story.
-    pub(crate) fn arrived(frame: Vec<u8>, at: Duration, record: bool) -> Self {
+    /// A frame that was checked to hold an IP packet. With a number in a recording, it carries its story.
+    pub(crate) fn arrived(frame: Vec<u8>, at: Duration, recorded: Option<u64>) -> Self {
         let original = || frame.get(frame::HEADERS..).unwrap_or_default().to_vec();
-        let story = record.then(|| {
+        let story = recorded.map(|number| {
             Box::new(Story {
+                number: Some(number),
                 original: original(),
                 remarks: Vec::new(),
             })
@@ -77,6 +80,19 @@ impl Packet {
         (self.frame, self.story)
     }
 
+    /// A second one, of the path's own making.
+    pub(crate) fn twin(&self) -> Self {
+        let mut twin = self.clone();
+        if let Some(story) = &mut twin.story {
+            (story.number, story.original) = (None, Vec::new());
+        }
+        twin
+    }
+
+    pub(crate) fn story(&self) -> Option<&Story> {
+        self.story.as_deref()
+    }
+
     /// Notes what was done to it, for whoever reads the recording.
     pub(crate) fn remark(&mut self, text: impl FnOnce() -> String) {
         if let Some(story) = &mut self.story {
@@ -89,7 +105,7 @@ impl Packet {
 impl Packet {
     /// A packet of these bytes, for tests of what it meets.
     pub(crate) fn of(ip: &[u8], at: Duration) -> Self {
-        Self::arrived(frame::around(ip, Direction::Up), at, true)
+        Self::arrived(frame::around(ip, Direction::Up), at, Some(1))
     }
 
     pub(crate) fn remarks(&self) -> &[String] {

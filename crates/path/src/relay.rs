@@ -3,6 +3,7 @@
 
 mod carrier;
 mod margin;
+mod tap;
 mod tempo;
 
 use std::io;
@@ -14,9 +15,12 @@ use std::time::Duration;
 use crate::counters::{Counters, Ledger};
 use crate::course::Course;
 use crate::direction::PerWay;
+use crate::recording::Recording;
 use crate::syscall::descriptor;
 
 use carrier::Carrier;
+
+pub(crate) use tap::Tap;
 
 /// What the relay is to do.
 pub(crate) struct Plan {
@@ -25,19 +29,20 @@ pub(crate) struct Plan {
     /// What each packet spends under way at least.
     pub(crate) least_delay: Duration,
     pub(crate) offload: bool,
+    pub(crate) recording: Option<Recording>,
 }
 
 /// Runs until dropped.
 #[derive(Debug)]
 pub(crate) struct Relay {
     stop: Arc<OwnedFd>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<io::Result<()>>>,
     ledgers: Arc<Mutex<PerWay<Ledger>>>,
 }
 
 impl Relay {
-    /// Starts relaying between the packet sockets to the client and to the server.
-    pub(crate) fn start(taps: [OwnedFd; 2], plan: Plan) -> io::Result<Self> {
+    /// Starts relaying between the wires to the client and to the server.
+    pub(crate) fn start(taps: [Tap; 2], plan: Plan) -> io::Result<Self> {
         let stop = Arc::new(descriptor::event()?);
         let ledgers = Arc::default();
         let carrier = Carrier::new(plan, taps, Arc::clone(&stop), Arc::clone(&ledgers));
@@ -60,12 +65,22 @@ impl Relay {
     }
 }
 
-impl Drop for Relay {
-    fn drop(&mut self) {
+impl Relay {
+    /// Ends it, and says whether what was to be recorded was.
+    pub(crate) fn stop(&mut self) -> io::Result<()> {
         // A fresh counter can always be raised once.
         let _ = descriptor::raise(self.stop.as_fd());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(recorded)) => recorded,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => Ok(()),
         }
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        // Whoever wants to know calls `stop`.
+        let _ = self.stop();
     }
 }

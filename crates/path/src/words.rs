@@ -43,7 +43,7 @@ pub const WORDS: &[Word] = &[
             let rtt = link::parse_duration(text)?;
             let up = rtt / 2;
             let links = &mut path.current().link;
-            (links.up.delay, links.down.delay) = (up, rtt - up);
+            (links.up.delay, links.down.delay) = (up, rtt.saturating_sub(up));
             Ok(())
         },
     },

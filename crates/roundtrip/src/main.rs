@@ -1,10 +1,13 @@
 //! The binary: arguments → one call → exit code. Each verb has a file of its own; what they do lives in crates below.
 
 mod cli;
+mod demo;
 mod doctor;
 mod generate;
+mod lab;
 mod origin;
 mod output;
+mod path;
 mod probe;
 
 use std::process::ExitCode;
@@ -16,9 +19,12 @@ use output::Outcome;
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
+        Command::Demo(args) => demo::run(&args),
         Command::Probe(args) => probe::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Lab(args) => lab::run(&args),
         Command::Origin(args) => origin::run(*args),
+        Command::Path(args) => path::run(&args),
         Command::Man { directory } => generate::man(&directory),
         Command::Completions { shell } => generate::completions(shell),
     };
@@ -30,5 +36,6 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
         Outcome::LimitMissed => ExitCode::from(3),
+        Outcome::Of(code) => ExitCode::from(code),
     }
 }

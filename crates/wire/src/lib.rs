@@ -1,4 +1,4 @@
-//! Bytes to meaning and back: DNS, TLS hellos, QUIC Initials, certificates, IP packets, header fields, resolver files.
+//! Bytes to meaning and back: DNS, TLS hellos, QUIC Initials, certificates, IP packets, captures, header fields, resolver files.
 //!
 //! Sans-I/O: bytes come in as slices and go out as vectors; sockets, files and clocks belong to the
 //! layers above. Every parser is total: whatever the bytes, it returns a value or an [`Error`], never
@@ -11,6 +11,8 @@ mod error;
 mod field;
 pub mod hosts;
 pub mod packet;
+pub mod pcap;
+pub mod pcapng;
 pub mod quic;
 pub mod resolv_conf;
 pub mod server_timing;

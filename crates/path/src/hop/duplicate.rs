@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Exit, Hop};
 use crate::direction::Direction;
 use crate::packet::Packet;
-use crate::random::Random;
+use roundtrip_model::Random;
 
 pub(crate) struct Duplicate {
     pub(crate) share: f64,
@@ -15,7 +15,7 @@ pub(crate) struct Duplicate {
 impl Hop for Duplicate {
     fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut Exit) {
         if self.random.unit() < self.share {
-            let mut twin = packet.clone();
+            let mut twin = packet.twin();
             exit.forward(packet, way, at);
             twin.remark(|| "the path's own copy of the packet before it".into());
             exit.forward(twin, way, at);

@@ -10,7 +10,7 @@ use crate::flow::is_syn;
 use crate::hello;
 use crate::link::{Loss, Target};
 use crate::packet::Packet;
-use crate::random::Random;
+use roundtrip_model::Random;
 
 pub(crate) struct Lose {
     rules: Vec<Rule>,
@@ -30,7 +30,7 @@ impl Lose {
     pub(crate) fn new(losses: &[Loss], random: &mut Random) -> Self {
         let rule = |loss: &Loss| Rule {
             loss: loss.clone(),
-            random: Random::seeded(random.next()),
+            random: Random::seeded(random.next_u64()),
             in_burst: false,
             done: 0,
         };

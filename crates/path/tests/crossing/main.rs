@@ -8,10 +8,13 @@ mod firewalls;
 mod handshakes;
 mod hole;
 mod kernel;
+mod links;
 mod loss;
 mod nat;
 mod ordinary_user;
+mod recording;
 mod tcp;
+mod tun;
 mod udp;
 
 use std::net::SocketAddr;

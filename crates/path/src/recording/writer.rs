@@ -1,0 +1,107 @@
+//! Writes sights to a file as pcapng.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use roundtrip_wire::pcapng::{self, Captured, Interface, LinkType, Section};
+
+use super::order::Order;
+use super::{End, Note, Sight};
+use crate::wiring::{CLIENT, SERVER, Side};
+
+/// How often the file is brought up to date, for whoever looks at it meanwhile.
+const RHYTHM: Duration = Duration::from_millis(500);
+
+pub(super) struct Writer {
+    file: File,
+    /// Realtime at the path's clock's zero.
+    epoch: Duration,
+    blocks: pcapng::Writer,
+}
+
+impl Writer {
+    pub(super) fn begin(file: File, epoch: Duration) -> io::Result<Self> {
+        let section = Section {
+            application: Some(concat!("roundtrip path ", env!("CARGO_PKG_VERSION")).into()),
+            ..Section::default()
+        };
+        let mut blocks = pcapng::Writer::new(&section).map_err(io::Error::other)?;
+        for (name, side) in [("client", CLIENT), ("server", SERVER)] {
+            blocks
+                .interface(&interface(name, side))
+                .map_err(io::Error::other)?;
+        }
+        let mut writer = Self {
+            file,
+            epoch,
+            blocks,
+        };
+        writer.flush()?;
+        Ok(writer)
+    }
+
+    /// Writes until there is nobody who could tell more.
+    pub(super) fn write_all(mut self, notes: &Receiver<Note>) -> io::Result<()> {
+        let mut order = Order::default();
+        let mut next = Instant::now() + RHYTHM;
+        loop {
+            match notes.recv_timeout(RHYTHM) {
+                Ok(note) => order.hear(note),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if Instant::now() >= next {
+                self.write(order.ripe().into_values())?;
+                next = Instant::now() + RHYTHM;
+            }
+        }
+        self.write(order.rest().into_values())
+    }
+
+    fn write(&mut self, sights: impl Iterator<Item = Sight>) -> io::Result<()> {
+        for sight in sights {
+            let captured = self.captured(sight);
+            self.blocks.packet(&captured).map_err(io::Error::other)?;
+        }
+        self.flush()
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.write_all(&self.blocks.take())
+    }
+
+    fn captured(&self, sight: Sight) -> Captured<'static> {
+        let time = (self.epoch + sight.at).as_nanos();
+        Captured {
+            interface: match sight.end {
+                End::Client => 0,
+                End::Server => 1,
+            },
+            link: LinkType::RAW,
+            time: u64::try_from(time).ok(),
+            original_length: u32::try_from(sight.packet.len()).unwrap_or(u32::MAX),
+            data: sight.packet.into(),
+            // As the host at this end sees it.
+            direction: Some(if sight.leaves {
+                pcapng::Direction::Inbound
+            } else {
+                pcapng::Direction::Outbound
+            }),
+            comments: sight.comments.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+fn interface(name: &'static str, side: Side) -> Interface<'static> {
+    Interface {
+        link: LinkType::RAW,
+        snap_length: 0,
+        name: Some(name.into()),
+        description: Some(
+            format!("the {name}'s end of the path, {} and {}", side.v4, side.v6).into(),
+        ),
+        comments: Vec::new(),
+    }
+}

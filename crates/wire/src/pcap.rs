@@ -1,0 +1,100 @@
+//! Packet captures of the older kind, read: microseconds or nanoseconds, either byte order. draft-ietf-opsawg-pcap.
+//!
+//! What they lack (comments, directions, several interfaces) is for [`crate::pcapng`].
+
+use std::borrow::Cow;
+
+use crate::Result;
+use crate::cursor::Cursor;
+use crate::pcapng::{Captured, LinkType, Order};
+
+const WHAT: &str = "the pcap capture";
+const MICROSECONDS: u32 = 0xa1b2_c3d4;
+const NANOSECONDS: u32 = 0xa1b2_3c4d;
+
+/// The packets in their order; an error is the last item.
+#[derive(Debug, Clone)]
+pub struct Reader<'a> {
+    rest: Cursor<'a>,
+    order: Order,
+    /// Of a fraction's unit.
+    nanoseconds: u64,
+    pub link: LinkType,
+    /// The most that was kept of a packet.
+    pub snap_length: u32,
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(capture: &'a [u8]) -> Result<Self> {
+        let mut rest = Cursor::new(WHAT, capture);
+        let (order, nanoseconds) = unit_of(rest.array()?)
+            .ok_or_else(|| rest.malformed("it does not begin as such captures do"))?;
+        let version = order.u16(rest.array()?);
+        let _minor = rest.take(2)?;
+        // Once the time zone and accuracy; zero today.
+        let _reserved = rest.take(8)?;
+        let snap_length = order.u32(rest.array()?);
+        // Above the link type: whether frames have a check sequence.
+        let link = LinkType(order.u32(rest.array()?) as u16);
+        if version != 2 {
+            return Err(rest.malformed("its major version is not 2"));
+        }
+        Ok(Self {
+            rest,
+            order,
+            nanoseconds,
+            link,
+            snap_length,
+        })
+    }
+
+    /// Whether bytes begin as such a capture does.
+    pub fn recognises(bytes: &[u8]) -> bool {
+        bytes
+            .first_chunk()
+            .is_some_and(|magic| unit_of(*magic).is_some())
+    }
+
+    fn read(&mut self) -> Result<Captured<'a>> {
+        let order = self.order;
+        let seconds = u64::from(order.u32(self.rest.array()?));
+        let fraction = u64::from(order.u32(self.rest.array()?));
+        let length = order.u32(self.rest.array()?) as usize;
+        let original_length = order.u32(self.rest.array()?);
+        Ok(Captured {
+            interface: 0,
+            link: self.link,
+            // Below 2^63.
+            time: Some(seconds * 1_000_000_000 + fraction * self.nanoseconds),
+            original_length,
+            data: Cow::Borrowed(self.rest.take(length)?),
+            direction: None,
+            comments: Vec::new(),
+        })
+    }
+}
+
+impl<'a> Iterator for Reader<'a> {
+    type Item = Result<Captured<'a>>;
+
+    fn next(&mut self) -> Option<Result<Captured<'a>>> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let packet = self.read();
+        if packet.is_err() {
+            self.rest = Cursor::new(WHAT, &[]);
+        }
+        Some(packet)
+    }
+}
+
+fn unit_of(magic: [u8; 4]) -> Option<(Order, u64)> {
+    [Order::Little, Order::Big]
+        .into_iter()
+        .find_map(|order| match order.u32(magic) {
+            MICROSECONDS => Some((order, 1_000)),
+            NANOSECONDS => Some((order, 1)),
+            _ => None,
+        })
+}

@@ -1,0 +1,144 @@
+//! Writes a capture, block by block, into memory.
+
+use super::block::{
+    ENHANCED_PACKET, FRAME, INTERFACE, MAGIC, SECTION, STATISTICS as STATISTICS_BLOCK,
+};
+use super::option::{
+    APPLICATION, DESCRIPTION, DROPPED, FLAGS, HARDWARE, NAME, OptionWriter, RECEIVED, SYSTEM,
+    TIME_RESOLUTION,
+};
+use super::time::Ticks;
+use super::{Captured, Interface, Order, Section, Statistics};
+use crate::{Error, Result};
+
+/// The most that Wireshark reads of one packet and of one block.
+const LARGEST_PACKET: usize = 262_144;
+const LARGEST_BLOCK: usize = 16 << 20;
+/// A section's length that is not told.
+const UNKNOWN_LENGTH: u64 = u64::MAX;
+
+/// One section, its times in nanoseconds. What was written is taken out with [`Writer::take`], as often as is
+/// convenient.
+#[derive(Debug)]
+pub struct Writer {
+    order: Order,
+    interfaces: u32,
+    bytes: Vec<u8>,
+}
+
+impl Writer {
+    pub fn new(section: &Section<'_>) -> Result<Self> {
+        Self::in_order(Order::default(), section)
+    }
+
+    pub fn in_order(order: Order, section: &Section<'_>) -> Result<Self> {
+        let mut writer = Self {
+            order,
+            interfaces: 0,
+            bytes: Vec::new(),
+        };
+        let mut body = order.put_u32(MAGIC).to_vec();
+        // Version 1.0.
+        body.extend(order.put_u16(1));
+        body.extend(order.put_u16(0));
+        body.extend(order.put_u64(UNKNOWN_LENGTH));
+        let mut options = OptionWriter::new(order);
+        options.put_text(HARDWARE, section.hardware.as_ref())?;
+        options.put_text(SYSTEM, section.system.as_ref())?;
+        options.put_text(APPLICATION, section.application.as_ref())?;
+        options.put_comments(&section.comments)?;
+        body.extend(options.finish());
+        writer.block(SECTION, &body)?;
+        Ok(writer)
+    }
+
+    /// Its number, for packets.
+    pub fn interface(&mut self, interface: &Interface<'_>) -> Result<u32> {
+        let mut body = self.order.put_u16(interface.link.0).to_vec();
+        body.extend([0; 2]);
+        body.extend(self.order.put_u32(interface.snap_length));
+        let mut options = OptionWriter::new(self.order);
+        options.put_text(NAME, interface.name.as_ref())?;
+        options.put_text(DESCRIPTION, interface.description.as_ref())?;
+        options.put(TIME_RESOLUTION, &[Ticks::OURS.resolution])?;
+        options.put_comments(&interface.comments)?;
+        body.extend(options.finish());
+        self.block(INTERFACE, &body)?;
+        let number = self.interfaces;
+        self.interfaces += 1;
+        Ok(number)
+    }
+
+    /// As an enhanced packet block, which has a time; `link` is the interface's.
+    pub fn packet(&mut self, packet: &Captured<'_>) -> Result<()> {
+        if packet.data.len() > LARGEST_PACKET {
+            return Err(Error::TooLarge {
+                what: "a captured packet",
+                limit: LARGEST_PACKET,
+            });
+        }
+        let mut body = self.head(packet.interface, packet.time)?;
+        body.extend(self.order.put_u32(packet.data.len() as u32));
+        body.extend(self.order.put_u32(packet.original_length));
+        body.extend(packet.data.iter());
+        body.resize(body.len().next_multiple_of(4), 0);
+        let mut options = OptionWriter::new(self.order);
+        if let Some(direction) = packet.direction {
+            options.put(FLAGS, &self.order.put_u32(direction.flags()))?;
+        }
+        options.put_comments(&packet.comments)?;
+        body.extend(options.finish());
+        self.block(ENHANCED_PACKET, &body)
+    }
+
+    pub fn statistics(&mut self, statistics: &Statistics<'_>) -> Result<()> {
+        let mut body = self.head(statistics.interface, statistics.time)?;
+        let mut options = OptionWriter::new(self.order);
+        for (code, count) in [
+            (RECEIVED, statistics.received),
+            (DROPPED, statistics.dropped),
+        ] {
+            if let Some(count) = count {
+                options.put(code, &self.order.put_u64(count))?;
+            }
+        }
+        options.put_comments(&statistics.comments)?;
+        body.extend(options.finish());
+        self.block(STATISTICS_BLOCK, &body)
+    }
+
+    /// What was written since the last time.
+    pub fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes)
+    }
+
+    /// Interface and time, as packets and statistics begin.
+    fn head(&self, interface: u32, time: Option<u64>) -> Result<Vec<u8>> {
+        let malformed = |why| Error::malformed("a block to write", why);
+        if interface >= self.interfaces {
+            return Err(malformed("its interface has not been written"));
+        }
+        let time = time.ok_or_else(|| malformed("it has no time"))?;
+        let mut body = self.order.put_u32(interface).to_vec();
+        // The upper half first, in either byte order. draft-ietf-opsawg-pcapng §4.3.
+        body.extend(self.order.put_u32((time >> 32) as u32));
+        body.extend(self.order.put_u32(time as u32));
+        Ok(body)
+    }
+
+    fn block(&mut self, kind: u32, body: &[u8]) -> Result<()> {
+        let length = body.len() + FRAME;
+        if length > LARGEST_BLOCK {
+            return Err(Error::TooLarge {
+                what: "a block of a capture",
+                limit: LARGEST_BLOCK,
+            });
+        }
+        let length = self.order.put_u32(length as u32);
+        self.bytes.extend(self.order.put_u32(kind));
+        self.bytes.extend(length);
+        self.bytes.extend(body);
+        self.bytes.extend(length);
+        Ok(())
+    }
+}
