@@ -46,8 +46,8 @@ fn enact(args: &PathArgs) -> Result<u8, Ending> {
     let builder = described(args)?;
     let knobs = far_end::knobs(args)?;
     // Before the first thread: an ordinary user's threads may then go inside.
-    enter_sandbox().map_err(ending)?;
-    let mut path = builder.build().map_err(ending)?;
+    enter_sandbox().map_err(|error| ending(&error))?;
+    let mut path = builder.build().map_err(|error| ending(&error))?;
     if let Err(error) = path.client().check_names() {
         tell(format!(
             "no names inside, only addresses: {}",
@@ -56,11 +56,11 @@ fn enact(args: &PathArgs) -> Result<u8, Ending> {
     }
     for (name, value) in &args.sysctl {
         for side in [path.client(), path.server()] {
-            side.sysctl(name, value).map_err(ending)?;
+            side.sysctl(name, value).map_err(|error| ending(&error))?;
         }
     }
     if args.uplink {
-        path.connect_uplink().map_err(ending)?;
+        path.connect_uplink().map_err(|error| ending(&error))?;
     }
     let mut far_end = FarEnd::start(&path, args, knobs)?;
     if let Some(delay) = args.dns {
@@ -81,7 +81,7 @@ fn finish(path: Path, args: &PathArgs, status: u8) -> Result<u8, Ending> {
             account::give(&counters, args, status)?;
             Ok(status)
         }
-        Err(error) => Err(ending(error)),
+        Err(error) => Err(ending(&error)),
     }
 }
 
@@ -104,8 +104,8 @@ fn described(args: &PathArgs) -> Result<Builder, Ending> {
 }
 
 /// What cannot be is the user's to change; what the system refuses is not.
-fn ending(error: Error) -> Ending {
-    let text = chain(&error);
+fn ending(error: &Error) -> Ending {
+    let text = chain(error);
     match error {
         Error::Mtu(_)
         | Error::PacketZero
