@@ -1,8 +1,6 @@
 //! A connection that carries one exchange after another, whatever it speaks.
 
-use roundtrip_model::{HttpFacts, Recorder};
-
-use crate::{HttpError, Quic, Request, Sink, Stream, h1, h2};
+use crate::{Ended, HttpError, Quic, Stream, Turn, h1, h2};
 
 pub enum Connection {
     H1(Box<dyn Stream>),
@@ -20,27 +18,34 @@ impl Connection {
         Ok(Self::H2(h2::Session::open(stream).await?))
     }
 
-    /// Sends `request`, writes the body to `sink`, and fills `facts` as far as things went.
-    /// With `decode`, a compressed body is taken apart.
-    pub async fn exchange(
-        &mut self,
-        request: &Request,
-        decode: bool,
-        recorder: &Recorder,
-        sink: &mut dyn Sink,
-        facts: &mut HttpFacts,
-    ) -> Result<(), HttpError> {
+    /// Carries one request and its response.
+    pub async fn exchange(&mut self, turn: Turn<'_>) -> Result<(), HttpError> {
+        if let Self::H1(stream) = self {
+            return h1::exchange(stream.as_mut(), turn).await;
+        }
+        let mut outcome = Ok(());
+        self.exchange_all(vec![turn], &mut |_, ended| outcome = ended)
+            .await;
+        outcome
+    }
+
+    /// Carries several: all requests leave at once where the protocol has streams, and one fails without the others.
+    /// HTTP/1.1 answers one after another.
+    pub async fn exchange_all(&mut self, turns: Vec<Turn<'_>>, ended: &mut Ended<'_>) {
         match self {
             Self::H1(stream) => {
-                h1::exchange(stream.as_mut(), request, decode, recorder, sink, facts).await
+                for (place, turn) in turns.into_iter().enumerate() {
+                    ended(place, h1::exchange(stream.as_mut(), turn).await);
+                }
             }
-            Self::H2(session) => {
-                session
-                    .exchange(request, decode, recorder, sink, facts)
-                    .await
-            }
-            Self::H3(quic) => quic.exchange(request, decode, recorder, sink, facts).await,
+            Self::H2(session) => session.exchange_all(turns, ended).await,
+            Self::H3(quic) => quic.exchange_all(turns, ended).await,
         }
+    }
+
+    /// Can several requests be on their way at once?
+    pub fn has_streams(&self) -> bool {
+        !matches!(self, Self::H1(_))
     }
 
     /// The stream below HTTP/1.1, where one is.

@@ -2,6 +2,10 @@
 
 use std::io;
 
+use ::h2::Reason;
+
+use crate::QuicError;
+
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
     #[error("the peer closed the connection before it answered")]
@@ -35,14 +39,44 @@ pub enum HttpError {
     H2(#[from] ::h2::Error),
     #[error("HTTP/3: {0}")]
     H3(String),
+    /// By GOAWAY, or with H3_REQUEST_REJECTED.
+    #[error("HTTP/3: the server did not take the request: {0}")]
+    H3Rejected(String),
     #[error("QUIC: {0}")]
-    Quic(crate::QuicError),
+    Quic(QuicError),
     #[error("QUIC cannot connect: {0}")]
     QuicConnect(#[from] quinn::ConnectError),
     #[error(transparent)]
     Io(io::Error),
     #[error(transparent)]
     Tls(roundtrip_tls::TlsError),
+}
+
+impl HttpError {
+    /// Has the server said that it did not act on the request? Then even a POST may be sent again. RFC 9113 §8.7,
+    /// RFC 9114 §4.1.1.
+    pub fn is_unprocessed(&self) -> bool {
+        match self {
+            Self::H2(error) => {
+                let reason = error.reason();
+                error.is_remote()
+                    && (reason == Some(Reason::REFUSED_STREAM)
+                        || (error.is_go_away() && reason == Some(Reason::NO_ERROR)))
+            }
+            Self::H3Rejected(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Did the connection end, with all that was on it?
+    pub fn is_connection_gone(&self) -> bool {
+        match self {
+            Self::H2(error) => error.is_io() || error.is_go_away(),
+            Self::Quic(error) => !matches!(error, QuicError::Certificate(_) | QuicError::Alert(_)),
+            Self::ClosedUnanswered | Self::Io(_) | Self::H3Rejected(_) => true,
+            _ => false,
+        }
+    }
 }
 
 impl From<io::Error> for HttpError {

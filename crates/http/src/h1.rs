@@ -5,12 +5,12 @@ mod head;
 
 use std::time::Duration;
 
-use roundtrip_model::{Event, HttpFacts, Recorder};
+use roundtrip_model::HttpFacts;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 use crate::body::Body;
-use crate::{HEAD_LIMIT, HttpError, Request, Sink, Stream};
+use crate::{HEAD_LIMIT, HttpError, Pen, Request, Stream, Turn};
 use chunked::Chunked;
 pub use head::response_head;
 use head::{Framing, Head};
@@ -20,19 +20,13 @@ const INTERIM_LIMIT: usize = 32;
 const CONTINUE_WAIT: Duration = Duration::from_secs(1);
 
 /// One request and its response over an open stream.
-pub(crate) async fn exchange(
-    stream: &mut dyn Stream,
-    request: &Request,
-    decode: bool,
-    recorder: &Recorder,
-    sink: &mut dyn Sink,
-    facts: &mut HttpFacts,
-) -> Result<(), HttpError> {
+pub(crate) async fn exchange(stream: &mut dyn Stream, turn: Turn<'_>) -> Result<(), HttpError> {
+    let (request, facts) = (turn.request, turn.facts);
     facts.method.clone_from(&request.method);
     let mut reader = Reader {
         stream,
         buffer: Vec::new(),
-        recorder,
+        pen: &turn.pen,
         begun: false,
     };
     let interim = reader.send(request, facts).await?;
@@ -42,7 +36,7 @@ pub(crate) async fn exchange(
     };
     let framing = head.framing(&request.method)?;
     head.describe(facts, &framing);
-    let mut body = Body::new(facts, decode, sink);
+    let mut body = Body::new(facts, turn.decode, turn.sink);
     reader.body(&framing, &mut body).await?;
     body.finish()
 }
@@ -50,7 +44,7 @@ pub(crate) async fn exchange(
 struct Reader<'a> {
     stream: &'a mut dyn Stream,
     buffer: Vec<u8>,
-    recorder: &'a Recorder,
+    pen: &'a Pen,
     /// The first byte of the response is on the timeline.
     begun: bool,
 }
@@ -64,7 +58,7 @@ impl Reader<'_> {
     ) -> Result<Option<Head>, HttpError> {
         let head = request.head()?;
         facts.request_bytes = head.len() as u64;
-        self.recorder.record(Event::RequestStarted);
+        self.pen.started();
         let mut early_answer = None;
         if request.expects_continue() {
             self.stream.write_all(head.as_bytes()).await?;
@@ -76,8 +70,8 @@ impl Reader<'_> {
                 .ok()
                 .transpose()?;
             if early_answer.as_ref().is_some_and(|h| h.status >= 200) {
-                self.recorder.record_departure(Event::RequestSent);
-                self.recorder.record_arrival(Event::FirstByte);
+                self.pen.departed();
+                self.pen.arrived();
                 return Ok(early_answer);
             }
             self.begun = false;
@@ -90,7 +84,7 @@ impl Reader<'_> {
         }
         self.stream.flush().await?;
         facts.uploaded = request.body.len() as u64;
-        self.recorder.record_departure(Event::RequestSent);
+        self.pen.departed();
         Ok(early_answer)
     }
 
@@ -135,7 +129,7 @@ impl Reader<'_> {
         let n = self.stream.read_buf(&mut self.buffer).await?;
         if n > 0 && !self.begun {
             self.begun = true;
-            self.recorder.record_arrival(Event::FirstByte);
+            self.pen.arrived();
         }
         Ok(n)
     }

@@ -8,11 +8,12 @@ use std::future::poll_fn;
 use ::h2::client::{self, ResponseFuture, SendRequest};
 use ::h2::{Reason, RecvStream, SendStream};
 use bytes::Bytes;
-use roundtrip_model::{Event, HttpFacts, Recorder};
+use roundtrip_model::HttpFacts;
 use tokio::task::JoinHandle;
 
 use crate::body::Body;
-use crate::{HEAD_LIMIT, HttpError, Request, Sink, Stream};
+use crate::turn::all;
+use crate::{Ended, HEAD_LIMIT, HttpError, Request, Sink, Stream, Turn};
 use herald::{Herald, Heralded};
 use watch::{Breakage, Watched};
 
@@ -29,7 +30,7 @@ pub struct Session {
     herald: Herald,
 }
 
-/// Moves frames; started only after the first request is queued, so that preface and request share a flight.
+/// Moves frames; started only after the first requests are queued, so that preface and requests share a flight.
 enum Driver {
     Waiting(Box<dyn FnOnce() -> JoinHandle<()> + Send>),
     Running(JoinHandle<()>),
@@ -65,57 +66,48 @@ impl Session {
         self.driver.stop();
     }
 
-    pub(crate) async fn exchange(
-        &mut self,
-        request: &Request,
-        decode: bool,
-        recorder: &Recorder,
-        sink: &mut dyn Sink,
-        facts: &mut HttpFacts,
-    ) -> Result<(), HttpError> {
-        let outcome = self.attempt(request, decode, recorder, sink, facts).await;
-        outcome.map_err(|error| self.explain(error, facts))
-    }
-
-    async fn attempt(
-        &mut self,
-        request: &Request,
-        decode: bool,
-        recorder: &Recorder,
-        sink: &mut dyn Sink,
-        facts: &mut HttpFacts,
-    ) -> Result<(), HttpError> {
-        facts.method.clone_from(&request.method);
-        let head = request.modern()?;
-        facts.request_bytes = request.modern_size()?;
-        recorder.record(Event::RequestStarted);
-        if let Driver::Running(_) = self.driver {
-            poll_fn(|cx| self.send.poll_ready(cx)).await?;
-        }
-        self.herald.await_response(recorder);
-        let (mut response, upload) = self.send.send_request(head, request.body.is_empty())?;
+    /// All requests are queued before the driver may write: on a new connection they leave in its first flight.
+    pub(crate) async fn exchange_all(&mut self, mut turns: Vec<Turn<'_>>, ended: &mut Ended<'_>) {
+        let asked: Vec<_> = turns.iter_mut().map(|turn| self.ask(turn)).collect();
         self.driver.start();
-        self.upload(upload, request, facts).await?;
-        recorder.record_departure(Event::RequestSent);
-        interim(&mut response, facts).await?;
-        let (parts, body) = response.await?.into_parts();
-        self.herald.announce();
-        describe(&parts, "2", facts);
-        if facts.header_bytes > HEAD_LIMIT as u64 {
-            return Err(HttpError::HeadTooLarge { limit: HEAD_LIMIT });
-        }
-        receive(body, decode, sink, facts).await
+        let herald = &self.herald;
+        let carried = turns.into_iter().zip(asked).map(async |(turn, asked)| {
+            let mut heard = false;
+            let outcome = match asked {
+                Ok(asked) => asked.carry(turn, herald, &mut heard).await,
+                Err(error) => Err(error),
+            };
+            outcome.map_err(|error| self.explain(error, heard))
+        });
+        all(carried, ended).await;
     }
 
-    /// What broke the stream says more than what that did to HTTP/2.
-    fn explain(&self, error: HttpError, facts: &HttpFacts) -> HttpError {
+    /// Queues a request.
+    fn ask(&self, turn: &mut Turn<'_>) -> Result<Asked, HttpError> {
+        let request = turn.request;
+        turn.facts.method.clone_from(&request.method);
+        let head = request.modern()?;
+        turn.facts.request_bytes = request.modern_size()?;
+        turn.pen.started();
+        let mut send = self.send.clone();
+        let (response, upload) = send.send_request(head, request.body.is_empty())?;
+        let stream = response.stream_id().as_u32();
+        self.herald.await_response(stream, &turn.pen);
+        Ok(Asked {
+            response,
+            upload,
+            stream,
+        })
+    }
+
+    /// What broke the stream says more than what that did to HTTP/2. `heard`: the answer had begun.
+    fn explain(&self, error: HttpError, heard: bool) -> HttpError {
         let HttpError::H2(error) = error else {
             return error;
         };
         if error.is_io() {
-            return match self.breakage.take() {
-                // The answer had begun.
-                Some(HttpError::ClosedUnanswered) if facts.status != 0 => error.into(),
+            return match self.breakage.tell() {
+                Some(HttpError::ClosedUnanswered) if heard => error.into(),
                 Some(cause) => cause,
                 None => error.into(),
             };
@@ -126,30 +118,58 @@ impl Session {
         }
         error.into()
     }
+}
 
-    async fn upload(
-        &mut self,
-        mut stream: SendStream<Bytes>,
-        request: &Request,
-        facts: &mut HttpFacts,
+/// A request that is on its way.
+struct Asked {
+    response: ResponseFuture,
+    upload: SendStream<Bytes>,
+    stream: u32,
+}
+
+impl Asked {
+    /// From the request's departure to the response's end.
+    async fn carry(
+        mut self,
+        turn: Turn<'_>,
+        herald: &Herald,
+        heard: &mut bool,
     ) -> Result<(), HttpError> {
-        // The driver writes when it is polled: let it, so that the request has left when we say so.
-        tokio::task::yield_now().await;
-        let mut rest = request.body.clone();
-        while !rest.is_empty() {
-            stream.reserve_capacity(rest.len());
-            let granted = match poll_fn(|cx| stream.poll_capacity(cx)).await {
-                Some(granted) => granted?,
-                // The server has reset the stream; its response may still say why.
-                None => return Ok(()),
-            };
-            let part = rest.split_to(granted.min(rest.len()));
-            facts.uploaded += part.len() as u64;
-            stream.send_data(part, rest.is_empty())?;
-            tokio::task::yield_now().await;
+        upload(self.upload, turn.request, turn.facts).await?;
+        turn.pen.departed();
+        interim(&mut self.response, turn.facts).await?;
+        let (parts, body) = self.response.await?.into_parts();
+        *heard = true;
+        herald.announce(self.stream);
+        describe(&parts, "2", turn.facts);
+        if turn.facts.header_bytes > HEAD_LIMIT as u64 {
+            return Err(HttpError::HeadTooLarge { limit: HEAD_LIMIT });
         }
-        Ok(())
+        receive(body, turn.decode, turn.sink, turn.facts).await
     }
+}
+
+async fn upload(
+    mut stream: SendStream<Bytes>,
+    request: &Request,
+    facts: &mut HttpFacts,
+) -> Result<(), HttpError> {
+    // The driver writes when it is polled: let it, so that the request has left when we say so.
+    tokio::task::yield_now().await;
+    let mut rest = request.body.clone();
+    while !rest.is_empty() {
+        stream.reserve_capacity(rest.len());
+        let granted = match poll_fn(|cx| stream.poll_capacity(cx)).await {
+            Some(granted) => granted?,
+            // The server has reset the stream; its response may still say why.
+            None => return Ok(()),
+        };
+        let part = rest.split_to(granted.min(rest.len()));
+        facts.uploaded += part.len() as u64;
+        stream.send_data(part, rest.is_empty())?;
+        tokio::task::yield_now().await;
+    }
+    Ok(())
 }
 
 impl Driver {

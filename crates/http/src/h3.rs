@@ -2,6 +2,7 @@
 
 mod error;
 mod hellos;
+mod stream;
 mod watch;
 
 use std::future::poll_fn;
@@ -9,19 +10,18 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::h3::client::{RequestStream, SendRequest};
-use bytes::{Buf, Bytes};
+use ::h3::client::SendRequest;
+use bytes::Bytes;
 use quinn::crypto::rustls::{HandshakeData, QuicClientConfig};
 use quinn::{Endpoint, EndpointConfig, TransportConfig};
-use roundtrip_model::{EarlyData, Event, HttpFacts, QuicFacts, Recorder, Task, TlsFacts};
+use roundtrip_model::{EarlyData, Event, QuicFacts, Recorder, Task, TlsFacts};
 use roundtrip_tls::{Client, Offer, Witness, peer_facts};
 use rustls::pki_types::CertificateDer;
 use tokio::sync::watch::{Receiver, channel};
 use tokio::task::JoinHandle;
 
-use crate::body::Body;
-use crate::h2::{describe, expected_length};
-use crate::{HttpError, Request, Sink};
+use crate::turn::all;
+use crate::{Ended, HttpError, Turn};
 pub use error::QuicError;
 use watch::Watched;
 
@@ -139,91 +139,74 @@ impl Quic {
         self.driver.abort();
     }
 
-    pub(crate) async fn exchange(
-        &mut self,
-        request: &Request,
-        decode: bool,
-        recorder: &Recorder,
-        sink: &mut dyn Sink,
-        facts: &mut HttpFacts,
-    ) -> Result<(), HttpError> {
-        facts.method.clone_from(&request.method);
-        let stream = match self.ask(request, recorder, facts).await {
-            Err(error) => self.ask_again(error, request, recorder, facts).await?,
-            stream => stream?,
-        };
-        receive(stream, decode, sink, facts).await
+    /// All requests are queued before the connection's task may write: with a ticket they leave in the first flight.
+    pub(crate) async fn exchange_all(&mut self, mut turns: Vec<Turn<'_>>, ended: &mut Ended<'_>) {
+        let decided = self.early.clone();
+        let may_be_void = || decided.as_ref().is_some_and(|d| *d.borrow() != Some(true));
+        let mut void = Vec::new();
+        self.attempt_all(
+            turns.iter_mut().enumerate(),
+            &mut |place, outcome| match outcome {
+                Err(error) if may_be_void() => void.push((place, error)),
+                outcome => ended(place, outcome),
+            },
+        )
+        .await;
+        if void.is_empty() {
+            return;
+        }
+        let begun = self.begin_again().await;
+        if let Ok(true) = begun {
+            let again = turns.iter_mut().enumerate();
+            let again = again.filter(|(place, _)| void.iter().any(|(p, _)| p == place));
+            return self.attempt_all(again, ended).await;
+        }
+        let why = begun.err().map(|error| error.to_string());
+        for (place, error) in void {
+            let error = why.clone().map_or(error, HttpError::H3);
+            ended(place, Err(error));
+        }
     }
 
-    async fn ask(
-        &mut self,
-        request: &Request,
-        recorder: &Recorder,
-        facts: &mut HttpFacts,
-    ) -> Result<RequestStream<h3_quinn::BidiStream<Bytes>, Bytes>, HttpError> {
-        let failed = |e: ::h3::error::StreamError| HttpError::H3(e.to_string());
-        let head = request.modern()?;
-        facts.request_bytes = request.modern_size()?;
-        let began = recorder.now();
-        recorder.record_at(began, Event::RequestStarted);
-        let mut stream = self.send.send_request(head).await.map_err(failed)?;
-        if !request.body.is_empty() {
-            stream
-                .send_data(request.body.clone())
-                .await
-                .map_err(failed)?;
-            facts.uploaded = request.body.len() as u64;
-        }
-        stream.finish().await.map_err(failed)?;
-        // The endpoint's task writes: let it, so that the request has left when we say so.
-        tokio::task::yield_now().await;
-        tokio::task::yield_now().await;
-        if request.body.is_empty() {
-            recorder.record_first_departure(began, Event::RequestSent);
-        } else {
-            recorder.record_departure(Event::RequestSent);
-        }
-        self.gauge.watched.singly(true);
-        let (parts, ()) = stream.recv_response().await.map_err(failed)?.into_parts();
-        self.gauge.watched.singly(false);
-        // What came before the request had left is no part of its answer.
-        let timeline = recorder.snapshot();
-        let left = timeline.last(|e| *e == Event::RequestSent);
-        let arrived = timeline.last(|e| matches!(e, Event::Received { .. }));
-        let arrived = arrived.filter(|at| Some(*at) > left);
-        recorder.record_at(arrived.unwrap_or_else(|| recorder.now()), Event::FirstByte);
-        describe(&parts, "3", facts);
-        Ok(stream)
+    async fn attempt_all<'t, 'r: 't>(
+        &self,
+        turns: impl Iterator<Item = (usize, &'t mut Turn<'r>)>,
+        ended: &mut Ended<'_>,
+    ) {
+        let (places, turns): (Vec<usize>, Vec<_>) = turns.unzip();
+        let attempts = turns.into_iter().map(async |turn| {
+            let outcome = stream::carry(self.send.clone(), turn, &self.gauge.watched).await;
+            outcome.map_err(|error| self.reason(error))
+        });
+        all(attempts, |n, outcome| {
+            if let Some(place) = places.get(n) {
+                ended(*place, outcome);
+            }
+        })
+        .await;
     }
 
-    /// Streams opened as early data are void when the server refuses it: the request goes again. RFC 9114 §3.2.
-    async fn ask_again(
-        &mut self,
-        error: HttpError,
-        request: &Request,
-        recorder: &Recorder,
-        facts: &mut HttpFacts,
-    ) -> Result<RequestStream<h3_quinn::BidiStream<Bytes>, Bytes>, HttpError> {
+    /// Streams opened as early data are void when the server refuses it: they are to be opened again. RFC 9114 §3.2.
+    async fn begin_again(&mut self) -> Result<bool, HttpError> {
         let Some(mut early) = self.early.take() else {
-            return Err(self.reason(error));
+            return Ok(false);
         };
-        let refused = early
-            .wait_for(Option::is_some)
-            .await
-            .is_ok_and(|told| *told == Some(false));
-        if !refused {
-            return Err(self.reason(error));
+        let told = early.wait_for(Option::is_some).await;
+        let refused = told.is_ok_and(|told| *told == Some(false));
+        if refused {
+            self.driver.abort();
+            (self.send, self.driver) = start(self.connection.clone()).await?;
         }
-        self.driver.abort();
-        (self.send, self.driver) = start(self.connection.clone()).await?;
-        self.ask(request, recorder, facts).await
+        Ok(refused)
     }
 
-    /// What closed the connection says more than what it did to a stream.
+    /// What closed the connection says more than what it did to a stream, unless the server said that it did nothing.
     fn reason(&self, error: HttpError) -> HttpError {
-        self.connection
-            .close_reason()
-            .map_or(error, |e| broken(e, &self.gauge.witness))
+        let closed = self.connection.close_reason();
+        match closed.filter(|_| matches!(error, HttpError::H3(_))) {
+            Some(closed) => broken(closed, &self.gauge.witness),
+            None => error,
+        }
     }
 }
 
@@ -259,34 +242,6 @@ fn client_config(client: &Client, offer: &Offer) -> Result<quinn::ClientConfig, 
     transport.receive_window((32u32 << 20).into());
     config.transport_config(Arc::new(transport));
     Ok(config)
-}
-
-async fn receive(
-    mut stream: RequestStream<h3_quinn::BidiStream<Bytes>, Bytes>,
-    decode: bool,
-    sink: &mut dyn Sink,
-    facts: &mut HttpFacts,
-) -> Result<(), HttpError> {
-    let mut body = Body::new(facts, decode, sink);
-    let outcome = loop {
-        match stream.recv_data().await {
-            Ok(Some(mut chunk)) => {
-                while chunk.has_remaining() {
-                    let n = chunk.chunk().len();
-                    body.take(chunk.chunk())?;
-                    chunk.advance(n);
-                }
-            }
-            Ok(None) => break Ok(()),
-            Err(e) => break Err(HttpError::H3(e.to_string())),
-        }
-    };
-    let (got, asked) = (body.downloaded(), body.facts.method.as_str());
-    if let Some(expected) = expected_length(body.facts).filter(|e| got < *e && asked != "HEAD") {
-        return Err(HttpError::BodyCutShort { got, expected });
-    }
-    outcome?;
-    body.finish()
 }
 
 impl QuicGauge {

@@ -1,6 +1,6 @@
-//! One exchange over HTTP/1.1, 2 or 3, with every boundary written on the timeline.
+//! Exchanges over HTTP/1.1, 2 or 3, with every boundary written on the timeline.
 //!
-//! A [`Connection`] carries one [`Request`] after another and fills [`HttpFacts`](roundtrip_model::HttpFacts); the
+//! A [`Connection`] carries one [`Turn`] after another, or several at once, and fills [`HttpFacts`](roundtrip_model::HttpFacts); the
 //! body goes to a [`Sink`]. What leaves when is decided here (a request shares its flight with a Finished or with early
 //! data); sockets and TLS are handed in open, QUIC is opened here because its handshake cannot be told from its I/O.
 
@@ -12,6 +12,7 @@ mod h2;
 mod h3;
 mod request;
 mod tunnel;
+mod turn;
 
 pub use body::Sink;
 pub use connection::Connection;
@@ -20,6 +21,7 @@ pub use h1::response_head;
 pub use h3::{Quic, QuicError, QuicGauge};
 pub use request::{Request, check_sendable};
 pub use tunnel::open_tunnel;
+pub use turn::{Ended, Pen, Turn};
 
 /// A response's head, all its interim responses included, may be this large (curl allows 300 KiB).
 const HEAD_LIMIT: usize = 256 * 1024;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use roundtrip_http::{Connection, HttpError, Request};
+use roundtrip_http::{Connection, HttpError, Pen, Request, Turn};
 use roundtrip_model::{Clock, HttpFacts, Moment, Recorder, Target};
 
 struct Frozen;
@@ -34,8 +34,13 @@ fn ask(method: &str, response: &[u8]) -> (Result<(), HttpError>, HttpFacts, Vec<
     let (mut facts, mut body) = (HttpFacts::default(), Vec::new());
     let recorder = Recorder::new(Arc::new(Frozen));
     let mut connection = Connection::h1(stream);
-    let outcome =
-        runtime.block_on(connection.exchange(&request, true, &recorder, &mut body, &mut facts));
+    let outcome = runtime.block_on(connection.exchange(Turn {
+        request: &request,
+        decode: true,
+        pen: Pen::alone(&recorder),
+        sink: &mut body,
+        facts: &mut facts,
+    }));
     (outcome, facts, body)
 }
 

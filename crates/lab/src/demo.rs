@@ -1,1 +1,151 @@
 //! The first minute: one origin, one path, seven ways to ask the same question.
+//!
+//! [`run`] sets the stage (`stage`), asks each way as often as it was told to, in turns (`order`), and tells after each
+//! step how the table stands. Drawing it belongs to `report`, the terminal to the binary.
+
+mod asking;
+mod order;
+mod stage;
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use roundtrip_model::{Strategy, StrategyError};
+use roundtrip_origin::OriginError;
+use roundtrip_report::ways::{Answer, Stage, Way, Ways};
+
+use self::stage::Scene;
+
+/// How often the table is shown again while an answer is awaited.
+const TICK: Duration = Duration::from_millis(25);
+
+/// From the costliest way to those that cost one round trip: each is what a client does that has been told one thing
+/// more. Fast open goes without a post-quantum key share, with which a ClientHello does not fit the SYN.
+const WAYS: [(&str, &str); 7] = [
+    ("TLS 1.2, new connection", "h1+tls1.2"),
+    ("TLS 1.3, new connection", "h1+tls1.3"),
+    ("TCP fast open", "h1+tls1.3+tfo-pq"),
+    ("0-RTT (early data)", "h1+tls1.3+0rtt"),
+    ("0-RTT + fast open", "h1+tls1.3+tfo+0rtt-pq"),
+    ("HTTP/3 with 0-RTT", "h3+0rtt"),
+    ("kept connection", "h1+tls1.3+reuse"),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Demo {
+    pub rtt: Duration,
+    /// How often each way is asked.
+    pub runs: u32,
+    /// Of the order in which they are asked.
+    pub seed: u64,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum DemoError {
+    #[error(transparent)]
+    Path(#[from] roundtrip_path::Error),
+    #[error(transparent)]
+    Origin(#[from] OriginError),
+    #[error("cannot start asking: {0}")]
+    Start(#[source] std::io::Error),
+    #[error("'{word}' cannot be asked for: {source}")]
+    Strategy { word: String, source: StrategyError },
+    #[error("interrupted before all ways were asked {runs} times")]
+    Interrupted { runs: u32 },
+    #[error("the asking ended before it was done")]
+    Broken,
+}
+
+/// What the asking thread tells.
+#[derive(Debug)]
+enum News {
+    Preparing(usize),
+    Asking(usize),
+    Answered(usize, Result<Answer, String>),
+}
+
+/// Measures all ways; `shown` hears how the table stands, several times a second while something is asked.
+///
+/// The process must be in a sandbox already (see [`roundtrip_path::enter_sandbox`]) unless it is privileged.
+pub fn run(demo: &Demo, mut shown: impl FnMut(&Ways)) -> Result<Ways, DemoError> {
+    let mut table = table(demo)?;
+    shown(&table);
+    let scene = Scene::set(demo.rtt)?;
+    let strategies: Vec<Strategy> = table.ways.iter().map(|way| way.strategy).collect();
+    let order = order::rounds(strategies.len(), demo.runs, demo.seed);
+    let (tell, told) = channel();
+    thread::scope(|scope| {
+        let asking = scope.spawn(|| scene.ask(&strategies, &order, tell));
+        let watched = watch(&mut table, &told, &mut shown);
+        let asked = asking.join().map_err(|_| DemoError::Broken)?;
+        asked.and(watched)
+    })?;
+    let finished = |way: &Way| way.done() == demo.runs;
+    if table.ways.iter().all(finished) {
+        return Ok(table);
+    }
+    Err(DemoError::Interrupted { runs: demo.runs })
+}
+
+fn table(demo: &Demo) -> Result<Ways, DemoError> {
+    let way = |(title, word): (&'static str, &str)| match word.parse() {
+        Ok(strategy) => Ok(Way::new(title, strategy)),
+        Err(source) => Err(DemoError::Strategy {
+            word: word.to_owned(),
+            source,
+        }),
+    };
+    Ok(Ways {
+        rtt_ms: demo.rtt.as_secs_f64() * 1e3,
+        runs: demo.runs,
+        seed: demo.seed,
+        ways: WAYS.into_iter().map(way).collect::<Result<_, _>>()?,
+    })
+}
+
+/// Keeps the table up to date until the asking thread has hung up.
+fn watch(
+    table: &mut Ways,
+    told: &Receiver<News>,
+    shown: &mut impl FnMut(&Ways),
+) -> Result<(), DemoError> {
+    let mut asked: Option<(usize, Instant)> = None;
+    loop {
+        match told.recv_timeout(TICK) {
+            Ok(news) => asked = note(table, news),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+        if let Some((place, since)) = asked
+            && let Some(way) = table.ways.get_mut(place)
+        {
+            let ms = since.elapsed().as_secs_f64() * 1e3;
+            way.stage = Stage::Asking { ms };
+        }
+        shown(table);
+    }
+}
+
+/// Enters the news; what is being asked since now, if it is that.
+fn note(table: &mut Ways, news: News) -> Option<(usize, Instant)> {
+    let (News::Preparing(place) | News::Asking(place) | News::Answered(place, _)) = news;
+    let way = table.ways.get_mut(place)?;
+    match news {
+        News::Preparing(_) => way.stage = Stage::Preparing,
+        News::Asking(_) => return Some((place, Instant::now())),
+        News::Answered(_, answer) => {
+            way.stage = Stage::Resting;
+            match answer {
+                Ok(answer) => way.answers.push(answer),
+                Err(why) => way.failures.push(why),
+            }
+        }
+    }
+    None
+}
+
+/// Nobody listens any more when the table's owner has gone: then there is nobody to tell.
+fn tell(to: &Sender<News>, news: News) {
+    let _ = to.send(news);
+}

@@ -1,5 +1,17 @@
 //! Experiments: what a remedy saves, measured over an emulated path, beside what was published.
 //!
-//! [`demo`] is the first minute; an experiment is a file that says path, server, arms and claims.
+//! [`experiment`] is a file that says path, server, arms and claims; [`run`] measures it, [`outcome`] is what came of
+//! it, [`text`] shows that. [`demo`] is the first minute.
 
+pub mod claim;
 pub mod demo;
+mod error;
+pub mod experiment;
+pub mod outcome;
+mod run;
+pub mod text;
+
+pub use error::LabError;
+pub use experiment::{Experiment, load, names};
+pub use outcome::Outcome;
+pub use run::{Progress, Stop, Wishes, run};

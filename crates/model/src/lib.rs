@@ -10,6 +10,8 @@ mod facts;
 mod failure;
 mod limit;
 mod phase;
+mod random;
+mod saving;
 mod strategy;
 mod summary;
 mod target;
@@ -25,6 +27,8 @@ pub use facts::{
 pub use failure::{Failure, FailureKind};
 pub use limit::{Limit, LimitError};
 pub use phase::{Phase, PhaseName, Waited};
+pub use random::{Random, blocks};
+pub use saving::{CONFIDENCE, Saving};
 pub use strategy::{Http, Memory, Security, Strategy, StrategyError};
 pub use summary::Summary;
 pub use target::{Scheme, Target, TargetError};

@@ -103,12 +103,8 @@ impl Recorder {
         });
     }
 
-    /// Forgets what was written, but not when it all began: for a way that led nowhere before another is taken.
-    pub fn erase(&self) {
-        self.with(|sheet| sheet.timeline = Timeline::default());
-    }
-
-    /// A pen with a sheet of its own and the same zero: for one of several ways that are tried at once.
+    /// A pen with a sheet of its own and the same zero: for one of several ways that are tried at once, or
+    /// for another after a way that led nowhere.
     #[must_use]
     pub fn branch(&self) -> Self {
         let zero = self.with(|sheet| sheet.zero);

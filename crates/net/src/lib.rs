@@ -21,4 +21,4 @@ pub use info::TcpInfo;
 pub use resolver::{ResolveError, Resolver, Wanted, add as add_answer};
 pub use socket::{Gauge, Socket};
 pub use stamps::Stamps;
-pub use sys::{set_fast_open_queue, terminal_width};
+pub use sys::{set_fast_open_queue, terminal_height, terminal_width};

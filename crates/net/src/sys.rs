@@ -216,6 +216,19 @@ pub(crate) fn realtime() -> Duration {
 
 /// How many columns the terminal behind a descriptor has, if it is one.
 pub fn terminal_width(stream: &impl AsRawFd) -> Option<usize> {
+    window(stream)
+        .map(|size| size.ws_col.into())
+        .filter(|n| *n > 0)
+}
+
+/// How many lines the terminal behind this stream shows.
+pub fn terminal_height(stream: &impl AsRawFd) -> Option<usize> {
+    window(stream)
+        .map(|size| size.ws_row.into())
+        .filter(|n| *n > 0)
+}
+
+fn window(stream: &impl AsRawFd) -> Option<libc::winsize> {
     let mut size = libc::winsize {
         ws_row: 0,
         ws_col: 0,
@@ -224,5 +237,5 @@ pub fn terminal_width(stream: &impl AsRawFd) -> Option<usize> {
     };
     // SAFETY: `size` is a valid winsize for the call to fill.
     let outcome = unsafe { libc::ioctl(stream.as_raw_fd(), libc::TIOCGWINSZ, &raw mut size) };
-    (outcome == 0 && size.ws_col > 0).then_some(size.ws_col.into())
+    (outcome == 0).then_some(size)
 }

@@ -34,14 +34,6 @@ pub(crate) fn around(ip: &[u8], way: Direction) -> Vec<u8> {
     [&[0; VIRTIO][..], &to.mac, &from.mac, &kind, ip].concat()
 }
 
-/// Whether the sending stack left work on it to be done: a checksum, or a super-segment to cut.
-#[cfg(test)]
-pub(crate) fn is_complete(bytes: &[u8]) -> bool {
-    bytes
-        .get(..VIRTIO)
-        .is_some_and(|header| header == [0; VIRTIO])
-}
-
 /// Does what the sending stack left to its interface: the checksum, of which only the pseudo-header's part is there.
 /// A super-segment is left as it is, header and all; the kernel cuts and completes it when it is sent.
 pub(crate) fn complete_checksum(bytes: &mut [u8]) {

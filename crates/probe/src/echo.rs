@@ -30,6 +30,7 @@ impl Prober {
             Err(_) => Err(Trouble::Timeout(limit)),
         };
         recorder.record(Event::Finished);
+        self.tally.over = self.clock.now();
         exchange.timeline = recorder.snapshot();
         if let Some(gauge) = gauge {
             exchange.rtt = gauge.min_rtt();
@@ -70,6 +71,7 @@ impl Prober {
         let mut socket = timeout(limit, opening)
             .await
             .map_err(|_| Trouble::Timeout(limit))??;
+        self.tally.connections += 1;
         *gauge = socket.gauge().ok();
         let echo = exchange.echo.insert(EchoFacts::default());
         recorder.record(Event::RequestStarted);

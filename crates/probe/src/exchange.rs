@@ -1,6 +1,6 @@
 //! One hop from question to answer, and everything that was learnt on the way put into an `Exchange`.
 
-use roundtrip_http::{Connection, HttpError, Request, Sink};
+use roundtrip_http::{Connection, HttpError, Pen, Request, Sink, Turn};
 use roundtrip_model::{
     EarlyData, Event, Exchange, Http, HttpFacts, Memory, Recorder, Scheme, Security, Strategy,
     Target, Task,
@@ -8,6 +8,7 @@ use roundtrip_model::{
 use roundtrip_wire::{alt_svc, server_timing};
 use tokio::time::timeout;
 
+use crate::again::lost_trip;
 use crate::open::{Learnt, Open, Transport, origin};
 use crate::plan::{Announced, Plan};
 use crate::{Prober, Trouble};
@@ -25,22 +26,15 @@ impl Prober {
             used: strategy,
             ..Exchange::default()
         };
-        let kept = self
-            .idle
-            .take()
-            .filter(|open| open.serves(&request.target) && open.is_usable());
-        let recorder = kept
-            .as_ref()
-            .map_or_else(|| self.recorder(), |open| open.recorder.clone());
-        recorder.restart();
-        self.under_way = Some((exchange.url.clone(), recorder.clone()));
+        let kept = self.kept_open(&request.target);
+        let recorder = self.begin(kept.as_ref(), exchange.url.clone());
         let limit = self.options.max_time;
         let mut learnt = Learnt::default();
         learnt.http.method.clone_from(&request.method);
         let mut hop = Hop {
             request,
             strategy,
-            recorder: &recorder,
+            recorder,
             learnt: &mut learnt,
             exchange: &mut exchange,
         };
@@ -48,16 +42,36 @@ impl Prober {
             Ok(outcome) => outcome,
             Err(_) => Err(Trouble::Timeout(limit)),
         };
-        let ended = learnt.ended.unwrap_or_else(|| recorder.now());
+        let recorder = hop.recorder;
+        let ended = learnt.ended.unwrap_or_else(|| {
+            self.tally.over = self.clock.now();
+            recorder.now()
+        });
         recorder.record_at(ended, Event::Finished);
         self.read_answer(
             &mut exchange,
             std::mem::take(&mut learnt.http),
             &request.target,
         );
-        Self::conclude(&mut exchange, &recorder, learnt, outcome);
+        exchange.timeline = recorder.snapshot();
+        learnt.settle();
+        Self::conclude(&mut exchange, &learnt, outcome.err().as_ref());
         self.under_way = None;
         exchange
+    }
+
+    /// The connection that was kept, if another request can go to that target on it.
+    pub(crate) fn kept_open(&mut self, target: &Target) -> Option<Open> {
+        let kept = self.idle.take();
+        kept.filter(|open| open.serves(target) && open.is_usable())
+    }
+
+    /// Time begins now, with the pen of the connection that was kept, or a new one.
+    pub(crate) fn begin(&mut self, kept: Option<&Open>, url: String) -> Recorder {
+        let recorder = kept.map_or_else(|| self.recorder(), |open| open.recorder.clone());
+        recorder.restart();
+        self.under_way = Some((url, recorder.clone()));
+        recorder
     }
 
     async fn attempt(
@@ -72,21 +86,23 @@ impl Prober {
             None => self.connect_in_time(hop).await?,
         };
         let mut outcome = self.ask(hop, &mut open, sink).await;
-        if hop.exchange.reused && is_stale(&outcome, &hop.learnt.http) {
+        if hop.exchange.reused && self.may_ask_again(&outcome, &hop.learnt.http) {
+            self.tally.lost_trips +=
+                lost_trip(&hop.recorder.snapshot(), hop.recorder.now(), open.min_rtt());
             // The server closed the idle connection while the request was on its way. RFC 9112 §9.3.1.
             hop.learnt.notes.push(
                 "the connection that was kept had been closed by the server: connected anew".into(),
             );
             hop.exchange.reused = false;
-            hop.recorder.erase();
+            // What the old connection still sends and hears is no part of the new one's story.
+            hop.recorder = hop.recorder.branch();
+            self.under_way = Some((hop.exchange.url.clone(), hop.recorder.clone()));
             open = self.connect_in_time(hop).await?;
             outcome = self.ask(hop, &mut open, sink).await;
         }
         hop.learnt.ended = Some(hop.recorder.now());
-        hop.exchange.rtt = match &open.gauge {
-            Transport::Tcp { gauge, .. } => gauge.min_rtt(),
-            Transport::Quic(gauge) => gauge.min_rtt(),
-        };
+        self.tally.over = self.clock.now();
+        hop.exchange.rtt = open.min_rtt();
         self.read_gauges(hop, &open);
         let reusable = outcome.is_ok() && hop.learnt.http.keep_alive;
         if reusable {
@@ -105,13 +121,17 @@ impl Prober {
             proxy_status: open.proxy_status,
             ..HttpFacts::default()
         };
-        let (decode, facts) = (self.options.compressed, &mut hop.learnt.http);
-        open.connection
-            .exchange(hop.request, decode, hop.recorder, sink, facts)
-            .await
+        let turn = Turn {
+            request: hop.request,
+            decode: self.options.compressed,
+            pen: Pen::alone(&hop.recorder),
+            sink,
+            facts: &mut hop.learnt.http,
+        };
+        open.connection.exchange(turn).await
     }
 
-    async fn connect_in_time(&mut self, hop: &mut Hop<'_>) -> Result<Open, Trouble> {
+    pub(crate) async fn connect_in_time(&mut self, hop: &mut Hop<'_>) -> Result<Open, Trouble> {
         let limit = self.options.connect_timeout;
         timeout(limit, self.connect(hop))
             .await
@@ -131,7 +151,7 @@ impl Prober {
         }
         let destination = self.destination(target);
         if self.options.unix_socket.is_none() {
-            hop.exchange.name = Some(self.look_up(&destination, target, hop.recorder).await?);
+            hop.exchange.name = Some(self.look_up(&destination, target, &hop.recorder).await?);
         }
         let found = hop.exchange.name.clone();
         let announced = Announced {
@@ -153,17 +173,18 @@ impl Prober {
             ));
         }
         let open = self
-            .open(&plan, target, found.as_ref(), hop.recorder, hop.learnt)
+            .open(&plan, target, found.as_ref(), &hop.recorder, hop.learnt)
             .await?;
         if plan.early_data && !open.early_data {
             hop.learnt
                 .notes
                 .push("early data was asked for, but no ticket allows it".into());
         }
+        self.tally.connections += 1;
         Ok(open)
     }
 
-    fn read_gauges(&self, hop: &mut Hop<'_>, open: &Open) {
+    pub(crate) fn read_gauges(&self, hop: &mut Hop<'_>, open: &Open) {
         match &open.gauge {
             Transport::Tcp { gauge, tls } => {
                 hop.learnt.tcp = Some(gauge.facts());
@@ -183,7 +204,12 @@ impl Prober {
     }
 
     /// Facts of an answer, even of half of one.
-    fn read_answer(&mut self, exchange: &mut Exchange, mut facts: HttpFacts, target: &Target) {
+    pub(crate) fn read_answer(
+        &mut self,
+        exchange: &mut Exchange,
+        mut facts: HttpFacts,
+        target: &Target,
+    ) {
         if facts.status == 0 {
             exchange.unanswered = Some(facts);
             return;
@@ -226,17 +252,13 @@ impl Prober {
         }
     }
 
-    fn conclude(
-        exchange: &mut Exchange,
-        recorder: &Recorder,
-        mut learnt: Learnt,
-        outcome: Result<(), Trouble>,
-    ) {
-        learnt.settle();
-        exchange.timeline = recorder.snapshot();
-        exchange.attempts = learnt.attempts;
-        exchange.notes.append(&mut learnt.notes);
-        (exchange.tcp, exchange.tls, exchange.quic) = (learnt.tcp, learnt.tls, learnt.quic);
+    /// What was learnt, put into an exchange whose timeline is complete.
+    pub(crate) fn conclude(exchange: &mut Exchange, learnt: &Learnt, trouble: Option<&Trouble>) {
+        exchange.attempts.clone_from(&learnt.attempts);
+        exchange.notes.extend_from_slice(&learnt.notes);
+        exchange.tcp.clone_from(&learnt.tcp);
+        exchange.tls.clone_from(&learnt.tls);
+        exchange.quic.clone_from(&learnt.quic);
         if learnt.over_quic {
             exchange.quic.get_or_insert_default();
         }
@@ -256,27 +278,18 @@ impl Prober {
         exchange.extra_trips =
             u32::from(quic.retry) + u32::from(quic.version_negotiation) + u32::from(retried);
         exchange.used = used(exchange);
-        exchange.failure = outcome.err().map(|trouble| trouble.explain(exchange));
+        exchange.failure = trouble.map(|trouble| trouble.explain(exchange));
         exchange.findings = roundtrip_explain::findings(exchange);
     }
 }
 
-/// Did a connection end before it gave any answer?
-fn is_stale(outcome: &Result<(), HttpError>, facts: &HttpFacts) -> bool {
-    let ended = matches!(
-        outcome,
-        Err(HttpError::ClosedUnanswered | HttpError::Io(_) | HttpError::H2(_))
-    );
-    ended && facts.status == 0 && facts.interim.is_empty()
-}
-
 /// One hop's question, and where its answers go.
-struct Hop<'a> {
-    request: &'a Request,
-    strategy: Strategy,
-    recorder: &'a Recorder,
-    learnt: &'a mut Learnt,
-    exchange: &'a mut Exchange,
+pub(crate) struct Hop<'a> {
+    pub(crate) request: &'a Request,
+    pub(crate) strategy: Strategy,
+    pub(crate) recorder: Recorder,
+    pub(crate) learnt: &'a mut Learnt,
+    pub(crate) exchange: &'a mut Exchange,
 }
 
 /// Flights of a handshake as an observer counts them: changes of direction, and the client's last one, which leaves

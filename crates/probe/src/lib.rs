@@ -2,8 +2,11 @@
 //!
 //! A [`Prober`] asks a target as its [`Options`] say and returns one [`Exchange`](roundtrip_model::Exchange) for each
 //! hop. The way there: `plan` (what to offer) → `name` (addresses) → `open` (connection) → `exchange` (request and
-//! response) → `failure` (what went wrong, in words). [`repeat`] asks again and again.
+//! response) → `failure` (what went wrong, in words). [`repeat`] asks again and again; a [`Sequence`] is several requests
+//! measured as one thing.
 
+mod again;
+mod at_once;
 mod doh;
 mod echo;
 mod exchange;
@@ -18,10 +21,13 @@ mod race;
 mod redirect;
 mod repeat;
 mod request;
+mod sequence;
 mod spool;
 mod trouble;
+mod wave;
 
 pub use options::{ConnectTo, Family, Options, OptionsError, Override, Proxy};
 pub use prober::Prober;
 pub use repeat::{Pace, repeat};
+pub use sequence::{Ask, Manner, Sequence};
 pub use trouble::Trouble;

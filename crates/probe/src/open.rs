@@ -7,7 +7,7 @@ use std::time::Duration;
 use roundtrip_http::{Connection, Quic, QuicGauge, Stream};
 use roundtrip_model::{
     Attempt, AttemptOutcome, HttpFacts, Moment, NameFacts, QuicFacts, Recorder, Scheme, Target,
-    TcpFacts, TlsFacts,
+    Task, TcpFacts, TlsFacts,
 };
 use roundtrip_net::{Connect, Gauge, datagram_socket};
 use roundtrip_tls::Offer;
@@ -211,6 +211,12 @@ impl Prober {
                 proxy_status,
             ));
         };
+        if !self.options.hello_delay.is_zero() {
+            // A library that computes lets nothing else happen on its thread.
+            recorder.timed(Task::Configure, || {
+                std::thread::sleep(self.options.hello_delay);
+            });
+        }
         let mut tls = self
             .tls_ready()?
             .connect(stream, offer, &target.host_name(), recorder)?;
@@ -271,6 +277,14 @@ impl Open {
             origin: origin(target),
             early_data: false,
             proxy_status,
+        }
+    }
+
+    /// The path's round trip, as far as it is known.
+    pub(crate) fn min_rtt(&self) -> Option<Duration> {
+        match &self.gauge {
+            Transport::Tcp { gauge, .. } => gauge.min_rtt(),
+            Transport::Quic(gauge) => gauge.min_rtt(),
         }
     }
 

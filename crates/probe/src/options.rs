@@ -36,6 +36,8 @@ pub struct Options {
     pub identity: Option<Identity>,
     pub connect_timeout: Duration,
     pub max_time: Duration,
+    /// What a slow TLS library computes before its ClientHello (over TCP), for experiments; its wait is the client's.
+    pub hello_delay: Duration,
 }
 
 impl Default for Options {
@@ -63,6 +65,7 @@ impl Default for Options {
             identity: None,
             connect_timeout: Duration::from_secs(15),
             max_time: Duration::from_mins(1),
+            hello_delay: Duration::ZERO,
         }
     }
 }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtrip_http::Sink;
+use roundtrip_http::{Request, Sink};
 use roundtrip_model::{Clock, Event, Exchange, Http, Memory, Recorder, Scheme, Strategy, Target};
 use roundtrip_net::{Resolver, SystemClock};
 use roundtrip_tls::Client;
 
+use crate::again::Tally;
 use crate::open::Open;
 use crate::spool::Spool;
 use crate::{Options, Trouble, redirect};
@@ -24,7 +25,8 @@ pub struct Prober {
     pub(crate) idle: Option<Open>,
     /// Origins that said `Alt-Svc: h3`.
     pub(crate) alt_svc_h3: Vec<(Scheme, String, u16)>,
-    primed: bool,
+    pub(crate) primed: bool,
+    pub(crate) tally: Tally,
     /// What is being asked right now, for when somebody has had enough of it.
     pub(crate) under_way: Option<(String, Recorder)>,
 }
@@ -39,6 +41,7 @@ impl Prober {
             idle: None,
             alt_svc_h3: Vec::new(),
             primed: false,
+            tally: Tally::default(),
             under_way: None,
         }
     }
@@ -62,6 +65,15 @@ impl Prober {
 
     /// A run that could not begin, because its body had nowhere to go.
     pub(crate) fn unstarted(&self, target: &Target, run: u32, error: std::io::Error) -> Exchange {
+        self.refused(
+            target,
+            run,
+            &Trouble::Http(roundtrip_http::HttpError::Sink(error)),
+        )
+    }
+
+    /// An exchange that could not even begin.
+    pub(crate) fn refused(&self, target: &Target, run: u32, trouble: &Trouble) -> Exchange {
         let asked = self.options.strategy;
         let mut exchange = Exchange {
             url: target.redacted(),
@@ -70,7 +82,6 @@ impl Prober {
             used: asked,
             ..Exchange::default()
         };
-        let trouble = Trouble::Http(roundtrip_http::HttpError::Sink(error));
         exchange.failure = Some(trouble.explain(&exchange));
         exchange
     }
@@ -93,7 +104,7 @@ impl Prober {
         Some(exchange)
     }
 
-    async fn hops(
+    pub(crate) async fn hops(
         &mut self,
         target: &Target,
         strategy: Strategy,
@@ -103,32 +114,26 @@ impl Prober {
         if target.scheme == Scheme::Tcp {
             return vec![self.echo(target, strategy, run).await];
         }
-        let mut hops = Vec::new();
-        let mut next = Some((self.request(target), strategy));
+        let first = (self.request(target), strategy);
+        self.follow(first, Vec::new(), run, sink).await
+    }
+
+    /// Goes on from `first`, after the hops that there were already.
+    pub(crate) async fn follow(
+        &mut self,
+        first: (Request, Strategy),
+        mut hops: Vec<Exchange>,
+        run: u32,
+        sink: &mut dyn Sink,
+    ) -> Vec<Exchange> {
+        let mut next = Some(first);
         while let Some((request, strategy)) = next.take() {
             // Only the last hop's body is wanted, and which that is shows in its head: bodies are kept aside.
             let mut aside = Spool::new(self.options.follow, sink);
             let mut exchange = self.exchange(&request, strategy, &mut aside).await;
             (exchange.run, exchange.hop) = (run, hops.len() as u32);
             exchange.primed = self.primed;
-            if too_early(&exchange) && hops.len() < 2 {
-                exchange.notes.push(
-                    "the server answered 425 Too Early: asked again without early data".into(),
-                );
-                next = Some((
-                    request,
-                    Strategy {
-                        memory: Memory::Resume,
-                        ..strategy
-                    },
-                ));
-            } else if exchange.ok() {
-                match redirect::next(&exchange, &request, &self.options) {
-                    Ok(Some(request)) => next = Some((request, strategy)),
-                    Ok(None) => {}
-                    Err(trouble) => exchange.failure = Some(trouble.explain(&exchange)),
-                }
-            }
+            next = self.next(&mut exchange, request, strategy);
             if next.is_none()
                 && let Err(error) = aside.release()
             {
@@ -140,8 +145,33 @@ impl Prober {
         hops
     }
 
+    /// What an answer asks for: the same again without early data, or another place.
+    pub(crate) fn next(
+        &self,
+        exchange: &mut Exchange,
+        request: Request,
+        strategy: Strategy,
+    ) -> Option<(Request, Strategy)> {
+        if too_early(exchange) && exchange.hop < 2 {
+            let note = "the server answered 425 Too Early: asked again without early data";
+            exchange.notes.push(note.into());
+            let memory = Memory::Resume;
+            return Some((request, Strategy { memory, ..strategy }));
+        }
+        if !exchange.ok() {
+            return None;
+        }
+        match redirect::next(exchange, &request, &self.options) {
+            Ok(next) => next.map(|request| (request, strategy)),
+            Err(trouble) => {
+                exchange.failure = Some(trouble.explain(exchange));
+                None
+            }
+        }
+    }
+
     /// One exchange that nobody measures, for the ticket, the cookie or the connection it leaves behind.
-    async fn prime(&mut self, target: &Target) {
+    pub(crate) async fn prime(&mut self, target: &Target) {
         self.primed = true;
         let plain = Strategy {
             memory: priming_memory(self.options.strategy),

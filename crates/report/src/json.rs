@@ -5,11 +5,13 @@
 mod facts;
 mod result;
 mod summary;
+mod ways;
 
 use roundtrip_model::Exchange;
 use serde_json::{Value, json};
 
 pub use result::result;
+pub use ways::{DEMO_SCHEMA, ways};
 
 pub const SCHEMA: &str = "roundtrip/probe/1";
 

@@ -10,6 +10,7 @@ mod party;
 mod run;
 pub mod terminal;
 mod text;
+pub mod ways;
 pub mod write_out;
 
 pub use facts::{Fact, facts};

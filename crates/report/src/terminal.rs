@@ -1,4 +1,5 @@
-//! Text for a terminal: a waterfall for each exchange, a line for each repeat, a block for the summary.
+//! Text for a terminal: a waterfall for each exchange, a line for each repeat, a block for the summary, a
+//! table for several ways to ask one question.
 //!
 //! Every fill differs in shape as well as in colour, so that nothing is lost without colour; with `unicode` off the
 //! output is ASCII. No line is wider than the width that was asked for.
@@ -9,9 +10,11 @@ mod details;
 mod repeats;
 mod style;
 mod waterfall;
+mod ways;
 
 pub(crate) use bars::round_step;
 pub use details::details;
 pub use repeats::{line, summary};
 pub use style::Style;
 pub use waterfall::{exchange, run};
+pub use ways::{ways, ways_head, ways_lesson, ways_notes, ways_row, ways_ruler};

@@ -1,5 +1,7 @@
 //! The command line as typed. The contract: names and flags stay; man page and completions are made from this.
 
+mod demo;
+mod lab;
 mod path;
 mod probe;
 
@@ -8,6 +10,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use roundtrip_origin::{EchoKnobs, Knobs};
 
+pub(crate) use demo::DemoArgs;
+pub(crate) use lab::{LabArgs, LabCommand, LabRunArgs};
 pub(crate) use path::{PathArgs, Wait};
 pub(crate) use probe::ProbeArgs;
 
@@ -24,10 +28,14 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// The first minute: seven ways to ask an origin 90 ms away, offline
+    Demo(DemoArgs),
     /// One request or many, phase by phase
     Probe(Box<ProbeArgs>),
     /// What this machine, or a container image, can do for latency
     Doctor(DoctorArgs),
+    /// Experiments: what each remedy saves, beside what was published
+    Lab(LabArgs),
     /// A test server with every knob on the other side
     Origin(Box<OriginArgs>),
     /// Run any command at the near end of an emulated network path

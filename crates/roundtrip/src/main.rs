@@ -1,8 +1,10 @@
 //! The binary: arguments → one call → exit code. Each verb has a file of its own; what they do lives in crates below.
 
 mod cli;
+mod demo;
 mod doctor;
 mod generate;
+mod lab;
 mod origin;
 mod output;
 mod path;
@@ -17,8 +19,10 @@ use output::Outcome;
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
+        Command::Demo(args) => demo::run(&args),
         Command::Probe(args) => probe::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Lab(args) => lab::run(&args),
         Command::Origin(args) => origin::run(*args),
         Command::Path(args) => path::run(&args),
         Command::Man { directory } => generate::man(&directory),

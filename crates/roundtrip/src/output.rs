@@ -73,11 +73,34 @@ impl Stream {
 
     fn width(self) -> usize {
         let told = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
-        let asked = || match self {
+        let asked = || self.columns();
+        told.or_else(asked).unwrap_or(100).clamp(40, 200)
+    }
+
+    /// Of the terminal itself.
+    fn columns(self) -> Option<usize> {
+        match self {
             Self::Out => roundtrip_net::terminal_width(&io::stdout()),
             Self::Err => roundtrip_net::terminal_width(&io::stderr()),
+        }
+    }
+
+    /// How many lines the terminal shows; none where that cannot be told.
+    pub(crate) fn rows(self) -> usize {
+        let rows = match self {
+            Self::Out => roundtrip_net::terminal_height(&io::stdout()),
+            Self::Err => roundtrip_net::terminal_height(&io::stderr()),
         };
-        told.or_else(asked).unwrap_or(100).clamp(40, 200)
+        rows.unwrap_or_default()
+    }
+
+    /// Whether lines can be drawn over: the terminal moves its cursor, and no line of ours is wider than it.
+    pub(crate) fn draws(self) -> bool {
+        let moves = std::env::var("TERM").is_ok_and(|term| !term.is_empty() && term != "dumb");
+        moves
+            && self
+                .columns()
+                .is_some_and(|columns| self.width() <= columns)
     }
 }
 

@@ -8,7 +8,16 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-const VERBS: [&str; 6] = ["probe", "doctor", "origin", "path", "man", "completions"];
+const VERBS: [&str; 8] = [
+    "demo",
+    "probe",
+    "doctor",
+    "lab",
+    "origin",
+    "path",
+    "man",
+    "completions",
+];
 const SHELLS: [&str; 5] = ["bash", "elvish", "fish", "powershell", "zsh"];
 
 #[test]
@@ -17,6 +26,7 @@ fn help_is_the_contract() {
     for verb in VERBS {
         insta::assert_snapshot!(verb, help(&[verb]));
     }
+    insta::assert_snapshot!("lab_run", help(&["lab", "run"]));
     insta::assert_snapshot!("origin_echo", help(&["origin", "echo"]));
 }
 

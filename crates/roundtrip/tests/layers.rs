@@ -48,6 +48,18 @@ fn the_picture_shows_the_crates_that_exist() {
     assert_eq!(drawn, real);
 }
 
+/// `cargo run -- demo` is the README's first command: it works as long as there is one program to run.
+#[test]
+fn cargo_knows_what_to_run() {
+    let programs: Vec<String> = packages()
+        .iter()
+        .flat_map(|package| package["targets"].as_array().unwrap().clone())
+        .filter(|target| target["kind"][0] == "bin")
+        .map(|target| name(&target))
+        .collect();
+    assert_eq!(programs, ["roundtrip"]);
+}
+
 /// Two of them would do the same work twice, with two sets of faults to follow.
 #[test]
 fn one_cryptographic_library_is_linked() {

@@ -1,4 +1,5 @@
-//! The certificates a client trusts: from a file the user names, or the system's bundle, read when first needed.
+//! The certificates a client trusts: from a file the user names, from memory, or the system's bundle, read when first
+//! needed.
 
 use std::path::{Path, PathBuf};
 
@@ -24,6 +25,8 @@ pub enum Roots {
     System,
     /// `--cacert`: this file alone.
     File(PathBuf),
+    /// These certificates alone, in PEM form.
+    Pem(String),
     /// Nothing is verified (`--insecure`).
     Anything,
 }
@@ -33,6 +36,10 @@ impl Roots {
         match self {
             Self::Anything => Ok(RootCertStore::empty()),
             Self::File(path) => read(path),
+            Self::Pem(text) => parse(text.as_bytes()).ok_or_else(|| TlsError::Pem {
+                path: "the text that was given".into(),
+                what: "certificate",
+            }),
             Self::System => read(&system_bundle()?),
         }
     }
@@ -54,14 +61,29 @@ fn read(path: &Path) -> Result<RootCertStore, TlsError> {
         path: path.into(),
         source,
     })?;
+    parse(&pem).ok_or_else(|| TlsError::Pem {
+        path: path.into(),
+        what: "certificate",
+    })
+}
+
+/// `None` where there is not one certificate.
+fn parse(pem: &[u8]) -> Option<RootCertStore> {
     let mut store = RootCertStore::empty();
-    let (added, _) = store
-        .add_parsable_certificates(CertificateDer::pem_slice_iter(&pem).filter_map(Result::ok));
-    if added == 0 {
-        return Err(TlsError::Pem {
-            path: path.into(),
-            what: "certificate",
-        });
+    let (added, _) =
+        store.add_parsable_certificates(CertificateDer::pem_slice_iter(pem).filter_map(Result::ok));
+    (added > 0).then_some(store)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_without_a_certificate_is_refused() {
+        let load = |text: &str| Roots::Pem(text.into()).load();
+        assert!(matches!(load(""), Err(TlsError::Pem { .. })));
+        let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        assert!(matches!(load(broken), Err(TlsError::Pem { .. })));
     }
-    Ok(store)
 }

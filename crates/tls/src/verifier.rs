@@ -45,7 +45,7 @@ impl Verifier {
             inner: OnceLock::new(),
             seen: Mutex::default(),
         };
-        if let Roots::File(_) = verifier.roots {
+        if let Roots::File(_) | Roots::Pem(_) = verifier.roots {
             let loaded = verifier.load()?;
             let _ = verifier.inner.set(loaded);
         }

@@ -1,16 +1,18 @@
-//! A stream below the `h2` crate that says when a response begins to arrive: the crate reads on before it tells anybody.
+//! A stream below the `h2` crate that says when each response begins to arrive: the crate reads on before it tells anybody.
 
+use std::collections::HashMap;
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
-use roundtrip_model::{Event, Recorder};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Whoever waits for the first HEADERS of a response.
+use crate::Pen;
+
+/// Whoever waits for the first HEADERS of a response, by stream.
 #[derive(Clone, Default)]
-pub(super) struct Herald(Arc<Mutex<Option<Recorder>>>);
+pub(super) struct Herald(Arc<Mutex<HashMap<u32, Pen>>>);
 
 pub(super) struct Heralded<S> {
     inner: S,
@@ -32,16 +34,20 @@ const HEADER_LENGTH: usize = 9;
 const HEADERS: u8 = 1;
 
 impl Herald {
-    pub(super) fn await_response(&self, recorder: &Recorder) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(recorder.clone());
+    pub(super) fn await_response(&self, stream: u32, pen: &Pen) {
+        self.waiting().insert(stream, pen.clone());
     }
 
     /// The response is here: its first byte came with what arrived last, unless that was said already.
-    pub(super) fn announce(&self) {
-        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(recorder) = waiting {
-            recorder.record_arrival(Event::FirstByte);
+    pub(super) fn announce(&self, stream: u32) {
+        let waiting = self.waiting().remove(&stream);
+        if let Some(pen) = waiting {
+            pen.arrived();
         }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, HashMap<u32, Pen>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -56,9 +62,9 @@ impl<S> Heralded<S> {
 }
 
 impl Frames {
-    /// Does the header of a HEADERS frame end in these bytes?
-    fn pass(&mut self, mut bytes: &[u8]) -> bool {
-        let mut found = false;
+    /// The streams of those HEADERS frames whose headers end in these bytes.
+    fn pass(&mut self, mut bytes: &[u8]) -> Vec<u32> {
+        let mut found = Vec::new();
         loop {
             let skipped = self.payload.min(bytes.len());
             self.payload -= skipped;
@@ -72,10 +78,13 @@ impl Frames {
             }
             self.passed += 1;
             if self.passed == HEADER_LENGTH {
-                let [high, middle, low, kind, ..] = self.header;
+                let [high, middle, low, kind, _, a, b, c, d] = self.header;
                 self.payload = u32::from_be_bytes([0, high, middle, low]) as usize;
                 self.passed = 0;
-                found |= kind == HEADERS;
+                if kind == HEADERS {
+                    // The highest bit is reserved.
+                    found.push(u32::from_be_bytes([a, b, c, d]) & 0x7fff_ffff);
+                }
             }
         }
     }
@@ -90,11 +99,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Heralded<S> {
         let this = self.get_mut();
         let before = buffer.filled().len();
         ready!(Pin::new(&mut this.inner).poll_read(cx, buffer))?;
-        if this
-            .frames
-            .pass(buffer.filled().get(before..).unwrap_or_default())
-        {
-            this.herald.announce();
+        let passed = buffer.filled().get(before..).unwrap_or_default();
+        for stream in this.frames.pass(passed) {
+            this.herald.announce(stream);
         }
         Poll::Ready(Ok(()))
     }
@@ -122,7 +129,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Heralded<S> {
 mod tests {
     use std::task::Waker;
 
-    use roundtrip_model::{Clock, Moment};
+    use roundtrip_model::{Clock, Event, Moment, Recorder};
 
     use super::*;
 
@@ -148,7 +155,12 @@ mod tests {
             let (first, second) = stream.split_at(cut);
             let mut frames = Frames::default();
             let found = (frames.pass(first), frames.pass(second));
-            assert_eq!(found, (cut >= end_of_header, cut < end_of_header), "{cut}");
+            let expected = if cut < end_of_header {
+                (vec![], vec![1])
+            } else {
+                (vec![1], vec![])
+            };
+            assert_eq!(found, expected, "{cut}");
         }
     }
 
@@ -156,7 +168,7 @@ mod tests {
     fn a_response_began_with_the_bytes_that_held_its_headers() {
         let recorder = Recorder::new(Arc::new(Frozen));
         let herald = Herald::default();
-        herald.await_response(&recorder);
+        herald.await_response(1, &Pen::alone(&recorder));
         let stream = [frame(4, 0), frame(HEADERS, 9), frame(0, 40)].concat();
         let mut reader = Heralded::new(&*stream, herald.clone());
         for at in [5, 9] {
@@ -168,7 +180,7 @@ mod tests {
             );
             assert!(polled.is_ready());
         }
-        herald.announce();
+        herald.announce(1);
         let timeline = recorder.snapshot();
         let told: Vec<_> = timeline
             .iter()

@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
+use roundtrip_tls::TlsError;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::{HttpError, Stream};
@@ -15,8 +16,21 @@ use crate::{HttpError, Stream};
 pub(super) struct Breakage(Arc<Mutex<Option<HttpError>>>);
 
 impl Breakage {
-    pub(super) fn take(&self) -> Option<HttpError> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// For whoever asks first; what can be copied stays for the others.
+    pub(super) fn tell(&self) -> Option<HttpError> {
+        let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let copy = match first.as_ref()? {
+            HttpError::ClosedUnanswered => Some(HttpError::ClosedUnanswered),
+            HttpError::Io(error) => Some(HttpError::Io(match error.raw_os_error() {
+                Some(code) => io::Error::from_raw_os_error(code),
+                None => error.kind().into(),
+            })),
+            HttpError::Tls(TlsError::Protocol(error)) => {
+                Some(HttpError::Tls(TlsError::Protocol(error.clone())))
+            }
+            _ => None,
+        };
+        std::mem::replace(&mut *first, copy)
     }
 
     fn note(&self, error: HttpError) {

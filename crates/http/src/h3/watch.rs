@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
@@ -22,8 +22,8 @@ pub(super) struct Watched {
     stamps: Option<Stamps>,
     recorder: Recorder,
     seen: Mutex<Seen>,
-    /// While a response is awaited: one datagram, then everybody else's turn, so that it is known which one brought it.
-    singly: AtomicBool,
+    /// While responses are awaited: one datagram, then everybody else's turn, so that it is known which one brought it.
+    awaited: AtomicUsize,
     others_turn: AtomicBool,
 }
 
@@ -36,7 +36,7 @@ impl Watched {
             stamps,
             recorder,
             seen: Mutex::default(),
-            singly: AtomicBool::new(false),
+            awaited: AtomicUsize::new(0),
             others_turn: AtomicBool::new(false),
         }))
     }
@@ -51,13 +51,23 @@ impl Watched {
         self.lock().describe(facts);
     }
 
-    /// Should datagrams be handed on one by one? That costs throughput, and is for the time until a response begins.
-    pub(super) fn singly(&self, on: bool) {
-        self.singly.store(on, Ordering::Relaxed);
+    /// Datagrams are handed on one by one while this is held. That costs throughput, and is for the time until a
+    /// response begins.
+    pub(super) fn one_by_one(&self) -> OneByOne<'_> {
+        self.awaited.fetch_add(1, Ordering::Relaxed);
+        OneByOne(&self.awaited)
     }
 
     fn lock(&self) -> MutexGuard<'_, Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(super) struct OneByOne<'a>(&'a AtomicUsize);
+
+impl Drop for OneByOne<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -87,7 +97,7 @@ impl AsyncUdpSocket for Watched {
         bufs: &mut [IoSliceMut<'_>],
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
-        let singly = self.singly.load(Ordering::Relaxed);
+        let singly = self.awaited.load(Ordering::Relaxed) > 0;
         if self.others_turn.swap(false, Ordering::Relaxed) && singly {
             // Woken when everybody else has had it.
             return pin!(yield_now()).poll(cx).map(|()| Ok(0));
@@ -153,7 +163,7 @@ mod tests {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let to = socket.local_addr().unwrap();
         let watched = Watched::new(socket, Recorder::new(Arc::new(Frozen))).unwrap();
-        watched.singly(singly);
+        let _one_by_one = singly.then(|| watched.one_by_one());
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
         for datagram in [[0; 30].as_slice(), &[0; 40]] {
             sender.send_to(datagram, to).unwrap();

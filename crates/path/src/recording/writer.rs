@@ -84,9 +84,10 @@ impl Writer {
             original_length: u32::try_from(sight.packet.len()).unwrap_or(u32::MAX),
             data: sight.packet.into(),
             // As the host at this end sees it.
-            direction: Some(match sight.leaves {
-                true => pcapng::Direction::Inbound,
-                false => pcapng::Direction::Outbound,
+            direction: Some(if sight.leaves {
+                pcapng::Direction::Inbound
+            } else {
+                pcapng::Direction::Outbound
             }),
             comments: sight.comments.into_iter().map(Into::into).collect(),
         }

@@ -61,6 +61,10 @@ pub(super) fn exchange(error: &HttpError, exchange: &Exchange) -> Words {
             "what answers does not speak HTTP/2, or not as RFC 9113 says: try --http1.1",
         ),
         HttpError::H2(error) => return h2(error),
+        HttpError::H3Rejected(_) => (
+            FailureKind::Closed,
+            "the server ends that connection: ask again on a new one",
+        ),
         HttpError::H3(_) | HttpError::QuicConnect(_) => (
             FailureKind::QuicFailed,
             "try --http2 to see whether TCP does better",

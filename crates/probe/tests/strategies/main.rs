@@ -7,7 +7,9 @@ mod attribution;
 mod causes;
 mod detours;
 mod fast_open;
+mod interruptions;
 mod names;
 mod scene;
+mod sequences;
 
 roundtrip_path::sandbox_before_main!();

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use roundtrip_model::{Event, Exchange, Moment, Target};
+use roundtrip_model::{Event, Exchange, Moment, Security, Strategy, Target};
 use roundtrip_origin::{Knobs, Origin, Running};
 use roundtrip_path::Path;
-use roundtrip_probe::{Options, Prober};
+use roundtrip_probe::{Manner, Options, Prober, Sequence};
 use roundtrip_tls::Roots;
 
 pub(crate) const RTT: Duration = Duration::from_millis(100);
@@ -56,17 +56,60 @@ impl Scene {
     /// Probes `n` times with one prober; the last hop of each run.
     pub(crate) fn probe_times(&self, n: u32, mut options: Options, place: &str) -> Vec<Exchange> {
         options = self.trusting(options);
-        let clear = options.strategy.to_string().contains("clear");
-        let base = if clear {
+        let target = self.target(options.strategy, place);
+        self.ask(n, options, target)
+    }
+
+    /// Asks for all places as one sequence, with one prober.
+    pub(crate) fn sequence(&self, strategy: &str, places: &[&str], manner: Manner) -> Sequence {
+        let options = Options {
+            strategy: strategy.parse().unwrap(),
+            max_time: Duration::from_secs(20),
+            ..Options::default()
+        };
+        self.sequence_with(options, places, manner)
+    }
+
+    pub(crate) fn sequence_with(
+        &self,
+        options: Options,
+        places: &[&str],
+        manner: Manner,
+    ) -> Sequence {
+        let max_time = options.max_time;
+        let options = Options {
+            max_time,
+            ..self.trusting(options)
+        };
+        let strategy = options.strategy;
+        let targets: Vec<Target> = places.iter().map(|p| self.target(strategy, p)).collect();
+        self.path
+            .client()
+            .run(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build()
+                    .unwrap();
+                runtime.block_on(async move {
+                    let mut prober = Prober::new(options);
+                    let sequence = prober.sequence(&targets, manner).await;
+                    prober.retire().await;
+                    sequence
+                })
+            })
+            .unwrap()
+    }
+
+    fn target(&self, strategy: Strategy, place: &str) -> Target {
+        let base = if strategy.security == Security::Clear {
             format!("http://{}", self.origin.http)
         } else {
             format!("https://{}", self.origin.https)
         };
-        let target = Target::parse(&format!("{base}{place}")).unwrap();
-        self.ask(n, options, target)
+        Target::parse(&format!("{base}{place}")).unwrap()
     }
 
-    /// The same, trusting this origin, and not for ever.
+    /// The options, trusting this origin, and not for ever.
     pub(crate) fn trusting(&self, options: Options) -> Options {
         let roots = Roots::File(self.ca.path().to_owned());
         Options {

@@ -116,7 +116,7 @@ pub(super) fn finished(lines: &[String]) -> String {
 fn ascii(c: char) -> char {
     match c {
         ' '..='~' => c,
-        '→' => '>',
+        '→' | '▸' => '>',
         '×' => 'x',
         '…' => '~',
         '─' => '-',

@@ -7,6 +7,7 @@ mod html;
 mod json;
 mod samples;
 mod terminal;
+mod ways;
 mod write_out;
 
 use std::time::Duration;

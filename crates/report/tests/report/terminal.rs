@@ -132,7 +132,7 @@ fn repeats_are_summed_up() {
     assert!(summary(&[], &plain(80)).starts_with("0 requests"));
 }
 
-fn without_sgr(text: &str) -> String {
+pub(crate) fn without_sgr(text: &str) -> String {
     let mut parts = text.split("\x1b[");
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {

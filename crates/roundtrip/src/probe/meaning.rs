@@ -135,6 +135,7 @@ fn options(args: &ProbeArgs) -> Result<Options, UsageError> {
         }),
         connect_timeout: connection.connect_timeout,
         max_time: connection.max_time,
+        hello_delay: defaults.hello_delay,
     })
 }
 

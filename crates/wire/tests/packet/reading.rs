@@ -126,6 +126,11 @@ fn later_fragments_have_no_transport() {
     assert_eq!(read.checksum_is_right(), None);
     let transport = [&[TCP, 0, 0, 0x29, 1, 2, 3, 4], &[0; 20][..]].concat();
     let bytes = packet(6, 44, &transport);
+    // What follows a later one is data, whatever header the datagram begins with.
+    let mut options = bytes.clone();
+    options[40] = 60;
+    let read = Packet::parse(&options).unwrap();
+    assert_eq!((read.protocol(), read.header_length()), (60, 48));
     let read = Packet::parse(&bytes).unwrap();
     let place = Fragment {
         offset: 40,

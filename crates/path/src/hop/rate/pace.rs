@@ -91,7 +91,7 @@ mod tests {
         let mut pace = Pace::new(&Rate::Trace(Arc::new(trace)), start);
         let mut at = |from_us, bytes| {
             let finish = pace.finish(start + Duration::from_micros(from_us), bytes);
-            (finish - start).as_millis()
+            finish.saturating_sub(start).as_millis()
         };
         // Two small packets share the first chance, a large one takes the second, too.
         assert_eq!([at(0, 500), at(0, 1000), at(0, 1500)], [1, 1, 1]);

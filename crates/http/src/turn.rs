@@ -1,0 +1,113 @@
+//! One request on a connection: what is asked, where the answer goes, and where its boundaries are written.
+
+use std::pin::Pin;
+use std::task::Poll;
+
+use roundtrip_model::{Event, HttpFacts, Moment, Recorder};
+
+use crate::{HttpError, Request, Sink};
+
+pub struct Turn<'a> {
+    pub request: &'a Request,
+    /// A compressed body is taken apart.
+    pub decode: bool,
+    pub pen: Pen,
+    pub sink: &'a mut dyn Sink,
+    /// Filled as far as things go.
+    pub facts: &'a mut HttpFacts,
+}
+
+/// Writes a request's boundaries beside the bytes that carried them. Where several requests share a connection, each has
+/// a sheet of its own, and the bytes stand on the connection's.
+#[derive(Clone)]
+pub struct Pen {
+    bytes: Recorder,
+    own: Recorder,
+}
+
+/// Hears how each of several turns ended, as it ends.
+pub type Ended<'a> = dyn FnMut(usize, Result<(), HttpError>) + Send + 'a;
+
+impl Pen {
+    /// For a request that has the connection to itself.
+    pub fn alone(recorder: &Recorder) -> Self {
+        Self::beside(recorder, recorder)
+    }
+
+    /// For one of several: its boundaries go to `own`, with the times of the bytes on `connection`.
+    pub fn beside(connection: &Recorder, own: &Recorder) -> Self {
+        let (bytes, own) = (connection.clone(), own.clone());
+        Self { bytes, own }
+    }
+
+    pub(crate) fn now(&self) -> Moment {
+        self.own.now()
+    }
+
+    pub(crate) fn started(&self) {
+        self.own.record(Event::RequestStarted);
+    }
+
+    /// The request's end left with the bytes that left last.
+    pub(crate) fn departed(&self) {
+        let at = self.bytes.snapshot().last(is_sent);
+        self.write(at, Event::RequestSent);
+    }
+
+    /// The whole request left with the first bytes since `began`: later ones may be acknowledgements only.
+    pub(crate) fn departed_first(&self, began: Moment) {
+        let timeline = self.bytes.snapshot();
+        let left = timeline.iter().find(|(at, e)| *at >= began && is_sent(e));
+        self.write(left.map(|(at, _)| *at), Event::RequestSent);
+    }
+
+    /// The response began with the bytes that came last.
+    pub(crate) fn arrived(&self) {
+        let at = self.bytes.snapshot().last(is_received);
+        self.write(at, Event::FirstByte);
+    }
+
+    /// The same, where bytes that came before the request had left cannot have been its answer.
+    pub(crate) fn arrived_since_departure(&self) {
+        let left = self.own.snapshot().last(|e| *e == Event::RequestSent);
+        let at = self.bytes.snapshot().last(is_received);
+        self.write(at.filter(|at| Some(*at) > left), Event::FirstByte);
+    }
+
+    fn write(&self, at: Option<Moment>, event: Event) {
+        let at = at.unwrap_or_else(|| self.own.now());
+        self.own.record_at(at, event);
+    }
+}
+
+fn is_sent(event: &Event) -> bool {
+    matches!(event, Event::Sent { .. })
+}
+
+fn is_received(event: &Event) -> bool {
+    matches!(event, Event::Received { .. })
+}
+
+/// Runs all at once, in this task; `ended` hears of each with its place.
+pub(crate) async fn all<T>(
+    futures: impl IntoIterator<Item = impl Future<Output = T>>,
+    mut ended: impl FnMut(usize, T),
+) {
+    let boxed = futures.into_iter().map(Box::pin);
+    let mut running: Vec<(usize, Pin<Box<_>>)> = boxed.enumerate().collect();
+    std::future::poll_fn(|cx| {
+        running.retain_mut(|(place, future)| match future.as_mut().poll(cx) {
+            Poll::Ready(outcome) => {
+                ended(*place, outcome);
+                false
+            }
+            Poll::Pending => true,
+        });
+        if running.is_empty() {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    })
+    .await;
+}

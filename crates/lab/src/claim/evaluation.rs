@@ -1,0 +1,99 @@
+//! A claim with results put in: does it hold, and what was measured?
+
+use super::expression::{Comparison, Expression, Function, Node};
+
+/// Where figures come from.
+pub trait Results {
+    /// `None`: that arm has no such figure, because it was not run or does not tell.
+    fn figure(&self, function: Function, arms: &[String]) -> Option<f64>;
+    /// The path's round trip in milliseconds.
+    fn rtt_ms(&self) -> Option<f64>;
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict<'a> {
+    /// `None`: what the claim speaks of was not measured.
+    pub holds: Option<bool>,
+    /// The left side of the first comparison, in `unit`.
+    pub measured: Option<f64>,
+    pub unit: &'a str,
+}
+
+impl Expression {
+    /// `unit` is what arms are measured in.
+    pub fn judge<'a>(&self, results: &dyn Results, unit: &'a str) -> Verdict<'a> {
+        let mut holds = Some(true);
+        for comparison in &self.comparisons {
+            let one = compare(comparison, results);
+            holds = match (holds, one) {
+                (Some(false), _) | (_, Some(false)) => Some(false),
+                (Some(true), Some(true)) => Some(true),
+                _ => None,
+            };
+        }
+        let shown = self.comparisons.first().map(|first| shown(first, unit));
+        let (scale, unit) = shown.unwrap_or((1.0, unit));
+        let first = self.comparisons.first();
+        let measured = first
+            .and_then(|first| value(&first.left, results))
+            .map(|v| v * scale);
+        Verdict {
+            holds,
+            measured,
+            unit,
+        }
+    }
+}
+
+fn compare(comparison: &Comparison, results: &dyn Results) -> Option<bool> {
+    let left = value(&comparison.left, results)?;
+    let right = value(&comparison.right, results)?;
+    if !left.is_finite() || !right.is_finite() {
+        return None;
+    }
+    Some(match comparison.sign {
+        "<=" => left <= right,
+        ">=" => left >= right,
+        "<" => left < right,
+        ">" => left > right,
+        "==" => (left - right).abs() < 1e-9,
+        _ => (left - right).abs() >= 1e-9,
+    })
+}
+
+fn value(node: &Node, results: &dyn Results) -> Option<f64> {
+    Some(match node {
+        Node::Number(value) | Node::Ms(value) => *value,
+        Node::Percent(value) => value / 100.0,
+        Node::RoundTrips(count) => count * results.rtt_ms()?,
+        Node::Of(function, arms) => results.figure(*function, arms)?,
+        Node::Minus(inside) => -value(inside, results)?,
+        Node::Both(left, sign, right) => {
+            let (left, right) = (value(left, results)?, value(right, results)?);
+            match *sign {
+                "+" => left + right,
+                "-" => left - right,
+                "*" => left * right,
+                _ => left / right,
+            }
+        }
+    })
+}
+
+/// In what the left side is told: as the right side is written, where that says it.
+fn shown<'a>(comparison: &Comparison, unit: &'a str) -> (f64, &'a str) {
+    match (&comparison.left, &comparison.right) {
+        (Node::Of(Function::Saving, _), _) | (_, Node::Percent(_)) => (100.0, "%"),
+        (Node::Of(Function::RoundTrips, _), _) => (1.0, "round trips"),
+        (_, Node::Ms(_) | Node::RoundTrips(_))
+        | (
+            Node::Of(Function::Network | Function::Server | Function::Client | Function::Rtt, _),
+            _,
+        ) => (1.0, "ms"),
+        (Node::Of(..), _) => (1.0, unit),
+        _ => (1.0, ""),
+    }
+}
+
+#[cfg(test)]
+mod tests;

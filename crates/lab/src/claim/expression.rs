@@ -1,0 +1,296 @@
+//! The tree, and what is checked before anything is measured: arms exist, functions are known, milliseconds are
+//! compared with milliseconds.
+//!
+//! ```text
+//! claim      = comparison { "and" comparison }
+//! comparison = sum ( "<=" | ">=" | "<" | ">" | "==" | "!=" ) sum
+//! sum        = product { ( "+" | "-" ) product }
+//! product    = factor { ( "*" | "/" ) factor }
+//! factor     = number [ "%" | "ms" | "R" ] | "R" | function "(" arm [ "," arm ] ")" | "-" factor | "(" sum ")"
+//! ```
+
+use std::iter::Peekable;
+use std::vec::IntoIter;
+
+use super::words::{Token, tokens};
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ClaimError {
+    #[error("'{0}' means nothing in a claim; write, for example, median(ARM) <= 1.15 R")]
+    Character(char),
+    #[error("'{0}' is no number")]
+    Number(String),
+    #[error("'{0}(' is not closed")]
+    Open(String),
+    #[error("'{0}' is no function; there are {known}", known = Function::names())]
+    Function(String),
+    #[error("{0} takes {1}")]
+    Arity(&'static str, &'static str),
+    #[error("there is no arm '{0}'; arms are {1}")]
+    Arm(String, String),
+    #[error("'{0}' cannot stand here; write a number, R, or FUNCTION(ARM)")]
+    Unexpected(String),
+    #[error("the claim ends too early; write two sides with <=, >=, <, >, == or != between them")]
+    End,
+    #[error(
+        "milliseconds and plain numbers are added or compared; write 'ms', 'R' or '%' behind the number"
+    )]
+    Dimension,
+    #[error("R is the path's round trip, and this experiment's path has none")]
+    NoRoundTrip,
+    #[error("the claim nests too deep")]
+    Deep,
+}
+
+/// What a claim may speak of.
+#[derive(Debug, Clone, Copy)]
+pub struct Scene<'a> {
+    pub arms: &'a [String],
+    /// Arms are measured in milliseconds.
+    pub in_ms: bool,
+    pub has_rtt: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expression {
+    /// All must hold.
+    pub(super) comparisons: Vec<Comparison>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Comparison {
+    pub(super) left: Node,
+    pub(super) sign: &'static str,
+    pub(super) right: Node,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Node {
+    Number(f64),
+    Percent(f64),
+    Ms(f64),
+    /// So many round trips of the path.
+    RoundTrips(f64),
+    Of(Function, Vec<String>),
+    Minus(Box<Node>),
+    Both(Box<Node>, &'static str, Box<Node>),
+}
+
+/// What can be asked of arms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Function {
+    Median,
+    Min,
+    Max,
+    Mean,
+    P90,
+    /// Round trips that were counted, the median run's.
+    RoundTrips,
+    /// Milliseconds of the median run that each party had.
+    Network,
+    Server,
+    Client,
+    /// The path's round trip for that arm.
+    Rtt,
+    /// (ARM, BASE): what ARM saves of BASE's median, as a share.
+    Saving,
+    /// (ARM, BASE): the lower end of the interval of the paired difference.
+    SavingLow,
+}
+
+const FUNCTIONS: [(&str, Function); 12] = [
+    ("median", Function::Median),
+    ("min", Function::Min),
+    ("max", Function::Max),
+    ("mean", Function::Mean),
+    ("p90", Function::P90),
+    ("round_trips", Function::RoundTrips),
+    ("network", Function::Network),
+    ("server", Function::Server),
+    ("client", Function::Client),
+    ("rtt", Function::Rtt),
+    ("saving", Function::Saving),
+    ("saving_low", Function::SavingLow),
+];
+
+impl Function {
+    fn names() -> String {
+        let names: Vec<&str> = FUNCTIONS.iter().map(|(name, _)| *name).collect();
+        names.join(", ")
+    }
+
+    fn takes(self) -> (usize, &'static str) {
+        match self {
+            Self::Saving | Self::SavingLow => (
+                2,
+                "two arms: the one that saves, and the one it is held against",
+            ),
+            _ => (1, "one arm"),
+        }
+    }
+
+    /// The power of time in its result.
+    fn dimension(self, in_ms: bool) -> i32 {
+        match self {
+            Self::RoundTrips | Self::Saving => 0,
+            Self::Network | Self::Server | Self::Client | Self::Rtt => 1,
+            Self::Median | Self::Min | Self::Max | Self::Mean | Self::P90 | Self::SavingLow => {
+                i32::from(in_ms)
+            }
+        }
+    }
+}
+
+impl Expression {
+    pub fn parse(text: &str, scene: Scene<'_>) -> Result<Self, ClaimError> {
+        let mut parser = Parser {
+            tokens: tokens(text)?.into_iter().peekable(),
+            scene,
+            depth: 0,
+        };
+        let mut comparisons = vec![parser.comparison()?];
+        while let Some(token) = parser.tokens.next() {
+            if token != Token::Word("and".into()) {
+                return Err(unexpected(&token));
+            }
+            comparisons.push(parser.comparison()?);
+        }
+        for comparison in &comparisons {
+            let (left, right) = (&comparison.left, &comparison.right);
+            if dimension(left, scene.in_ms)? != dimension(right, scene.in_ms)? {
+                return Err(ClaimError::Dimension);
+            }
+        }
+        Ok(Self { comparisons })
+    }
+}
+
+const DEEPEST: u32 = 32;
+const COMPARISONS: [&str; 6] = ["<=", ">=", "==", "!=", "<", ">"];
+
+struct Parser<'a> {
+    tokens: Peekable<IntoIter<Token>>,
+    scene: Scene<'a>,
+    depth: u32,
+}
+
+impl Parser<'_> {
+    fn comparison(&mut self) -> Result<Comparison, ClaimError> {
+        let left = self.sum()?;
+        let sign = match self.tokens.next().ok_or(ClaimError::End)? {
+            Token::Sign(sign) if COMPARISONS.contains(&sign) => sign,
+            other => return Err(unexpected(&other)),
+        };
+        let right = self.sum()?;
+        Ok(Comparison { left, sign, right })
+    }
+
+    fn sum(&mut self) -> Result<Node, ClaimError> {
+        self.chain(&["+", "-"], Self::product)
+    }
+
+    fn product(&mut self) -> Result<Node, ClaimError> {
+        self.chain(&["*", "/"], Self::factor)
+    }
+
+    fn chain(
+        &mut self,
+        signs: &[&'static str],
+        next: fn(&mut Self) -> Result<Node, ClaimError>,
+    ) -> Result<Node, ClaimError> {
+        let mut node = next(self)?;
+        while let Some(Token::Sign(sign)) = self.tokens.peek().cloned() {
+            if !signs.contains(&sign) {
+                break;
+            }
+            self.tokens.next();
+            node = Node::Both(Box::new(node), sign, Box::new(next(self)?));
+        }
+        Ok(node)
+    }
+
+    fn factor(&mut self) -> Result<Node, ClaimError> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(ClaimError::Deep);
+        }
+        let node = match self.tokens.next().ok_or(ClaimError::End)? {
+            Token::Percent(value) => Node::Percent(value),
+            Token::Number(value) => self.with_unit(value)?,
+            Token::Word(word) if word == "R" => self.round_trips(1.0)?,
+            Token::Call { function, arms } => self.call(&function, arms)?,
+            Token::Sign("-") => Node::Minus(Box::new(self.factor()?)),
+            Token::Sign("(") => {
+                let inside = self.sum()?;
+                match self.tokens.next().ok_or(ClaimError::End)? {
+                    Token::Sign(")") => inside,
+                    other => return Err(unexpected(&other)),
+                }
+            }
+            other => return Err(unexpected(&other)),
+        };
+        self.depth -= 1;
+        Ok(node)
+    }
+
+    fn with_unit(&mut self, value: f64) -> Result<Node, ClaimError> {
+        let unit = match self.tokens.peek() {
+            Some(Token::Word(word)) if word == "ms" || word == "R" => word.clone(),
+            _ => return Ok(Node::Number(value)),
+        };
+        self.tokens.next();
+        if unit == "ms" {
+            return Ok(Node::Ms(value));
+        }
+        self.round_trips(value)
+    }
+
+    fn round_trips(&self, value: f64) -> Result<Node, ClaimError> {
+        let known = self.scene.has_rtt;
+        known
+            .then_some(Node::RoundTrips(value))
+            .ok_or(ClaimError::NoRoundTrip)
+    }
+
+    fn call(&self, name: &str, arms: Vec<String>) -> Result<Node, ClaimError> {
+        let found = FUNCTIONS.iter().find(|(known, _)| *known == name);
+        let (name, function) = *found.ok_or_else(|| ClaimError::Function(name.into()))?;
+        let (count, words) = function.takes();
+        if arms.len() != count {
+            return Err(ClaimError::Arity(name, words));
+        }
+        if let Some(unknown) = arms.iter().find(|arm| !self.scene.arms.contains(arm)) {
+            return Err(ClaimError::Arm(unknown.clone(), self.scene.arms.join(", ")));
+        }
+        Ok(Node::Of(function, arms))
+    }
+}
+
+fn unexpected(token: &Token) -> ClaimError {
+    ClaimError::Unexpected(match token {
+        Token::Number(value) => value.to_string(),
+        Token::Percent(value) => format!("{value}%"),
+        Token::Word(word) => word.clone(),
+        Token::Call { function, .. } => format!("{function}(…)"),
+        Token::Sign(sign) => (*sign).to_owned(),
+    })
+}
+
+/// The power of time.
+fn dimension(node: &Node, in_ms: bool) -> Result<i32, ClaimError> {
+    Ok(match node {
+        Node::Number(_) | Node::Percent(_) => 0,
+        Node::Ms(_) | Node::RoundTrips(_) => 1,
+        Node::Of(function, _) => function.dimension(in_ms),
+        Node::Minus(inside) => dimension(inside, in_ms)?,
+        Node::Both(left, sign, right) => {
+            let (left, right) = (dimension(left, in_ms)?, dimension(right, in_ms)?);
+            match *sign {
+                "*" => left + right,
+                "/" => left - right,
+                _ if left == right => left,
+                _ => return Err(ClaimError::Dimension),
+            }
+        }
+    })
+}

@@ -1,0 +1,76 @@
+//! Tokens. What stands in the parentheses of a function is arms' names, which may hold almost anything (`h3+0rtt`,
+//! `old-image@100ms`); so a call is one token.
+
+use super::ClaimError;
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Token {
+    Number(f64),
+    Percent(f64),
+    /// `ms`, `R`, `and`
+    Word(String),
+    Call {
+        function: String,
+        arms: Vec<String>,
+    },
+    /// `<=` and the like, `+ - * / ( )`
+    Sign(&'static str),
+}
+
+/// Longer ones first.
+const SIGNS: [&str; 12] = [
+    "<=", ">=", "==", "!=", "<", ">", "+", "-", "*", "/", "(", ")",
+];
+
+pub(super) fn tokens(text: &str) -> Result<Vec<Token>, ClaimError> {
+    let mut tokens = Vec::new();
+    let mut rest = text.trim_start();
+    while let Some(first) = rest.chars().next() {
+        let (token, after) = if first.is_ascii_digit() {
+            number(rest)?
+        } else if first.is_ascii_alphabetic() {
+            word(rest)?
+        } else {
+            sign(rest).ok_or(ClaimError::Character(first))?
+        };
+        tokens.push(token);
+        rest = after.trim_start();
+    }
+    Ok(tokens)
+}
+
+fn number(text: &str) -> Result<(Token, &str), ClaimError> {
+    let (digits, rest) = split(text, |c| c.is_ascii_digit() || c == '.');
+    let value: f64 = digits
+        .parse()
+        .map_err(|_| ClaimError::Number(digits.into()))?;
+    match rest.trim_start().strip_prefix('%') {
+        Some(rest) => Ok((Token::Percent(value), rest)),
+        None => Ok((Token::Number(value), rest)),
+    }
+}
+
+fn word(text: &str) -> Result<(Token, &str), ClaimError> {
+    let (name, rest) = split(text, |c| c.is_ascii_alphanumeric() || c == '_');
+    let Some(inside) = rest.strip_prefix('(') else {
+        return Ok((Token::Word(name.into()), rest));
+    };
+    let (arms, rest) = inside
+        .split_once(')')
+        .ok_or_else(|| ClaimError::Open(name.into()))?;
+    let arms = arms.split(',').map(|arm| arm.trim().to_owned()).collect();
+    let function = name.to_owned();
+    Ok((Token::Call { function, arms }, rest))
+}
+
+fn sign(text: &str) -> Option<(Token, &str)> {
+    let found = SIGNS
+        .iter()
+        .find_map(|sign| Some((*sign, text.strip_prefix(sign)?)));
+    found.map(|(sign, rest)| (Token::Sign(sign), rest))
+}
+
+fn split(text: &str, belongs: impl Fn(char) -> bool) -> (&str, &str) {
+    let end = text.find(|c| !belongs(c)).unwrap_or(text.len());
+    text.split_at(end)
+}

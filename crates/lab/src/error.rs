@@ -1,0 +1,24 @@
+//! What keeps an experiment from being run at all. What befalls one arm is in its results, and spares the others.
+
+use std::io;
+use std::path::PathBuf;
+
+use roundtrip_path::WordError;
+
+use crate::experiment::Flaw;
+
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    #[error("there is no experiment '{name}'; there are {known}, and files that end in .toml")]
+    Unknown { name: String, known: String },
+    #[error("cannot read the experiment {path}: {source}", path = path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Flaw(#[from] Flaw),
+    #[error("the path cannot be: {0}")]
+    Word(#[from] WordError),
+    #[error(transparent)]
+    Path(#[from] roundtrip_path::Error),
+    #[error("every arm of '{0}' sets its own round trip, so --rtt has nothing to change")]
+    OwnRoundTrips(String),
+}

@@ -1,0 +1,182 @@
+//! From a file's text to an experiment; what cannot be is refused with the line where it stands.
+
+mod cells;
+mod parts;
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use roundtrip_model::StrategyError;
+
+use super::format::File;
+use roundtrip_path::WordError;
+
+use super::{Claim, Experiment};
+use crate::claim::{ClaimError, Expression, Scene};
+use cells::Cells;
+
+/// What is wrong with a file, and where.
+#[derive(Debug, thiserror::Error)]
+#[error("{file}:{line}: {what}")]
+pub struct Flaw {
+    pub file: String,
+    pub line: usize,
+    #[source]
+    pub what: FlawKind,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum FlawKind {
+    #[error("{0}")]
+    Format(String),
+    #[error("{0}")]
+    Strategy(#[from] StrategyError),
+    #[error("the claim cannot be read: {0}")]
+    Claim(#[from] ClaimError),
+    #[error("the path cannot be: {0}")]
+    Word(#[from] WordError),
+    #[error("the origin has no such knob: {0}; `roundtrip origin --help` lists them")]
+    Knob(String),
+    #[error("there is no {0} '{1}'; there are {2}")]
+    Unknown(&'static str, String, String),
+    #[error("the {0} '{1}' is there twice; give each a name of its own")]
+    Twice(&'static str, String),
+    #[error("'{0}' cannot be a name: names are letters, digits and - + . @ _")]
+    Name(String),
+    #[error("the arm '{0}' needs either a strategy or a program")]
+    Client(String),
+    #[error("{0} is for arms with a {1}")]
+    Misplaced(&'static str, &'static str),
+    #[error("the server '{0}' needs either knobs (of the origin) or a command")]
+    Server(String),
+    #[error("{0} is no value here; write a string, a number, or a list of them")]
+    Value(String),
+    #[error("{0} must be between {1} and {2}")]
+    Range(&'static str, u32, u32),
+    #[error("'{0}' is no span of time; write, for example, 120ms")]
+    Span(String),
+    #[error("the experiment has no {0}; add a [[{0}]]")]
+    Nothing(&'static str),
+    #[error("a sweep goes over 'requests' or over a word of the path")]
+    Sweep(#[source] WordError),
+}
+
+/// A flaw without its line.
+pub(super) struct Unplaced {
+    at: Range<usize>,
+    what: FlawKind,
+}
+
+/// To place what went wrong.
+pub(super) trait At<T> {
+    fn at(self, place: Range<usize>) -> Result<T, Unplaced>;
+}
+
+impl<T, E: Into<FlawKind>> At<T> for Result<T, E> {
+    fn at(self, at: Range<usize>) -> Result<T, Unplaced> {
+        self.map_err(|what| Unplaced {
+            at,
+            what: what.into(),
+        })
+    }
+}
+
+pub(super) fn refuse<T>(at: Range<usize>, what: FlawKind) -> Result<T, Unplaced> {
+    Err(Unplaced { at, what })
+}
+
+/// Reads an experiment. `file` is what the text is called in errors.
+pub fn read(name: &str, file: &str, text: &str) -> Result<Experiment, Flaw> {
+    let placed = |at: usize, what| Flaw {
+        file: file.to_owned(),
+        line: line_of(text, at),
+        what,
+    };
+    let parsed: File = toml::from_str(text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        placed(at, FlawKind::Format(error.message().replace('\n', "; ")))
+    })?;
+    understand(name, parsed).map_err(|flaw| placed(flaw.at.start, flaw.what))
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    let before = text.as_bytes().iter().take(at);
+    1 + before.filter(|byte| **byte == b'\n').count()
+}
+
+const MOST_RUNS: u32 = 10_000;
+const MOST_REQUESTS: u32 = 1000;
+
+fn understand(name: &str, file: File) -> Result<Experiment, Unplaced> {
+    let path = parts::words(&file.path)?;
+    limited("runs", *file.runs.get_ref(), MOST_RUNS, file.runs.span())?;
+    limited("requests", file.requests, MOST_REQUESTS, 0..0)?;
+    let cells = Cells::of(&file, &path)?;
+    let sweeps = cells.sweeps(&file)?;
+    let measured = cells.measured(&file)?;
+    let mut arms: Vec<String> = measured.iter().map(|cell| cell.name.clone()).collect();
+    let swept = sweeps.iter().flat_map(|sweep| &sweep.points);
+    arms.extend(swept.flat_map(|point| point.cells.iter().map(|(_, cell)| cell.name.clone())));
+    let unit = file.unit.clone().unwrap_or_else(|| "ms".into());
+    let scene = Scene {
+        arms: &arms,
+        in_ms: unit == "ms",
+        has_rtt: path.rtt().is_some(),
+    };
+    let mut claims = Vec::new();
+    for claim in &file.claim {
+        let expression = Expression::parse(claim.holds.get_ref(), scene).at(claim.holds.span())?;
+        claims.push(Claim {
+            text: claim.text.clone(),
+            expression,
+            published: claim.published,
+        });
+    }
+    Ok(Experiment {
+        name: name.to_owned(),
+        directory: None,
+        question: file.question,
+        article: file.article,
+        measure: file.measure,
+        unit,
+        runs: *file.runs.get_ref(),
+        path,
+        client_sysctl: parts::settings(&file.client.sysctl)?,
+        cells: measured,
+        sweeps,
+        published: file.published,
+        claims,
+    })
+}
+
+fn limited(what: &'static str, value: u32, most: u32, at: Range<usize>) -> Result<(), Unplaced> {
+    if (1..=most).contains(&value) {
+        return Ok(());
+    }
+    refuse(at, FlawKind::Range(what, 1, most))
+}
+
+/// The names there are, for whoever wrote another.
+fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.into_iter().collect();
+    names.join(", ")
+}
+
+fn sole(
+    known: &mut BTreeSet<String>,
+    kind: &'static str,
+    name: &toml::Spanned<String>,
+) -> Result<(), Unplaced> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-+.@_/ ".contains(c);
+    let text = name.get_ref();
+    if text.is_empty() || text.len() > 60 || !text.chars().all(allowed) || text.trim() != text {
+        return refuse(name.span(), FlawKind::Name(text.chars().take(60).collect()));
+    }
+    if known.insert(text.clone()) {
+        return Ok(());
+    }
+    refuse(name.span(), FlawKind::Twice(kind, text.clone()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+//! Arms times variants, and arms times the values of a sweep: everything that will be measured.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use toml::Spanned;
+
+use super::{
+    At, FlawKind, MOST_REQUESTS, MOST_RUNS, Unplaced, limited, listed, parts, refuse, sole,
+};
+use crate::experiment::format::{self, File};
+use crate::experiment::{Arm, Cell, Point, Sweep, Words};
+use roundtrip_path::WordError;
+
+/// What an arm is before any variant, in the order of the file.
+pub(super) struct Cells {
+    plain: Vec<Cell>,
+    baseline: Option<String>,
+}
+
+impl Cells {
+    pub(super) fn of(file: &File, path: &Words) -> Result<Self, Unplaced> {
+        let (mut names, mut servers) = (BTreeSet::new(), BTreeMap::new());
+        let mut first = None;
+        for server in &file.server {
+            let made = Arc::new(parts::server(server)?);
+            first.get_or_insert(made.clone());
+            sole(&mut names, "server", &server.name)?;
+            servers.insert(server.name.get_ref().clone(), made);
+        }
+        let Some(first) = first else {
+            return refuse(0..0, FlawKind::Nothing("server"));
+        };
+        let (mut known, mut plain) = (BTreeSet::new(), Vec::new());
+        for arm in &file.arm {
+            sole(&mut known, "arm", &arm.name)?;
+            let made = Arc::new(parts::arm(arm, &servers, &first)?);
+            plain.push(cell(file, arm, made, path)?);
+        }
+        if plain.is_empty() {
+            return refuse(0..0, FlawKind::Nothing("arm"));
+        }
+        let against = file.arm.iter().filter_map(|arm| arm.against.as_ref());
+        let against = against.filter(|name| !name.get_ref().is_empty());
+        for name in against.chain(&file.baseline) {
+            exists(&plain, name)?;
+        }
+        let baseline = file.baseline.as_ref().map(|name| name.get_ref().clone());
+        Ok(Self { plain, baseline })
+    }
+
+    /// Plain arms, then variants, then the control.
+    pub(super) fn measured(&self, file: &File) -> Result<Vec<Cell>, Unplaced> {
+        let mut cells = if file.variants_only {
+            Vec::new()
+        } else {
+            self.plain.clone()
+        };
+        let mut known = BTreeSet::new();
+        for variant in &file.variant {
+            sole(&mut known, "variant", &variant.name)?;
+            let said = parts::words(&variant.path)?;
+            for arm in variant.arms.iter().flatten() {
+                exists(&self.plain, arm)?;
+            }
+            let chosen = |cell: &&Cell| match &variant.arms {
+                None => true,
+                Some(arms) => arms.iter().any(|arm| *arm.get_ref() == cell.name),
+            };
+            let chosen: Vec<&Cell> = self.plain.iter().filter(chosen).collect();
+            let suffix = variant.name.get_ref();
+            for cell in &chosen {
+                let base = cell.against.as_ref();
+                let within = base.filter(|name| chosen.iter().any(|c| c.name == **name));
+                cells.push(Cell {
+                    name: format!("{}{suffix}", cell.name),
+                    path: cell.path.with(&said),
+                    // Held against its own kind, under the same conditions, where that is measured.
+                    against: within
+                        .map(|name| format!("{name}{suffix}"))
+                        .or(cell.against.clone()),
+                    ..(*cell).clone()
+                });
+            }
+        }
+        let names: Vec<String> = cells.iter().map(|cell| cell.name.clone()).collect();
+        for cell in &mut cells {
+            let held = cell.against.take();
+            cell.against = held.filter(|name| names.contains(name) && *name != cell.name);
+        }
+        cells.extend(self.control(&cells));
+        Ok(cells)
+    }
+
+    /// The baseline once more (or its first variant, where arms are measured in variants alone).
+    fn control(&self, cells: &[Cell]) -> Option<Cell> {
+        let baseline = self.baseline.as_ref()?;
+        let same = cells.iter().find(|cell| cell.name == *baseline);
+        let same = same.or_else(|| cells.iter().find(|cell| cell.name.starts_with(baseline)))?;
+        Some(Cell {
+            name: format!("{} (A/A)", same.name),
+            against: Some(same.name.clone()),
+            control: true,
+            ..same.clone()
+        })
+    }
+
+    pub(super) fn sweeps(&self, file: &File) -> Result<Vec<Sweep>, Unplaced> {
+        file.sweep.iter().map(|sweep| self.sweep(sweep)).collect()
+    }
+
+    fn sweep(&self, sweep: &format::Sweep) -> Result<Sweep, Unplaced> {
+        limited("runs", sweep.runs, MOST_RUNS, sweep.word.span())?;
+        let mut points = Vec::new();
+        for value in sweep.values.get_ref() {
+            let value = parts::scalar(value).at(sweep.values.span())?;
+            let mut cells = Vec::new();
+            for arm in &sweep.arms {
+                let cell = exists(&self.plain, arm)?;
+                let moved = moved(cell, sweep, &value)?;
+                cells.push((cell.name.clone(), moved));
+            }
+            points.push(Point { value, cells });
+        }
+        Ok(Sweep {
+            word: sweep.word.get_ref().clone(),
+            runs: sweep.runs,
+            points,
+        })
+    }
+}
+
+fn cell(file: &File, arm: &format::Arm, made: Arc<Arm>, path: &Words) -> Result<Cell, Unplaced> {
+    let requests = arm.requests.unwrap_or(file.requests);
+    limited("requests", requests, MOST_REQUESTS, arm.name.span())?;
+    let against = arm.against.as_ref().or(file.baseline.as_ref());
+    Ok(Cell {
+        name: arm.name.get_ref().clone(),
+        arm: made,
+        path: path.with(&parts::words(&arm.path)?),
+        requests,
+        against: against
+            .map(|name| name.get_ref().clone())
+            .filter(|name| !name.is_empty()),
+        control: false,
+    })
+}
+
+/// The cell at one value of a sweep.
+fn moved(cell: &Cell, sweep: &format::Sweep, value: &str) -> Result<Cell, Unplaced> {
+    let name = format!("{}@{value}", cell.name);
+    let mut moved = Cell {
+        name,
+        against: None,
+        ..cell.clone()
+    };
+    if sweep.word.get_ref() == "requests" {
+        let bad = || FlawKind::Range("requests", 1, MOST_REQUESTS);
+        moved.requests = value.parse().map_err(|_| bad()).at(sweep.values.span())?;
+        limited(
+            "requests",
+            moved.requests,
+            MOST_REQUESTS,
+            sweep.values.span(),
+        )?;
+        return Ok(moved);
+    }
+    let mut said = Words::default();
+    said.say(sweep.word.get_ref(), vec![value.to_owned()]);
+    said.builder(0)
+        .map_err(|error| match error {
+            WordError::Unknown { .. } => FlawKind::Sweep(error),
+            WordError::Value { .. } => error.into(),
+        })
+        .at(sweep.values.span())?;
+    moved.path = moved.path.with(&said);
+    Ok(moved)
+}
+
+fn exists<'a>(cells: &'a [Cell], name: &Spanned<String>) -> Result<&'a Cell, Unplaced> {
+    let found = cells.iter().find(|cell| cell.name == *name.get_ref());
+    found.ok_or_else(|| Unplaced {
+        at: name.span(),
+        what: FlawKind::Unknown(
+            "arm",
+            name.get_ref().clone(),
+            listed(cells.iter().map(|cell| cell.name.as_str())),
+        ),
+    })
+}

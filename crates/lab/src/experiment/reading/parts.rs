@@ -1,0 +1,184 @@
+//! The parts of a file on their own: path words, settings, servers, clients.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Parser;
+use roundtrip_origin::Knobs;
+use toml::{Spanned, Value};
+
+use super::{At, FlawKind, Unplaced, refuse};
+use crate::experiment::words::span;
+use crate::experiment::{Arm, Client, Program, Server, ServerKind, Words, format};
+
+pub(super) fn words(said: &BTreeMap<String, Spanned<Value>>) -> Result<Words, Unplaced> {
+    let mut words = Words::default();
+    for (word, value) in said {
+        words.say(word, values(value.get_ref()).at(value.span())?);
+        let mut alone = Words::default();
+        alone.say(word, values(value.get_ref()).at(value.span())?);
+        alone.builder(0).at(value.span())?;
+    }
+    Ok(words)
+}
+
+/// A value, or several.
+pub(super) fn values(value: &Value) -> Result<Vec<String>, FlawKind> {
+    match value {
+        Value::Array(values) => values.iter().map(scalar).collect(),
+        other => Ok(vec![scalar(other)?]),
+    }
+}
+
+pub(super) fn scalar(value: &Value) -> Result<String, FlawKind> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Integer(number) => Ok(number.to_string()),
+        Value::Float(number) => Ok(number.to_string()),
+        Value::Boolean(truth) => Ok(truth.to_string()),
+        other => Err(FlawKind::Value(other.type_str().to_owned())),
+    }
+}
+
+pub(super) fn settings(
+    settings: &BTreeMap<String, Value>,
+) -> Result<BTreeMap<String, String>, Unplaced> {
+    let one = |(name, value): (&String, &Value)| Ok((name.clone(), scalar(value).at(0..0)?));
+    settings.iter().map(one).collect()
+}
+
+pub(super) fn server(server: &format::Server) -> Result<Server, Unplaced> {
+    let kind = match (&server.knobs, &server.command) {
+        (Some(said), None) => ServerKind::Origin(Box::new(knobs(said)?)),
+        (None, Some(command)) if !command.is_empty() => ServerKind::Program {
+            command: command.clone(),
+            needs: needs(&server.needs, command),
+            files: server.files.clone(),
+            ready: server.ready.clone().unwrap_or_else(|| "pid".into()),
+            port: server.port.unwrap_or(80),
+        },
+        _ => {
+            let what = FlawKind::Server(server.name.get_ref().clone());
+            return refuse(server.name.span(), what);
+        }
+    };
+    Ok(Server {
+        name: server.name.get_ref().clone(),
+        kind,
+        sysctl: settings(&server.sysctl)?,
+        place: server.place.clone().unwrap_or_else(|| "/".into()),
+    })
+}
+
+fn needs(named: &[String], command: &[String]) -> Vec<String> {
+    if named.is_empty() {
+        return command.iter().take(1).cloned().collect();
+    }
+    named.to_vec()
+}
+
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true, disable_help_flag = true)]
+struct Flags {
+    #[command(flatten)]
+    knobs: Knobs,
+}
+
+/// Each knob is a flag of `roundtrip origin`.
+fn knobs(said: &BTreeMap<String, Spanned<Value>>) -> Result<Knobs, Unplaced> {
+    let mut all = Vec::new();
+    for (name, value) in said {
+        let flags: Vec<String> = match value.get_ref() {
+            Value::Boolean(true) => vec![format!("--{name}")],
+            Value::Boolean(false) => Vec::new(),
+            other => {
+                let values = values(other).at(value.span())?;
+                values
+                    .iter()
+                    .map(|value| format!("--{name}={value}"))
+                    .collect()
+            }
+        };
+        parse(&flags).at(value.span())?;
+        all.extend(flags);
+    }
+    parse(&all).at(0..0)
+}
+
+fn parse(flags: &[String]) -> Result<Knobs, FlawKind> {
+    let parsed = Flags::try_parse_from(flags).map_err(|error| {
+        let text = error.to_string();
+        let first = text.lines().next().unwrap_or_default();
+        FlawKind::Knob(first.trim_start_matches("error: ").to_owned())
+    })?;
+    Ok(parsed.knobs)
+}
+
+pub(super) fn arm(
+    arm: &format::Arm,
+    servers: &BTreeMap<String, Arc<Server>>,
+    first: &Arc<Server>,
+) -> Result<Arm, Unplaced> {
+    let server = match &arm.server {
+        None => first.clone(),
+        Some(name) => match servers.get(name.get_ref()) {
+            Some(server) => server.clone(),
+            None => {
+                let known = super::listed(servers.keys().map(String::as_str));
+                let what = FlawKind::Unknown("server", name.get_ref().clone(), known);
+                return refuse(name.span(), what);
+            }
+        },
+    };
+    Ok(Arm {
+        client: client(arm)?,
+        server,
+        warm: arm.warm,
+        note: arm.note.clone(),
+    })
+}
+
+fn client(arm: &format::Arm) -> Result<Client, Unplaced> {
+    match (&arm.strategy, &arm.program) {
+        (Some(word), None) => {
+            if arm.output.is_some() || !arm.arguments.is_empty() {
+                return refuse(
+                    word.span(),
+                    FlawKind::Misplaced("output or arguments", "program"),
+                );
+            }
+            Ok(Client::Ours {
+                strategy: word.get_ref().parse().at(word.span())?,
+                manner: arm.manner.unwrap_or_default(),
+                hello_delay: delay(arm)?,
+            })
+        }
+        (None, Some(program)) => {
+            if let Some(delay) = &arm.hello_delay {
+                return refuse(delay.span(), FlawKind::Misplaced("hello-delay", "strategy"));
+            }
+            Ok(Client::Program(Program {
+                name: program.get_ref().clone(),
+                arguments: arm.arguments.clone(),
+                scheme: arm.scheme,
+                each: arm.manner.unwrap_or(format::Manner::Kept) == format::Manner::Each,
+                output: arm.output.clone(),
+            }))
+        }
+        _ => {
+            let name = arm.name.get_ref().clone();
+            refuse(arm.name.span(), FlawKind::Client(name))
+        }
+    }
+}
+
+fn delay(arm: &format::Arm) -> Result<Duration, Unplaced> {
+    let Some(text) = &arm.hello_delay else {
+        return Ok(Duration::ZERO);
+    };
+    let parsed = span(text.get_ref());
+    parsed
+        .ok_or_else(|| FlawKind::Span(text.get_ref().clone()))
+        .at(text.span())
+}

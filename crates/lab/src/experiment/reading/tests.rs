@@ -1,0 +1,169 @@
+//! What a file may say, and how it is told what it may not.
+
+use super::*;
+
+const HEAD: &str = "question = 'Why?'\narticle = 'A0'\nmeasure = 'total'\nruns = 3\n";
+const REST: &str =
+    "[[server]]\nname = 'origin'\nknobs = {}\n[[arm]]\nname = 'a'\nstrategy = 'h1'\n";
+
+fn flaw(text: &str) -> String {
+    read("x", "x.toml", text).unwrap_err().to_string()
+}
+
+#[test]
+fn the_least_that_is_an_experiment() {
+    let experiment = read("x", "x.toml", &format!("{HEAD}{REST}")).unwrap();
+    assert_eq!(experiment.cells.len(), 1);
+    assert_eq!(experiment.cells[0].requests, 1);
+    assert_eq!(experiment.unit, "ms");
+}
+
+#[test]
+fn variants_multiply_arms_and_keep_their_company() {
+    let text = format!(
+        "{HEAD}baseline = 'a'\n[path]\nrtt = '50ms'\n{REST}[[arm]]\nname = 'b'\nstrategy = 'h2'\n\
+         [[variant]]\nname = '@lan'\npath = {{ rtt = '0.3ms' }}\n\
+         [[variant]]\nname = '@far'\npath = {{ rtt = '100ms' }}\narms = ['b']\n"
+    );
+    let cells = read("x", "x.toml", &text).unwrap().cells;
+    let told: Vec<_> = cells
+        .iter()
+        .map(|c| {
+            (
+                c.name.as_str(),
+                c.path.rtt_ms().unwrap(),
+                c.against.as_deref(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("a", 50.0, None),
+            ("b", 50.0, Some("a")),
+            ("a@lan", 0.3, None),
+            ("b@lan", 0.3, Some("a@lan")),
+            ("b@far", 100.0, Some("a")),
+            ("a (A/A)", 50.0, Some("a")),
+        ]
+    );
+}
+
+#[test]
+fn a_sweep_is_a_curve_whose_points_claims_may_name() {
+    let text = format!(
+        "{HEAD}[path]\nrtt = '50ms'\n{REST}[[sweep]]\nword = 'requests'\nvalues = [1, 5]\narms = ['a']\n\
+         [[claim]]\ntext = 'more costs more'\nholds = 'median(a@5) > median(a@1)'\n"
+    );
+    let experiment = read("x", "x.toml", &text).unwrap();
+    let points = &experiment.sweeps[0].points;
+    assert_eq!((points.len(), points[1].cells[0].1.requests), (2, 5));
+}
+
+#[test]
+fn knobs_are_the_origin_s_flags() {
+    let text = format!("{HEAD}{REST}").replace(
+        "knobs = {}",
+        "knobs = { early-data = 'on', think = '5ms', gzip = true }",
+    );
+    let experiment = read("x", "x.toml", &text).unwrap();
+    let crate::experiment::ServerKind::Origin(knobs) = &experiment.cells[0].arm.server.kind else {
+        panic!("no origin");
+    };
+    assert!(knobs.http.gzip && knobs.http.think.as_millis() == 5);
+}
+
+#[test]
+fn nonsense_is_refused_with_its_line() {
+    let whole = format!("{HEAD}{REST}");
+    for (from, to, told) in [
+        ("question", "qestion", "x.toml:1: unknown field `qestion`"),
+        (
+            "runs = 3",
+            "runs = 0",
+            "x.toml:4: runs must be between 1 and",
+        ),
+        ("runs = 3", "runs = 'many'", "x.toml:4: invalid type"),
+        ("runs = 3", "runs = ", "x.toml:4:"),
+        ("'total'", "'speed'", "x.toml:3: unknown variant `speed`"),
+        (
+            "strategy = 'h1'",
+            "strategy = 'h9'",
+            "x.toml:10: 'h9' is no part of a strategy",
+        ),
+        (
+            "strategy = 'h1'",
+            "strategie = 'h1'",
+            "x.toml:10: unknown field",
+        ),
+        ("strategy = 'h1'", "", "x.toml:9: the arm 'a' needs either"),
+        (
+            "strategy = 'h1'",
+            "strategy = 'h1'\nserver = 'b'",
+            "x.toml:11: there is no server 'b'; there are origin",
+        ),
+        (
+            "strategy = 'h1'",
+            "strategy = 'h1'\nagainst = 'b'",
+            "x.toml:11: there is no arm 'b'",
+        ),
+        (
+            "strategy = 'h1'",
+            "strategy = 'h1'\nhello-delay = 'long'",
+            "x.toml:11: 'long' is no span",
+        ),
+        (
+            "strategy = 'h1'",
+            "strategy = 'h1'\narguments = ['x']",
+            "x.toml:10: output or arguments is for",
+        ),
+        (
+            "strategy = 'h1'",
+            "program = 'curl'\nhello-delay = '1ms'",
+            "x.toml:11: hello-delay is for",
+        ),
+        (
+            "name = 'a'",
+            "name = 'a(b'",
+            "x.toml:9: 'a(b' cannot be a name",
+        ),
+        (
+            "knobs = {}",
+            "knobs = { thinks = 1 }",
+            "x.toml:7: the origin has no such knob",
+        ),
+        (
+            "knobs = {}",
+            "knobs = { think = 'soon' }",
+            "x.toml:7: the origin has no such knob",
+        ),
+        (
+            "knobs = {}",
+            "",
+            "x.toml:6: the server 'origin' needs either",
+        ),
+        (
+            "[[server]]",
+            "[path]\nrtt = 'soon'\n[[server]]",
+            "x.toml:6: the path cannot be: rtt: `soon` is no time",
+        ),
+        (
+            "[[server]]",
+            "[path]\nspeed = 1\n[[server]]",
+            "x.toml:6: the path cannot be: a path has no `speed`",
+        ),
+        ("[[server]]", "[path]\nrtt = {}\n[[server]]", "x.toml:6:"),
+    ] {
+        let text = whole.replace(from, to);
+        assert_ne!(text, whole, "{from}");
+        let flaw = flaw(&text);
+        assert!(flaw.starts_with(told), "{to}: {flaw}");
+        assert!(!flaw.contains('\n'), "{flaw}");
+    }
+    let twice = format!("{whole}[[arm]]\nname = 'a'\nstrategy = 'h2'\n");
+    assert!(flaw(&twice).starts_with("x.toml:12: the arm 'a' is there twice"));
+    let claim = format!("{whole}[[claim]]\ntext = 'x'\nholds = 'median(b) > 1 ms'\n");
+    assert!(flaw(&claim).starts_with("x.toml:13: the claim cannot be read: there is no arm 'b'"));
+    let sweep = format!("{whole}[[sweep]]\nword = 'speed'\nvalues = [1]\narms = ['a']\n");
+    assert!(flaw(&sweep).starts_with("x.toml:13: a sweep goes over"));
+}

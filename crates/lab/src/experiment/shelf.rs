@@ -1,0 +1,117 @@
+//! The experiments and client programs that come with the program, and those that lie in files.
+
+use std::fs;
+use std::path::Path;
+
+use super::{Experiment, read};
+use crate::LabError;
+
+/// Name and text. A new experiment is a file and a line here.
+const EXPERIMENTS: [(&str, &str); 3] = [
+    (
+        "persistence",
+        include_str!("../../../../lab/experiments/persistence.toml"),
+    ),
+    (
+        "fast-open",
+        include_str!("../../../../lab/experiments/fast-open.toml"),
+    ),
+    (
+        "https-100ms",
+        include_str!("../../../../lab/experiments/https-100ms.toml"),
+    ),
+];
+
+/// Clients of ours, by the name that an arm's `program` gives.
+const CLIENTS: [(&str, &str); 2] = [
+    (
+        "lookups.go",
+        include_str!("../../../../lab/clients/lookups.go"),
+    ),
+    (
+        "lookups.py",
+        include_str!("../../../../lab/clients/lookups.py"),
+    ),
+];
+
+/// The experiments that are always there, in the order in which `all` runs them.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    EXPERIMENTS.iter().map(|(name, _)| *name)
+}
+
+/// An experiment by its name, or by the file that it is in.
+pub fn load(what: &str) -> Result<Experiment, LabError> {
+    if let Some((name, text)) = EXPERIMENTS.iter().find(|(name, _)| *name == what) {
+        return Ok(read(name, &format!("{name}.toml"), text)?);
+    }
+    let path = Path::new(what);
+    let is_file = path.extension().is_some_and(|e| e == "toml") || what.contains('/');
+    if !is_file {
+        let known: Vec<&str> = names().collect();
+        return Err(LabError::Unknown {
+            name: what.to_owned(),
+            known: known.join(", "),
+        });
+    }
+    let text = fs::read_to_string(path).map_err(|source| LabError::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    let name = path
+        .file_stem()
+        .map_or(what.into(), |stem| stem.to_string_lossy());
+    let mut experiment = read(&name, what, &text)?;
+    experiment.directory = path.parent().map(Path::to_path_buf);
+    Ok(experiment)
+}
+
+/// The source of a client of ours.
+pub(crate) fn client(name: &str) -> Option<&'static str> {
+    CLIENTS
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, text)| *text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_with_the_program_can_be_read() {
+        for name in names() {
+            let experiment = load(name).unwrap();
+            assert!(!experiment.claims.is_empty(), "{name} claims nothing");
+            assert!(!experiment.published.is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_file_of_the_folder_is_on_the_shelf() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab");
+        let mut files: Vec<String> = fs::read_dir(root.join("experiments"))
+            .unwrap()
+            .map(|entry| {
+                entry
+                    .unwrap()
+                    .path()
+                    .file_stem()
+                    .unwrap()
+                    .to_string_lossy()
+                    .into()
+            })
+            .collect();
+        let mut shelf: Vec<&str> = names().collect();
+        files.sort();
+        shelf.sort_unstable();
+        assert_eq!(files, shelf);
+    }
+
+    #[test]
+    fn what_is_not_there_is_told() {
+        let unknown = load("teapot").unwrap_err().to_string();
+        assert!(unknown.contains("persistence, fast-open"), "{unknown}");
+        let missing = load("nowhere/x.toml").unwrap_err().to_string();
+        assert!(missing.contains("nowhere/x.toml"), "{missing}");
+    }
+}

@@ -1,0 +1,117 @@
+//! What is said of a path, in the words of `roundtrip path`, and the one place where they become a path.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use roundtrip_path::{Builder, PRESETS, Path, WORDS, WordError};
+
+/// Words with their values, in the order of the words; one word may be said several times.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Words(BTreeMap<String, Vec<String>>);
+
+impl Words {
+    /// Says a word anew: what was said before is forgotten.
+    pub fn say(&mut self, word: &str, values: Vec<String>) {
+        self.0.insert(word.to_owned(), values);
+    }
+
+    /// What the others say goes before.
+    #[must_use]
+    pub fn with(&self, others: &Self) -> Self {
+        let mut all = self.clone();
+        all.0.extend(others.0.clone());
+        all
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[String])> {
+        self.0
+            .iter()
+            .map(|(word, values)| (word.as_str(), values.as_slice()))
+    }
+
+    /// The round trip that is said, or that of the network which is named.
+    pub fn rtt(&self) -> Option<Duration> {
+        if let Some(said) = self.0.get("rtt") {
+            return span(said.last()?);
+        }
+        let named = self.0.get("preset")?.last()?;
+        let preset = PRESETS.iter().find(|preset| preset.name == named)?;
+        let words = preset.words.split_whitespace();
+        span(
+            words
+                .filter_map(|word| word.strip_prefix("rtt="))
+                .next_back()?,
+        )
+    }
+
+    pub fn rtt_ms(&self) -> Option<f64> {
+        self.rtt().map(|rtt| rtt.as_secs_f64() * 1e3)
+    }
+
+    /// What is drawn on the path comes from the seed. The general comes before the particular, as `WORDS` has it: a
+    /// preset before what changes it.
+    pub fn builder(&self, seed: u64) -> Result<Builder, WordError> {
+        let mut builder = Path::builder().seed(seed);
+        let place = |word: &str| WORDS.iter().position(|known| known.name == word);
+        let mut said: Vec<_> = self.0.iter().collect();
+        said.sort_by_key(|(word, _)| place(word));
+        for (word, values) in said {
+            for value in values {
+                builder.set(word, value)?;
+            }
+        }
+        Ok(builder)
+    }
+}
+
+/// `90ms`, `0.3ms`, `1s`, `250us`; a number alone is milliseconds.
+pub fn span(text: &str) -> Option<Duration> {
+    let units = [("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("s", 1.0)];
+    let found = units
+        .iter()
+        .find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, *scale)));
+    let (number, scale) = found.unwrap_or((text, 1e-3));
+    let seconds = number.trim().parse::<f64>().ok()? * scale;
+    (0.0..=60.0)
+        .contains(&seconds)
+        .then(|| Duration::from_secs_f64(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_have_units() {
+        assert_eq!(span("90ms"), Some(Duration::from_millis(90)));
+        assert_eq!(span("0.3ms"), Some(Duration::from_micros(300)));
+        assert_eq!(span("250us"), Some(Duration::from_micros(250)));
+        assert_eq!(span("1.5s"), Some(Duration::from_millis(1500)));
+        assert_eq!(span("20"), Some(Duration::from_millis(20)));
+        for bad in ["", "ms", "-1ms", "61s", "NaN", "soon", "inf s"] {
+            assert_eq!(span(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn words_become_a_path_or_are_refused() {
+        let mut words = Words::default();
+        words.say("rtt", vec!["20ms".into()]);
+        words.say("middlebox", vec!["strip-fast-open".into()]);
+        assert!(words.builder(1).is_ok());
+        assert_eq!(words.rtt_ms(), Some(20.0));
+        let mut words = Words::default();
+        words.say("preset", vec!["transatlantic".into()]);
+        assert_eq!(words.rtt_ms(), Some(90.0));
+        for (word, value) in [
+            ("rtt", "soon"),
+            ("speed", "high"),
+            ("mtu", "x"),
+            ("middlebox", "teapot"),
+        ] {
+            let mut words = Words::default();
+            words.say(word, vec![value.into()]);
+            assert!(words.builder(1).is_err(), "{word} {value}");
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! What came of an experiment, as one value: every sample, and what was made of them. As JSON it is the contract
+//! `roundtrip/lab/1`: keys may be added, none renamed.
+
+use roundtrip_model::{Phase, Saving, Summary, Waited};
+use serde::{Serialize, Serializer};
+
+use crate::experiment::{Measure, Published, Words};
+
+pub const SCHEMA: &str = "roundtrip/lab/1";
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Outcome {
+    pub schema: &'static str,
+    pub experiment: String,
+    pub question: String,
+    pub article: String,
+    pub path: Words,
+    /// The path's round trip, where all arms share one.
+    #[serde(serialize_with = "rounded_some")]
+    pub rtt_ms: Option<f64>,
+    pub measure: Measure,
+    pub unit: String,
+    pub runs: u32,
+    pub seed: u64,
+    /// Somebody had enough before all was measured.
+    pub interrupted: bool,
+    /// Seconds that all of it took.
+    #[serde(serialize_with = "rounded")]
+    pub took_s: f64,
+    /// The command line that measures the same again.
+    pub again: String,
+    pub arms: Vec<ArmOutcome>,
+    pub curves: Vec<Curve>,
+    pub published: Vec<Published>,
+    pub claims: Vec<ClaimOutcome>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct ArmOutcome {
+    pub name: String,
+    /// Strategy and manner, or the command.
+    pub client: String,
+    pub server: String,
+    pub warm: bool,
+    pub control: bool,
+    pub requests: u32,
+    pub path: Words,
+    #[serde(flatten)]
+    pub figures: Figures,
+    pub unit: String,
+    #[serde(serialize_with = "rounded_some")]
+    pub published: Option<f64>,
+    pub saving: Option<SavingOutcome>,
+    /// Why some runs, or all, have no sample.
+    pub failures: Vec<String>,
+    /// Why it was not run at all, which is no failure of it.
+    pub not_run: Option<String>,
+    pub notes: Vec<String>,
+    pub samples: Vec<Sample>,
+    /// Of the run nearest to the median.
+    pub phases: Vec<Span>,
+}
+
+/// Many samples in a few numbers; `None` where there are none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Figures {
+    pub runs: usize,
+    #[serde(serialize_with = "rounded_some")]
+    pub median: Option<f64>,
+    #[serde(serialize_with = "rounded_some")]
+    pub min: Option<f64>,
+    #[serde(serialize_with = "rounded_some")]
+    pub p90: Option<f64>,
+    #[serde(serialize_with = "rounded_some")]
+    pub max: Option<f64>,
+    #[serde(serialize_with = "rounded_some")]
+    pub mean: Option<f64>,
+    /// Medians, where the client tells.
+    #[serde(serialize_with = "rounded_some")]
+    pub round_trips: Option<f64>,
+    #[serde(serialize_with = "rounded_some")]
+    pub network_ms: Option<f64>,
+    #[serde(serialize_with = "rounded_some")]
+    pub server_ms: Option<f64>,
+    #[serde(serialize_with = "rounded_some")]
+    pub client_ms: Option<f64>,
+    #[serde(serialize_with = "rounded_some")]
+    pub loss_ms: Option<f64>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct SavingOutcome {
+    pub against: String,
+    #[serde(flatten)]
+    pub saving: Saving,
+    /// The interval does not hold zero; `None` for too few pairs to be sure.
+    pub shown: Option<bool>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Sample {
+    /// Samples of the same run are pairs.
+    pub run: usize,
+    #[serde(serialize_with = "rounded")]
+    pub value: f64,
+    #[serde(serialize_with = "rounded_some")]
+    pub round_trips: Option<f64>,
+    pub waited: Option<WaitedFor>,
+    #[serde(skip)]
+    pub phases: Vec<Span>,
+}
+
+/// Milliseconds by whom they were spent waiting for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct WaitedFor {
+    #[serde(serialize_with = "rounded")]
+    pub network_ms: f64,
+    #[serde(serialize_with = "rounded")]
+    pub server_ms: f64,
+    #[serde(serialize_with = "rounded")]
+    pub client_ms: f64,
+    #[serde(serialize_with = "rounded")]
+    pub resolver_ms: f64,
+    #[serde(serialize_with = "rounded")]
+    pub loss_ms: f64,
+}
+
+/// A phase of one of the requests of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Span {
+    /// Which request, from 0.
+    pub request: usize,
+    pub name: &'static str,
+    /// Since the run began.
+    #[serde(serialize_with = "rounded")]
+    pub start_ms: f64,
+    #[serde(serialize_with = "rounded")]
+    pub ms: f64,
+    pub round_trips: u32,
+    pub waited: WaitedFor,
+}
+
+/// Arms along the values of one word.
+#[derive(Debug, Clone, Serialize)]
+pub struct Curve {
+    pub word: String,
+    pub unit: String,
+    pub lines: Vec<Line>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Line {
+    pub arm: String,
+    pub points: Vec<CurvePoint>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct CurvePoint {
+    /// The value of the word, as the file says it.
+    pub value: String,
+    /// The name that claims call this point by.
+    pub name: String,
+    #[serde(flatten)]
+    pub figures: Figures,
+    #[serde(serialize_with = "rounded_some")]
+    pub rtt_ms: Option<f64>,
+    pub failures: Vec<String>,
+    pub not_run: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct ClaimOutcome {
+    pub text: String,
+    #[serde(serialize_with = "rounded_some")]
+    pub published: Option<f64>,
+    #[serde(serialize_with = "rounded_some")]
+    pub measured: Option<f64>,
+    pub unit: String,
+    /// `None`: what it speaks of was not measured.
+    pub holds: Option<bool>,
+}
+
+impl Outcome {
+    /// No claim is wrong, and nothing failed that could be run.
+    pub fn is_good(&self) -> bool {
+        let points = self
+            .curves
+            .iter()
+            .flat_map(|c| &c.lines)
+            .flat_map(|l| &l.points);
+        self.claims.iter().all(|claim| claim.holds != Some(false))
+            && self.arms.iter().all(|arm| arm.failures.is_empty())
+            && points.into_iter().all(|point| point.failures.is_empty())
+    }
+
+    pub fn arm(&self, name: &str) -> Option<&ArmOutcome> {
+        self.arms.iter().find(|arm| arm.name == name)
+    }
+}
+
+impl Figures {
+    pub fn of(samples: &[Sample]) -> Self {
+        let values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
+        let Some(summary) = Summary::of(&values) else {
+            return Self::default();
+        };
+        let median = |figure: &dyn Fn(&Sample) -> Option<f64>| {
+            let told: Vec<f64> = samples.iter().filter_map(figure).collect();
+            Summary::of(&told).map(|summary| summary.median)
+        };
+        Self {
+            runs: summary.n,
+            median: Some(summary.median),
+            min: Some(summary.min),
+            p90: Some(summary.p90),
+            max: Some(summary.max),
+            mean: Some(summary.mean),
+            round_trips: median(&|s| s.round_trips),
+            network_ms: median(&|s| Some(s.waited?.network_ms)),
+            server_ms: median(&|s| Some(s.waited?.server_ms)),
+            client_ms: median(&|s| Some(s.waited?.client_ms)),
+            loss_ms: median(&|s| Some(s.waited?.loss_ms)),
+        }
+    }
+}
+
+impl WaitedFor {
+    #[must_use]
+    pub fn plus(self, waited: &Waited) -> Self {
+        Self {
+            network_ms: self.network_ms + waited.network,
+            server_ms: self.server_ms + waited.server,
+            client_ms: self.client_ms + waited.client,
+            resolver_ms: self.resolver_ms + waited.resolver,
+            loss_ms: self.loss_ms + waited.loss,
+        }
+    }
+
+    /// One of `n`.
+    #[must_use]
+    pub fn each(self, n: f64) -> Self {
+        Self {
+            network_ms: self.network_ms / n,
+            server_ms: self.server_ms / n,
+            client_ms: self.client_ms / n,
+            resolver_ms: self.resolver_ms / n,
+            loss_ms: self.loss_ms / n,
+        }
+    }
+}
+
+impl Span {
+    /// A phase of a request that began `offset_ms` after its run did.
+    pub fn of(phase: &Phase, request: usize, offset_ms: f64) -> Self {
+        Self {
+            request,
+            name: phase.name.as_str(),
+            start_ms: offset_ms + phase.start.as_millis(),
+            ms: phase.ms(),
+            round_trips: phase.round_trips,
+            waited: WaitedFor::default().plus(&phase.waited),
+        }
+    }
+}
+
+/// Three decimals; whole numbers as such, and what is no number as `null`.
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde asks so
+fn rounded<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    let rounded = (value * 1e3).round() / 1e3;
+    if rounded.fract() == 0.0 && rounded.abs() < 1e15 {
+        return serializer.serialize_i64(rounded as i64);
+    }
+    serializer.serialize_f64(rounded)
+}
+
+#[allow(clippy::ref_option)] // serde asks so
+fn rounded_some<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) if value.is_finite() => rounded(value, serializer),
+        _ => serializer.serialize_none(),
+    }
+}

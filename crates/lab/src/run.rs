@@ -1,0 +1,196 @@
+//! Running an experiment: what is missing is told, arms are interleaved in seeded blocks, each sample is taken in
+//! namespaces of its own, and what one arm suffers spares the others.
+//!
+//! `tools` finds and builds programs, `scene` is one path with one server, `ours` and `program` are the clients on
+//! it, `tally` makes an [`Outcome`] of the samples.
+
+mod ours;
+mod program;
+mod scene;
+mod server;
+mod tally;
+mod tools;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use roundtrip_model::{Random, blocks};
+use roundtrip_path::Path;
+
+use crate::experiment::{Cell, Experiment};
+use crate::outcome::Sample;
+use crate::{LabError, Outcome};
+use scene::Mishap;
+use tally::Collected;
+use tools::Tools;
+
+/// What the command line changes of an experiment.
+#[derive(Debug, Clone, Default)]
+pub struct Wishes {
+    pub runs: Option<u32>,
+    pub rtt: Option<Duration>,
+    pub seed: u64,
+    /// The command line that asks for the same again.
+    pub again: String,
+}
+
+/// Set by whoever has had enough: what there is then is the outcome.
+#[derive(Debug, Clone, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    pub fn now(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// How far it is.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress<'a> {
+    pub done: usize,
+    pub of: usize,
+    /// The arm that is next.
+    pub arm: &'a str,
+}
+
+/// An arm that failed so often without a success is given up.
+const PATIENCE: usize = 2;
+
+/// Runs all of it. An ordinary user's process must have entered the sandbox first.
+pub fn run(
+    mut experiment: Experiment,
+    wishes: &Wishes,
+    stop: &Stop,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Outcome, LabError> {
+    let began = Instant::now();
+    wish(&mut experiment, wishes)?;
+    // Where no path can be made, each arm would say the same.
+    drop(Path::builder().build()?);
+    let mut random = Random::seeded(wishes.seed);
+    let mut runner = Runner {
+        experiment: &experiment,
+        tools: Tools::default(),
+        stop,
+        progress,
+        done: 0,
+        of: amount(&experiment),
+        seed: wishes.seed,
+    };
+    let cells: Vec<&Cell> = experiment.cells.iter().collect();
+    let main = runner.measure(&cells, experiment.runs, &mut random);
+    let mut swept = Vec::new();
+    for sweep in &experiment.sweeps {
+        let points = sweep.points.iter().flat_map(|point| &point.cells);
+        let cells: Vec<&Cell> = points.map(|(_, cell)| cell).collect();
+        let runs = sweep.runs.min(experiment.runs);
+        swept.push(runner.measure(&cells, runs, &mut random));
+    }
+    let mut outcome = tally::outcome(&experiment, &main, swept, &mut random);
+    outcome.seed = wishes.seed;
+    outcome.interrupted = stop.is_set();
+    outcome.took_s = began.elapsed().as_secs_f64();
+    outcome.again.clone_from(&wishes.again);
+    Ok(outcome)
+}
+
+fn wish(experiment: &mut Experiment, wishes: &Wishes) -> Result<(), LabError> {
+    experiment.runs = wishes.runs.unwrap_or(experiment.runs);
+    let Some(rtt) = wishes.rtt else {
+        return Ok(());
+    };
+    let before = experiment.path.rtt();
+    let said = vec![format!("{}ms", rtt.as_secs_f64() * 1e3)];
+    let swept = experiment
+        .sweeps
+        .iter_mut()
+        .flat_map(|sweep| &mut sweep.points);
+    let cells = experiment.cells.iter_mut();
+    let all = cells.chain(swept.flat_map(|point| point.cells.iter_mut().map(|(_, cell)| cell)));
+    let mut changed = 0;
+    for cell in all.filter(|cell| cell.path.rtt() == before) {
+        cell.path.say("rtt", said.clone());
+        changed += 1;
+    }
+    if changed == 0 {
+        return Err(LabError::OwnRoundTrips(experiment.name.clone()));
+    }
+    experiment.path.say("rtt", said);
+    Ok(())
+}
+
+/// How many samples it is in all.
+fn amount(experiment: &Experiment) -> usize {
+    let swept = experiment.sweeps.iter().map(|sweep| {
+        let cells: usize = sweep.points.iter().map(|point| point.cells.len()).sum();
+        cells * sweep.runs.min(experiment.runs) as usize
+    });
+    experiment.cells.len() * experiment.runs as usize + swept.sum::<usize>()
+}
+
+struct Runner<'a> {
+    experiment: &'a Experiment,
+    tools: Tools,
+    stop: &'a Stop,
+    progress: &'a mut dyn FnMut(Progress<'_>),
+    done: usize,
+    of: usize,
+    seed: u64,
+}
+
+impl Runner<'_> {
+    /// Each cell once in each block, in an order of the block's own.
+    fn measure(&mut self, cells: &[&Cell], runs: u32, random: &mut Random) -> Vec<Collected> {
+        let mut all: Vec<Collected> = cells.iter().map(|_| Collected::default()).collect();
+        for (run, block) in blocks(cells.len(), runs as usize, random)
+            .iter()
+            .enumerate()
+        {
+            for place in block {
+                if self.stop.is_set() {
+                    return all;
+                }
+                if let (Some(cell), Some(collected)) = (cells.get(*place), all.get_mut(*place)) {
+                    self.sample(cell, run, collected);
+                }
+            }
+        }
+        all
+    }
+
+    fn sample(&mut self, cell: &Cell, run: usize, collected: &mut Collected) {
+        let (done, of) = (self.done, self.of);
+        (self.progress)(Progress {
+            done,
+            of,
+            arm: &cell.name,
+        });
+        self.done += 1;
+        let hopeless = collected.samples.is_empty() && collected.failures.len() >= PATIENCE;
+        if collected.not_run.is_some() || hopeless {
+            return;
+        }
+        let seed = self.seed.wrapping_add(run as u64);
+        match scene::sample(self.experiment, cell, &mut self.tools, seed, self.stop) {
+            Ok(taken) => {
+                for note in taken.notes {
+                    if !collected.notes.contains(&note) {
+                        collected.notes.push(note);
+                    }
+                }
+                collected.samples.push(Sample {
+                    run,
+                    ..taken.sample
+                });
+            }
+            Err(Mishap::Stopped) => {}
+            Err(Mishap::Missing(missing)) => collected.not_run = Some(missing.to_string()),
+            Err(mishap) => collected.failures.push(mishap.to_string()),
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Other people's clients: processes in the client's network, measured by what they print or by how long they live.
+
+use std::fs::{self, File};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use super::scene::{Mishap, Scene, Taken, fill, last_words};
+use super::tools::Tools;
+use crate::experiment::{Measure, Output, OutputUnit, Program};
+use crate::outcome::Sample;
+
+const LONGEST: Duration = Duration::from_mins(2);
+/// How exactly a life is measured.
+const STEP: Duration = Duration::from_micros(500);
+
+pub(super) fn sample(scene: &Scene<'_>, program: &Program, tools: &Tools) -> Result<Taken, Mishap> {
+    if scene.cell.arm.warm {
+        round(scene, program, tools)?;
+    }
+    let (ms, notes) = round(scene, program, tools)?;
+    let requests = f64::from(scene.cell.requests.max(1));
+    let value = match scene.experiment.measure {
+        Measure::Total => ms,
+        Measure::Mean | Measure::Appconnect => ms / requests,
+    };
+    let sample = Sample {
+        run: 0,
+        value,
+        round_trips: None,
+        waited: None,
+        phases: Vec::new(),
+    };
+    Ok(Taken { sample, notes })
+}
+
+/// All requests of one run, in milliseconds.
+fn round(
+    scene: &Scene<'_>,
+    program: &Program,
+    tools: &Tools,
+) -> Result<(f64, Vec<String>), Mishap> {
+    let (times, each) = if program.each {
+        (scene.cell.requests, 1)
+    } else {
+        (1, scene.cell.requests)
+    };
+    let mut ms = 0.0;
+    let mut notes = Vec::new();
+    for _ in 0..times {
+        let (mut command, name) = command(scene, program, tools, each)?;
+        ms += life(scene, &mut command, &name, program, each)?;
+    }
+    let said = fs::read(scene.directory.path().join("client.err")).unwrap_or_default();
+    let said = String::from_utf8_lossy(&said);
+    notes.extend(
+        said.lines()
+            .filter_map(|line| Some(line.strip_prefix("note: ")?.to_owned())),
+    );
+    Ok((ms, notes))
+}
+
+fn command(
+    scene: &Scene<'_>,
+    program: &Program,
+    tools: &Tools,
+    requests: u32,
+) -> Result<(Command, String), Mishap> {
+    let url = scene.url(program.scheme)?;
+    let known = [
+        ("url", url.as_str()),
+        ("ca", &*scene.ca().display().to_string()),
+        ("requests", &*requests.to_string()),
+        ("address", &*scene.path.server().address_v4().to_string()),
+        ("directory", &*scene.directory.path().display().to_string()),
+    ];
+    let mut words = tools.client(&program.name)?;
+    let name = program.name.clone();
+    for argument in &program.arguments {
+        if argument == "@urls@" {
+            words.extend((0..requests).map(|_| url.clone().into()));
+        } else {
+            words.push(fill(argument, &known)?.into());
+        }
+    }
+    let first = words.remove(0);
+    let mut command = scene.path.client().command(first);
+    command.args(words);
+    tools.surround(&mut command);
+    Ok((command, name))
+}
+
+/// Runs it to its end.
+fn life(
+    scene: &Scene<'_>,
+    command: &mut Command,
+    name: &str,
+    program: &Program,
+    requests: u32,
+) -> Result<f64, Mishap> {
+    let file = |kind: &str| scene.directory.path().join(kind);
+    let failed = |e| Mishap::Io(name.to_owned(), e);
+    let began = Instant::now();
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(File::create(file("client.out")).map_err(failed)?)
+        .stderr(File::create(file("client.err")).map_err(failed)?)
+        .spawn()
+        .map_err(failed)?;
+    let ended = await_end(&mut child, scene, name);
+    let took = began.elapsed();
+    if ended.is_err() {
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    let status = ended?;
+    if !status.success() {
+        let said = format!(
+            "{} {}",
+            last_words(&file("client.err")),
+            last_words(&file("client.out"))
+        );
+        return Err(Mishap::Ended(
+            name.to_owned(),
+            status,
+            said.trim().to_owned(),
+        ));
+    }
+    let Some(output) = &program.output else {
+        return Ok(took.as_secs_f64() * 1e3);
+    };
+    let text = fs::read(file("client.out")).map_err(failed)?;
+    let text = String::from_utf8_lossy(&text);
+    let figures = figures(&text, output);
+    let wanted = if output.after.is_some() {
+        requests as usize
+    } else {
+        1
+    };
+    if figures.len() < wanted {
+        let said = last_words(&file("client.out"));
+        return Err(Mishap::Figures(
+            name.to_owned(),
+            figures.len(),
+            wanted,
+            said,
+        ));
+    }
+    Ok(figures.iter().sum())
+}
+
+fn await_end(
+    child: &mut std::process::Child,
+    scene: &Scene<'_>,
+    name: &str,
+) -> Result<ExitStatus, Mishap> {
+    let began = Instant::now();
+    loop {
+        let seen = child.try_wait();
+        if let Some(status) = seen.map_err(|e| Mishap::Io(name.to_owned(), e))? {
+            return Ok(status);
+        }
+        if scene.stop.is_set() {
+            return Err(Mishap::Stopped);
+        }
+        if began.elapsed() > LONGEST {
+            return Err(Mishap::TooLong(name.to_owned(), LONGEST.as_secs()));
+        }
+        std::thread::sleep(STEP);
+    }
+}
+
+/// In milliseconds.
+fn figures(text: &str, output: &Output) -> Vec<f64> {
+    let scale = match output.unit {
+        OutputUnit::Ms => 1.0,
+        OutputUnit::S => 1e3,
+    };
+    let figure = |line: &str| {
+        let rest = match &output.after {
+            None => line.trim(),
+            Some(after) => line.split_once(after.as_str())?.1.trim_start(),
+        };
+        let end = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(rest.len());
+        let (number, behind) = rest.split_at(end);
+        let alone = output.after.is_some() || behind.is_empty();
+        alone.then(|| number.parse::<f64>().ok())?
+    };
+    text.lines().filter_map(figure).map(|n| n * scale).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_found() {
+        let lines = Output {
+            after: None,
+            unit: OutputUnit::S,
+        };
+        assert_eq!(
+            figures("0.25\nhello\n0.5\n1 apple\n", &lines),
+            [250.0, 500.0]
+        );
+        let httping = Output {
+            after: Some("time=".into()),
+            unit: OutputUnit::Ms,
+        };
+        let text =
+            "connected to x (160 bytes), seq=0 time=  2.29 ms \nround-trip min/avg/max = 1.7\n";
+        assert_eq!(figures(text, &httping), [2.29]);
+        assert!(figures("time=soon\n", &httping).is_empty());
+    }
+}

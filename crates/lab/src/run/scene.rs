@@ -1,0 +1,169 @@
+//! One sample: a path, a server at its far end, a client at its near one, all of them new.
+
+use std::io;
+use std::path::Path as FilePath;
+
+use roundtrip_path::{Path, WordError};
+
+use super::server::Serving;
+use super::tools::{Missing, Tools};
+use super::{Stop, ours, program};
+use crate::experiment::{Cell, Client, Experiment, Scheme};
+use crate::outcome::Sample;
+
+/// Why there is no sample.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Mishap {
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    #[error("stopped")]
+    Stopped,
+    #[error("{0}")]
+    Path(#[from] roundtrip_path::Error),
+    #[error("{0}")]
+    Word(#[from] WordError),
+    #[error("the origin: {0}")]
+    Origin(#[from] roundtrip_origin::OriginError),
+    #[error("the server has no {0} port")]
+    NoDoor(&'static str),
+    #[error("the URL cannot be: {0}")]
+    Target(#[from] roundtrip_model::TargetError),
+    #[error("request {0}: {1}")]
+    Exchange(usize, String),
+    #[error("{0}: {1}")]
+    Io(String, #[source] io::Error),
+    #[error("{0} ended with {1}: {2}")]
+    Ended(String, std::process::ExitStatus, String),
+    #[error("{0} was not done after {1} s")]
+    TooLong(String, u64),
+    #[error("{0} printed {1} figures and not {2}: {3}")]
+    Figures(String, usize, usize, String),
+    #[error(
+        "'{0}' is no placeholder; there are @url@, @urls@, @ca@, @requests@, @address@, @directory@"
+    )]
+    Placeholder(String),
+}
+
+/// A sample, and what should be told beside it.
+pub(super) struct Taken {
+    pub(super) sample: Sample,
+    pub(super) notes: Vec<String>,
+}
+
+/// What a client needs to know.
+pub(super) struct Scene<'a> {
+    pub(super) experiment: &'a Experiment,
+    pub(super) cell: &'a Cell,
+    // The server ends before its network does.
+    pub(super) serving: Serving,
+    pub(super) path: Path,
+    pub(super) directory: tempfile::TempDir,
+    pub(super) stop: &'a Stop,
+}
+
+pub(super) fn sample(
+    experiment: &Experiment,
+    cell: &Cell,
+    tools: &mut Tools,
+    seed: u64,
+    stop: &Stop,
+) -> Result<Taken, Mishap> {
+    // What is missing is known before anything is made.
+    tools.needed(experiment, cell, stop)?;
+    let path = cell.path.builder(seed)?.build()?;
+    for (name, value) in &experiment.client_sysctl {
+        path.client().sysctl(name, value)?;
+    }
+    for (name, value) in &cell.arm.server.sysctl {
+        path.server().sysctl(name, value)?;
+    }
+    let directory =
+        tempfile::tempdir().map_err(|e| Mishap::Io("a temporary directory".into(), e))?;
+    let serving = Serving::start(&cell.arm.server, &path, directory.path(), tools, stop)?;
+    let scene = Scene {
+        experiment,
+        cell,
+        serving,
+        path,
+        directory,
+        stop,
+    };
+    match &cell.arm.client {
+        Client::Ours {
+            strategy,
+            manner,
+            hello_delay,
+        } => ours::sample(&scene, *strategy, *manner, *hello_delay),
+        Client::Program(program) => program::sample(&scene, program, tools),
+    }
+}
+
+impl Scene<'_> {
+    pub(super) fn url(&self, scheme: Scheme) -> Result<String, Mishap> {
+        let door = match scheme {
+            Scheme::Https => self.serving.https.ok_or(Mishap::NoDoor("HTTPS")),
+            Scheme::Http => self.serving.http.ok_or(Mishap::NoDoor("HTTP")),
+            Scheme::Tcp => self.serving.echo.ok_or(Mishap::NoDoor("echo")),
+        }?;
+        let place = &self.cell.arm.server.place;
+        Ok(match scheme {
+            Scheme::Https => format!("https://{door}{place}"),
+            Scheme::Http => format!("http://{door}{place}"),
+            Scheme::Tcp => format!("tcp://{door}"),
+        })
+    }
+
+    pub(super) fn ca(&self) -> std::path::PathBuf {
+        self.directory.path().join("ca.pem")
+    }
+}
+
+/// Fills `@word@` in; a word that is none is an error, other `@` are themselves.
+pub(super) fn fill(text: &str, known: &[(&str, &str)]) -> Result<String, Mishap> {
+    let mut filled = text.to_owned();
+    for (word, value) in known {
+        filled = filled.replace(&format!("@{word}@"), value);
+    }
+    let unknown =
+        filled.split('@').skip(1).step_by(2).find(|word| {
+            !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c == '-')
+        });
+    match unknown {
+        Some(word) if filled.contains(&format!("@{word}@")) => {
+            Err(Mishap::Placeholder(format!("@{word}@")))
+        }
+        _ => Ok(filled),
+    }
+}
+
+/// The last words of a log, to tell why its writer failed.
+pub(super) fn last_words(file: &FilePath) -> String {
+    let text = std::fs::read(file).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    let last = lines
+        .get(lines.len().saturating_sub(2)..)
+        .unwrap_or_default();
+    last.join(" / ").chars().take(300).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_are_filled_or_refused() {
+        let known = [("url", "http://x/"), ("requests", "3")];
+        assert_eq!(
+            fill("@url@?[1-@requests@]", &known).unwrap(),
+            "http://x/?[1-3]"
+        );
+        assert_eq!(fill("me@home", &known).unwrap(), "me@home");
+        assert_eq!(fill("a @ b @ c", &known).unwrap(), "a @ b @ c");
+        let refused = fill("@uri@", &known).unwrap_err().to_string();
+        assert!(refused.contains("'@uri@' is no placeholder"), "{refused}");
+    }
+}

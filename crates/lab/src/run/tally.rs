@@ -1,0 +1,233 @@
+//! From samples to an outcome: figures, paired savings, the medians' phases, curves, claims.
+
+use std::collections::BTreeMap;
+
+use roundtrip_model::{Random, Saving};
+
+use crate::Outcome;
+use crate::claim::{Function, Results};
+use crate::experiment::{Cell, Experiment, Sweep};
+use crate::outcome::{
+    ArmOutcome, ClaimOutcome, Curve, CurvePoint, Figures, Line, SCHEMA, Sample, SavingOutcome, Span,
+};
+
+/// What became of one cell.
+#[derive(Debug, Default)]
+pub(super) struct Collected {
+    pub(super) samples: Vec<Sample>,
+    pub(super) failures: Vec<String>,
+    pub(super) not_run: Option<String>,
+    pub(super) notes: Vec<String>,
+}
+
+pub(super) fn outcome(
+    experiment: &Experiment,
+    main: &[Collected],
+    swept: Vec<Vec<Collected>>,
+    random: &mut Random,
+) -> Outcome {
+    let mut judged = Judged {
+        rtt_ms: experiment.path.rtt_ms(),
+        ..Judged::default()
+    };
+    let mut arms = Vec::new();
+    for (cell, collected) in experiment.cells.iter().zip(main) {
+        let held = cell.against.as_ref().and_then(|name| {
+            let place = experiment
+                .cells
+                .iter()
+                .position(|cell| cell.name == *name)?;
+            Some((name, main.get(place)?))
+        });
+        let saving = held.and_then(|(name, base)| saving(name, base, collected, random));
+        let arm = arm(experiment, cell, collected, saving);
+        judged.learn(cell, &arm.figures, arm.saving.as_ref());
+        arms.push(arm);
+    }
+    let mut curves = Vec::new();
+    for (sweep, collected) in experiment.sweeps.iter().zip(swept) {
+        curves.push(curve(experiment, sweep, collected, &mut judged));
+    }
+    Outcome {
+        schema: SCHEMA,
+        experiment: experiment.name.clone(),
+        question: experiment.question.clone(),
+        article: experiment.article.clone(),
+        path: experiment.path.clone(),
+        rtt_ms: judged.rtt_ms,
+        measure: experiment.measure,
+        unit: experiment.unit.clone(),
+        runs: experiment.runs,
+        seed: 0,
+        interrupted: false,
+        took_s: 0.0,
+        again: String::new(),
+        arms,
+        curves,
+        published: experiment.published.clone(),
+        claims: claims(experiment, &judged),
+    }
+}
+
+fn arm(
+    experiment: &Experiment,
+    cell: &Cell,
+    collected: &Collected,
+    saving: Option<SavingOutcome>,
+) -> ArmOutcome {
+    let figures = Figures::of(&collected.samples);
+    let published = experiment.published.iter().find(|p| p.name == cell.name);
+    let note = cell.arm.note.iter().cloned();
+    ArmOutcome {
+        name: cell.name.clone(),
+        client: cell.arm.client.describe(),
+        server: cell.arm.server.name.clone(),
+        warm: cell.arm.warm,
+        control: cell.control,
+        requests: cell.requests,
+        path: cell.path.clone(),
+        figures,
+        unit: experiment.unit.clone(),
+        published: published.map(|p| p.value),
+        saving,
+        failures: collected.failures.clone(),
+        not_run: collected.not_run.clone(),
+        notes: note.chain(collected.notes.iter().cloned()).collect(),
+        phases: phases_of_the_median(&figures, &collected.samples),
+        samples: collected.samples.clone(),
+    }
+}
+
+fn phases_of_the_median(figures: &Figures, samples: &[Sample]) -> Vec<Span> {
+    let median = figures.median.unwrap_or_default();
+    let distance = |sample: &&Sample| (sample.value - median).abs();
+    let nearest = samples
+        .iter()
+        .min_by(|a, b| distance(a).total_cmp(&distance(b)));
+    nearest.map_or(Vec::new(), |sample| sample.phases.clone())
+}
+
+/// Pairs are samples of the same block.
+fn saving(
+    against: &str,
+    base: &Collected,
+    arm: &Collected,
+    random: &mut Random,
+) -> Option<SavingOutcome> {
+    let before: BTreeMap<usize, f64> = base.samples.iter().map(|s| (s.run, s.value)).collect();
+    let pair = |sample: &Sample| Some((*before.get(&sample.run)?, sample.value));
+    let pairs: Vec<(f64, f64)> = arm.samples.iter().filter_map(pair).collect();
+    let saving = Saving::of(&pairs, random)?;
+    Some(SavingOutcome {
+        against: against.to_owned(),
+        saving,
+        shown: saving.is_shown(),
+    })
+}
+
+/// One line for each arm, in the order of the sweep.
+fn curve(
+    experiment: &Experiment,
+    sweep: &Sweep,
+    collected: Vec<Collected>,
+    judged: &mut Judged,
+) -> Curve {
+    let mut lines: Vec<Line> = Vec::new();
+    let cells = sweep.points.iter().flat_map(|point| {
+        let named = point.cells.iter();
+        named.map(|(arm, cell)| (&point.value, arm, cell))
+    });
+    for ((value, arm, cell), collected) in cells.zip(collected) {
+        let figures = Figures::of(&collected.samples);
+        judged.learn(cell, &figures, None);
+        let point = CurvePoint {
+            value: value.clone(),
+            name: cell.name.clone(),
+            figures,
+            rtt_ms: cell.path.rtt_ms(),
+            failures: collected.failures,
+            not_run: collected.not_run,
+        };
+        match lines.iter_mut().find(|line| line.arm == *arm) {
+            Some(line) => line.points.push(point),
+            None => lines.push(Line {
+                arm: arm.clone(),
+                points: vec![point],
+            }),
+        }
+    }
+    Curve {
+        word: sweep.word.clone(),
+        unit: experiment.unit.clone(),
+        lines,
+    }
+}
+
+fn claims(experiment: &Experiment, judged: &Judged) -> Vec<ClaimOutcome> {
+    let judge = |claim: &crate::experiment::Claim| {
+        let verdict = claim.expression.judge(judged, &experiment.unit);
+        ClaimOutcome {
+            text: claim.text.clone(),
+            published: claim.published,
+            measured: verdict.measured,
+            unit: verdict.unit.to_owned(),
+            holds: verdict.holds,
+        }
+    };
+    experiment.claims.iter().map(judge).collect()
+}
+
+/// What claims may ask for.
+#[derive(Debug, Default)]
+struct Judged {
+    rtt_ms: Option<f64>,
+    known: BTreeMap<String, Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    figures: Figures,
+    rtt_ms: Option<f64>,
+    low: Option<(String, f64)>,
+}
+
+impl Judged {
+    fn learn(&mut self, cell: &Cell, figures: &Figures, saving: Option<&SavingOutcome>) {
+        let known = Known {
+            figures: *figures,
+            rtt_ms: cell.path.rtt_ms(),
+            low: saving.map(|s| (s.against.clone(), s.saving.low)),
+        };
+        self.known.insert(cell.name.clone(), known);
+    }
+}
+
+impl Results for Judged {
+    fn figure(&self, function: Function, arms: &[String]) -> Option<f64> {
+        let arm = self.known.get(arms.first()?)?;
+        match function {
+            Function::Median => arm.figures.median,
+            Function::Min => arm.figures.min,
+            Function::Max => arm.figures.max,
+            Function::Mean => arm.figures.mean,
+            Function::P90 => arm.figures.p90,
+            Function::RoundTrips => arm.figures.round_trips,
+            Function::Network => arm.figures.network_ms,
+            Function::Server => arm.figures.server_ms,
+            Function::Client => arm.figures.client_ms,
+            Function::Rtt => arm.rtt_ms,
+            Function::Saving => {
+                let base = self.known.get(arms.get(1)?)?;
+                Some(1.0 - arm.figures.median? / base.figures.median?)
+            }
+            Function::SavingLow => {
+                let (against, low) = arm.low.as_ref()?;
+                (arms.get(1)? == against).then_some(*low)
+            }
+        }
+    }
+
+    fn rtt_ms(&self) -> Option<f64> {
+        self.rtt_ms
+    }
+}

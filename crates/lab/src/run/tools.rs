@@ -1,0 +1,247 @@
+//! Programs that arms need: found where they are installed, or made of a source of ours; and told when they are missing.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::Stop;
+use super::scene::{Mishap, last_words};
+use crate::experiment::{Cell, Client, Experiment, ServerKind, shipped};
+
+/// The Debian packages of programs that are called otherwise.
+const PACKAGES: [(&str, &str); 4] = [
+    ("go", "golang-go"),
+    ("nginx", "nginx-light"),
+    ("unshare", "util-linux"),
+    ("setpriv", "util-linux"),
+];
+
+/// Where daemons are, which an ordinary user's PATH leaves out.
+const DAEMONS: &str = "/usr/local/sbin:/usr/sbin:/sbin";
+
+/// What a program may see of the surroundings: no proxy, no trusted certificates, no language.
+const KEPT: [&str; 3] = ["HOME", "TMPDIR", "XDG_CACHE_HOME"];
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{program} is not installed (apt-get install {package})")]
+pub(super) struct Missing {
+    program: String,
+    package: String,
+}
+
+/// Programs by name, once they were looked for.
+#[derive(Debug, Default)]
+pub(super) struct Tools {
+    clients: BTreeMap<String, Vec<OsString>>,
+    /// For what is built where no cache can be.
+    directory: Option<tempfile::TempDir>,
+}
+
+impl Tools {
+    /// Finds, or builds, what a cell needs.
+    pub(super) fn needed(
+        &mut self,
+        experiment: &Experiment,
+        cell: &Cell,
+        stop: &Stop,
+    ) -> Result<(), Mishap> {
+        if let ServerKind::Program { needs, .. } = &cell.arm.server.kind {
+            for program in needs {
+                self.place(program)?;
+            }
+        }
+        if let Client::Program(program) = &cell.arm.client
+            && !self.clients.contains_key(&program.name)
+        {
+            let words = self.make(experiment, &program.name, stop)?;
+            self.clients.insert(program.name.clone(), words);
+        }
+        Ok(())
+    }
+
+    /// The first words of a client's command line.
+    pub(super) fn client(&self, name: &str) -> Result<Vec<OsString>, Mishap> {
+        let known = self.clients.get(name).cloned();
+        Ok(known.ok_or_else(|| missing(name))?)
+    }
+
+    #[allow(clippy::unused_self)]
+    pub(super) fn place(&self, program: &str) -> Result<PathBuf, Missing> {
+        if program.contains('/') {
+            return Ok(program.into());
+        }
+        let path = search_path();
+        let found = std::env::split_paths(&path)
+            .map(|directory| directory.join(program))
+            .find(|file| is_program(file));
+        found.ok_or_else(|| missing(program))
+    }
+
+    /// The surroundings of every program: few, and always the same.
+    #[allow(clippy::unused_self)]
+    pub(super) fn surround(&self, command: &mut Command) {
+        command
+            .env_clear()
+            .env("PATH", search_path())
+            .env("LC_ALL", "C");
+        for name in KEPT {
+            if let Some(value) = std::env::var_os(name) {
+                command.env(name, value);
+            }
+        }
+    }
+
+    fn make(
+        &mut self,
+        experiment: &Experiment,
+        name: &str,
+        stop: &Stop,
+    ) -> Result<Vec<OsString>, Mishap> {
+        match Path::new(name).extension().and_then(|e| e.to_str()) {
+            Some("go") => {
+                let go = self.place("go")?;
+                let source = source(experiment, name)?;
+                Ok(vec![self.build(&go, name, &source, stop)?.into()])
+            }
+            Some("py") => {
+                let python = self.place("python3")?;
+                let file = self.cache()?.join(keyed(name, &source(experiment, name)?));
+                write(&file, &source(experiment, name)?)?;
+                Ok(vec![python.into(), file.into()])
+            }
+            _ => Ok(vec![self.place(name)?.into()]),
+        }
+    }
+
+    /// Builds once: what was built of the same source is taken again.
+    fn build(
+        &mut self,
+        go: &Path,
+        name: &str,
+        source: &str,
+        stop: &Stop,
+    ) -> Result<PathBuf, Mishap> {
+        let cache = self.cache()?;
+        let key = keyed(name, source);
+        let program = cache.join(key.trim_end_matches(".go"));
+        if is_program(&program) {
+            return Ok(program);
+        }
+        let work = tempfile::tempdir_in(&cache).map_err(failed(&cache))?;
+        let file = work.path().join(name);
+        write(&file, source)?;
+        let (made, log) = (work.path().join("program"), work.path().join("log"));
+        let mut command = Command::new(go);
+        self.surround(&mut command);
+        // The standard library is all it needs: nothing is fetched.
+        command
+            .args(["build", "-o"])
+            .args([&made, &file])
+            .env("GOPROXY", "off")
+            .env("GOTOOLCHAIN", "local")
+            .env("GOFLAGS", "-mod=mod")
+            .env("CGO_ENABLED", "0")
+            .current_dir(work.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(fs::File::create(&log).map_err(failed(&log))?);
+        if std::env::var_os("HOME").is_none() {
+            command.env("GOCACHE", cache.join("go-build"));
+        }
+        let status = command.status().map_err(failed(go))?;
+        if stop.is_set() {
+            return Err(Mishap::Stopped);
+        }
+        if !status.success() {
+            return Err(Mishap::Ended("go build".into(), status, last_words(&log)));
+        }
+        // Whole or not at all, whoever else builds it at the same time.
+        fs::rename(&made, &program).map_err(failed(&program))?;
+        Ok(program)
+    }
+
+    /// A directory that lasts, or one that goes with us.
+    fn cache(&mut self) -> Result<PathBuf, Mishap> {
+        let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+        let cache = std::env::var_os("XDG_CACHE_HOME")
+            .map(PathBuf::from)
+            .or(home);
+        let lasting = cache
+            .filter(|cache| cache.is_absolute())
+            .map(|cache| cache.join("roundtrip"))
+            .filter(|cache| {
+                fs::create_dir_all(cache).is_ok() && tempfile::tempfile_in(cache).is_ok()
+            });
+        if let Some(lasting) = lasting {
+            return Ok(lasting);
+        }
+        if self.directory.is_none() {
+            let made = tempfile::tempdir();
+            self.directory = Some(made.map_err(failed(&std::env::temp_dir()))?);
+        }
+        let directory = self.directory.as_ref().map(|d| d.path().to_owned());
+        Ok(directory.unwrap_or_else(std::env::temp_dir))
+    }
+}
+
+fn search_path() -> OsString {
+    let mut path =
+        std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+    path.push(":");
+    path.push(DAEMONS);
+    path
+}
+
+fn is_program(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|f| f.is_file() && f.permissions().mode() & 0o111 != 0)
+}
+
+fn missing(program: &str) -> Missing {
+    let other = PACKAGES.iter().find(|(name, _)| *name == program);
+    Missing {
+        program: program.to_owned(),
+        package: other.map_or(program, |(_, package)| package).to_owned(),
+    }
+}
+
+/// Beside the experiment's file, or among those that come with the program.
+fn source(experiment: &Experiment, name: &str) -> Result<String, Mishap> {
+    if let Some(directory) = &experiment.directory {
+        let file = directory.join(name);
+        if file.exists() {
+            return fs::read_to_string(&file).map_err(failed(&file));
+        }
+    }
+    let known = shipped(name).map(str::to_owned);
+    known.ok_or_else(|| {
+        let absent = std::io::ErrorKind::NotFound.into();
+        Mishap::Io(
+            format!("{name} is neither beside the experiment nor a client of ours"),
+            absent,
+        )
+    })
+}
+
+/// `lookups.go` → `lookups-0123456789abcdef.go`: another source is another file.
+fn keyed(name: &str, source: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    source.hash(&mut hasher);
+    let name = Path::new(name)
+        .file_name()
+        .map_or(name.into(), |n| n.to_string_lossy());
+    let (stem, extension) = name.rsplit_once('.').unwrap_or((&name, ""));
+    format!("{stem}-{:016x}.{extension}", hasher.finish())
+}
+
+fn write(file: &Path, text: &str) -> Result<(), Mishap> {
+    fs::write(file, text).map_err(failed(file))
+}
+
+fn failed(what: &Path) -> impl FnOnce(std::io::Error) -> Mishap {
+    let what = what.display().to_string();
+    move |error| Mishap::Io(what, error)
+}

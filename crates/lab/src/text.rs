@@ -1,0 +1,252 @@
+//! An outcome for a terminal: the question, a table of arms, the curve, the claims, how to run it again.
+
+mod table;
+
+use std::fmt::Write;
+
+use roundtrip_report::terminal::Style;
+
+use crate::Outcome;
+use crate::experiment::Measure;
+use crate::outcome::{ArmOutcome, ClaimOutcome, Curve};
+use table::{Cell, Table};
+
+const BOLD: &str = "1";
+const DIM: &str = "2";
+const GOOD: &str = "32";
+const BAD: &str = "1;31";
+
+/// The whole report.
+pub fn render(outcome: &Outcome, style: Style) -> String {
+    let page = Page { style };
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "{}",
+        page.paint(
+            BOLD,
+            &format!("{}: {}", outcome.experiment, outcome.question)
+        )
+    );
+    let _ = writeln!(out, "{}\n", page.paint(DIM, &page.conditions(outcome)));
+    out.push_str(&page.arms(outcome));
+    for curve in &outcome.curves {
+        out.push('\n');
+        out.push_str(&page.curve(curve));
+    }
+    page.remarks(&mut out, outcome);
+    if !outcome.claims.is_empty() {
+        out.push('\n');
+        for claim in &outcome.claims {
+            let _ = writeln!(out, "{}", page.claim(claim));
+        }
+    }
+    let _ = writeln!(
+        out,
+        "\n{}",
+        page.paint(DIM, &format!("again: {}", outcome.again))
+    );
+    out
+}
+
+struct Page {
+    style: Style,
+}
+
+impl Page {
+    fn paint(&self, code: &str, text: &str) -> String {
+        if !self.style.colour || text.is_empty() {
+            return text.to_owned();
+        }
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+
+    fn conditions(&self, outcome: &Outcome) -> String {
+        let dot = if self.style.unicode { "·" } else { "|" };
+        let mut parts = vec![outcome.article.clone()];
+        parts.extend(
+            outcome
+                .path
+                .iter()
+                .map(|(word, values)| format!("{word} {}", values.join(", "))),
+        );
+        parts.push(format!(
+            "{} runs in random blocks (seed {})",
+            outcome.runs, outcome.seed
+        ));
+        if outcome.interrupted {
+            parts.push("interrupted: this is what there was".into());
+        }
+        parts.join(&format!(" {dot} "))
+    }
+
+    fn arms(&self, outcome: &Outcome) -> String {
+        let by_party = outcome.measure == Measure::Appconnect;
+        let middle: &[&str] = if by_party {
+            &["trips", "network", "server", "client"]
+        } else {
+            &["p90", "trips"]
+        };
+        let head = [&["arm", "median", "min"], middle, &["saved", "published"]].concat();
+        let mut table = Table::new(&head);
+        for arm in &outcome.arms {
+            table.row(row(arm, by_party));
+        }
+        let unit = if outcome.measure == Measure::Mean {
+            format!("{} a request", outcome.unit)
+        } else {
+            outcome.unit.clone()
+        };
+        table.render(self.style.width, self.style.colour)
+            + &format!("  {}\n", self.paint(DIM, &format!("in {unit}")))
+    }
+
+    fn curve(&self, curve: &Curve) -> String {
+        let values = curve.lines.first().map_or(Vec::new(), |line| {
+            line.points
+                .iter()
+                .map(|point| point.value.as_str())
+                .collect()
+        });
+        let mut head = vec![curve.word.as_str()];
+        head.extend(values);
+        let mut table = Table::new(&head);
+        for line in &curve.lines {
+            let mut row = vec![Cell::plain(line.arm.clone())];
+            for point in &line.points {
+                row.push(match (point.figures.median, &point.not_run) {
+                    (Some(_), _) => Cell::plain(number(point.figures.median)),
+                    (None, Some(_)) => Cell::painted(DIM, "-".into()),
+                    (None, None) => Cell::painted(BAD, "failed".into()),
+                });
+            }
+            table.row(row);
+        }
+        table.render(self.style.width, self.style.colour)
+    }
+
+    /// What failed or is worth knowing beside the figures.
+    fn remarks(&self, out: &mut String, outcome: &Outcome) {
+        let mut lines = Vec::new();
+        for arm in &outcome.arms {
+            if arm.figures.median.is_some()
+                && let Some(first) = arm.failures.first()
+            {
+                let n = arm.failures.len();
+                lines.push(self.paint(
+                    BAD,
+                    &format!("{}: {n} of {} runs failed: {first}", arm.name, outcome.runs),
+                ));
+            }
+            lines.extend(arm.notes.iter().map(|note| format!("{}: {note}", arm.name)));
+        }
+        for line in outcome.curves.iter().flat_map(|curve| &curve.lines) {
+            let failed = line
+                .points
+                .iter()
+                .find_map(|p| Some((&p.name, p.failures.first()?)));
+            lines.extend(failed.map(|(name, why)| self.paint(BAD, &format!("{name}: {why}"))));
+        }
+        if !lines.is_empty() {
+            out.push('\n');
+        }
+        for line in lines {
+            let _ = writeln!(out, "  {line}");
+        }
+    }
+
+    fn claim(&self, claim: &ClaimOutcome) -> String {
+        let (code, sign) = match (claim.holds, self.style.unicode) {
+            (Some(true), true) => (GOOD, "✓"),
+            (Some(true), false) => (GOOD, "yes"),
+            (Some(false), true) => (BAD, "✗"),
+            (Some(false), false) => (BAD, "NO "),
+            (None, _) => (DIM, "?"),
+        };
+        let mut figures = Vec::new();
+        match claim.measured {
+            Some(measured) => {
+                figures.push(format!("measured {}", with_unit(measured, &claim.unit)));
+            }
+            None => figures.push("not measured".into()),
+        }
+        figures.extend(
+            claim
+                .published
+                .map(|p| format!("published {}", with_unit(p, &claim.unit))),
+        );
+        let figures = self.paint(DIM, &format!("({})", figures.join(", ")));
+        format!("{} {} {figures}", self.paint(code, sign), claim.text)
+    }
+}
+
+fn row(arm: &ArmOutcome, by_party: bool) -> Vec<Cell> {
+    let name = if arm.warm {
+        format!("{} (warm)", arm.name)
+    } else {
+        arm.name.clone()
+    };
+    let f = &arm.figures;
+    if f.median.is_none() {
+        let (code, why) = match (&arm.not_run, arm.failures.first()) {
+            (Some(missing), _) => (DIM, format!("not run: {missing}")),
+            (None, Some(failure)) => (BAD, format!("failed: {failure}")),
+            (None, None) => (DIM, "not run".into()),
+        };
+        return vec![Cell::plain(name), Cell::long(code, why)];
+    }
+    let mut row = vec![
+        Cell::plain(name),
+        Cell::painted(BOLD, number(f.median)),
+        Cell::plain(number(f.min)),
+    ];
+    let trips = Cell::plain(trips(f.round_trips));
+    if by_party {
+        row.push(trips);
+        row.extend([f.network_ms, f.server_ms, f.client_ms].map(|ms| Cell::plain(number(ms))));
+    } else {
+        row.extend([Cell::plain(number(f.p90)), trips]);
+    }
+    row.extend([saved(arm), Cell::painted(DIM, number(arm.published))]);
+    row
+}
+
+/// What it saves, and how sure that is.
+fn saved(arm: &ArmOutcome) -> Cell {
+    let Some(saving) = &arm.saving else {
+        return Cell::plain(String::new());
+    };
+    let share = saving.saving.share.unwrap_or(f64::NAN) * 100.0;
+    match (saving.shown, arm.control) {
+        (None, _) => Cell::plain(format!("{share:.1} %")),
+        (Some(false), true) => Cell::painted(DIM, "no drift shown".into()),
+        (Some(false), false) => Cell::painted(DIM, "no saving shown".into()),
+        (Some(true), true) => Cell::painted(BAD, format!("drift of {share:.1} %")),
+        (Some(true), false) if share >= 0.0 => Cell::painted(GOOD, format!("{share:.1} %")),
+        (Some(true), false) => Cell::painted(BAD, format!("{share:.1} %")),
+    }
+}
+
+fn with_unit(value: f64, unit: &str) -> String {
+    let figure = if unit == "round trips" {
+        trips(Some(value))
+    } else {
+        number(Some(value))
+    };
+    format!("{figure} {unit}").trim_end().to_owned()
+}
+
+fn number(value: Option<f64>) -> String {
+    value.map_or(String::new(), |v| match v.abs() {
+        a if a < 20.0 => format!("{v:.2}"),
+        _ => format!("{v:.1}"),
+    })
+}
+
+/// `9`, `1.1`.
+fn trips(value: Option<f64>) -> String {
+    value.map_or(String::new(), |v| {
+        let text = format!("{v:.2}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    })
+}

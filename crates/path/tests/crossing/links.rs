@@ -1,0 +1,143 @@
+//! What links do to real datagrams: each kind of trouble, in the numbers that were asked for, and the same again.
+
+use std::net::UdpSocket;
+use std::time::{Duration, Instant};
+
+use roundtrip_path::{Builder, Counters, Path};
+
+const PORT: u16 = 4000;
+
+/// Sends so many numbered datagrams up the path, a little apart, and tells what arrived, in order.
+fn send(words: &[(&str, &str)], count: u32, length: usize) -> (Vec<Vec<u8>>, Counters) {
+    let mut builder = Path::builder();
+    for (word, value) in words {
+        builder.set(word, value).unwrap();
+    }
+    send_over(builder, count, length)
+}
+
+fn send_over(builder: Builder, count: u32, length: usize) -> (Vec<Vec<u8>>, Counters) {
+    let path = builder.build().unwrap();
+    let server = (path.server().address_v4(), PORT);
+    let client = (path.client().address_v4(), PORT);
+    let open = |side: &roundtrip_path::Namespace, address| {
+        side.run(|| UdpSocket::bind(address)).unwrap().unwrap()
+    };
+    let (sender, receiver) = (open(path.client(), client), open(path.server(), server));
+    for number in 0..count {
+        let mut datagram = vec![0; length];
+        datagram[..4].copy_from_slice(&number.to_be_bytes());
+        sender.send_to(&datagram, server).unwrap();
+        std::thread::sleep(Duration::from_micros(300));
+    }
+    settle(&path);
+    receiver.set_nonblocking(true).unwrap();
+    let mut buffer = [0; 2000];
+    let arrived = std::iter::from_fn(|| {
+        let length = receiver.recv(&mut buffer).ok()?;
+        Some(buffer[..length].to_vec())
+    });
+    (arrived.collect(), path.close().unwrap())
+}
+
+/// Until all that entered has left or was lost.
+fn settle(path: &Path) {
+    let limit = Instant::now() + Duration::from_secs(20);
+    let still = || {
+        let up = path.counters().up;
+        up.packets > up.delivered + up.dropped + up.missed
+    };
+    std::thread::sleep(Duration::from_millis(5));
+    while still() && Instant::now() < limit {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn number(datagram: &[u8]) -> u32 {
+    u32::from_be_bytes(datagram[..4].try_into().unwrap())
+}
+
+#[test]
+fn the_same_seed_loses_the_same_and_another_loses_others() {
+    let run = |seed: &str| {
+        let words = [("loss", "10%"), ("loss", "5%x3"), ("seed", seed)];
+        let (arrived, counters) = send(&words, 200, 100);
+        assert_eq!(counters.up.dropped + arrived.len() as u64, 200);
+        arrived
+            .iter()
+            .map(|datagram| number(datagram))
+            .collect::<Vec<_>>()
+    };
+    let first = run("7");
+    assert!((135..198).contains(&first.len()), "{}", first.len());
+    assert_eq!(first, run("7"));
+    assert_ne!(first, run("8"));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    let words = [("duplicate", "10%"), ("loss", "10%"), ("reorder", "5%,2ms")];
+    let run = || {
+        let (mut arrived, _) = send(&words, 200, 64);
+        arrived.sort();
+        arrived
+    };
+    let first = run();
+    assert!(
+        first.windows(2).any(|pair| pair[0] == pair[1]),
+        "some came twice"
+    );
+    assert_eq!(first, run());
+}
+
+#[test]
+fn what_is_held_back_is_overtaken() {
+    let (arrived, _) = send(&[("reorder", "10%,5ms")], 200, 64);
+    let numbers: Vec<u32> = arrived.iter().map(|datagram| number(datagram)).collect();
+    assert_eq!(numbers.len(), 200);
+    assert!(!numbers.is_sorted());
+}
+
+#[test]
+fn a_flipped_bit_is_found_by_the_receivers_checksum() {
+    let (arrived, counters) = send(&[("corrupt", "100%")], 50, 400);
+    assert_eq!((counters.up.delivered, counters.up.dropped), (50, 0));
+    // All but the rare flip in the UDP header's length or ports, which loses the datagram another way.
+    assert!(arrived.is_empty(), "{}", arrived.len());
+}
+
+#[test]
+fn a_full_queue_loses_the_rest_and_says_so() {
+    // A tenth of a second's room at 1 Mbit/s is 12.5 kB: twelve of these.
+    let (arrived, counters) = send(&[("rate", "up:1mbit"), ("queue", "100ms")], 60, 972);
+    let lost = counters.up.causes.get("queue full").copied().unwrap_or(0);
+    assert_eq!(arrived.len() as u64 + lost, 60);
+    assert!((30..=48).contains(&lost), "{lost}");
+    assert!(
+        arrived
+            .windows(2)
+            .all(|pair| number(&pair[0]) < number(&pair[1]))
+    );
+}
+
+#[test]
+fn an_outage_swallows_all() {
+    let (arrived, counters) = send(&[("outage", "0s-1000s")], 20, 64);
+    assert_eq!(
+        (arrived.len(), counters.up.causes.get("outage")),
+        (0, Some(&20))
+    );
+}
+
+#[test]
+fn stretches_add_up() {
+    let words = [
+        ("delay", "2ms"),
+        ("then", "delay=3ms loss=up:nth:2"),
+        ("then", "delay=5ms loss=nth:2"),
+    ];
+    let (arrived, counters) = send(&words, 5, 64);
+    let numbers: Vec<u32> = arrived.iter().map(|datagram| number(datagram)).collect();
+    // The second one is lost in the second stretch, and of those that are left the second in the third.
+    assert_eq!((numbers, counters.up.dropped), (vec![0, 3, 4], 2));
+}

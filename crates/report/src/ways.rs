@@ -1,0 +1,203 @@
+//! Several ways to ask one question, over one path: how each one stands, and what all of them together teach.
+//!
+//! Values and their arithmetic. Asking belongs to `lab`, drawing to `terminal`, the contract for programs to `json`.
+
+use roundtrip_model::{Exchange, Memory, Strategy, Summary, Waited};
+
+use crate::party;
+use crate::run::total_ms;
+use crate::text::{clean, count, ms, trips};
+
+/// The table: the first way is the one that the others are compared with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ways {
+    /// The path's round trip, as it was set.
+    pub rtt_ms: f64,
+    /// How often each way is to be asked.
+    pub runs: u32,
+    /// Of the order of the runs.
+    pub seed: u64,
+    pub ways: Vec<Way>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Way {
+    pub title: &'static str,
+    pub strategy: Strategy,
+    pub stage: Stage,
+    pub answers: Vec<Answer>,
+    /// Runs without an answer, each with what went wrong.
+    pub failures: Vec<String>,
+}
+
+/// What is being done about a way right now.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Stage {
+    Resting,
+    /// An unmeasured request fetches what the way presumes.
+    Preparing,
+    /// A measured one is under way for that long.
+    Asking {
+        ms: f64,
+    },
+}
+
+/// One measured run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    pub ms: f64,
+    /// As counted in the exchange, whatever was to be expected.
+    pub round_trips: u32,
+    pub waited: Waited,
+    pub used: Strategy,
+}
+
+impl Answer {
+    /// What an exchange comes to, or why it is no answer.
+    pub fn of(exchange: &Exchange) -> Result<Self, String> {
+        if let Some(failure) = &exchange.failure {
+            return Err(clean(&failure.message));
+        }
+        let phases = exchange.phases();
+        Ok(Self {
+            ms: total_ms(exchange),
+            round_trips: exchange.round_trips(),
+            waited: party::sum(phases.iter().map(|p| &p.waited)),
+            used: exchange.used,
+        })
+    }
+}
+
+impl Way {
+    pub fn new(title: &'static str, strategy: Strategy) -> Self {
+        Self {
+            title,
+            strategy,
+            stage: Stage::Resting,
+            answers: Vec::new(),
+            failures: Vec::new(),
+        }
+    }
+
+    /// How many of its runs are over.
+    pub fn done(&self) -> u32 {
+        (self.answers.len() + self.failures.len()) as u32
+    }
+
+    pub fn summary(&self) -> Option<Summary> {
+        let samples: Vec<f64> = self.answers.iter().map(|a| a.ms).collect();
+        Summary::of(&samples)
+    }
+
+    pub(crate) fn median_ms(&self) -> Option<f64> {
+        self.summary().map(|s| s.median)
+    }
+
+    /// The run that stands for all: the one nearest to the median.
+    pub fn typical(&self) -> Option<&Answer> {
+        let median = self.median_ms()?;
+        let distance = |a: &Answer| (a.ms - median).abs();
+        self.answers
+            .iter()
+            .min_by(|a, b| distance(a).total_cmp(&distance(b)))
+    }
+
+    /// What was counted otherwise than the arithmetic says, in words.
+    pub fn disagreement(&self) -> Option<String> {
+        let expected = self.strategy.round_trips();
+        let odd: Vec<&Answer> = self
+            .answers
+            .iter()
+            .filter(|a| a.round_trips != expected || self.strayed(a))
+            .collect();
+        let first = odd.first()?;
+        let way = if self.strayed(first) {
+            format!("; it went as {}", first.used)
+        } else {
+            String::new()
+        };
+        let counted = trips(first.round_trips);
+        let (odd, all) = (odd.len(), self.answers.len());
+        Some(format!(
+            "{counted} where its arithmetic says {expected}, in {odd} of {all} runs{way}"
+        ))
+    }
+
+    /// Whether it went another way. As words: QUIC's only version of TLS is not part of them.
+    fn strayed(&self, answer: &Answer) -> bool {
+        answer.used.to_string() != self.strategy.to_string()
+    }
+
+    /// What must have been fetched before, as the user waits for it.
+    pub(crate) fn preparation(&self) -> &'static str {
+        let strategy = self.strategy;
+        match (
+            strategy.reuse,
+            strategy.fast_open,
+            strategy.memory != Memory::Cold,
+        ) {
+            (true, ..) => "opening it first",
+            (_, true, true) => "fetching cookie and ticket",
+            (_, true, false) => "fetching the cookie",
+            (..) => "fetching the ticket",
+        }
+    }
+}
+
+impl Ways {
+    /// Milliseconds and share that a way saved against the first; nothing is said of the first itself.
+    pub fn saved(&self, place: usize) -> Option<(f64, f64)> {
+        let base = self.ways.first()?.median_ms().filter(|ms| *ms > 0.0)?;
+        let mine = self.ways.get(place).filter(|_| place > 0)?.median_ms()?;
+        Some((base - mine, (base - mine) / base))
+    }
+
+    /// The run that is under way: the first that some way has not finished.
+    pub fn current_run(&self) -> u32 {
+        let least = self.ways.iter().map(Way::done).min().unwrap_or_default();
+        (least + 1).min(self.runs)
+    }
+
+    /// Any failure, with the way that it befell.
+    pub fn failures(&self) -> impl Iterator<Item = (&Way, &str)> {
+        self.ways
+            .iter()
+            .filter_map(|way| Some((way, way.failures.first()?.as_str())))
+    }
+
+    /// The one sentence, from what was measured; `None` where it would not be true.
+    pub fn lesson(&self) -> Option<String> {
+        let slow = self.ways.first()?;
+        let median = |way: &Way| way.median_ms().unwrap_or(f64::INFINITY);
+        let fast = self
+            .ways
+            .iter()
+            .min_by(|a, b| median(a).total_cmp(&median(b)))?;
+        let (before, after) = (slow.typical()?.round_trips, fast.typical()?.round_trips);
+        let (slow_ms, fast_ms) = (slow.median_ms()?, fast.median_ms()?);
+        (after < before && fast_ms < slow_ms).then(|| {
+            format!(
+                "The server and the path stayed the same: asked in {} instead of {before}, the same question took \
+                 {} ms instead of {} ms, and {:.0} % of the wait was gone.",
+                trips(after),
+                ms(fast_ms),
+                ms(slow_ms),
+                (slow_ms - fast_ms) / slow_ms * 100.0,
+            )
+        })
+    }
+
+    pub(crate) fn title(&self) -> String {
+        format!(
+            "An origin {} ms away, asked the same question in {}",
+            plain(self.rtt_ms),
+            count(self.ways.len() as u64, "way", "ways"),
+        )
+    }
+}
+
+/// `90`, `0.5`: a number that somebody chose, without digits that nobody chose.
+pub(crate) fn plain(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

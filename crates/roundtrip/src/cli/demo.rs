@@ -1,0 +1,71 @@
+//! The flags of `demo`: few, for it must work without any.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::Color;
+
+const SHORTEST: f64 = 1e-3;
+const LONGEST: f64 = 5.0;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Needs no network and no privileges: path and origin are made inside network namespaces of its own.
+
+Examples:
+  roundtrip demo                   an origin 90 ms away
+  roundtrip demo --rtt 170ms       further away, the same round trips
+  roundtrip demo --json            the figures, for programs (schema roundtrip/demo/1)"
+)]
+pub(crate) struct DemoArgs {
+    /// The path's round-trip time, from 1ms to 5s
+    #[arg(long, value_name = "TIME", value_parser = span, default_value = "90ms")]
+    pub rtt: Duration,
+    /// How often each way is asked; the table shows medians
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100), allow_negative_numbers = true)]
+    pub runs: u32,
+    /// Of the order in which the ways take turns
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// One JSON document; on a terminal the table is drawn on standard error meanwhile
+    #[arg(long)]
+    pub json: bool,
+    /// Only the finished table
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Colour
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
+    pub color: Color,
+}
+
+/// A time with its unit.
+fn span(text: &str) -> Result<Duration, String> {
+    let units = [("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("s", 1.0)];
+    let parsed = units.iter().find_map(|(unit, scale)| {
+        let number: f64 = text.strip_suffix(unit)?.trim().parse().ok()?;
+        Some(number * scale)
+    });
+    let seconds = parsed.ok_or("a time with its unit, as in 90ms or 0.2s")?;
+    if !(SHORTEST..=LONGEST).contains(&seconds) {
+        return Err("between 1ms and 5s".into());
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units_and_bounds() {
+        assert_eq!(span("90ms"), Ok(Duration::from_millis(90)));
+        assert_eq!(span("1500us"), Ok(Duration::from_micros(1500)));
+        assert_eq!(span("0.25s"), Ok(Duration::from_millis(250)));
+        for bad in [
+            "90", "", "ms", "0ms", "-90ms", "6s", "NaNms", "infs", "1e9s",
+        ] {
+            assert!(span(bad).is_err(), "{bad}");
+        }
+    }
+}

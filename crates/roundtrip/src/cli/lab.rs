@@ -1,0 +1,59 @@
+//! `roundtrip lab`: its flags.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+
+use super::Color;
+
+#[derive(Debug, Args)]
+pub(crate) struct LabArgs {
+    #[command(subcommand)]
+    pub command: LabCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabCommand {
+    /// The experiments there are
+    List {
+        /// One JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Measure over an emulated path, and hold the result against what was published
+    Run(LabRunArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabRunArgs {
+    /// An experiment of `lab list`, a file that ends in .toml, or all
+    #[arg(value_name = "NAME|FILE|all", required = true)]
+    pub experiments: Vec<String>,
+    /// Measure each arm so often, whatever the experiment says
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub runs: Option<u32>,
+    /// The path's round trip, as in 20ms, for all arms that do not set their own
+    #[arg(long, value_name = "SPAN", value_parser = span)]
+    pub rtt: Option<Duration>,
+    /// What the order of runs and the path's chance are drawn from
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
+    /// One JSON document (schema roundtrip/lab/1)
+    #[arg(long)]
+    pub json: bool,
+    /// The report goes to this file
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// No report and no progress: the exit code says whether all claims hold
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Colour
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
+    pub color: Color,
+}
+
+fn span(text: &str) -> Result<Duration, String> {
+    roundtrip_lab::experiment::span(text)
+        .ok_or_else(|| "a number with us, ms or s, up to a minute, as in 90ms".to_owned())
+}

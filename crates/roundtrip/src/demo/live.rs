@@ -1,0 +1,110 @@
+//! The table while it fills: drawn over itself on a terminal, row by row elsewhere.
+//!
+//! Nothing about the terminal is changed that would have to be set right again: between two frames the cursor stands
+//! below the table, so that whatever ends the process leaves the terminal in order.
+
+use roundtrip_report::terminal::{self, Style};
+use roundtrip_report::ways::{Way, Ways};
+
+use crate::cli::DemoArgs;
+use crate::output::Stream;
+
+pub(super) struct Live {
+    stream: Stream,
+    style: Style,
+    manner: Manner,
+}
+
+enum Manner {
+    /// The last frame, as it stands on the terminal.
+    Frames(String),
+    /// How many rows were written; none before the head was.
+    Rows(Option<usize>),
+    /// The whole table when it is finished.
+    Whole,
+    Silent,
+}
+
+impl Live {
+    pub(super) fn new(args: &DemoArgs) -> Self {
+        let stream = if args.json { Stream::Err } else { Stream::Out };
+        let style = stream.style(args.color);
+        let manner = match (args.quiet, args.json, stream.is_terminal()) {
+            (true, true, _) | (false, true, false) => Manner::Silent,
+            (true, false, _) => Manner::Whole,
+            (false, _, true) if stream.draws() => Manner::Frames(String::new()),
+            (false, ..) => Manner::Rows(None),
+        };
+        Self {
+            stream,
+            style,
+            manner,
+        }
+    }
+
+    pub(super) fn show(&mut self, ways: &Ways) {
+        match &mut self.manner {
+            Manner::Frames(last) => {
+                let frame = terminal::ways(ways, &self.style);
+                // A table that would not fit is not drawn over itself: what scrolled away cannot be reached.
+                if self.stream.rows() <= frame.lines().count() {
+                    self.manner = Manner::Rows(None);
+                    return self.show(ways);
+                }
+                if frame != *last {
+                    self.stream.print(over(last, &frame));
+                    *last = frame;
+                }
+            }
+            Manner::Rows(written) => {
+                let from = written.unwrap_or_else(|| {
+                    self.stream.print(terminal::ways_head(ways, &self.style));
+                    0
+                });
+                *written = Some(from);
+                let finished = |way: &&Way| way.done() >= ways.runs;
+                let ready = ways.ways.iter().take_while(finished).count();
+                for place in from..ready {
+                    let row = terminal::ways_row(ways, place, &self.style);
+                    self.stream.print(row);
+                    *written = Some(place + 1);
+                }
+            }
+            Manner::Whole | Manner::Silent => {}
+        }
+    }
+
+    pub(super) fn finish(mut self, ways: &Ways) {
+        self.show(ways);
+        match self.manner {
+            Manner::Rows(_) => self.stream.print(terminal::ways_ruler(ways, &self.style)),
+            Manner::Whole => self.stream.print(terminal::ways(ways, &self.style)),
+            Manner::Frames(_) | Manner::Silent => {}
+        }
+    }
+}
+
+/// A frame in the place of the last one, line by line, so that nothing flickers.
+fn over(last: &str, frame: &str) -> String {
+    let mut text = match last.lines().count() {
+        0 => String::new(),
+        n => format!("\r\x1b[{n}A"),
+    };
+    for line in frame.lines() {
+        text.push_str(line);
+        text.push_str("\x1b[K\n");
+    }
+    text.push_str("\x1b[J");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::over;
+
+    #[test]
+    fn a_frame_replaces_the_one_before() {
+        assert_eq!(over("", "a\nb\n"), "a\x1b[K\nb\x1b[K\n\x1b[J");
+        assert_eq!(over("a\nb\n", "c\n"), "\r\x1b[2Ac\x1b[K\n\x1b[J");
+    }
+}

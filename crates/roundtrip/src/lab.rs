@@ -1,0 +1,185 @@
+//! `roundtrip lab`: experiments found, run and shown.
+
+mod progress;
+
+use std::path::Path;
+
+use roundtrip_lab::{Experiment, LabError, Stop, Wishes};
+use roundtrip_report::terminal::Style;
+use serde_json::{Value, json};
+
+use crate::cli::{LabArgs, LabCommand, LabRunArgs};
+use crate::output::{Outcome, Stream};
+use progress::Progress;
+
+pub(crate) fn run(args: &LabArgs) -> Outcome {
+    match &args.command {
+        LabCommand::List { json } => list(*json),
+        LabCommand::Run(args) => measure(args),
+    }
+}
+
+fn list(machine: bool) -> Outcome {
+    let known: Result<Vec<Experiment>, LabError> =
+        roundtrip_lab::names().map(roundtrip_lab::load).collect();
+    let experiments = match known {
+        Ok(experiments) => experiments,
+        Err(error) => return Outcome::Usage(error.to_string()),
+    };
+    if machine {
+        let list: Vec<Value> = experiments.iter().map(described).collect();
+        let document = json!({ "schema": "roundtrip/lab/1", "experiments": list });
+        Stream::Out.print(format!("{document:#}\n"));
+        return Outcome::Done;
+    }
+    for e in &experiments {
+        let (name, arms) = (&e.name, e.cells.len());
+        let lines = format!(
+            "{name:<14} {}\n{:14} {} · {arms} arms, {} runs each\n",
+            e.question, "", e.article, e.runs
+        );
+        Stream::Out.print(lines);
+    }
+    Stream::Out.print("\nroundtrip lab run NAME, or a file of your own; `all` runs every one\n");
+    Outcome::Done
+}
+
+fn described(e: &Experiment) -> Value {
+    let arms: Vec<&str> = e.cells.iter().map(|cell| cell.name.as_str()).collect();
+    let claims: Vec<&str> = e.claims.iter().map(|claim| claim.text.as_str()).collect();
+    json!({
+        "name": e.name,
+        "question": e.question,
+        "article": e.article,
+        "path": e.path,
+        "runs": e.runs,
+        "arms": arms,
+        "published": e.published,
+        "claims": claims,
+    })
+}
+
+fn measure(args: &LabRunArgs) -> Outcome {
+    // Before there is any other thread: afterwards it cannot be done.
+    if let Err(error) = roundtrip_path::enter_sandbox() {
+        return failed(&error);
+    }
+    let names = args
+        .experiments
+        .iter()
+        .flat_map(|name| match name.as_str() {
+            "all" => roundtrip_lab::names().map(str::to_owned).collect(),
+            name => vec![name.to_owned()],
+        });
+    let names: Vec<String> = names.collect();
+    let experiments: Result<Vec<Experiment>, LabError> =
+        names.iter().map(|name| roundtrip_lab::load(name)).collect();
+    let experiments = match experiments {
+        Ok(experiments) => experiments,
+        Err(error) => return Outcome::Usage(error.to_string()),
+    };
+    let stop = Stop::default();
+    if let Err(error) = stop_when_told(&stop) {
+        return failed(&error);
+    }
+    let mut outcomes = Vec::new();
+    for (name, experiment) in names.iter().zip(experiments) {
+        if stop.is_set() {
+            break;
+        }
+        let progress = Progress::start(&experiment.name, args.quiet);
+        let wishes = wishes(args, name);
+        let outcome = roundtrip_lab::run(experiment, &wishes, &stop, &mut |p| progress.show(p));
+        progress.stop();
+        match outcome {
+            Ok(outcome) => outcomes.push(outcome),
+            Err(error @ LabError::OwnRoundTrips(_)) => return Outcome::Usage(error.to_string()),
+            Err(error) => return failed(&error),
+        }
+    }
+    show(args, &outcomes)
+}
+
+fn wishes(args: &LabRunArgs, name: &str) -> Wishes {
+    let runs = args.runs.map(|runs| format!(" --runs {runs}"));
+    let rtt = args
+        .rtt
+        .map(|rtt| format!(" --rtt {}ms", rtt.as_secs_f64() * 1e3));
+    let (runs, rtt) = (runs.unwrap_or_default(), rtt.unwrap_or_default());
+    Wishes {
+        runs: args.runs,
+        rtt: args.rtt,
+        seed: args.seed,
+        again: format!("roundtrip lab run {name}{runs}{rtt} --seed {}", args.seed),
+    }
+}
+
+fn show(args: &LabRunArgs, outcomes: &[roundtrip_lab::Outcome]) -> Outcome {
+    let text = if args.json {
+        match document(outcomes) {
+            Ok(document) => format!("{document:#}\n"),
+            Err(error) => return failed(&error),
+        }
+    } else {
+        let style = match &args.output {
+            Some(_) => Style::default(),
+            None => Stream::Out.style(args.color),
+        };
+        let reports = outcomes
+            .iter()
+            .map(|o| roundtrip_lab::text::render(o, style));
+        reports.collect::<Vec<String>>().join("\n")
+    };
+    match &args.output {
+        Some(file) if file != Path::new("-") => {
+            if let Err(error) = std::fs::write(file, text) {
+                let file = file.display();
+                return failed(&format!("cannot write the report to {file}: {error}"));
+            }
+        }
+        _ if args.quiet && !args.json => {}
+        _ => Stream::Out.print(text),
+    }
+    let good = outcomes.iter().all(|o| o.is_good() && !o.interrupted);
+    if good { Outcome::Done } else { Outcome::Failed }
+}
+
+/// One experiment is the document; several are in it.
+fn document(outcomes: &[roundtrip_lab::Outcome]) -> Result<Value, serde_json::Error> {
+    match outcomes {
+        [one] => serde_json::to_value(one),
+        several => {
+            let list = serde_json::to_value(several)?;
+            Ok(json!({ "schema": "roundtrip/lab/1", "experiments": list }))
+        }
+    }
+}
+
+/// The first Ctrl-C ends the measuring, and shows what there is; the second ends all.
+fn stop_when_told(stop: &Stop) -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let stop = stop.clone();
+    let waiting = move || {
+        runtime.block_on(async {
+            let mut told = 0;
+            while tokio::signal::ctrl_c().await.is_ok() {
+                stop.now();
+                told += 1;
+                if told > 1 {
+                    std::process::exit(1);
+                }
+            }
+        });
+    };
+    std::thread::Builder::new()
+        .name("ctrl-c".into())
+        .spawn(waiting)
+        .map(drop)
+}
+
+fn failed(error: &dyn std::fmt::Display) -> Outcome {
+    Stream::Err.print(format!("roundtrip: {error}\n"));
+    Outcome::Failed
+}
