@@ -61,6 +61,7 @@ fn enact(args: &PathArgs) -> Result<u8, Ending> {
     }
     if args.uplink {
         path.connect_uplink().map_err(|error| ending(&error))?;
+        warn_of_uplink(args);
     }
     let mut far_end = FarEnd::start(&path, args, knobs)?;
     if let Some(delay) = args.dns {
@@ -73,6 +74,16 @@ fn enact(args: &PathArgs) -> Result<u8, Ending> {
     far_end.check();
     drop(far_end);
     finish(path, args, status)
+}
+
+/// What lies beyond the host is the host's to open.
+fn warn_of_uplink(args: &PathArgs) {
+    let forwards = std::fs::read_to_string("/proc/sys/net/ipv4/ip_forward");
+    if !args.quiet && forwards.is_ok_and(|text| text.trim() == "0") {
+        tell(
+            "--uplink: this host forwards nothing, so its own addresses are reached and no others",
+        );
+    }
 }
 
 fn finish(path: Path, args: &PathArgs, status: u8) -> Result<u8, Ending> {
