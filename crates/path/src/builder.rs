@@ -17,7 +17,7 @@ use crate::recording::Recording;
 use crate::relay::{Plan, Relay};
 use crate::stretch::{self, Setting, Stretch};
 use crate::syscall::time;
-use crate::wiring::{self, CLIENT, SERVER, Wired};
+use crate::wiring::{self, CLIENT, Manner, SERVER, Wired, Wires};
 use crate::words::{self, WordError};
 
 /// RFC 8200 §5.
@@ -33,6 +33,7 @@ pub struct Builder {
     mtu: u16,
     seed: u64,
     offload: bool,
+    wires: Wires,
     record: Option<PathBuf>,
     names: Vec<String>,
     name_server: bool,
@@ -45,6 +46,7 @@ impl Default for Builder {
             mtu: 1500,
             seed: 0,
             offload: false,
+            wires: Wires::default(),
             record: None,
             names: Vec::new(),
             name_server: false,
@@ -117,6 +119,14 @@ impl Builder {
         self
     }
 
+    /// Wires both ends with TAP devices and not with veth pairs, where `/dev/net/tun` is open to us: less exact, since
+    /// nobody stamps what arrives, but without packet sockets.
+    #[must_use]
+    pub fn tun(mut self, tun: bool) -> Self {
+        self.wires = if tun { Wires::Tun } else { Wires::Veth };
+        self
+    }
+
     /// Records both ends as pcapng, with comments that say what the path did to each packet. [`Path::close`] tells
     /// whether all of it could be written.
     #[must_use]
@@ -154,8 +164,8 @@ impl Builder {
         };
         let stations = stretch::stations(&self.stretches, setting).map_err(Error::Middlebox)?;
         let recording = self.start_recording()?;
-        let (keeper, estate) = Keeper::start()?;
-        let wired = wiring::wire(estate, self.mtu, self.offload)?;
+        let (keeper, estate) = Keeper::start(self.wires)?;
+        let wired = wiring::wire(estate, self.manner())?;
         let Wired {
             user,
             client,
@@ -195,6 +205,14 @@ impl Builder {
         }
         let last = self.stretches.len() - 1;
         &mut self.stretches[last]
+    }
+
+    fn manner(&self) -> Manner {
+        Manner {
+            wires: self.wires,
+            mtu: self.mtu,
+            offload: self.offload,
+        }
     }
 
     /// What each packet spends under way at least, whichever way it goes.

@@ -73,6 +73,7 @@ pub enum Step {
     MakeNetworkNamespace,
     OpenNamespace,
     OpenSocket,
+    OpenTun,
     HandOver,
     JoinUserNamespace,
     JoinNetworkNamespace,
@@ -91,12 +92,13 @@ pub enum Step {
 
 impl Step {
     /// Those which happen in a forked child, and are told by number.
-    const IN_CHILD: [Self; 10] = [
+    const IN_CHILD: [Self; 11] = [
         Self::MakeUserNamespace,
         Self::MapUser,
         Self::MakeNetworkNamespace,
         Self::OpenNamespace,
         Self::OpenSocket,
+        Self::OpenTun,
         Self::HandOver,
         Self::JoinUserNamespace,
         Self::JoinNetworkNamespace,
@@ -129,6 +131,9 @@ impl std::fmt::Display for Step {
             Self::MakeNetworkNamespace => "make a network namespace",
             Self::OpenNamespace => "open a namespace under /proc/self/ns",
             Self::OpenSocket => "open a socket in its namespace",
+            Self::OpenTun => {
+                "open /dev/net/tun, which is often root's alone (veth, the default, needs none)"
+            }
             Self::HandOver => "receive what its keeper made",
             Self::JoinUserNamespace => "join its user namespace",
             Self::JoinNetworkNamespace => "join its network namespace",

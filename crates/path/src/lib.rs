@@ -32,14 +32,16 @@
 //!
 //! Packets are forwarded without being understood, but for what a middlebox needs: analysis belongs to `wire` and
 //! `trace`, statistics to `perf` and `lab`. Note that the relay's two threads count toward the CPU time of the calling
-//! process; measure that in a process of its own (`examples/behind.rs`).
+//! process; measure that in a process of its own, as `roundtrip path` runs it.
 
 mod builder;
 mod counters;
 mod course;
 mod direction;
 mod error;
+mod flow;
 mod frame;
+mod hello;
 mod hop;
 mod identity;
 mod keeper;
@@ -58,7 +60,6 @@ mod refusal;
 mod relay;
 mod rtnetlink;
 mod sandbox;
-mod segment;
 mod stretch;
 mod syscall;
 mod uplink;

@@ -24,6 +24,12 @@ pub const SERVER_NAMES: &[&str] = &["server", "server.test", "origin.test"];
 const HOSTS: &CStr = c"/etc/hosts";
 const RESOLVER: &CStr = c"/etc/resolv.conf";
 
+/// Where the host's own resolvers answer, past these files: systemd's and the C library's cache.
+const SHORTCUTS: [&CStr; 2] = [
+    c"/run/systemd/resolve/io.systemd.Resolve",
+    c"/run/nscd/socket",
+];
+
 /// Directories that nearly every system has, and the files that are made in them for a moment, out of others' sight.
 const WORKSHOPS: [[&CStr; 3]; 3] = [
     [c"/tmp", c"/tmp/hosts", c"/tmp/resolv.conf"],
@@ -53,8 +59,10 @@ impl Names {
         let server = own.chain(more.iter().map(String::as_str));
         enter(&mut hosts, SERVER, server);
         enter(&mut hosts, CLIENT, CLIENT_NAMES.iter().copied());
-        // The host's names go on meaning what they mean, the machine's own among them.
-        hosts += &fs::read_to_string("/etc/hosts").unwrap_or_default();
+        hosts += &without(
+            &fs::read_to_string("/etc/hosts").unwrap_or_default(),
+            &hosts,
+        );
         Self {
             hosts: hosts.into(),
             resolver: None,
@@ -81,12 +89,34 @@ impl Names {
     fn furnish(&self, hosts: &CStr, resolver: &CStr) -> io::Result<()> {
         mount::create_file(hosts, &self.hosts)?;
         mount::show(hosts, HOSTS)?;
+        for socket in SHORTCUTS {
+            // A file takes no connections; most systems have neither socket.
+            let _ = mount::show(hosts, socket);
+        }
         if let Some(content) = &self.resolver {
             mount::create_file(resolver, content)?;
             mount::show(resolver, RESOLVER)?;
         }
         Ok(())
     }
+}
+
+/// The host's names go on meaning what they mean, the machine's own among them; but for ours, whose addresses would be
+/// added up.
+fn without(host: &str, ours: &str) -> String {
+    let taken: Vec<&str> = ours
+        .lines()
+        .skip(LOOPBACK.lines().count())
+        .flat_map(|line| line.split_whitespace().skip(1))
+        .collect();
+    let is_free = |line: &&str| {
+        !line
+            .split_whitespace()
+            .skip(1)
+            .any(|name| taken.contains(&name))
+    };
+    let kept: Vec<&str> = host.lines().filter(is_free).collect();
+    kept.join("\n") + "\n"
 }
 
 const LOOPBACK: &str = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n";
@@ -121,6 +151,17 @@ mod tests {
         );
         assert_eq!(lines[4], "198.18.0.1 client client.test");
         assert!(names.resolver.is_none());
+    }
+
+    #[test]
+    fn the_host_s_idea_of_our_names_is_left_out() {
+        let ours = "198.18.0.2 server\n";
+        let ours = format!("{LOOPBACK}{ours}");
+        let host = "127.0.0.1 localhost vm\n10.0.0.9 nas server # server\n10.0.0.8 printer";
+        assert_eq!(
+            without(host, &ours),
+            "127.0.0.1 localhost vm\n10.0.0.8 printer\n"
+        );
     }
 
     #[test]

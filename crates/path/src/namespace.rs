@@ -126,7 +126,7 @@ impl Namespace {
     /// Whether a command inside can be given names, `/etc/hosts` and `/etc/resolv.conf` of its own. Where the system
     /// refuses, commands run without.
     pub fn check_names(&self) -> Result<(), Error> {
-        self.send(|| {
+        send(|| {
             self.door.enter()?;
             self.names.show()
         })
@@ -135,7 +135,7 @@ impl Namespace {
     /// Sets a setting of this network, such as `net.ipv4.tcp_fastopen`, as sysctl(8) names it.
     pub fn sysctl(&self, name: &str, value: &str) -> Result<(), Error> {
         let path = setting_file(name).ok_or_else(|| Error::SettingName(name.into()))?;
-        let written = self.send(|| {
+        let written = send(|| {
             self.door.enter()?;
             namespace::write_file(&path, value.as_bytes()).map_err(Failure::at(Step::WriteSetting))
         });
@@ -151,21 +151,21 @@ impl Namespace {
             other => other,
         }
     }
+}
 
-    /// Sends a forked child on an errand that neither allocates nor locks.
-    fn send(&self, errand: impl Fn() -> Result<(), Failure>) -> Result<(), Error> {
-        let body = |line: BorrowedFd<'_>| match errand() {
-            Ok(()) => drop(outcome::tell_success(line, &[])),
-            Err(failure) => outcome::tell_failure(line, &failure),
-        };
-        // SAFETY: the errands above join, open, write, mount and send; none of it allocates or locks.
-        #[allow(unsafe_code)]
-        let process = unsafe { child::fork(body) }.map_err(|source| Error::Setup {
-            step: Step::Fork,
-            source,
-        })?;
-        outcome::await_outcome(&process).map(drop)
-    }
+/// Sends a forked child on an errand that neither allocates nor locks.
+fn send(errand: impl Fn() -> Result<(), Failure>) -> Result<(), Error> {
+    let body = |line: BorrowedFd<'_>| match errand() {
+        Ok(()) => drop(outcome::tell_success(line, &[])),
+        Err(failure) => outcome::tell_failure(line, &failure),
+    };
+    // SAFETY: the errands above join, open, write, mount and send; none of it allocates or locks.
+    #[allow(unsafe_code)]
+    let process = unsafe { child::fork(body) }.map_err(|source| Error::Setup {
+        step: Step::Fork,
+        source,
+    })?;
+    outcome::await_outcome(&process).map(drop)
 }
 
 /// The file of a setting that belongs to a network, not to the whole machine.

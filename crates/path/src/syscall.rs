@@ -11,6 +11,7 @@ pub(crate) mod namespace;
 pub(crate) mod packet;
 pub(crate) mod processes;
 pub(crate) mod time;
+pub(crate) mod tun;
 
 use std::io;
 

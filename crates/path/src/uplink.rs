@@ -16,7 +16,7 @@ use std::os::fd::AsFd;
 
 use crate::error::{Error, Step};
 use crate::namespace::Namespace;
-use crate::rtnetlink::{End, Rtnetlink};
+use crate::rtnetlink::{End, Mac, Rtnetlink};
 use crate::syscall::{descriptor, interface};
 use crate::wiring::{SERVER, at, await_readiness};
 
@@ -40,7 +40,7 @@ const EVERYTHING: [(IpAddr, u8); 2] = [
 
 const THERE_END: End<'static> = End {
     name: "uplink",
-    index: 103,
+    index: 0,
     mac: [2, 0, 0, 0, 2, 2],
 };
 
@@ -66,12 +66,13 @@ impl Uplink {
         let index = interface::index(host.as_fd(), &name).map_err(at(Step::ConfigureInterface))?;
         // From here on it is taken away again should anything fail.
         let uplink = Self { host, index };
-        for (side, index, addresses) in [
-            (&uplink.host, uplink.index, HERE),
-            (&inside, THERE_END.index, THERE),
-        ] {
-            settle(side, index, addresses)?;
-        }
+        // Where the kernel numbers one end, it numbers both.
+        let far = interface::index(inside.as_fd(), THERE_END.name)
+            .map_err(at(Step::ConfigureInterface))?;
+        settle(&uplink.host, uplink.index, HERE)?;
+        settle(&inside, far, THERE)?;
+        introduce(&uplink.host, uplink.index, THERE, THERE_END.mac)?;
+        introduce(&inside, far, HERE, end.mac)?;
         let ready = |links: &Rtnetlink, name, addresses: [(IpAddr, u8); 2]| {
             let all = addresses.iter();
             let local = all.map(|(address, _)| links.is_local(*address));
@@ -114,6 +115,20 @@ fn settle(links: &Rtnetlink, index: u32, addresses: [(IpAddr, u8); 2]) -> Result
         links
             .assign(index, address, prefix)
             .map_err(at(Step::AssignAddress))?;
+    }
+    Ok(())
+}
+
+fn introduce(
+    links: &Rtnetlink,
+    index: u32,
+    peer: [(IpAddr, u8); 2],
+    mac: Mac,
+) -> Result<(), Error> {
+    for (address, _) in peer {
+        links
+            .introduce(index, address, mac)
+            .map_err(at(Step::NameNeighbour))?;
     }
     Ok(())
 }

@@ -11,16 +11,17 @@ use roundtrip_path::{WORDS, parse_duration};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Inside, `client` is 198.18.0.1 and `server` is 198.18.0.2; origin.test and server.test are the server, too.
-Both commands find CLIENT_V4, CLIENT_V6, SERVER_V4 and SERVER_V6 in their environment; with --origin COMMAND
-finds ORIGIN_URL, ORIGIN_HTTP_URL, ORIGIN_ECHO and ORIGIN_CA, and trusts that authority through SSL_CERT_FILE,
-CURL_CA_BUNDLE, REQUESTS_CA_BUNDLE and NODE_EXTRA_CA_CERTS.
+Inside, `client` is 198.18.0.1, and `server`, server.test and origin.test are 198.18.0.2.
+Both commands find CLIENT_V4, CLIENT_V6, SERVER_V4 and SERVER_V6 in their environment. With
+--origin COMMAND also finds ORIGIN_URL, ORIGIN_HTTP_URL, ORIGIN_ECHO and ORIGIN_CA (a file), and
+SSL_CERT_FILE, CURL_CA_BUNDLE, REQUESTS_CA_BUNDLE and NODE_EXTRA_CA_CERTS name that file too.
 
-Exit codes: COMMAND's own; 127 it was not found, 126 it cannot be run, 1 there is no path, 2 wrong usage.
+Exit codes: COMMAND's own; 127 it was not found, 126 it cannot be run, 1 there is no path,
+2 wrong usage.
 
 Examples:
   roundtrip path --rtt 90ms --origin -- roundtrip probe https://server/
-  roundtrip path --rtt 90ms --loss 1% --rate 20mbit --serve 'python3 -m http.server 80' -- curl http://server/
+  roundtrip path --rtt 90ms --loss 1% --serve 'python3 -m http.server 80' -- curl http://server/
   roundtrip path --preset 3g --then 'middlebox=strip-fast-open' --origin -- bash
   roundtrip path --list")]
 pub(crate) struct PathArgs {

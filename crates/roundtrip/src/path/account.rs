@@ -2,7 +2,7 @@
 //! one document.
 
 use std::io::Write;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use roundtrip_path::{Counters, Path, Tally};
 use serde_json::{Value, json};
@@ -68,7 +68,7 @@ fn bytes(n: u64) -> String {
 
 fn lateness(tally: &Tally) -> String {
     let lateness = tally.lateness;
-    let us = |time: std::time::Duration| time.as_micros();
+    let us = |time: Duration| time.as_micros();
     format!(
         "{} µs (p50), {} µs (p99), {} µs (max)",
         us(lateness.p50),
@@ -100,7 +100,8 @@ fn document(counters: &Counters, args: &PathArgs, status: u8) -> Value {
 }
 
 fn way(tally: &Tally) -> Value {
-    let us = |time: std::time::Duration| time.as_nanos() as f64 / 1e3;
+    // As everywhere: milliseconds with three decimals.
+    let ms = |time: Duration| time.as_micros() as f64 / 1e3;
     json!({
         "packets": tally.packets,
         "bytes": tally.bytes,
@@ -109,11 +110,9 @@ fn way(tally: &Tally) -> Value {
         "causes": tally.causes,
         "missed": tally.missed,
         "oversized": tally.oversized,
-        "late_us": {
-            "p50": us(tally.lateness.p50),
-            "p99": us(tally.lateness.p99),
-            "max": us(tally.lateness.max),
-        },
+        "late_p50_ms": ms(tally.lateness.p50),
+        "late_p99_ms": ms(tally.lateness.p99),
+        "late_max_ms": ms(tally.lateness.max),
     })
 }
 

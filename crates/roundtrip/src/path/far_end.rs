@@ -23,6 +23,8 @@ pub(super) struct Serving {
     running: Running,
     /// The authority's certificate, in memory: a file that nobody has to remove.
     authority: OwnedFd,
+    /// There are other authorities to be trusted, then.
+    others_are_reached: bool,
 }
 
 impl FarEnd {
@@ -32,7 +34,7 @@ impl FarEnd {
         knobs: Option<Knobs>,
     ) -> Result<Self, Ending> {
         if let Some(knobs) = knobs {
-            return serve(path, knobs);
+            return serve(path, knobs, args.uplink);
         }
         let Some(line) = &args.serve else {
             return Ok(Self::Nothing);
@@ -93,7 +95,7 @@ fn start_command(path: &Path, line: &str) -> io::Result<Child> {
         .spawn()
 }
 
-fn serve(path: &Path, knobs: Knobs) -> Result<FarEnd, Ending> {
+fn serve(path: &Path, knobs: Knobs, others_are_reached: bool) -> Result<FarEnd, Ending> {
     let failed = |why: String| Ending::Failed(format!("--origin: {why}"));
     let running = path
         .server()
@@ -102,7 +104,11 @@ fn serve(path: &Path, knobs: Knobs) -> Result<FarEnd, Ending> {
         .map_err(|error| failed(error.to_string()))?;
     let authority = in_memory(running.ca_pem.as_bytes())
         .map_err(|error| failed(format!("its certificate cannot be kept: {error}")))?;
-    Ok(FarEnd::Origin(Box::new(Serving { running, authority })))
+    Ok(FarEnd::Origin(Box::new(Serving {
+        running,
+        authority,
+        others_are_reached,
+    })))
 }
 
 fn in_memory(content: &[u8]) -> io::Result<OwnedFd> {
@@ -129,11 +135,9 @@ impl Serving {
         if let Some(echo) = self.running.echo {
             all.push(("ORIGIN_ECHO", format!("tcp://server:{}", echo.port())));
         }
-        // What the user has set is left alone.
-        let unset = TRUST
-            .into_iter()
-            .filter(|name| std::env::var_os(name).is_none());
-        all.extend(unset.map(|name| (name, authority.clone())));
+        if !self.others_are_reached {
+            all.extend(TRUST.map(|name| (name, authority.clone())));
+        }
         all
     }
 }
