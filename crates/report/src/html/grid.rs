@@ -36,6 +36,11 @@ impl Grid {
         self.scale
     }
 
+    /// From one line to the next.
+    pub fn step(self) -> f64 {
+        self.step
+    }
+
     /// Its lines stand at the round trips.
     pub fn is_rtt(self) -> bool {
         self.is_rtt
