@@ -39,7 +39,7 @@ pub(super) fn section(outcome: &Outcome, key: usize) -> Markup {
                 "In " (clean(&outcome.unit)) ": " (measure(outcome)) ". The bar is the run nearest to the median, in the colours of whom it waited for"
                 @if arms.iter().any(|arm| rtt(arm).is_some_and(|rtt| rtt >= scale * CLOSEST)) { ", cut at each round trip of its path" }
                 "; below it each run is a dot, and the line spans the 10th to the 90th percentile."
-                @if arms.iter().any(|arm| arm.published.is_some()) { " A diamond is what was published, of another path." }
+                @if arms.iter().any(|arm| arm.published.is_some()) { " A diamond is the published figure, which was measured elsewhere." }
             }
         }
     }
@@ -72,16 +72,21 @@ fn row(arm: &ArmOutcome, top: usize, scale: f64) -> Markup {
     html! {
         g {
             text.label.control[arm.control] x="0" y=(top + 13) { (clean(&arm.name)) @if arm.warm { tspan.quiet { " warm" } } }
-            text.value x="100%" y=(top + 13) {
-                @if let Some(turns) = arm.figures.round_trips { tspan.trips { (trips(turns)) " RT  " } }
-                (arm.figures.median.map_or(String::new(), ms))
-            }
+            (value(arm.figures.median.unwrap_or_default(), arm.figures.round_trips, top + 13))
             rect.track x="0" width="100%" y=(bar_top) height=(BAR) rx="2" {}
             (body(arm, scale, bar_top))
             (marks(arm, scale, bar_top))
             (dots(arm, scale, bar_top + BAR + 6))
-            @if let Some(published) = arm.published { (diamond(published, scale, bar_top, &arm.unit)) }
+            @if let Some(published) = arm.published { (diamond(arm, published, scale, bar_top)) }
         }
+    }
+}
+
+/// To the right, in columns: round trips, and the figure itself.
+pub(super) fn value(value: f64, turns: Option<f64>, y: usize) -> Markup {
+    html! {
+        @if let Some(turns) = turns { text.value.trips x="100%" dx="-62" y=(y) { (trips(turns)) " RT" } }
+        text.value x="100%" y=(y) { (ms(value)) }
     }
 }
 
@@ -130,10 +135,23 @@ pub(super) fn band(arm: &ArmOutcome) -> (f64, f64) {
     (low, arm.figures.p90.unwrap_or(median))
 }
 
-fn diamond(published: f64, scale: f64, top: usize, unit: &str) -> Markup {
+/// With its figure on the side where the runs are not.
+fn diamond(arm: &ArmOutcome, published: f64, scale: f64, top: usize) -> Markup {
+    let above = published >= arm.figures.median.unwrap_or_default();
+    let to_the_right = match published / scale {
+        far if far > 0.75 => false,
+        near if near < 0.25 => true,
+        _ => above,
+    };
+    let (dx, class) = if to_the_right {
+        ("9", "right")
+    } else {
+        ("-9", "left")
+    };
     html! {
-        svg.published x=(percent(published, scale)) y=(top) width="1" height=(BAR) {
-            path d="M0 1 L6 7 L0 13 L-6 7 Z" { title { "published: " (with_unit(published, &clean(unit))) } }
+        g.published {
+            svg x=(percent(published, scale)) y=(top) width="1" height=(BAR) { path d="M0 1 L6 7 L0 13 L-6 7 Z" {} }
+            text class=(class) x=(percent(published, scale)) dx=(dx) y=(top + BAR + 10) { "published " (ms(published)) }
         }
     }
 }

@@ -31,7 +31,7 @@ fn row(claim: &ClaimOutcome) -> Markup {
         Some(false) => ("bad", "✗", "does not hold"),
         None => ("quiet", "–", "was not measured"),
     };
-    let figure = |value: Option<f64>| value.map_or("–".into(), |v| with_unit(v, &claim.unit));
+    let figure = |value: f64| clean(&with_unit(value, &claim.unit));
     html! {
         tr {
             th scope="row" {
@@ -39,8 +39,8 @@ fn row(claim: &ClaimOutcome) -> Markup {
                 span.unseen { (words) ": " }
                 (clean(&claim.text))
             }
-            td { (clean(&figure(claim.measured))) }
-            td.quiet { (clean(&figure(claim.published))) }
+            td { (claim.measured.map_or("–".into(), figure)) }
+            td.quiet { (claim.published.map_or(String::new(), figure)) }
         }
     }
 }

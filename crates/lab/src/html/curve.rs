@@ -23,14 +23,14 @@ pub(super) fn section(curve: &Curve, outcome: &Outcome, key: &str) -> Markup {
     };
     let (title, words) = (format!("curve-{key}-t"), format!("curve-{key}-d"));
     html! {
-        h2 { "Along " (clean(&curve.word)) }
+        h2 { (clean(&heading(curve))) }
         figure {
             div.plot {
                 svg.curve width="100%" height=(HEIGHT) role="img" aria-labelledby={ (title) " " (words) } {
                     title id=(title) { "Medians along " (clean(&curve.word)) }
                     desc id=(words) { (description(curve)) }
                     (plot.levels(&curve.unit))
-                    (plot.values(curve))
+                    (plot.values())
                     @for (place, line) in curve.lines.iter().enumerate() { (plot.line(line, place)) }
                 }
                 svg.ends width="118" height=(HEIGHT) aria-hidden="true" {
@@ -40,9 +40,20 @@ pub(super) fn section(curve: &Curve, outcome: &Outcome, key: &str) -> Markup {
                     }
                 }
             }
-            figcaption { "Median " (clean(&curve.unit)) " of each arm at each value of " (clean(&curve.word)) "." }
+            figcaption { "Medians in " (clean(&curve.unit)) ", by " (clean(&curve.word)) "." }
         }
         (table(curve, outcome))
+    }
+}
+
+/// `By requests: 1 to 50`.
+fn heading(curve: &Curve) -> String {
+    let points = curve.lines.first().map(|line| line.points.as_slice());
+    match points {
+        Some([first, .., last]) => {
+            format!("By {}: {} to {}", curve.word, first.value, last.value)
+        }
+        _ => format!("By {}", curve.word),
     }
 }
 
@@ -92,7 +103,7 @@ impl Plot {
     }
 
     /// The values of the word, below; those too close to the one before are left to the table.
-    fn values(&self, curve: &Curve) -> Markup {
+    fn values(&self) -> Markup {
         let mut last = f64::NEG_INFINITY;
         let far = |(_, at): &&(String, f64)| {
             let enough = at - last >= 0.07;
@@ -106,7 +117,6 @@ impl Plot {
             g.grid { @for (value, at) in &shown {
                 text x=(percent(*at, 1.0)) y=(fixed(BOTTOM + 18.0)) class=[(*at == 0.0).then_some("first")] { (clean(value)) }
             } }
-            @if shown.is_empty() { text { (clean(&curve.word)) } }
         }
     }
 

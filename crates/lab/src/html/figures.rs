@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use roundtrip_report::{clean, ms};
 
-use super::scale::{trips, with_unit};
+use super::scale::{percents, trips, with_unit};
 use super::verdict::interval;
 use crate::Outcome;
 use crate::outcome::ArmOutcome;
@@ -15,22 +15,22 @@ pub(super) fn section(outcome: &Outcome) -> Markup {
     html! {
         h2 { "Figures" }
         div.scroll { table.figures {
-            caption { "In " (clean(&outcome.unit)) ", medians where nothing else is said. Savings are of pairs of the same block, with their 95 % bootstrap interval." }
+            caption { "In " (clean(&outcome.unit)) ", medians where nothing else is said; RT: round trips. A saving is of pairs from the same block, with the 95 % bootstrap interval of its median." }
             thead { tr {
                 th scope="col" { "Arm" }
-                @for head in ["median", "min", "p90", "max", "runs", "round trips"] { th scope="col" { (head) } }
+                @for head in ["median", "min", "p90", "runs", "RT"] { th scope="col" { (head) } }
                 @if told { @for head in ["network", "server", "client"] { th scope="col" { (head) } } }
                 @if lost { th scope="col" { "loss" } }
                 th scope="col" { "saved" }
                 th scope="col" { "interval" }
-                th scope="col" { "against" }
+                th.left scope="col" { "against" }
                 @if published { th scope="col" { "published" } }
             } }
             tbody { @for arm in &outcome.arms { tr {
                 th scope="row" { (clean(&arm.name)) @if arm.warm { span.quiet { " warm" } } }
                 (figures(arm, told, lost))
                 (saving(arm))
-                @if published { td.quiet { (number(arm.published)) } }
+                @if published { td.quiet { (arm.published.map_or(String::new(), ms)) } }
             } } }
         } }
         (elsewhere(outcome))
@@ -42,9 +42,9 @@ fn figures(arm: &ArmOutcome, told: bool, lost: bool) -> Markup {
     let f = &arm.figures;
     html! {
         td { b { (number(f.median)) } }
-        @for value in [f.min, f.p90, f.max] { td { (number(value)) } }
+        @for value in [f.min, f.p90] { td { (number(value)) } }
         td { (f.runs) }
-        td { (f.round_trips.map_or("–".into(), trips)) }
+        td { (f.round_trips.map_or(String::new(), trips)) }
         @if told { @for value in [f.network_ms, f.server_ms, f.client_ms] { td { (number(value)) } } }
         @if lost { td { (number(f.loss_ms)) } }
     }
@@ -52,22 +52,19 @@ fn figures(arm: &ArmOutcome, told: bool, lost: bool) -> Markup {
 
 fn saving(arm: &ArmOutcome) -> Markup {
     let Some(saving) = &arm.saving else {
-        return html! { td { "–" } td { "–" } td.left { "–" } };
+        return html! { td {} td {} td.left {} };
     };
-    let share = saving
-        .saving
-        .share
-        .map_or(String::new(), |share| format!("{:.1} %", share * 100.0));
+    let share = saving.saving.share.map_or(String::new(), percents);
     let (class, words) = match (saving.shown, arm.control) {
-        (false, true) => ("quiet", "no drift shown".into()),
-        (false, false) => ("quiet", "no saving shown".into()),
+        (false, true) => ("quiet", "no drift".into()),
+        (false, false) => ("quiet", "none shown".into()),
         (true, true) => ("bad", format!("drift of {share}")),
         (true, false) if saving.saving.median > 0.0 => ("good", share),
         (true, false) => ("bad", share),
     };
     html! {
         td class=(class) { (words) }
-        td { (interval(saving, &clean(&arm.unit))) }
+        td.quiet { (interval(saving, "")) }
         td.left.quiet { (clean(&saving.against)) }
     }
 }
@@ -110,5 +107,5 @@ fn path(arm: &ArmOutcome) -> String {
 }
 
 fn number(value: Option<f64>) -> String {
-    value.map_or("–".into(), ms)
+    value.map_or(String::new(), ms)
 }

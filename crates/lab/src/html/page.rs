@@ -90,9 +90,9 @@ fn experiment(outcome: &Outcome, key: usize) -> Markup {
             @if outcome.interrupted {
                 p.failure { b { "Interrupted" } " before all was measured: this is what there was." }
             }
-            (claims::section(outcome))
             (arms::section(outcome, key))
             (distance::section(outcome, key))
+            (claims::section(outcome))
             (runs::section(outcome, key))
             @for (place, curve) in outcome.curves.iter().enumerate() {
                 (curve::section(curve, outcome, &format!("{key}-{place}")))

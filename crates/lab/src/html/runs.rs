@@ -5,16 +5,17 @@ use maud::{Markup, html};
 use roundtrip_report::html::{Grid, bar, percent};
 use roundtrip_report::{clean, count, ms};
 
-use super::scale::waited;
+use super::arms::value;
+use super::scale::{median_run, waited};
 use crate::Outcome;
 use crate::outcome::{ArmOutcome, Span};
 
 /// Lanes beyond these say what those before them said.
-const MOST_LANES: usize = 10;
+const MOST_LANES: usize = 3;
 const LANE: usize = 20;
 const BAR: usize = 16;
 const HEAD: usize = 22;
-/// A phase of less than this share of the scale has no room for its name.
+/// A wait of less than this share of the scale has no room for its phase's name.
 const LEAST_NAMED: f64 = 0.075;
 
 pub(super) fn section(outcome: &Outcome, key: usize) -> Markup {
@@ -27,7 +28,7 @@ pub(super) fn section(outcome: &Outcome, key: usize) -> Markup {
         h2 { "The median run of each arm, as a waterfall" }
         @for (place, group) in groups.iter().enumerate() { (figure(group, &format!("{key}-{place}"))) }
         p.legend-note {
-            "A lane is a request, from left to right in time; the colours are those above. “reply” is the wait from the request's last byte to the answer's first."
+            "Each lane is a request, in time from left to right; the figure beside the name is its end, in ms. The colours are those above; «reply» is the wait from the request's last byte to the answer's first."
         }
     }
 }
@@ -110,19 +111,28 @@ fn lanes(arm: &ArmOutcome, top: usize, scale: f64) -> Markup {
                 (clean(&arm.name))
                 @if all > MOST_LANES { tspan.quiet { " the first " (MOST_LANES) " of " (count(all as u64, "request", "requests")) } }
             }
-            text.value x="100%" y=(top + 14) { (ms(length(arm))) " ms" }
+            (value(length(arm), turns(arm), top + 14))
             @for span in shown { (phase(span, top + HEAD + span.request * LANE, scale)) }
         }
     }
 }
 
+/// Of the run, where its figure is of all that is shown.
+fn turns(arm: &ArmOutcome) -> Option<f64> {
+    let run = median_run(arm)?;
+    let all = requests(arm) <= MOST_LANES && run.value >= length(arm) * 0.9;
+    run.round_trips.filter(|_| all)
+}
+
 fn phase(span: &Span, top: usize, scale: f64) -> Markup {
-    let named = span.ms >= scale * LEAST_NAMED;
+    let waits = waited(span.waited);
+    // Of a wait, the network's part comes first but for what was lost or resolved.
+    let from = span.start_ms + waits.loss + waits.resolver;
     html! {
-        (bar(span.start_ms, &waited(span.waited), scale, top, BAR))
-        @if named {
-            // A picture within the picture, so that a name is cut where its phase ends.
-            svg.name x=(percent(span.start_ms, scale)) width=(percent(span.ms, scale)) y=(top) height=(BAR) {
+        (bar(span.start_ms, &waits, scale, top, BAR))
+        @if waits.network >= scale * LEAST_NAMED {
+            // A picture within the picture, so that a name is cut where its part ends.
+            svg.name x=(percent(from, scale)) width=(percent(waits.network, scale)) y=(top) height=(BAR) {
                 text x="5" y="12" { (short(span.name)) }
             }
         }

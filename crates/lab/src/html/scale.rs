@@ -52,7 +52,23 @@ pub(super) fn waited(waited: WaitedFor) -> Waited {
 
 /// A figure with its unit.
 pub(super) fn with_unit(value: f64, unit: &str) -> String {
-    format!("{} {unit}", ms(value)).trim_end().to_owned()
+    let number = match unit {
+        "round trips" => trips(value),
+        _ => ms(value),
+    };
+    format!("{} {unit}", with_minus(&number))
+        .trim_end()
+        .to_owned()
+}
+
+/// `−12.5 %`.
+pub(super) fn percents(share: f64) -> String {
+    with_minus(&format!("{:.1} %", share * 100.0))
+}
+
+/// A hyphen before a number becomes a minus.
+pub(super) fn with_minus(number: &str) -> String {
+    number.replace('-', "−")
 }
 
 /// `9`, `1.1`.

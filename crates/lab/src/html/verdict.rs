@@ -2,7 +2,7 @@
 
 use roundtrip_report::{clean, ms};
 
-use super::scale::{trips, with_unit};
+use super::scale::{percents, trips, with_minus, with_unit};
 use crate::Outcome;
 use crate::outcome::{ArmOutcome, SavingOutcome};
 
@@ -49,20 +49,27 @@ fn saved(outcome: &Outcome, arm: &ArmOutcome, saving: &SavingOutcome) -> String 
     let s = &saving.saving;
     let of = base
         .and_then(|base| base.figures.median)
-        .map_or(String::new(), |median| {
-            format!(" of {}", with_unit(median, &arm.unit))
-        });
+        .map_or(String::new(), |median| format!(" of {}", ms(median)));
     let turns = match (
         arm.figures.round_trips,
         base.and_then(|b| b.figures.round_trips),
     ) {
         (Some(now), Some(before)) if now < before => {
-            format!(", {} round trips instead of {}", trips(now), trips(before))
+            format!(
+                ", {} {} instead of {}",
+                trips(now),
+                if now == 1.0 {
+                    "round trip"
+                } else {
+                    "round trips"
+                },
+                trips(before)
+            )
         }
         _ => String::new(),
     };
     format!(
-        "{name} saves most: {:.0} % against {against}, {} {}{of} (95 % interval {}){turns}.",
+        "{name} saves most: {:.0} % against {against}, {}{of} {} (95 % interval {}){turns}.",
         share(saving) * 100.0,
         ms(s.median),
         clean(&arm.unit),
@@ -73,7 +80,7 @@ fn saved(outcome: &Outcome, arm: &ArmOutcome, saving: &SavingOutcome) -> String 
 /// `312.4 to 340.1 ms`.
 pub(super) fn interval(saving: &SavingOutcome, unit: &str) -> String {
     let s = &saving.saving;
-    format!("{} to {}", ms(s.low), with_unit(s.high, unit))
+    format!("{} to {}", with_minus(&ms(s.low)), with_unit(s.high, unit))
 }
 
 /// The arm of whose time the most was not the network's, where that is much.
@@ -108,13 +115,16 @@ pub(super) fn control(arm: &ArmOutcome) -> Option<String> {
     let s = &saving.saving;
     let unit = &arm.unit;
     let told = if saving.shown {
-        "The interval leaves zero out: something drifted, and savings of this size are none."
+        "The interval leaves zero out: something drifted, and savings of this size are none.".into()
     } else {
-        "The interval holds zero, as it should: no drift is shown."
+        let least = with_unit(s.low.abs().max(s.high.abs()), unit);
+        format!(
+            "The interval holds zero, as it should; less than {least} is not told from chance here."
+        )
     };
     let share = s
         .share
-        .map_or(String::new(), |share| format!(" ({:.1} %)", share * 100.0));
+        .map_or(String::new(), |share| format!(" ({})", percents(share)));
     Some(format!(
         "Two arms that are the same, {} and its repetition, differed by {}{share} in the median of {} pairs; 95 % interval {}. {told}",
         clean(&saving.against),

@@ -25,8 +25,9 @@ fn fill(party: Party) -> String {
 
 /// A place or a width within a picture.
 pub fn percent(part: f64, whole: f64) -> String {
-    let share = if whole > 0.0 {
-        (part / whole * 100.0).clamp(0.0, 100.0)
+    let share = (part / whole * 100.0).clamp(0.0, 100.0);
+    let share = if whole > 0.0 && share.is_finite() {
+        share
     } else {
         0.0
     };
