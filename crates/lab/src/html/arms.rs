@@ -63,6 +63,9 @@ fn legend(arms: &[&ArmOutcome]) -> Markup {
             @if silent {
                 li { svg.swatch width="12" height="12" aria-hidden="true" { rect.silent width="12" height="12" rx="2" {} } "a program that does not tell" }
             }
+            @if arms.iter().any(|arm| arm.published.is_some()) {
+                li { svg.swatch.published width="12" height="12" aria-hidden="true" { path d="M6 0 L12 6 L6 12 L0 6 Z" {} } "published" }
+            }
         }
     }
 }
@@ -150,8 +153,9 @@ fn diamond(arm: &ArmOutcome, published: f64, scale: f64, top: usize) -> Markup {
     };
     html! {
         g.published {
+            title { "published: " (with_unit(published, &clean(&arm.unit))) }
             svg x=(percent(published, scale)) y=(top) width="1" height=(BAR) { path d="M0 1 L6 7 L0 13 L-6 7 Z" {} }
-            text class=(class) x=(percent(published, scale)) dx=(dx) y=(top + BAR + 10) { "published " (ms(published)) }
+            text class=(class) x=(percent(published, scale)) dx=(dx) y=(top + BAR + 10) { (ms(published)) }
         }
     }
 }
@@ -182,7 +186,13 @@ fn description(arms: &[&ArmOutcome]) -> String {
             format!(" in {} round trips", trips(turns))
         });
         let name = clean(&arm.name);
-        format!("{name} {}{turns}", with_unit(median, &clean(&arm.unit)))
+        let published = arm.published.map_or(String::new(), |published| {
+            format!(", published {}", ms(published))
+        });
+        format!(
+            "{name} {}{turns}{published}",
+            with_unit(median, &clean(&arm.unit))
+        )
     });
     format!("Medians: {}.", each.collect::<Vec<String>>().join("; "))
 }

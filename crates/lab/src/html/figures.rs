@@ -14,23 +14,28 @@ pub(super) fn section(outcome: &Outcome) -> Markup {
     let published = outcome.arms.iter().any(|arm| arm.published.is_some());
     html! {
         h2 { "Figures" }
+        p.legend-note {
+            "In " (clean(&outcome.unit)) ", medians where nothing else is said; RT: round trips. A saving is of pairs from the same block, with the 95 % bootstrap interval of its median."
+        }
         div.scroll { table.figures {
-            caption { "In " (clean(&outcome.unit)) ", medians where nothing else is said; RT: round trips. A saving is of pairs from the same block, with the 95 % bootstrap interval of its median." }
+            caption.unseen { "Every figure of " (clean(&outcome.experiment)) }
             thead { tr {
                 th scope="col" { "Arm" }
-                @for head in ["median", "min", "p90", "runs", "RT"] { th scope="col" { (head) } }
+                th scope="col" { "median" }
+                @if published { th scope="col" { "published" } }
+                @for head in ["min", "p90", "runs", "RT"] { th scope="col" { (head) } }
                 @if told { @for head in ["network", "server", "client"] { th scope="col" { (head) } } }
                 @if lost { th scope="col" { "loss" } }
                 th scope="col" { "saved" }
                 th scope="col" { "interval" }
                 th.left scope="col" { "against" }
-                @if published { th scope="col" { "published" } }
             } }
             tbody { @for arm in &outcome.arms { tr {
                 th scope="row" { (clean(&arm.name)) @if arm.warm { span.quiet { " warm" } } }
+                td { b { (number(arm.figures.median)) } }
+                @if published { td.quiet { (number(arm.published)) } }
                 (figures(arm, told, lost))
                 (saving(arm))
-                @if published { td.quiet { (arm.published.map_or(String::new(), ms)) } }
             } } }
         } }
         (elsewhere(outcome))
@@ -41,7 +46,6 @@ pub(super) fn section(outcome: &Outcome) -> Markup {
 fn figures(arm: &ArmOutcome, told: bool, lost: bool) -> Markup {
     let f = &arm.figures;
     html! {
-        td { b { (number(f.median)) } }
         @for value in [f.min, f.p90] { td { (number(value)) } }
         td { (f.runs) }
         td { (f.round_trips.map_or(String::new(), trips)) }
@@ -58,7 +62,7 @@ fn saving(arm: &ArmOutcome) -> Markup {
     let (class, words) = match (saving.shown, arm.control) {
         (false, true) => ("quiet", "no drift".into()),
         (false, false) => ("quiet", "none shown".into()),
-        (true, true) => ("bad", format!("drift of {share}")),
+        (true, true) => ("bad", format!("drift {share}")),
         (true, false) if saving.saving.median > 0.0 => ("good", share),
         (true, false) => ("bad", share),
     };
