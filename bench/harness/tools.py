@@ -44,12 +44,6 @@ def roundtrip():
     return str(target() / "release" / "roundtrip")
 
 
-def behind():
-    """The program that runs a command at the near end of an emulated path."""
-    build("-p", "roundtrip-path", "--example", "behind")
-    return str(target() / "release" / "examples" / "behind")
-
-
 def version(*command):
     """The first line of what a tool says about itself that has a digit in it."""
     try:

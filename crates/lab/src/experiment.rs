@@ -21,6 +21,7 @@ use crate::claim::Expression;
 
 pub use format::{Manner, Measure, Output, OutputUnit, Published, Scheme};
 pub use reading::{Flaw, read};
+pub use roundtrip_path::WordError;
 pub(crate) use shelf::client as shipped;
 pub use shelf::{load, names};
 pub use words::{Words, span};

@@ -93,8 +93,8 @@ pub struct SavingOutcome {
     pub against: String,
     #[serde(flatten)]
     pub saving: Saving,
-    /// The interval does not hold zero.
-    pub shown: bool,
+    /// The interval does not hold zero; `None` for too few pairs to be sure.
+    pub shown: Option<bool>,
 }
 
 #[derive(Debug, Clone, Serialize)]

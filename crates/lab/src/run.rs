@@ -91,7 +91,7 @@ pub fn run(
         let runs = sweep.runs.min(experiment.runs);
         swept.push(runner.measure(&cells, runs, &mut random));
     }
-    let mut outcome = tally::outcome(&experiment, main, swept, &mut random);
+    let mut outcome = tally::outcome(&experiment, &main, swept, &mut random);
     outcome.seed = wishes.seed;
     outcome.interrupted = stop.is_set();
     outcome.took_s = began.elapsed().as_secs_f64();

@@ -82,14 +82,15 @@ impl Page {
 
     fn arms(&self, outcome: &Outcome) -> String {
         let by_party = outcome.measure == Measure::Appconnect;
-        let mut head = vec!["arm", "median", "min", "p90", "trips"];
-        if by_party {
-            head.extend(["network", "server", "client"]);
-        }
-        head.extend(["saved", "published"]);
+        let middle: &[&str] = if by_party {
+            &["trips", "network", "server", "client"]
+        } else {
+            &["p90", "trips"]
+        };
+        let head = [&["arm", "median", "min"], middle, &["saved", "published"]].concat();
         let mut table = Table::new(&head);
         for arm in &outcome.arms {
-            table.row(self.row(arm, by_party));
+            table.row(row(arm, by_party));
         }
         let unit = if outcome.measure == Measure::Mean {
             format!("{} a request", outcome.unit)
@@ -98,49 +99,6 @@ impl Page {
         };
         table.render(self.style.width, self.style.colour)
             + &format!("  {}\n", self.paint(DIM, &format!("in {unit}")))
-    }
-
-    fn row(&self, arm: &ArmOutcome, by_party: bool) -> Vec<Cell> {
-        let name = if arm.warm {
-            format!("{} (warm)", arm.name)
-        } else {
-            arm.name.clone()
-        };
-        let f = &arm.figures;
-        if f.median.is_none() {
-            let (code, why) = match (&arm.not_run, arm.failures.first()) {
-                (Some(missing), _) => (DIM, format!("not run: {missing}")),
-                (None, Some(failure)) => (BAD, format!("failed: {failure}")),
-                (None, None) => (DIM, "not run".into()),
-            };
-            return vec![Cell::plain(name), Cell::long(code, why)];
-        }
-        let mut row = vec![
-            Cell::plain(name),
-            Cell::painted(BOLD, number(f.median)),
-            Cell::plain(number(f.min)),
-            Cell::plain(number(f.p90)),
-            Cell::plain(trips(f.round_trips)),
-        ];
-        if by_party {
-            row.extend([f.network_ms, f.server_ms, f.client_ms].map(|ms| Cell::plain(number(ms))));
-        }
-        row.extend([self.saved(arm), Cell::painted(DIM, number(arm.published))]);
-        row
-    }
-
-    fn saved(&self, arm: &ArmOutcome) -> Cell {
-        let Some(saving) = &arm.saving else {
-            return Cell::plain(String::new());
-        };
-        let share = saving.saving.share.unwrap_or(f64::NAN) * 100.0;
-        match (saving.shown, arm.control) {
-            (false, true) => Cell::painted(DIM, "no drift shown".into()),
-            (false, false) => Cell::painted(DIM, "no saving shown".into()),
-            (true, true) => Cell::painted(BAD, format!("drift of {share:.1} %")),
-            (true, false) if share >= 0.0 => Cell::painted(GOOD, format!("{share:.1} %")),
-            (true, false) => Cell::painted(BAD, format!("{share:.1} %")),
-        }
     }
 
     fn curve(&self, curve: &Curve) -> String {
@@ -208,7 +166,7 @@ impl Page {
         let mut figures = Vec::new();
         match claim.measured {
             Some(measured) => {
-                figures.push(format!("measured {}", with_unit(measured, &claim.unit)))
+                figures.push(format!("measured {}", with_unit(measured, &claim.unit)));
             }
             None => figures.push("not measured".into()),
         }
@@ -222,10 +180,60 @@ impl Page {
     }
 }
 
+fn row(arm: &ArmOutcome, by_party: bool) -> Vec<Cell> {
+    let name = if arm.warm {
+        format!("{} (warm)", arm.name)
+    } else {
+        arm.name.clone()
+    };
+    let f = &arm.figures;
+    if f.median.is_none() {
+        let (code, why) = match (&arm.not_run, arm.failures.first()) {
+            (Some(missing), _) => (DIM, format!("not run: {missing}")),
+            (None, Some(failure)) => (BAD, format!("failed: {failure}")),
+            (None, None) => (DIM, "not run".into()),
+        };
+        return vec![Cell::plain(name), Cell::long(code, why)];
+    }
+    let mut row = vec![
+        Cell::plain(name),
+        Cell::painted(BOLD, number(f.median)),
+        Cell::plain(number(f.min)),
+    ];
+    let trips = Cell::plain(trips(f.round_trips));
+    if by_party {
+        row.push(trips);
+        row.extend([f.network_ms, f.server_ms, f.client_ms].map(|ms| Cell::plain(number(ms))));
+    } else {
+        row.extend([Cell::plain(number(f.p90)), trips]);
+    }
+    row.extend([saved(arm), Cell::painted(DIM, number(arm.published))]);
+    row
+}
+
+/// What it saves, and how sure that is.
+fn saved(arm: &ArmOutcome) -> Cell {
+    let Some(saving) = &arm.saving else {
+        return Cell::plain(String::new());
+    };
+    let share = saving.saving.share.unwrap_or(f64::NAN) * 100.0;
+    match (saving.shown, arm.control) {
+        (None, _) => Cell::plain(format!("{share:.1} %")),
+        (Some(false), true) => Cell::painted(DIM, "no drift shown".into()),
+        (Some(false), false) => Cell::painted(DIM, "no saving shown".into()),
+        (Some(true), true) => Cell::painted(BAD, format!("drift of {share:.1} %")),
+        (Some(true), false) if share >= 0.0 => Cell::painted(GOOD, format!("{share:.1} %")),
+        (Some(true), false) => Cell::painted(BAD, format!("{share:.1} %")),
+    }
+}
+
 fn with_unit(value: f64, unit: &str) -> String {
-    format!("{} {unit}", number(Some(value)))
-        .trim_end()
-        .to_owned()
+    let figure = if unit == "round trips" {
+        trips(Some(value))
+    } else {
+        number(Some(value))
+    };
+    format!("{figure} {unit}").trim_end().to_owned()
 }
 
 fn number(value: Option<f64>) -> String {

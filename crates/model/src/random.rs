@@ -1,4 +1,4 @@
-//! Random numbers that a seed decides, for orders and bootstraps: the same seed, the same numbers, on every machine.
+//! Random numbers that a seed decides, for orders, bootstraps and lost packets: the same seed, the same numbers, on every machine.
 //! They are no secret and must never become one.
 
 /// SplitMix64 (Steele, Lea, Flood, 2014).
@@ -21,6 +21,17 @@ impl Random {
     /// A number below `n`, each as likely as the others to within n / 2⁶⁴; 0 for none.
     pub fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.next_u64()) * n as u128) >> 64) as usize
+    }
+
+    /// Evenly in 0 ≤ x < 1.
+    pub fn unit(&mut self) -> f64 {
+        (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// With the mean 0 and the deviation 1 (Box and Muller, 1958). Always draws two numbers.
+    pub fn normal(&mut self) -> f64 {
+        let (radius, angle) = (1.0 - self.unit(), self.unit());
+        (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
     }
 
     /// Any order as likely as any other (Fisher and Yates).
@@ -57,6 +68,17 @@ mod tests {
             first,
             [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]
         );
+    }
+
+    #[test]
+    fn means_and_deviations() {
+        let mut random = Random::seeded(7);
+        let draws: Vec<f64> = (0..20_000).map(|_| random.normal()).collect();
+        let mean = draws.iter().sum::<f64>() / 20_000.0;
+        let square = draws.iter().map(|x| x * x).sum::<f64>() / 20_000.0;
+        assert!(mean.abs() < 0.03 && (square - 1.0).abs() < 0.05);
+        let share = (0..20_000).filter(|_| random.unit() < 0.1).count();
+        assert!((1800..2200).contains(&share), "{share}");
     }
 
     #[test]

@@ -8,6 +8,8 @@ use crate::{Random, Summary};
 const DRAWS: usize = 2000;
 /// The share of draws between `low` and `high`.
 pub const CONFIDENCE: f64 = 0.95;
+/// Of fewer, all lie on the same side of zero by chance alone more often than once in twenty: 2 · 2⁻⁵ is 6 %.
+const LEAST_PAIRS: usize = 6;
 
 /// The median of (before − after) over all pairs, with its bootstrap interval (percentiles; Efron, 1979).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -48,9 +50,9 @@ impl Saving {
         })
     }
 
-    /// The interval does not hold zero: something is saved, or lost.
-    pub fn is_shown(&self) -> bool {
-        self.low > 0.0 || self.high < 0.0
+    /// The interval does not hold zero: something is saved, or lost. `None` for too few pairs to be that sure.
+    pub fn is_shown(&self) -> Option<bool> {
+        (self.pairs >= LEAST_PAIRS).then_some(self.low > 0.0 || self.high < 0.0)
     }
 }
 
@@ -83,7 +85,7 @@ mod tests {
             .map(|i| (100.0, 100.0 + f64::from(i % 5 - 2)))
             .collect();
         let saving = of(&pairs).unwrap();
-        assert!(!saving.is_shown(), "{saving:?}");
+        assert_eq!(saving.is_shown(), Some(false), "{saving:?}");
     }
 
     #[test]
@@ -95,13 +97,18 @@ mod tests {
             .collect();
         let saving = of(&pairs).unwrap();
         assert_eq!((saving.low, saving.median, saving.high), (40.0, 40.0, 40.0));
-        assert!(saving.is_shown());
+        assert_eq!(saving.is_shown(), Some(true));
+        // Five would do so by chance, one time in sixteen.
+        let pairs: Vec<(f64, f64)> = (0..5).map(|i| (f64::from(i) + 9.0, 1.0)).collect();
+        assert_eq!(of(&pairs).unwrap().is_shown(), None);
     }
 
     #[test]
     fn a_loss_is_shown_as_well() {
-        let saving = of(&[(1.0, 3.0), (1.0, 4.0), (2.0, 4.0)]).unwrap();
-        assert!(saving.is_shown() && saving.high < 0.0, "{saving:?}");
+        let pairs: Vec<(f64, f64)> = (0..6).map(|i| (1.0, 3.0 + f64::from(i))).collect();
+        let saving = of(&pairs).unwrap();
+        assert_eq!(saving.is_shown(), Some(true));
+        assert!(saving.high < 0.0, "{saving:?}");
     }
 
     proptest! {

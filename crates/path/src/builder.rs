@@ -10,13 +10,14 @@ use crate::error::{Error, Step};
 use crate::keeper::Keeper;
 use crate::link::{Link, Loss};
 use crate::middlebox::Middlebox;
+use crate::names::{self, Names};
 use crate::namespace::Namespace;
 use crate::path::Path;
 use crate::recording::Recording;
 use crate::relay::{Plan, Relay};
 use crate::stretch::{self, Setting, Stretch};
 use crate::syscall::time;
-use crate::wiring::{self, CLIENT, SERVER, Wired};
+use crate::wiring::{self, CLIENT, Manner, SERVER, Wired, Wires};
 use crate::words::{self, WordError};
 
 /// RFC 8200 §5.
@@ -32,7 +33,10 @@ pub struct Builder {
     mtu: u16,
     seed: u64,
     offload: bool,
+    wires: Wires,
     record: Option<PathBuf>,
+    names: Vec<String>,
+    name_server: bool,
 }
 
 impl Default for Builder {
@@ -42,7 +46,10 @@ impl Default for Builder {
             mtu: 1500,
             seed: 0,
             offload: false,
+            wires: Wires::default(),
             record: None,
+            names: Vec::new(),
+            name_server: false,
         }
     }
 }
@@ -112,11 +119,34 @@ impl Builder {
         self
     }
 
+    /// Wires both ends with TAP devices and not with veth pairs, where `/dev/net/tun` is open to us: less exact, since
+    /// nobody stamps what arrives, but without packet sockets.
+    #[must_use]
+    pub fn tun(mut self, tun: bool) -> Self {
+        self.wires = if tun { Wires::Tun } else { Wires::Veth };
+        self
+    }
+
     /// Records both ends as pcapng, with comments that say what the path did to each packet. [`Path::close`] tells
     /// whether all of it could be written.
     #[must_use]
     pub fn record(mut self, file: impl Into<PathBuf>) -> Self {
         self.record = Some(file.into());
+        self
+    }
+
+    /// A further name of the server's inside, beside [`SERVER_NAMES`](crate::SERVER_NAMES).
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.names.push(name.into());
+        self
+    }
+
+    /// Lets commands inside ask the server's address on port 53 for names, where the caller sees to it that one
+    /// answers; otherwise names stand in `/etc/hosts` and cost nothing.
+    #[must_use]
+    pub fn name_server(mut self, asked: bool) -> Self {
+        self.name_server = asked;
         self
     }
 
@@ -134,8 +164,8 @@ impl Builder {
         };
         let stations = stretch::stations(&self.stretches, setting).map_err(Error::Middlebox)?;
         let recording = self.start_recording()?;
-        let (keeper, estate) = Keeper::start()?;
-        let wired = wiring::wire(estate, self.mtu, self.offload)?;
+        let (keeper, estate) = Keeper::start(self.wires)?;
+        let wired = wiring::wire(estate, self.manner())?;
         let Wired {
             user,
             client,
@@ -155,11 +185,14 @@ impl Builder {
             source,
         })?;
         let user = user.map(Arc::new);
+        let names = Arc::new(Names::new(&self.names, self.name_server));
         Ok(Path {
+            uplink: None,
             _keeper: keeper,
-            client: Namespace::new(CLIENT, user.clone(), client),
-            server: Namespace::new(SERVER, user, server),
+            client: Namespace::new(CLIENT, user.clone(), client, Arc::clone(&names)),
+            server: Namespace::new(SERVER, user, server, names),
             relay,
+            mtu: self.mtu,
             record: self.record,
             _relay_network: relay_network,
         })
@@ -172,6 +205,14 @@ impl Builder {
         }
         let last = self.stretches.len() - 1;
         &mut self.stretches[last]
+    }
+
+    fn manner(&self) -> Manner {
+        Manner {
+            wires: self.wires,
+            mtu: self.mtu,
+            offload: self.offload,
+        }
     }
 
     /// What each packet spends under way at least, whichever way it goes.
@@ -200,6 +241,9 @@ impl Builder {
 
     fn check(&self) -> Result<(), Error> {
         check_mtu(self.mtu)?;
+        if let Some(name) = self.names.iter().find(|name| !names::is_name(name)) {
+            return Err(Error::Name(name.clone()));
+        }
         let mut has_boxes = false;
         for stretch in &self.stretches {
             has_boxes |= !stretch.boxes.is_empty();

@@ -35,6 +35,29 @@ pub struct Tally {
     pub lateness: Lateness,
 }
 
+/// Later than this, and what was measured across the path is the relay's doing as well.
+const LATE: Duration = Duration::from_millis(1);
+
+impl Counters {
+    /// Why times measured across this path are not to be trusted, if they are not: the relay did not keep up.
+    pub fn fell_behind(&self) -> Option<String> {
+        let ways = [("up", &self.up), ("down", &self.down)];
+        let faults = ways.into_iter().flat_map(|(way, tally)| {
+            let missed =
+                (tally.missed > 0).then(|| format!("{} packets missed {way}", tally.missed));
+            let oversized = (tally.oversized > 0)
+                .then(|| format!("{} packets longer than the MTU {way}", tally.oversized));
+            let late = (tally.lateness.p99 > LATE).then(|| {
+                let p99 = tally.lateness.p99.as_secs_f64() * 1e3;
+                format!("released up to {p99:.1} ms late (p99) {way}")
+            });
+            [missed, oversized, late].into_iter().flatten()
+        });
+        let faults: Vec<String> = faults.collect();
+        (!faults.is_empty()).then(|| faults.join(", "))
+    }
+}
+
 /// Percentiles to within 7 %; the maximum is exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lateness {
@@ -65,5 +88,36 @@ impl Ledger {
             },
             ..self.tally.clone()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(change: impl FnOnce(&mut Tally)) -> Option<String> {
+        let mut counters = Counters {
+            up: Tally::default(),
+            down: Tally::default(),
+        };
+        change(&mut counters.down);
+        counters.fell_behind()
+    }
+
+    #[test]
+    fn what_was_lost_on_purpose_is_no_fault() {
+        assert_eq!(judged(|tally| tally.dropped = 9), None);
+        let punctual = |tally: &mut Tally| tally.lateness.p99 = Duration::from_micros(999);
+        assert_eq!(judged(punctual), None);
+    }
+
+    #[test]
+    fn each_fault_is_told_with_its_way() {
+        let missed = judged(|tally| tally.missed = 3);
+        assert_eq!(missed.as_deref(), Some("3 packets missed down"));
+        let oversized = judged(|tally| tally.oversized = 1).unwrap();
+        assert!(oversized.contains("MTU"), "{oversized}");
+        let late = judged(|tally| tally.lateness.p99 = Duration::from_micros(1600)).unwrap();
+        assert!(late.contains("1.6 ms late"), "{late}");
     }
 }

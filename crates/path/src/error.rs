@@ -34,6 +34,17 @@ pub enum Error {
         "boxes look into real segments, which there are none of with offload: leave out one of them"
     )]
     OffloadWithBoxes,
+    /// See [`Path::connect_uplink`](crate::Path::connect_uplink).
+    #[error(
+        "an uplink changes the host's own network, which only root may do: run it with sudo, or leave the uplink out"
+    )]
+    UplinkForbidden(#[source] io::Error),
+    #[error(
+        "the host's network has a route to {0} already, most likely another path's uplink; one at a time"
+    )]
+    UplinkTaken(&'static str),
+    #[error("`{0}` is no name for the server: letters, digits, dots and hyphens make one")]
+    Name(String),
     #[error("`{0}` is not the name of a network setting such as net.ipv4.tcp_fastopen")]
     SettingName(String),
     #[error("{name} could not be set to `{value}` inside the path")]
@@ -62,15 +73,18 @@ pub enum Step {
     MakeNetworkNamespace,
     OpenNamespace,
     OpenSocket,
+    OpenTun,
     HandOver,
     JoinUserNamespace,
     JoinNetworkNamespace,
     WriteSetting,
+    ShowNames,
     CreateWire,
     ConfigureInterface,
     SwitchOffOffloads,
     AssignAddress,
     NameNeighbour,
+    AddRoute,
     AwaitReadiness,
     StartRelay,
     StartThread,
@@ -78,16 +92,18 @@ pub enum Step {
 
 impl Step {
     /// Those which happen in a forked child, and are told by number.
-    const IN_CHILD: [Self; 9] = [
+    const IN_CHILD: [Self; 11] = [
         Self::MakeUserNamespace,
         Self::MapUser,
         Self::MakeNetworkNamespace,
         Self::OpenNamespace,
         Self::OpenSocket,
+        Self::OpenTun,
         Self::HandOver,
         Self::JoinUserNamespace,
         Self::JoinNetworkNamespace,
         Self::WriteSetting,
+        Self::ShowNames,
     ];
 
     /// The step that a child told by its number.
@@ -115,15 +131,20 @@ impl std::fmt::Display for Step {
             Self::MakeNetworkNamespace => "make a network namespace",
             Self::OpenNamespace => "open a namespace under /proc/self/ns",
             Self::OpenSocket => "open a socket in its namespace",
+            Self::OpenTun => {
+                "open /dev/net/tun, which is often root's alone (veth, the default, needs none)"
+            }
             Self::HandOver => "receive what its keeper made",
             Self::JoinUserNamespace => "join its user namespace",
             Self::JoinNetworkNamespace => "join its network namespace",
             Self::WriteSetting => "write the setting",
+            Self::ShowNames => "show its names in /etc/hosts",
             Self::CreateWire => "create a veth pair",
             Self::ConfigureInterface => "configure an interface",
             Self::SwitchOffOffloads => "switch off an interface's offloads",
             Self::AssignAddress => "assign an address",
             Self::NameNeighbour => "enter a neighbour",
+            Self::AddRoute => "add a route",
             Self::AwaitReadiness => "see its wires and addresses come up",
             Self::StartRelay => "start its relay",
             Self::StartThread => "start a thread",

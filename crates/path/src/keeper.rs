@@ -20,7 +20,8 @@ use crate::identity::Identity;
 use crate::outcome::{self, Failure};
 use crate::syscall::child::{self, Child};
 use crate::syscall::namespace::{self, Kind};
-use crate::syscall::{descriptor, packet, processes, time};
+use crate::syscall::{descriptor, packet, processes, time, tun};
+use crate::wiring::{END_INDEX, END_NAME, Wires};
 
 /// How often the keeper looks again for processes that were born while it swept, or have not died yet.
 const SWEEPS: u32 = 2000;
@@ -39,7 +40,7 @@ pub(crate) struct Estate {
     pub(crate) client: Room,
     pub(crate) server: Room,
     pub(crate) relay: Room,
-    /// Packet sockets of the relay's two sides, not yet bound to an interface.
+    /// The relay's two sides: packet sockets, not yet bound to an interface, or TAP devices.
     pub(crate) taps: [OwnedFd; 2],
 }
 
@@ -51,9 +52,9 @@ pub(crate) struct Room {
 }
 
 impl Keeper {
-    pub(crate) fn start() -> Result<(Self, Estate), Error> {
+    pub(crate) fn start(wires: Wires) -> Result<(Self, Estate), Error> {
         let identity = (!namespace::is_privileged()).then(Identity::of_caller);
-        let body = |line: BorrowedFd<'_>| keep(line, identity.as_ref());
+        let body = |line: BorrowedFd<'_>| keep(line, wires, identity.as_ref());
         // SAFETY: `keep` and all it calls are async-signal-safe, as this file's head demands.
         #[allow(unsafe_code)]
         let process = unsafe { child::fork(body) }.map_err(|source| Error::Setup {
@@ -91,9 +92,9 @@ impl Estate {
 }
 
 /// The keeper's life.
-fn keep(line: BorrowedFd<'_>, identity: Option<&Identity>) {
+fn keep(line: BorrowedFd<'_>, wires: Wires, identity: Option<&Identity>) {
     child::detach(line, c"path-keeper");
-    let handed = make(identity).and_then(|estate| hand_over(line, &estate));
+    let handed = make(wires, identity).and_then(|estate| hand_over(line, &estate));
     match handed {
         Ok(namespaces) => {
             child::await_hang_up(line);
@@ -103,7 +104,7 @@ fn keep(line: BorrowedFd<'_>, identity: Option<&Identity>) {
     }
 }
 
-fn make(identity: Option<&Identity>) -> Result<Estate, Failure> {
+fn make(wires: Wires, identity: Option<&Identity>) -> Result<Estate, Failure> {
     let user = match identity {
         Some(identity) => {
             identity.enter_user_namespace()?;
@@ -111,16 +112,21 @@ fn make(identity: Option<&Identity>) -> Result<Estate, Failure> {
         }
         None => None,
     };
+    // A socket and a device belong to the namespace in which they are opened.
+    let device = || tun::open(END_NAME, END_INDEX).map_err(Failure::at(Step::OpenTun));
+    let socket = || packet::open().map_err(Failure::at(Step::OpenSocket));
     let client = make_room()?;
+    let client_device = (wires == Wires::Tun).then(device).transpose()?;
     let server = make_room()?;
+    let server_device = (wires == Wires::Tun).then(device).transpose()?;
     let relay = make_room()?;
-    let tap = || packet::open().map_err(Failure::at(Step::OpenSocket));
+    let tap = |device: Option<OwnedFd>| device.map_or_else(socket, Ok);
     Ok(Estate {
         user,
         client,
         server,
         relay,
-        taps: [tap()?, tap()?],
+        taps: [tap(client_device)?, tap(server_device)?],
     })
 }
 

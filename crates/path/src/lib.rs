@@ -32,20 +32,23 @@
 //!
 //! Packets are forwarded without being understood, but for what a middlebox needs: analysis belongs to `wire` and
 //! `trace`, statistics to `perf` and `lab`. Note that the relay's two threads count toward the CPU time of the calling
-//! process; measure that in a process of its own (`examples/behind.rs`).
+//! process; measure that in a process of its own, as `roundtrip path` runs it.
 
 mod builder;
 mod counters;
 mod course;
 mod direction;
 mod error;
+mod flow;
 mod frame;
+mod hello;
 mod hop;
 mod identity;
 mod keeper;
 mod lateness;
 mod link;
 mod middlebox;
+mod names;
 mod namespace;
 mod outcome;
 mod packet;
@@ -57,9 +60,9 @@ mod refusal;
 mod relay;
 mod rtnetlink;
 mod sandbox;
-mod segment;
 mod stretch;
 mod syscall;
+mod uplink;
 mod wiring;
 mod words;
 
@@ -69,8 +72,10 @@ pub use direction::Direction;
 pub use error::{Error, Step};
 pub use link::{
     Discipline, Jitter, Link, Loss, Mtu, Outage, Queue, Rate, Reorder, Room, Shape, Target, Trace,
+    parse_duration,
 };
 pub use middlebox::Middlebox;
+pub use names::{CLIENT_NAMES, SERVER_NAMES};
 pub use namespace::Namespace;
 pub use path::Path;
 pub use presets::{PRESETS, Preset};

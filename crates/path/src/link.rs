@@ -23,7 +23,7 @@ pub use rate::Rate;
 pub use reorder::Reorder;
 pub use trace::Trace;
 
-pub(crate) use duration::parse as parse_duration;
+pub use duration::parse as parse_duration;
 pub(crate) use share::parse as parse_share;
 
 /// A one-way link. A packet meets, in this order: outage, MTU, loss, duplication, corruption, the queue, the distance.

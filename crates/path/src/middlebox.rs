@@ -1,6 +1,25 @@
 //! Boxes that stand in the way and meddle: one file each, and one line in [`KINDS`].
 
+mod bleach_ecn;
+mod clamp_mss;
+mod drop_after_syn_data;
+mod drop_dns;
+mod drop_icmp;
+mod drop_ipv6;
+mod drop_split_hello;
+mod drop_syn_data;
+mod drop_syn_options;
+mod drop_udp;
+mod duplicate_syn;
+mod filter;
+mod idle_timeout;
+pub(crate) mod nat;
+mod reset;
+mod rewrite;
 mod strip_fast_open;
+#[cfg(test)]
+mod trial;
+mod wake_up;
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +27,24 @@ use std::str::FromStr;
 use crate::hop::Hop;
 
 /// Every kind of box there is.
-const KINDS: &[&Kind] = &[&strip_fast_open::KIND];
+const KINDS: &[&Kind] = &[
+    &strip_fast_open::KIND,
+    &drop_syn_data::KIND,
+    &drop_after_syn_data::KIND,
+    &drop_syn_options::KIND,
+    &duplicate_syn::KIND,
+    &nat::KIND,
+    &idle_timeout::KIND,
+    &reset::KIND,
+    &drop_split_hello::KIND,
+    &drop_udp::KIND,
+    &drop_icmp::KIND,
+    &drop_ipv6::KIND,
+    &drop_dns::KIND,
+    &bleach_ecn::KIND,
+    &clamp_mss::KIND,
+    &wake_up::KIND,
+];
 
 /// A box, or what is wrong with its argument.
 pub(crate) type Made = Result<Box<dyn Hop>, String>;

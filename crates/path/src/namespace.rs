@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::thread;
 
 use crate::error::{Error, Step};
+use crate::names::Names;
 use crate::outcome::{self, Failure};
 use crate::syscall::child;
 use crate::syscall::namespace::{self, Kind};
@@ -22,6 +23,7 @@ use crate::wiring::Side;
 pub struct Namespace {
     side: Side,
     door: Arc<Door>,
+    names: Arc<Names>,
 }
 
 /// What must be joined, in this order.
@@ -44,9 +46,14 @@ impl Door {
 }
 
 impl Namespace {
-    pub(crate) fn new(side: Side, user: Option<Arc<OwnedFd>>, network: OwnedFd) -> Self {
+    pub(crate) fn new(
+        side: Side,
+        user: Option<Arc<OwnedFd>>,
+        network: OwnedFd,
+        names: Arc<Names>,
+    ) -> Self {
         let door = Arc::new(Door { user, network });
-        Self { side, door }
+        Self { side, door, names }
     }
 
     pub fn address_v4(&self) -> Ipv4Addr {
@@ -58,12 +65,19 @@ impl Namespace {
     }
 
     /// A command that will run inside, as this user (and root there, where the path has a user namespace of its own).
-    /// It is killed, with all that it started, when the path is dropped or this process ends.
+    /// It is killed, with all that it started, when the path is dropped or this process ends. Names such as `server`
+    /// mean something to it, where the system allows ([`Namespace::check_names`]).
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let door = Arc::clone(&self.door);
         let mut command = Command::new(program);
-        let enter = move || door.enter().map_err(io::Error::from);
-        // SAFETY: runs in the forked child before `exec`, where `Door::enter` makes two system calls and no more.
+        let names = Arc::clone(&self.names);
+        let enter = move || {
+            door.enter().map_err(io::Error::from)?;
+            // Without names there still are addresses; `check_names` says why.
+            let _ = names.show();
+            Ok(())
+        };
+        // SAFETY: runs in the forked child before `exec`; `Door::enter` and `Names::show` make system calls and no more.
         #[allow(unsafe_code)]
         unsafe {
             command.pre_exec(enter);
@@ -95,6 +109,10 @@ impl Namespace {
         })
     }
 
+    pub(crate) fn network(&self) -> BorrowedFd<'_> {
+        self.door.network.as_fd()
+    }
+
     fn join_thread(&self) -> Result<(), Error> {
         namespace::join(Kind::Network, self.door.network.as_fd()).map_err(|source| {
             if self.door.user.is_some() {
@@ -105,26 +123,23 @@ impl Namespace {
         })
     }
 
+    /// Whether a command inside can be given names, `/etc/hosts` and `/etc/resolv.conf` of its own. Where the system
+    /// refuses, commands run without.
+    pub fn check_names(&self) -> Result<(), Error> {
+        send(|| {
+            self.door.enter()?;
+            self.names.show()
+        })
+    }
+
     /// Sets a setting of this network, such as `net.ipv4.tcp_fastopen`, as sysctl(8) names it.
     pub fn sysctl(&self, name: &str, value: &str) -> Result<(), Error> {
         let path = setting_file(name).ok_or_else(|| Error::SettingName(name.into()))?;
-        let write = |line: BorrowedFd<'_>| {
-            let written = self.door.enter().and_then(|()| {
-                namespace::write_file(&path, value.as_bytes())
-                    .map_err(Failure::at(Step::WriteSetting))
-            });
-            match written {
-                Ok(()) => drop(outcome::tell_success(line, &[])),
-                Err(failure) => outcome::tell_failure(line, &failure),
-            }
-        };
-        // SAFETY: the child joins, opens, writes and sends; none of it allocates or locks.
-        #[allow(unsafe_code)]
-        let process = unsafe { child::fork(write) }.map_err(|source| Error::Setup {
-            step: Step::Fork,
-            source,
-        })?;
-        match outcome::await_outcome(&process) {
+        let written = send(|| {
+            self.door.enter()?;
+            namespace::write_file(&path, value.as_bytes()).map_err(Failure::at(Step::WriteSetting))
+        });
+        match written {
             Err(Error::Setup {
                 step: Step::WriteSetting,
                 source,
@@ -133,9 +148,24 @@ impl Namespace {
                 value: value.into(),
                 source,
             }),
-            other => other.map(drop),
+            other => other,
         }
     }
+}
+
+/// Sends a forked child on an errand that neither allocates nor locks.
+fn send(errand: impl Fn() -> Result<(), Failure>) -> Result<(), Error> {
+    let body = |line: BorrowedFd<'_>| match errand() {
+        Ok(()) => drop(outcome::tell_success(line, &[])),
+        Err(failure) => outcome::tell_failure(line, &failure),
+    };
+    // SAFETY: the errands above join, open, write, mount and send; none of it allocates or locks.
+    #[allow(unsafe_code)]
+    let process = unsafe { child::fork(body) }.map_err(|source| Error::Setup {
+        step: Step::Fork,
+        source,
+    })?;
+    outcome::await_outcome(&process).map(drop)
 }
 
 /// The file of a setting that belongs to a network, not to the whole machine.

@@ -67,7 +67,6 @@ impl Packet {
     }
 
     /// Puts another IP packet in its place.
-    #[allow(dead_code)] // for boxes that change a packet's length
     pub(crate) fn replace(&mut self, ip: &[u8]) {
         self.frame.truncate(frame::HEADERS);
         self.frame.extend_from_slice(ip);

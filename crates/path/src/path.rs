@@ -9,15 +9,18 @@ use crate::error::Error;
 use crate::keeper::Keeper;
 use crate::namespace::Namespace;
 use crate::relay::Relay;
+use crate::uplink::Uplink;
 
 /// An emulated path. Dropping it ends what runs inside and takes everything down.
 #[derive(Debug)]
 pub struct Path {
     // Fields drop in this order: first what runs inside, then the relay, then the networks.
     pub(crate) _keeper: Keeper,
+    pub(crate) uplink: Option<Uplink>,
     pub(crate) relay: Relay,
     pub(crate) client: Namespace,
     pub(crate) server: Namespace,
+    pub(crate) mtu: u16,
     pub(crate) record: Option<PathBuf>,
     pub(crate) _relay_network: OwnedFd,
 }
@@ -33,6 +36,12 @@ impl Path {
 
     pub fn server(&self) -> &Namespace {
         &self.server
+    }
+
+    /// Lets the inside reach the network of the calling process, through the path: see `uplink`. For root only.
+    pub fn connect_uplink(&mut self) -> Result<(), Error> {
+        self.uplink = Some(Uplink::make(&self.client, &self.server, self.mtu)?);
+        Ok(())
     }
 
     /// Takes it down, and tells what crossed. An error says that the recording is not whole.

@@ -1,4 +1,4 @@
-//! Networks by name: what is known of them, in words, and from where.
+//! Networks by name: what is known of them, in words, and from where. What was not measured is derived, and says so.
 
 use crate::builder::Builder;
 use crate::words;
@@ -13,11 +13,111 @@ pub struct Preset {
     pub source: &'static str,
 }
 
-pub const PRESETS: &[Preset] = &[Preset {
-    name: "transatlantic",
-    words: "rtt=90ms",
-    source: "US east coast to France",
-}];
+const fn preset(name: &'static str, words: &'static str, source: &'static str) -> Preset {
+    Preset {
+        name,
+        words,
+        source,
+    }
+}
+
+/// Distances first, then accesses.
+pub const PRESETS: &[Preset] = &[
+    preset(
+        "lan",
+        "rtt=300us",
+        "One building. An assumption: a kilometre of cable takes 10 µs of it, two hosts and a switch the rest",
+    ),
+    preset(
+        "metro",
+        "rtt=2ms",
+        "One city. Between availability zones of one AWS region 0.25 to 3.37 ms were measured: \
+         xkyle.com/Measuring-AWS-Region-and-AZ-Latency (2020)",
+    ),
+    preset(
+        "continental",
+        "rtt=30ms",
+        "2 000 km. Derived: light in fibre goes 200 km a millisecond, and cables are half as long again as the \
+         straight line",
+    ),
+    preset(
+        "transatlantic",
+        "rtt=90ms",
+        "US east coast to France, as in a registry's published experiment with persistent connections, whose SYN-ACK \
+         came after 92.2 ms",
+    ),
+    preset(
+        "tokyo-virginia",
+        "rtt=170ms",
+        "Tokyo to Virginia, as in a published experiment with TCP fast open: at best 161.8 ms for one round trip, \
+         344.7 ms for two",
+    ),
+    preset(
+        "geo",
+        "rtt=630ms rate=down:18mbit rate=up:3mbit",
+        "A geostationary satellite: 558 ms at the edge of its view by distance alone (RFC 2488 §2); 630 ms, 18.13 \
+         Mbit/s down and under 3.5 up are the medians of Viasat in Ookla's Speedtest, Q2 2021 (RCR Wireless, 4 August 2021)",
+    ),
+    preset(
+        "starlink",
+        "rtt=40ms jitter=10ms rate=down:105mbit rate=up:15mbit",
+        "Satellites in low orbit. 40 to 60 ms are the quartiles towards European RIPE Atlas anchors (UCLouvain, APNIC \
+         blog, 28 November 2022); rates are US medians of Ookla's Speedtest, Q1 2025: 104.71 and 14.84 Mbit/s. The \
+         even spread is ours",
+    ),
+    preset(
+        "dial-up",
+        "rtt=120ms rate=down:49kbit rate=up:30kbit",
+        "WebPageTest's profile `Dial` (connectivity.ini.sample)",
+    ),
+    preset(
+        "edge",
+        "rtt=840ms rate=down:240kbit rate=up:200kbit",
+        "WebPageTest's profile `Edge` (connectivity.ini.sample)",
+    ),
+    preset(
+        "3g-slow",
+        "rtt=400ms rate=500kbit",
+        "Chrome's DevTools, preset `3G`, before 2024 `Slow 3G`: the figures it aims at (NetworkManager.ts)",
+    ),
+    preset(
+        "3g",
+        "rtt=300ms rate=down:1600kbit rate=up:768kbit",
+        "WebPageTest's profile `3G` (connectivity.ini.sample)",
+    ),
+    preset(
+        "4g-slow",
+        "rtt=150ms rate=down:1600kbit rate=up:750kbit",
+        "Chrome's DevTools, preset `Slow 4G`, before 2024 `Fast 3G`: the figures it aims at (NetworkManager.ts)",
+    ),
+    preset(
+        "4g",
+        "rtt=60ms rate=down:9mbit rate=up:1500kbit",
+        "Chrome's DevTools, preset `Fast 4G`: the figures it aims at (NetworkManager.ts)",
+    ),
+    preset(
+        "dsl",
+        "rtt=50ms rate=down:1500kbit rate=up:384kbit",
+        "WebPageTest's profile `DSL` (connectivity.ini.sample)",
+    ),
+    preset(
+        "cable",
+        "rtt=28ms rate=down:5mbit rate=up:1mbit",
+        "WebPageTest's profile `Cable` (connectivity.ini.sample)",
+    ),
+    preset(
+        "fibre",
+        "rtt=4ms rate=down:20mbit rate=up:5mbit",
+        "WebPageTest's profile `FIOS` (connectivity.ini.sample)",
+    ),
+    preset(
+        "wifi",
+        "rtt=2ms jitter=down:40ms,pareto",
+        "A busy wireless network alone: at 47 access points of a university, half of TCP's packets took over 20 ms and a \
+         tenth over 100 ms (WiFi can be the weakest link of round trip network latency in the wild, INFOCOM 2016). The \
+         shape between is ours",
+    ),
+];
 
 pub(crate) fn apply(path: &mut Builder, name: &str) -> Result<(), String> {
     let preset = PRESETS
@@ -31,4 +131,31 @@ pub(crate) fn apply(path: &mut Builder, name: &str) -> Result<(), String> {
             )
         })?;
     words::apply_all(path, preset.words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_can_be_said_and_says_where_it_is_from() {
+        for preset in PRESETS {
+            let mut path = Builder::default();
+            path.set("preset", preset.name).unwrap();
+            assert!(preset.words.contains("rtt="), "{}", preset.name);
+            assert!(preset.source.len() > 50, "{}", preset.name);
+            let same = PRESETS.iter().filter(|other| other.name == preset.name);
+            assert_eq!(same.count(), 1, "{}", preset.name);
+        }
+    }
+
+    #[test]
+    fn other_words_change_it() {
+        let mut path = Builder::default();
+        path.set("preset", "3g").unwrap();
+        path.set("rtt", "10ms").unwrap();
+        let link = &path.current().link.down;
+        assert_eq!(link.delay.as_millis(), 5);
+        assert!(link.rate.is_some());
+    }
 }

@@ -3,6 +3,7 @@
 
 mod carrier;
 mod margin;
+mod tap;
 mod tempo;
 
 use std::io;
@@ -18,6 +19,8 @@ use crate::recording::Recording;
 use crate::syscall::descriptor;
 
 use carrier::Carrier;
+
+pub(crate) use tap::Tap;
 
 /// What the relay is to do.
 pub(crate) struct Plan {
@@ -38,8 +41,8 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// Starts relaying between the packet sockets to the client and to the server.
-    pub(crate) fn start(taps: [OwnedFd; 2], plan: Plan) -> io::Result<Self> {
+    /// Starts relaying between the wires to the client and to the server.
+    pub(crate) fn start(taps: [Tap; 2], plan: Plan) -> io::Result<Self> {
         let stop = Arc::new(descriptor::event()?);
         let ledgers = Arc::default();
         let carrier = Carrier::new(plan, taps, Arc::clone(&stop), Arc::clone(&ledgers));

@@ -18,9 +18,9 @@ const ANSWER: usize = 4096;
 
 /// One end of a wire.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct End {
-    pub(crate) name: &'static str,
-    /// Chosen by us, above those that kernels give to their own interfaces in a new namespace.
+pub(crate) struct End<'a> {
+    pub(crate) name: &'a str,
+    /// Chosen by us, above those that kernels give to their own interfaces in a new namespace; 0 leaves it to the kernel.
     pub(crate) index: u32,
     pub(crate) mac: Mac,
 }
@@ -49,12 +49,12 @@ impl Rtnetlink {
     /// Creates a veth pair with one end here and the other in the namespace `there`.
     pub(crate) fn create_wire(
         &self,
-        here: End,
-        far: End,
+        here: End<'_>,
+        far: End<'_>,
         there: BorrowedFd<'_>,
         mtu: u16,
     ) -> io::Result<()> {
-        let describe = |message: &mut Message, end: End| {
+        let describe = |message: &mut Message, end: End<'_>| {
             message.attribute(libc::IFLA_IFNAME, &[end.name.as_bytes(), b"\0"].concat());
             message.attribute(libc::IFLA_ADDRESS, &end.mac);
             message.attribute(libc::IFLA_MTU, &u32::from(mtu).to_ne_bytes());
@@ -97,6 +97,23 @@ impl Rtnetlink {
     pub(crate) fn bring_up(&self, index: u32) -> io::Result<()> {
         let mut message = Message::change(libc::RTM_NEWLINK);
         message.interface(index, libc::IFF_UP as u32);
+        self.ask(message)
+    }
+
+    /// Routes a subnet, or with a prefix of 0 everything, through a gateway that has a route already.
+    pub(crate) fn route(&self, subnet: IpAddr, prefix: u8, gateway: IpAddr) -> io::Result<()> {
+        let mut message = Message::create(libc::RTM_NEWROUTE);
+        message.unicast_route(family(subnet), prefix);
+        if prefix > 0 {
+            message.attribute(libc::RTA_DST, &octets(subnet));
+        }
+        message.attribute(libc::RTA_GATEWAY, &octets(gateway));
+        self.ask(message)
+    }
+
+    pub(crate) fn remove(&self, index: u32) -> io::Result<()> {
+        let mut message = Message::change(libc::RTM_DELLINK);
+        message.interface(index, 0);
         self.ask(message)
     }
 

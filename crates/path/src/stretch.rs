@@ -7,7 +7,8 @@ use crate::direction::{Direction, PerWay};
 use crate::hop::{Bottleneck, Corrupt, Dark, Delay, Duplicate, Hop, Lose, SmallMtu};
 use crate::link::Link;
 use crate::middlebox::Middlebox;
-use crate::random::Random;
+use crate::random;
+use roundtrip_model::Random;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stretch {
@@ -32,7 +33,7 @@ pub(crate) fn stations(stretches: &[Stretch], setting: Setting) -> Result<Vec<St
             all.push(Station { hop, way: None });
         }
         let hops = |way| {
-            let random = Random::of_hop(setting.seed, place, way);
+            let random = random::of_stretch(setting.seed, place, way);
             let one = move |hop| Station {
                 hop,
                 way: Some(way),
@@ -52,7 +53,7 @@ pub(crate) fn stations(stretches: &[Stretch], setting: Setting) -> Result<Vec<St
 fn hops(link: &Link, mut random: Random, start: Duration) -> Vec<Box<dyn Hop>> {
     let mut hops: Vec<Box<dyn Hop>> = Vec::new();
     // Each has numbers of its own, whichever others there are.
-    let mut fresh = || Random::seeded(random.next());
+    let mut fresh = || Random::seeded(random.next_u64());
     let (mut for_loss, for_twins, for_bits, for_delay) = (fresh(), fresh(), fresh(), fresh());
     if !link.outages.is_empty() {
         hops.push(Box::new(Dark::new(link.outages.clone(), start)));

@@ -6,10 +6,12 @@
 pub(crate) mod child;
 pub(crate) mod descriptor;
 pub(crate) mod interface;
+pub(crate) mod mount;
 pub(crate) mod namespace;
 pub(crate) mod packet;
 pub(crate) mod processes;
 pub(crate) mod time;
+pub(crate) mod tun;
 
 use std::io;
 

@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use crate::error::{Error, Step};
 use crate::keeper::{Estate, Room};
+use crate::middlebox::nat;
+use crate::relay::Tap;
 use crate::rtnetlink::{End, Mac, Rtnetlink};
 use crate::syscall::interface::{self, Offload};
 use crate::syscall::{packet, time};
@@ -22,6 +24,29 @@ const PREFIX_V6: u8 = 64;
 /// How long the kernel may take over what it does in the background.
 const READINESS_LIMIT: Duration = Duration::from_secs(5);
 
+/// Both sides call their end of the wire the same.
+pub(crate) const END_NAME: &str = "eth0";
+pub(crate) const END_INDEX: u32 = 100;
+
+/// What the two sides are wired to the relay with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Wires {
+    /// Pairs of interfaces, for everybody.
+    #[default]
+    Veth,
+    /// TAP devices, for whom `/dev/net/tun` is open.
+    Tun,
+}
+
+/// How the path is to be wired.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    pub(crate) wires: Wires,
+    pub(crate) mtu: u16,
+    /// Without it, what crosses are real segments.
+    pub(crate) offload: bool,
+}
+
 /// One of the two sides of the path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Side {
@@ -29,7 +54,7 @@ pub(crate) struct Side {
     pub(crate) v6: Ipv6Addr,
     pub(crate) mac: Mac,
     /// The relay's end of the wire to this side.
-    tap: End,
+    tap: End<'static>,
 }
 
 pub(crate) const CLIENT: Side = Side {
@@ -55,10 +80,10 @@ pub(crate) const SERVER: Side = Side {
 };
 
 impl Side {
-    fn end(self) -> End {
+    fn end(self) -> End<'static> {
         End {
-            name: "eth0",
-            index: 100,
+            name: END_NAME,
+            index: END_INDEX,
             mac: self.mac,
         }
     }
@@ -76,12 +101,11 @@ pub(crate) struct Wired {
     pub(crate) server: OwnedFd,
     /// Keeps the relay's interfaces alive.
     pub(crate) relay: OwnedFd,
-    /// Packet sockets on the wires to the client and to the server.
-    pub(crate) taps: [OwnedFd; 2],
+    /// On the wires to the client and to the server.
+    pub(crate) taps: [Tap; 2],
 }
 
-/// Without `offload`, what crosses are real segments.
-pub(crate) fn wire(estate: Estate, mtu: u16, offload: bool) -> Result<Wired, Error> {
+pub(crate) fn wire(estate: Estate, manner: Manner) -> Result<Wired, Error> {
     let Estate {
         user,
         client,
@@ -93,12 +117,20 @@ pub(crate) fn wire(estate: Estate, mtu: u16, offload: bool) -> Result<Wired, Err
     let (client, client_links) = open(client);
     let (server, server_links) = open(server);
     let (relay, relay_links) = open(relay);
-    for (side, network, tap) in [(CLIENT, &client, client_tap), (SERVER, &server, server_tap)] {
+    for (side, network, links, tap) in [
+        (CLIENT, &client, &client_links, client_tap),
+        (SERVER, &server, &server_links, server_tap),
+    ] {
+        if manner.wires == Wires::Tun {
+            interface::name_device(links.as_fd(), END_NAME, side.mac, manner.mtu)
+                .map_err(at(Step::ConfigureInterface))?;
+            continue;
+        }
         relay_links
-            .create_wire(side.tap, side.end(), network.as_fd(), mtu)
+            .create_wire(side.tap, side.end(), network.as_fd(), manner.mtu)
             .map_err(at(Step::CreateWire))?;
         // The relay's end goes up first: its sockets need no queue, while the other end finds its carrier at once.
-        raise(&relay_links, side.tap, offload)?;
+        raise(&relay_links, side.tap, manner.offload)?;
         packet::bind(tap.as_fd(), side.tap.index).map_err(at(Step::StartRelay))?;
     }
     for (side, peer, links) in [
@@ -108,22 +140,29 @@ pub(crate) fn wire(estate: Estate, mtu: u16, offload: bool) -> Result<Wired, Err
         links
             .bring_up(LOOPBACK)
             .map_err(at(Step::ConfigureInterface))?;
-        raise(links, side.end(), offload)?;
+        raise(links, side.end(), manner.offload)?;
         settle(links, side, peer)?;
-        let tap = (relay_links.as_fd(), side.tap.name);
+        let tap_runs = || -> io::Result<bool> {
+            Ok(manner.wires == Wires::Tun
+                || interface::is_running(relay_links.as_fd(), side.tap.name)?)
+        };
         await_readiness(|| {
             Ok(interface::is_running(links.as_fd(), side.end().name)?
-                && interface::is_running(tap.0, tap.1)?
+                && tap_runs()?
                 && links.is_local(side.v4.into())?
                 && links.is_local(side.v6.into())?)
         })?;
     }
+    introduce_nat(&server_links)?;
     Ok(Wired {
         user,
         client,
         server,
         relay,
-        taps,
+        taps: taps.map(match manner.wires {
+            Wires::Veth => Tap::Socket,
+            Wires::Tun => Tap::Device,
+        }),
     })
 }
 
@@ -135,7 +174,7 @@ fn open(room: Room) -> (OwnedFd, Rtnetlink) {
 ///
 /// Its checksums are left to whoever is downstream, on purpose: a kernel before 6.11 refuses `UDP_SEGMENT` on an
 /// interface without checksum offload. The relay completes them.
-fn raise(links: &Rtnetlink, end: End, offload: bool) -> Result<(), Error> {
+fn raise(links: &Rtnetlink, end: End<'_>, offload: bool) -> Result<(), Error> {
     let unwanted = [
         Offload::TcpSegmentation,
         Offload::Segmentation,
@@ -168,8 +207,18 @@ fn settle(links: &Rtnetlink, side: Side, peer: Side) -> Result<(), Error> {
     Ok(())
 }
 
+/// The addresses that the client's packets may have behind a NAT are the client's neighbours, too.
+fn introduce_nat(server_links: &Rtnetlink) -> Result<(), Error> {
+    for address in nat::addresses() {
+        server_links
+            .introduce(SERVER.end().index, address, CLIENT.mac)
+            .map_err(at(Step::NameNeighbour))?;
+    }
+    Ok(())
+}
+
 /// Wires and addresses come into force a little after they were asked for.
-fn await_readiness(is_ready: impl Fn() -> io::Result<bool>) -> Result<(), Error> {
+pub(crate) fn await_readiness(is_ready: impl Fn() -> io::Result<bool>) -> Result<(), Error> {
     let limit = time::monotonic() + READINESS_LIMIT;
     while !is_ready().map_err(at(Step::AwaitReadiness))? {
         if time::monotonic() > limit {
@@ -180,6 +229,6 @@ fn await_readiness(is_ready: impl Fn() -> io::Result<bool>) -> Result<(), Error>
     Ok(())
 }
 
-fn at(step: Step) -> impl Fn(io::Error) -> Error {
+pub(crate) fn at(step: Step) -> impl Fn(io::Error) -> Error {
     move |source| Error::Setup { step, source }
 }

@@ -2,6 +2,7 @@
 
 mod demo;
 mod lab;
+mod path;
 mod probe;
 
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use roundtrip_origin::{EchoKnobs, Knobs};
 
 pub(crate) use demo::DemoArgs;
 pub(crate) use lab::{LabArgs, LabCommand, LabRunArgs};
+pub(crate) use path::{PathArgs, Wait};
 pub(crate) use probe::ProbeArgs;
 
 /// Explains where a request's time goes, in milliseconds and in round trips
@@ -36,6 +38,8 @@ pub(crate) enum Command {
     Lab(LabArgs),
     /// A test server with every knob on the other side
     Origin(Box<OriginArgs>),
+    /// Run any command at the near end of an emulated network path
+    Path(Box<PathArgs>),
     /// Write the man pages into a directory
     Man {
         #[arg(value_name = "DIRECTORY")]

@@ -7,6 +7,7 @@ mod generate;
 mod lab;
 mod origin;
 mod output;
+mod path;
 mod probe;
 
 use std::process::ExitCode;
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Origin(args) => origin::run(*args),
+        Command::Path(args) => path::run(&args),
         Command::Man { directory } => generate::man(&directory),
         Command::Completions { shell } => generate::completions(shell),
     };
@@ -34,5 +36,6 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
         Outcome::LimitMissed => ExitCode::from(3),
+        Outcome::Of(code) => ExitCode::from(code),
     }
 }

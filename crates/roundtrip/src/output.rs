@@ -13,6 +13,8 @@ pub(crate) enum Outcome {
     Failed,
     Usage(String),
     LimitMissed,
+    /// As a command that was run for the user ended, or why it did not run.
+    Of(u8),
 }
 
 /// One of the two streams that a report may go to.

@@ -85,8 +85,8 @@ fn shown<'a>(comparison: &Comparison, unit: &'a str) -> (f64, &'a str) {
     match (&comparison.left, &comparison.right) {
         (Node::Of(Function::Saving, _), _) | (_, Node::Percent(_)) => (100.0, "%"),
         (Node::Of(Function::RoundTrips, _), _) => (1.0, "round trips"),
-        (_, Node::Ms(_) | Node::RoundTrips(_)) => (1.0, "ms"),
-        (
+        (_, Node::Ms(_) | Node::RoundTrips(_))
+        | (
             Node::Of(Function::Network | Function::Server | Function::Client | Function::Rtt, _),
             _,
         ) => (1.0, "ms"),

@@ -31,7 +31,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, ClaimError> {
         } else if first.is_ascii_alphabetic() {
             word(rest)?
         } else {
-            sign(rest).ok_or_else(|| ClaimError::Character(first))?
+            sign(rest).ok_or(ClaimError::Character(first))?
         };
         tokens.push(token);
         rest = after.trim_start();

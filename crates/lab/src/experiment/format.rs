@@ -84,6 +84,7 @@ pub(super) struct Arm {
     pub(super) warm: bool,
     pub(super) server: Option<Spanned<String>>,
     pub(super) requests: Option<u32>,
+    /// Another arm than the baseline, or an empty name: none.
     pub(super) against: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) path: BTreeMap<String, Spanned<Value>>,

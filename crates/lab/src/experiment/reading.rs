@@ -3,7 +3,7 @@
 mod cells;
 mod parts;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use roundtrip_model::StrategyError;
@@ -162,21 +162,20 @@ fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     names.join(", ")
 }
 
-fn sole<T>(
-    map: &mut BTreeMap<String, T>,
+fn sole(
+    known: &mut BTreeSet<String>,
     kind: &'static str,
     name: &toml::Spanned<String>,
-    value: T,
 ) -> Result<(), Unplaced> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-+.@_/ ".contains(c);
     let text = name.get_ref();
     if text.is_empty() || text.len() > 60 || !text.chars().all(allowed) || text.trim() != text {
         return refuse(name.span(), FlawKind::Name(text.chars().take(60).collect()));
     }
-    match map.insert(text.clone(), value) {
-        Some(_) => refuse(name.span(), FlawKind::Twice(kind, text.clone())),
-        None => Ok(()),
+    if known.insert(text.clone()) {
+        return Ok(());
     }
+    refuse(name.span(), FlawKind::Twice(kind, text.clone()))
 }
 
 #[cfg(test)]

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use roundtrip_path::{Builder, PRESETS, Path, WORDS};
-
-pub use roundtrip_path::WordError;
+use roundtrip_path::{Builder, PRESETS, Path, WORDS, WordError};
 
 /// Words with their values, in the order of the words; one word may be said several times.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,6 +16,7 @@ impl Words {
     }
 
     /// What the others say goes before.
+    #[must_use]
     pub fn with(&self, others: &Self) -> Self {
         let mut all = self.clone();
         all.0.extend(others.0.clone());

@@ -15,7 +15,7 @@ pub(super) fn section(outcome: &Outcome) -> Markup {
     html! {
         h2 { "Figures" }
         p.legend-note {
-            "In " (clean(&outcome.unit)) ", medians where nothing else is said; RT: round trips. A saving is of pairs from the same block, with the 95 % bootstrap interval of its median."
+            "In " (clean(&outcome.unit)) ", medians where nothing else is said; RT: round trips. A saving is of pairs from the same block, with the 95 % bootstrap interval of its median where there are pairs enough."
         }
         div.scroll { table.figures {
             caption.unseen { "Every figure of " (clean(&outcome.experiment)) }
@@ -60,15 +60,16 @@ fn saving(arm: &ArmOutcome) -> Markup {
     };
     let share = saving.saving.share.map_or(String::new(), percents);
     let (class, words) = match (saving.shown, arm.control) {
-        (false, true) => ("quiet", "no drift".into()),
-        (false, false) => ("quiet", "none shown".into()),
-        (true, true) => ("bad", format!("drift {share}")),
-        (true, false) if saving.saving.median > 0.0 => ("good", share),
-        (true, false) => ("bad", share),
+        (None, _) => ("unsure", share),
+        (Some(false), true) => ("quiet", "no drift".into()),
+        (Some(false), false) => ("quiet", "none shown".into()),
+        (Some(true), true) => ("bad", format!("drift {share}")),
+        (Some(true), false) if saving.saving.median > 0.0 => ("good", share),
+        (Some(true), false) => ("bad", share),
     };
     html! {
         td class=(class) { (words) }
-        td.quiet { (interval(saving, "")) }
+        td.quiet { @if saving.shown.is_some() { (interval(saving, "")) } }
         td.left.quiet { (clean(&saving.against)) }
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn sentences(outcome: &Outcome) -> Vec<String> {
 /// What saved most against what.
 pub(super) fn first(outcome: &Outcome) -> String {
     let best = compared(outcome)
-        .filter(|(_, saving)| saving.shown && saving.saving.median > 0.0)
+        .filter(|(_, saving)| saving.shown != Some(false) && saving.saving.median > 0.0)
         .max_by(|a, b| share(a.1).total_cmp(&share(b.1)));
     if let Some((arm, saving)) = best {
         return saved(outcome, arm, saving);
@@ -69,12 +69,19 @@ fn saved(outcome: &Outcome, arm: &ArmOutcome, saving: &SavingOutcome) -> String 
         _ => String::new(),
     };
     format!(
-        "{name} saves most: {:.0} % against {against}, {}{of} {} (95 % interval {}){turns}.",
+        "{name} saves most: {:.0} % against {against}, {}{of} {} ({}){turns}.",
         share(saving) * 100.0,
         ms(s.median),
         clean(&arm.unit),
-        interval(saving, &arm.unit),
+        sureness(saving, &arm.unit),
     )
+}
+
+fn sureness(saving: &SavingOutcome, unit: &str) -> String {
+    match saving.shown {
+        Some(_) => format!("95 % interval {}", interval(saving, unit)),
+        None => format!("of {} pairs, too few to be sure", saving.saving.pairs),
+    }
 }
 
 /// `312.4 to 340.1 ms`.
@@ -114,22 +121,29 @@ pub(super) fn control(arm: &ArmOutcome) -> Option<String> {
     let saving = arm.saving.as_ref().filter(|_| arm.control)?;
     let s = &saving.saving;
     let unit = &arm.unit;
-    let told = if saving.shown {
-        "The interval leaves zero out: something drifted, and savings of this size are none.".into()
-    } else {
-        let least = with_unit(s.low.abs().max(s.high.abs()), unit);
-        format!(
-            "The interval holds zero, as it should; less than {least} is not told from chance here."
-        )
+    let told = match saving.shown {
+        None => "These are too few to tell drift from chance.".into(),
+        Some(true) => {
+            "The interval leaves zero out: something drifted, and savings of this size are none."
+                .into()
+        }
+        Some(false) => {
+            let least = with_unit(s.low.abs().max(s.high.abs()), unit);
+            format!(
+                "The interval holds zero, as it should; less than {least} is not told from chance here."
+            )
+        }
     };
     let share = s
         .share
         .map_or(String::new(), |share| format!(" ({})", percents(share)));
+    let interval = saving.shown.map_or(String::new(), |_| {
+        format!("; 95 % interval {}", interval(saving, unit))
+    });
     Some(format!(
-        "Two arms that are the same, {} and its repetition, differed by {}{share} in the median of {} pairs; 95 % interval {}. {told}",
+        "Two arms that are the same, {} and its repetition, differed by {}{share} in the median of {} pairs{interval}. {told}",
         clean(&saving.against),
         with_unit(s.median, unit),
         s.pairs,
-        interval(saving, unit),
     ))
 }

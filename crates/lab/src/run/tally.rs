@@ -22,7 +22,7 @@ pub(super) struct Collected {
 
 pub(super) fn outcome(
     experiment: &Experiment,
-    main: Vec<Collected>,
+    main: &[Collected],
     swept: Vec<Vec<Collected>>,
     random: &mut Random,
 ) -> Outcome {
@@ -31,7 +31,7 @@ pub(super) fn outcome(
         ..Judged::default()
     };
     let mut arms = Vec::new();
-    for (cell, collected) in experiment.cells.iter().zip(&main) {
+    for (cell, collected) in experiment.cells.iter().zip(main) {
         let held = cell.against.as_ref().and_then(|name| {
             let place = experiment
                 .cells

@@ -63,11 +63,23 @@ fn without_a_saving_none_is_claimed() {
     let mut none = outcome();
     for arm in &mut none.arms {
         arm.saving = arm.saving.take().map(|mut saving| {
-            saving.shown = false;
+            saving.shown = Some(false);
             saving
         });
     }
     assert!(text(&page(&[none.clone()], &head())).contains("No arm shows a saving"));
+    for arm in &mut none.arms {
+        arm.saving = arm.saving.take().map(|mut saving| {
+            saving.shown = None;
+            saving
+        });
+    }
+    let unsure = text(&page(&[none.clone()], &head()));
+    assert!(
+        unsure.contains("(of 6 pairs, too few to be sure)"),
+        "{unsure}"
+    );
+    assert!(unsure.contains("too few to tell drift from chance"));
     none.arms.iter_mut().for_each(|arm| arm.saving = None);
     assert!(text(&page(&[none.clone()], &head())).contains("Too little was measured"));
     none.arms = vec![bare("absent", 0)];

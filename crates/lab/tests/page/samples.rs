@@ -46,7 +46,7 @@ pub(crate) fn outcome() -> Outcome {
         rtt_ms: Some(R),
         measure: Measure::Total,
         unit: "ms".into(),
-        runs: 4,
+        runs: 6,
         seed: 1,
         interrupted: false,
         took_s: 31.4,
@@ -83,7 +83,7 @@ fn claim(text: &str, holds: Option<bool>) -> ClaimOutcome {
 }
 
 fn arm(name: &str, turns: u32, median: f64) -> ArmOutcome {
-    let around = [-2.0, -0.5, 0.5, 4.0].iter().enumerate();
+    let around = [-2.0, -1.5, -0.5, 0.5, 1.0, 4.0].iter().enumerate();
     let samples = around.map(|(run, away)| sample(run, turns, median + away));
     let samples: Vec<Sample> = samples.collect();
     ArmOutcome {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Exit, Hop};
 use crate::direction::Direction;
 use crate::packet::Packet;
-use crate::random::Random;
+use roundtrip_model::Random;
 
 pub(crate) struct Corrupt {
     pub(crate) share: f64,
@@ -15,7 +15,11 @@ pub(crate) struct Corrupt {
 impl Hop for Corrupt {
     fn pass(&mut self, mut packet: Packet, way: Direction, at: Duration, exit: &mut Exit) {
         // Three numbers for each packet, whatever becomes of it: fates do not depend on lengths.
-        let (hit, place, bit) = (self.random.unit(), self.random.next(), self.random.below(8));
+        let (hit, place, bit) = (
+            self.random.unit(),
+            self.random.next_u64(),
+            self.random.below(8),
+        );
         if hit < self.share {
             flip(&mut packet, place, bit);
         }

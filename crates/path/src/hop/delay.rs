@@ -6,7 +6,7 @@ use super::{Exit, Hop};
 use crate::direction::Direction;
 use crate::link::{Jitter, Reorder};
 use crate::packet::Packet;
-use crate::random::Random;
+use roundtrip_model::Random;
 
 pub(crate) struct Delay {
     base: Duration,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Exit, Hop};
 use crate::direction::Direction;
 use crate::packet::Packet;
-use crate::random::Random;
+use roundtrip_model::Random;
 
 pub(crate) struct Duplicate {
     pub(crate) share: f64,

@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
+use roundtrip_wire::packet::{self as wire, Flags};
+
 use super::{Exit, Hop};
 use crate::direction::Direction;
+use crate::flow::is_syn;
+use crate::hello;
 use crate::link::{Loss, Target};
 use crate::packet::Packet;
-use crate::random::Random;
+use roundtrip_model::Random;
 
 pub(crate) struct Lose {
     rules: Vec<Rule>,
@@ -26,7 +30,7 @@ impl Lose {
     pub(crate) fn new(losses: &[Loss], random: &mut Random) -> Self {
         let rule = |loss: &Loss| Rule {
             loss: loss.clone(),
-            random: Random::seeded(random.next()),
+            random: Random::seeded(random.next_u64()),
             in_burst: false,
             done: 0,
         };
@@ -78,21 +82,18 @@ impl Rule {
 
 impl Target {
     fn is(self, ip: &[u8]) -> bool {
-        use crate::segment::{ACK, FIN, PSH, SYN};
-        let Some(segment) = crate::segment::tcp(ip) else {
+        let packet = wire::Packet::parse(ip).ok();
+        let Some(segment) = packet.and_then(|packet| packet.tcp()) else {
             return false;
         };
-        let flags = segment.flags;
+        let (flags, payload) = (segment.flags(), segment.payload());
         match self {
-            Self::Syn => flags & (SYN | ACK) == SYN,
-            Self::SynAck => flags & (SYN | ACK) == SYN | ACK,
-            Self::Fin => flags & FIN != 0,
-            Self::Data => !segment.payload.is_empty(),
-            Self::LastSegment => flags & PSH != 0 && !segment.payload.is_empty(),
-            Self::ClientHello => {
-                // A handshake record whose first message is a ClientHello (RFC 8446 §4, §5.1).
-                segment.payload.first() == Some(&22) && segment.payload.get(5) == Some(&1)
-            }
+            Self::Syn => is_syn(&segment),
+            Self::SynAck => flags.contains(Flags::SYN | Flags::ACK),
+            Self::Fin => flags.contains(Flags::FIN),
+            Self::Data => !payload.is_empty(),
+            Self::LastSegment => flags.contains(Flags::PSH) && !payload.is_empty(),
+            Self::ClientHello => hello::declared_length(payload).is_some(),
         }
     }
 }
@@ -130,6 +131,43 @@ mod tests {
         let rows = 1 + all.windows(2).filter(|pair| pair[1] != pair[0] + 1).count();
         let length = all.len() as f64 / rows as f64;
         assert!((3.3..4.9).contains(&length), "{length}");
+    }
+
+    #[test]
+    fn kinds_of_segments() {
+        let segment = |flags: u8, payload: &[u8]| {
+            let header = [
+                0, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, flags, 0, 0, 0, 0, 0, 0,
+            ];
+            let ends = ([198, 18, 0, 1].into(), [198, 18, 0, 2].into());
+            let envelope = wire::Envelope::new(ends.0, ends.1, wire::TCP);
+            wire::compose(&envelope, &[&header[..], payload].concat()).unwrap()
+        };
+        let hello = hello::examples::client_hello(&[0x0304], 0);
+        let of_each = [
+            (Target::Syn, segment(0x02, b"early")),
+            (Target::SynAck, segment(0x12, b"")),
+            (Target::Fin, segment(0x11, b"")),
+            (Target::Data, segment(0x10, b"middle")),
+            (Target::LastSegment, segment(0x18, b"last")),
+            (Target::ClientHello, segment(0x10, &hello)),
+        ];
+        let is = |target: Target| of_each.each_ref().map(|(_, ip)| target.is(ip));
+        assert_eq!(is(Target::Syn), [true, false, false, false, false, false]);
+        assert_eq!(
+            is(Target::SynAck),
+            [false, true, false, false, false, false]
+        );
+        assert_eq!(is(Target::Fin), [false, false, true, false, false, false]);
+        assert_eq!(is(Target::Data), [true, false, false, true, true, true]);
+        assert_eq!(
+            is(Target::LastSegment),
+            [false, false, false, false, true, false]
+        );
+        assert_eq!(
+            is(Target::ClientHello),
+            [false, false, false, false, false, true]
+        );
     }
 
     #[test]

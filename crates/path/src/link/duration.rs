@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-pub(crate) fn parse(text: &str) -> Result<Duration, String> {
+/// A time as every word of a path takes it.
+pub fn parse(text: &str) -> Result<Duration, String> {
     let text = text.trim();
     let (number, unit) = text.split_at(text.trim_end_matches(char::is_alphabetic).len());
     let seconds = match unit {

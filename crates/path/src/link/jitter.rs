@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::random::Random;
+use roundtrip_model::Random;
 
 /// What is added to the delay of each packet, never less than nothing. Packets keep their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

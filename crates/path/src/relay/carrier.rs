@@ -4,12 +4,13 @@
 //! it adds to a delay. The thread sleeps until shortly before the next errand and spins the last stretch.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::Plan;
 use super::margin::Margin;
+use super::tap::Tap;
 use super::tempo::Tempo;
 use crate::counters::Ledger;
 use crate::course::{Course, Departure, Yield};
@@ -17,7 +18,7 @@ use crate::direction::{Direction, PerWay};
 use crate::frame::{self, HEADERS};
 use crate::packet::Packet;
 use crate::recording::Recording;
-use crate::syscall::packet::{self, Arrival, BATCH};
+use crate::syscall::packet::{Arrival, BATCH};
 use crate::syscall::{child, time};
 use crate::wiring::{CLIENT, SERVER};
 
@@ -37,8 +38,8 @@ pub(super) struct Carrier {
     course: Course,
     mtu: u16,
     /// Where packets of each way come from.
-    from: PerWay<Arc<OwnedFd>>,
-    to: PerWay<Arc<OwnedFd>>,
+    from: PerWay<Arc<Tap>>,
+    to: PerWay<Arc<Tap>>,
     stop: Arc<OwnedFd>,
     ledgers: Arc<Mutex<PerWay<Ledger>>>,
     margin: Margin,
@@ -56,7 +57,7 @@ pub(super) struct Carrier {
 impl Carrier {
     pub(super) fn new(
         plan: Plan,
-        taps: [OwnedFd; 2],
+        taps: [Tap; 2],
         stop: Arc<OwnedFd>,
         ledgers: Arc<Mutex<PerWay<Ledger>>>,
     ) -> Self {
@@ -111,10 +112,11 @@ impl Carrier {
     /// Takes in frames that have arrived, and tells how many; there may be more when it was a whole batch.
     fn fetch(&mut self, way: Direction) -> usize {
         let mut arrivals = [Arrival::default(); BATCH];
-        let socket = Arc::clone(self.from.get(way));
+        let tap = Arc::clone(self.from.get(way));
         // An error says that there is nothing, or that the wire's other end is going away.
-        let count =
-            packet::receive(socket.as_fd(), &mut self.buffers, &mut arrivals).unwrap_or_default();
+        let count = tap
+            .receive(&mut self.buffers, &mut arrivals)
+            .unwrap_or_default();
         if count == 0 {
             return 0;
         }
@@ -134,7 +136,7 @@ impl Carrier {
         }
         if count == BATCH {
             // This much at once: the kernel may have had to throw some away.
-            ledger.tally.missed += packet::take_missed(socket.as_fd()).unwrap_or(0);
+            ledger.tally.missed += tap.take_missed();
         }
         count
     }
@@ -198,11 +200,7 @@ impl Carrier {
         for batch in self.out.departures.chunk_by(|a, b| a.way == b.way) {
             for batch in batch.chunks(BATCH) {
                 let Some(first) = batch.first() else { continue };
-                send(
-                    self.to.get(first.way).as_fd(),
-                    batch,
-                    ledgers.get_mut(first.way),
-                );
+                send(self.to.get(first.way), batch, ledgers.get_mut(first.way));
             }
         }
         let now = time::monotonic();
@@ -251,13 +249,13 @@ impl Carrier {
 }
 
 /// Sends a batch of one way, and books it.
-fn send(socket: BorrowedFd<'_>, batch: &[Departure], ledger: &mut Ledger) {
+fn send(tap: &Tap, batch: &[Departure], ledger: &mut Ledger) {
     let mut rest = batch;
     while !rest.is_empty() {
         let now = time::monotonic();
         let frames = rest.iter().map(|departure| departure.packet.frame());
         // What the wire does not take is gone, and the next one gets its chance.
-        let sent = packet::send(socket, frames).unwrap_or(0);
+        let sent = tap.send(frames).unwrap_or(0);
         let (left, after) = rest.split_at(sent.min(rest.len()));
         for departure in left {
             ledger.lateness.record(now.saturating_sub(departure.due));

@@ -73,6 +73,15 @@ impl Message {
         self.bytes.extend([0; 4]);
     }
 
+    /// The same for a route to be added: in the main table, of our making.
+    pub(super) fn unicast_route(&mut self, family: u8, prefix: u8) {
+        let (table, origin) = (libc::RT_TABLE_MAIN, libc::RTPROT_STATIC);
+        let (scope, kind) = (libc::RT_SCOPE_UNIVERSE, libc::RTN_UNICAST);
+        self.bytes
+            .extend([family, prefix, 0, 0, table, origin, scope, kind]);
+        self.bytes.extend([0; 4]);
+    }
+
     /// `rtattr`: length with its own header (2), type (2), the value, padding to four bytes.
     pub(super) fn attribute(&mut self, kind: u16, value: &[u8]) {
         self.nest(kind, |inner| inner.bytes.extend(value));

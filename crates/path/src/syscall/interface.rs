@@ -55,7 +55,23 @@ pub(crate) fn is_running(socket: BorrowedFd<'_>, name: &str) -> io::Result<bool>
     Ok(libc::c_int::from(flags) & libc::IFF_RUNNING != 0)
 }
 
-fn request(name: &str) -> io::Result<libc::ifreq> {
+/// The number of the interface `name` in the namespace of `socket`.
+pub(crate) fn index(socket: BorrowedFd<'_>, name: &str) -> io::Result<u32> {
+    let mut request = request(name)?;
+    // SAFETY: `request` names the interface and lives through the call.
+    check(unsafe {
+        libc::ioctl(
+            socket.as_raw_fd(),
+            libc::SIOCGIFINDEX as _,
+            &raw mut request,
+        )
+    })?;
+    // SAFETY: the kernel has just filled the index.
+    let index = unsafe { request.ifr_ifru.ifru_ifindex };
+    u32::try_from(index).map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
+pub(super) fn request(name: &str) -> io::Result<libc::ifreq> {
     // SAFETY: `ifreq` is integers and pointers, for which zeroes (null) are valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     if name.len() >= request.ifr_name.len() {
@@ -65,4 +81,34 @@ fn request(name: &str) -> io::Result<libc::ifreq> {
         *to = libc::c_char::from_ne_bytes([from]);
     }
     Ok(request)
+}
+
+/// Gives a fresh TAP device its address on the wire and its MTU.
+pub(crate) fn name_device(
+    socket: BorrowedFd<'_>,
+    name: &str,
+    mac: [u8; 6],
+    mtu: u16,
+) -> io::Result<()> {
+    let mut address = request(name)?;
+    // SAFETY: `sockaddr` is integers, for which zeroes are valid.
+    let mut hardware: libc::sockaddr = unsafe { std::mem::zeroed() };
+    hardware.sa_family = libc::ARPHRD_ETHER;
+    for (to, from) in hardware.sa_data.iter_mut().zip(mac) {
+        *to = libc::c_char::from_ne_bytes([from]);
+    }
+    address.ifr_ifru.ifru_hwaddr = hardware;
+    // SAFETY: `address` names the interface and lives through the call.
+    check(unsafe {
+        libc::ioctl(
+            socket.as_raw_fd(),
+            libc::SIOCSIFHWADDR as _,
+            &raw mut address,
+        )
+    })?;
+    let mut length = request(name)?;
+    length.ifr_ifru.ifru_mtu = mtu.into();
+    // SAFETY: `length` names the interface and lives through the call.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFMTU as _, &raw mut length) })
+        .map(drop)
 }

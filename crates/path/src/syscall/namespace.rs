@@ -15,6 +15,7 @@ use super::{check, check_length};
 pub(crate) enum Kind {
     User,
     Network,
+    Mount,
 }
 
 impl Kind {
@@ -22,6 +23,7 @@ impl Kind {
         match self {
             Self::User => libc::CLONE_NEWUSER,
             Self::Network => libc::CLONE_NEWNET,
+            Self::Mount => libc::CLONE_NEWNS,
         }
     }
 
@@ -30,11 +32,12 @@ impl Kind {
         match self {
             Self::User => c"/proc/self/ns/user",
             Self::Network => c"/proc/self/ns/net",
+            Self::Mount => c"/proc/self/ns/mnt",
         }
     }
 }
 
-/// Moves the caller into a new namespace: the whole process for `User`, the calling thread for `Network`.
+/// Moves the caller into a new namespace: the whole process for `User`, the calling thread for others.
 pub(crate) fn unshare(kind: Kind) -> io::Result<()> {
     // SAFETY: takes flags only, touches no memory of ours.
     check(unsafe { libc::unshare(kind.flag()) }).map(drop)

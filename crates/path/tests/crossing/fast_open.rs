@@ -11,7 +11,7 @@ use crate::kernel;
 const CLIENT_AND_SERVER: &str = "3";
 
 /// Opens the listener, and a connection which fetches the cookie.
-fn warm_up(path: &Path) -> (TcpListener, SocketAddr) {
+pub(crate) fn warm_up(path: &Path) -> (TcpListener, SocketAddr) {
     for side in [path.client(), path.server()] {
         side.sysctl("net.ipv4.tcp_fastopen", CLIENT_AND_SERVER)
             .unwrap();
@@ -31,7 +31,7 @@ fn warm_up(path: &Path) -> (TcpListener, SocketAddr) {
 }
 
 /// Sends a greeting as early as the kernel allows, and waits until the server has read it.
-fn greet(path: &Path, listener: &TcpListener, address: SocketAddr) -> TcpStream {
+pub(crate) fn greet(path: &Path, listener: &TcpListener, address: SocketAddr) -> TcpStream {
     let client = path
         .client()
         .run(|| kernel::connect_with(b"hello", address))
@@ -47,7 +47,7 @@ fn greet(path: &Path, listener: &TcpListener, address: SocketAddr) -> TcpStream 
 }
 
 /// Waits for the SYN-ACK's verdict, which a fast-opened socket learns one round trip later.
-fn settled(mut client: &TcpStream) -> bool {
+pub(crate) fn settled(mut client: &TcpStream) -> bool {
     client
         .set_read_timeout(Some(Duration::from_millis(500)))
         .unwrap();

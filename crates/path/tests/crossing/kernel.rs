@@ -28,6 +28,26 @@ pub(crate) fn was_syn_data_acknowledged(stream: &TcpStream) -> bool {
     tcp_info(stream).tcpi_options & 32 != 0
 }
 
+/// `TCPI_OPT_ECN`: both ends agreed on ECN.
+pub(crate) fn agreed_on_ecn(stream: &TcpStream) -> bool {
+    tcp_info(stream).tcpi_options & 8 != 0
+}
+
+/// `TCPI_OPT_ECN_SEEN`: a packet has come whose IP header says that it is capable of it.
+pub(crate) fn has_seen_ecn(stream: &TcpStream) -> bool {
+    tcp_info(stream).tcpi_options & 16 != 0
+}
+
+/// Sends without «don't fragment».
+pub(crate) fn allow_fragments(socket: &UdpSocket) {
+    set(
+        socket,
+        libc::IPPROTO_IP,
+        libc::IP_MTU_DISCOVER,
+        libc::IP_PMTUDISC_DONT,
+    );
+}
+
 pub(crate) fn accept_fast_open(listener: &TcpListener) {
     set(listener, libc::IPPROTO_TCP, libc::TCP_FASTOPEN, 16);
 }
@@ -75,6 +95,25 @@ pub(crate) fn counter(protocol: &str, name: &str) -> u64 {
     let (names, values) = (lines.next().unwrap(), lines.next().unwrap());
     let column = names.split(' ').position(|column| column == name).unwrap();
     values.split(' ').nth(column).unwrap().parse().unwrap()
+}
+
+/// Has the connection end with RST when it is closed, and be forgotten at once.
+pub(crate) fn reset_on_close(stream: &TcpStream) {
+    let linger = libc::linger {
+        l_onoff: 1,
+        l_linger: 0,
+    };
+    // SAFETY: pointer and length are those of one live structure.
+    let returned = unsafe {
+        libc::setsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_LINGER,
+            (&raw const linger).cast(),
+            size_of_val(&linger) as libc::socklen_t,
+        )
+    };
+    assert_eq!(returned, 0, "{}", io::Error::last_os_error());
 }
 
 fn set(socket: &impl AsRawFd, level: i32, name: i32, value: i32) {

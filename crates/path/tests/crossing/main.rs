@@ -4,18 +4,23 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod fast_open;
+mod firewalls;
+mod handshakes;
+mod hole;
 mod kernel;
 mod links;
 mod loss;
+mod nat;
 mod ordinary_user;
 mod recording;
 mod tcp;
+mod tun;
 mod udp;
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use roundtrip_path::Namespace;
+use roundtrip_path::{Namespace, Path, Tally};
 
 roundtrip_path::sandbox_before_main!();
 
@@ -30,6 +35,33 @@ fn addresses(side: &Namespace, port: u16) -> [SocketAddr; 2] {
         (side.address_v4(), port).into(),
         (side.address_v6(), port).into(),
     ]
+}
+
+/// A quick path with these boxes in the way.
+fn path_with(boxes: &[&str]) -> Path {
+    let mut builder = Path::builder();
+    builder.set("rtt", "10ms").unwrap();
+    for middlebox in boxes {
+        builder.set("middlebox", middlebox).unwrap();
+    }
+    builder.build().unwrap()
+}
+
+/// How many packets of a direction were lost to this.
+fn lost_to(cause: &str, tally: &Tally) -> u64 {
+    tally.causes.get(cause).copied().unwrap_or_default()
+}
+
+/// Waits until it is so; half a minute is for machines that do much else.
+fn eventually(mut is_so: impl FnMut() -> bool) -> bool {
+    let limit = Instant::now() + Duration::from_secs(30);
+    while Instant::now() < limit {
+        if is_so() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    false
 }
 
 fn ratio(measured: Duration, asked: Duration) -> f64 {

@@ -10,7 +10,7 @@ use roundtrip_path::Path;
 use crate::{addresses, kernel, ratio};
 
 /// Listeners of the server side, in IPv4 and in IPv6.
-fn listen(path: &Path) -> Vec<(TcpListener, SocketAddr)> {
+pub(crate) fn listen(path: &Path) -> Vec<(TcpListener, SocketAddr)> {
     let open = |address: SocketAddr| {
         let listener = path
             .server()
@@ -23,7 +23,7 @@ fn listen(path: &Path) -> Vec<(TcpListener, SocketAddr)> {
     addresses(path.server(), 0).into_iter().map(open).collect()
 }
 
-fn connect(path: &Path, to: SocketAddr) -> TcpStream {
+pub(crate) fn connect(path: &Path, to: SocketAddr) -> TcpStream {
     let stream = path
         .client()
         .run(|| TcpStream::connect(to))

@@ -38,6 +38,39 @@ fn commands_see_their_side_of_the_path_only() {
 }
 
 #[test]
+fn names_mean_something_inside_and_nothing_outside() {
+    let before = std::fs::read_to_string("/etc/hosts").unwrap();
+    let path = Path::builder().name("shop.example").build().unwrap();
+    if let Err(error) = path.client().check_names() {
+        return skip::lacking("names_mean_something_inside_and_nothing_outside", error);
+    }
+    for side in [path.client(), path.server()] {
+        let hosts = output(side, "cat /etc/hosts");
+        assert!(hosts.contains("198.18.0.2 server"), "{hosts}");
+        assert!(hosts.contains(" shop.example\n"), "{hosts}");
+        assert_eq!(output(side, "ls /tmp/hosts; true"), "");
+    }
+    assert_eq!(std::fs::read_to_string("/etc/hosts").unwrap(), before);
+    let impossible = Path::builder().name("two words").build();
+    assert!(matches!(impossible, Err(Error::Name(_))), "{impossible:?}");
+}
+
+#[test]
+fn where_a_server_is_asked_its_address_is_in_the_resolver_s_file() {
+    let path = Path::builder().name_server(true).build().unwrap();
+    if let Err(error) = path.client().check_names() {
+        return skip::lacking("where_a_server_is_asked…", error);
+    }
+    let resolver = output(path.client(), "cat /etc/resolv.conf");
+    assert!(
+        resolver.starts_with("nameserver 198.18.0.2\n"),
+        "{resolver}"
+    );
+    let hosts = output(path.client(), "cat /etc/hosts");
+    assert!(!hosts.contains("server"), "{hosts}");
+}
+
+#[test]
 fn two_paths_are_two_networks() {
     let paths = [(), ()].map(|()| Path::builder().build().unwrap());
     let name = |side: &Namespace| output(side, "readlink /proc/self/ns/net");

@@ -1,6 +1,6 @@
 //! Arms times variants, and arms times the values of a sweep: everything that will be measured.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use toml::Spanned;
@@ -20,27 +20,29 @@ pub(super) struct Cells {
 
 impl Cells {
     pub(super) fn of(file: &File, path: &Words) -> Result<Self, Unplaced> {
-        let mut servers = BTreeMap::new();
+        let (mut names, mut servers) = (BTreeSet::new(), BTreeMap::new());
         let mut first = None;
         for server in &file.server {
             let made = Arc::new(parts::server(server)?);
             first.get_or_insert(made.clone());
-            sole(&mut servers, "server", &server.name, made)?;
+            sole(&mut names, "server", &server.name)?;
+            servers.insert(server.name.get_ref().clone(), made);
         }
         let Some(first) = first else {
             return refuse(0..0, FlawKind::Nothing("server"));
         };
-        let (mut known, mut plain) = (BTreeMap::new(), Vec::new());
+        let (mut known, mut plain) = (BTreeSet::new(), Vec::new());
         for arm in &file.arm {
-            sole(&mut known, "arm", &arm.name, ())?;
+            sole(&mut known, "arm", &arm.name)?;
             let made = Arc::new(parts::arm(arm, &servers, &first)?);
             plain.push(cell(file, arm, made, path)?);
         }
         if plain.is_empty() {
             return refuse(0..0, FlawKind::Nothing("arm"));
         }
-        let named = file.arm.iter().filter_map(|arm| arm.against.as_ref());
-        for name in named.chain(&file.baseline) {
+        let against = file.arm.iter().filter_map(|arm| arm.against.as_ref());
+        let against = against.filter(|name| !name.get_ref().is_empty());
+        for name in against.chain(&file.baseline) {
             exists(&plain, name)?;
         }
         let baseline = file.baseline.as_ref().map(|name| name.get_ref().clone());
@@ -54,9 +56,9 @@ impl Cells {
         } else {
             self.plain.clone()
         };
-        let mut known = BTreeMap::new();
+        let mut known = BTreeSet::new();
         for variant in &file.variant {
-            sole(&mut known, "variant", &variant.name, ())?;
+            sole(&mut known, "variant", &variant.name)?;
             let said = parts::words(&variant.path)?;
             for arm in variant.arms.iter().flatten() {
                 exists(&self.plain, arm)?;
@@ -68,8 +70,8 @@ impl Cells {
             let chosen: Vec<&Cell> = self.plain.iter().filter(chosen).collect();
             let suffix = variant.name.get_ref();
             for cell in &chosen {
-                let held = cell.against.as_ref();
-                let within = held.filter(|name| chosen.iter().any(|c| c.name == **name));
+                let base = cell.against.as_ref();
+                let within = base.filter(|name| chosen.iter().any(|c| c.name == **name));
                 cells.push(Cell {
                     name: format!("{}{suffix}", cell.name),
                     path: cell.path.with(&said),
@@ -83,8 +85,8 @@ impl Cells {
         }
         let names: Vec<String> = cells.iter().map(|cell| cell.name.clone()).collect();
         for cell in &mut cells {
-            let named = cell.against.take();
-            cell.against = named.filter(|name| names.contains(name) && *name != cell.name);
+            let held = cell.against.take();
+            cell.against = held.filter(|name| names.contains(name) && *name != cell.name);
         }
         cells.extend(self.control(&cells));
         Ok(cells)
@@ -137,7 +139,9 @@ fn cell(file: &File, arm: &format::Arm, made: Arc<Arm>, path: &Words) -> Result<
         arm: made,
         path: path.with(&parts::words(&arm.path)?),
         requests,
-        against: against.map(|name| name.get_ref().clone()),
+        against: against
+            .map(|name| name.get_ref().clone())
+            .filter(|name| !name.is_empty()),
         control: false,
     })
 }
@@ -166,7 +170,7 @@ fn moved(cell: &Cell, sweep: &format::Sweep, value: &str) -> Result<Cell, Unplac
     said.builder(0)
         .map_err(|error| match error {
             WordError::Unknown { .. } => FlawKind::Sweep(error),
-            other => other.into(),
+            WordError::Value { .. } => error.into(),
         })
         .at(sweep.values.span())?;
     moved.path = moved.path.with(&said);

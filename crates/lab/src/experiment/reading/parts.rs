@@ -72,13 +72,10 @@ pub(super) fn server(server: &format::Server) -> Result<Server, Unplaced> {
 }
 
 fn needs(named: &[String], command: &[String]) -> Vec<String> {
-    let first = command.iter().take(1);
-    let list = if named.is_empty() {
-        first.cloned().collect()
-    } else {
-        named.to_vec()
-    };
-    list
+    if named.is_empty() {
+        return command.iter().take(1).cloned().collect();
+    }
+    named.to_vec()
 }
 
 #[derive(Debug, Parser)]

@@ -1,0 +1,96 @@
+//! Each arm of ours takes the round trips that its arithmetic says.
+
+use std::time::Duration;
+
+use roundtrip_lab::experiment::Client;
+
+use crate::{arm, round_trips, run, some_of};
+
+const RTT: Duration = Duration::from_millis(40);
+
+fn is_ours(client: &Client) -> bool {
+    matches!(client, Client::Ours { .. })
+}
+
+#[test]
+fn three_lookups() {
+    let experiment = some_of("persistence", |_, client| is_ours(client));
+    let outcome = run(experiment, 2, Some(RTT));
+    for (name, trips) in [
+        ("no-reuse", 9.0),
+        ("reuse", 5.0),
+        ("h2", 3.0),
+        ("resume", 3.0),
+        ("0rtt", 2.0),
+        ("tfo+0rtt", 1.0),
+        ("h3", 2.0),
+        ("h3+0rtt", 1.0),
+    ] {
+        let arm = arm(&outcome, name);
+        assert_eq!(arm.figures.round_trips, Some(trips), "{name}");
+        let least = trips * 40.0;
+        let (min, network) = (arm.figures.min.unwrap(), arm.figures.network_ms.unwrap());
+        assert!(min >= least, "{name}: {min} ms");
+        assert!(network < least * 1.5, "{name}: {network} ms of network");
+    }
+    let saved = arm(&outcome, "reuse").saving.as_ref().unwrap();
+    assert_eq!(saved.against, "no-reuse");
+    assert!(
+        saved.shown.is_none() && saved.saving.share.unwrap() > 0.3,
+        "{saved:?}"
+    );
+    let control = arm(&outcome, "no-reuse (A/A)");
+    assert!(control.control && control.figures.round_trips == Some(9.0));
+    assert_eq!(outcome.path.rtt(), Some(RTT));
+}
+
+#[test]
+fn fast_open() {
+    let mut experiment = some_of("fast-open", |name, client| {
+        is_ours(client) && !name.starts_with("nginx") && !name.starts_with("apache")
+    });
+    for cell in &mut experiment.cells {
+        cell.requests = cell.requests.min(3);
+    }
+    let outcome = run(experiment, 1, Some(RTT));
+    for (name, requests, trips) in [
+        ("off", 3, 6),
+        ("on", 3, 4),
+        ("on-warm", 3, 3),
+        ("echo-off", 2, 6),
+        ("echo-on", 2, 5),
+        ("tls-off", 3, 9),
+        ("tls-on", 3, 6),
+        ("tls-pq-on", 3, 9),
+        ("twice", 2, 3),
+        ("twice@strip-fast-open", 2, 4),
+        ("echo-on@strip-fast-open", 2, 6),
+    ] {
+        assert_eq!(round_trips(&outcome, name, requests), trips, "{name}");
+    }
+}
+
+#[test]
+fn whose_time_a_handshake_is() {
+    let outcome = run(some_of("https-100ms", |_, _| true), 2, None);
+    for (name, trips) in [
+        ("old-image@100ms", 3),
+        ("new-image@100ms", 2),
+        ("slow-client@100ms", 3),
+        ("slow-client@lan", 3),
+    ] {
+        assert_eq!(round_trips(&outcome, name, 1), trips, "{name}");
+    }
+    for place in ["lan", "100ms"] {
+        let client = |name: &str| {
+            arm(&outcome, &format!("{name}@{place}"))
+                .figures
+                .client_ms
+                .unwrap()
+        };
+        let more = client("slow-client") - client("old-image");
+        assert!((100.0..200.0).contains(&more), "{place}: {more} ms");
+    }
+    let slow = &arm(&outcome, "slow-client@lan").figures;
+    assert!(slow.network_ms.unwrap() + slow.server_ms.unwrap() < slow.client_ms.unwrap());
+}

@@ -1,0 +1,51 @@
+//! Experiments over short paths: round trips as arithmetic has them, the contract's keys, and what failures spare.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod arithmetic;
+mod contract;
+mod programs;
+mod running;
+#[path = "../../../../tests/skip.rs"]
+mod skip;
+
+use std::time::Duration;
+
+use roundtrip_lab::experiment::Client;
+use roundtrip_lab::outcome::ArmOutcome;
+use roundtrip_lab::{Experiment, Outcome, Stop, Wishes, load};
+
+roundtrip_path::sandbox_before_main!();
+
+/// Those arms of an experiment, over a shorter path and without its curves.
+fn some_of(name: &str, arms: impl Fn(&str, &Client) -> bool) -> Experiment {
+    let mut experiment = load(name).unwrap();
+    experiment
+        .cells
+        .retain(|cell| arms(&cell.name, &cell.arm.client));
+    experiment.sweeps.clear();
+    experiment
+}
+
+fn run(experiment: Experiment, runs: u32, rtt: Option<Duration>) -> Outcome {
+    let wishes = Wishes {
+        runs: Some(runs),
+        rtt,
+        seed: 3,
+        again: "again".into(),
+    };
+    roundtrip_lab::run(experiment, &wishes, &Stop::default(), &mut |_| {}).unwrap()
+}
+
+fn arm<'a>(outcome: &'a Outcome, name: &str) -> &'a ArmOutcome {
+    let arm = outcome.arm(name).unwrap_or_else(|| panic!("no arm {name}"));
+    assert!(arm.failures.is_empty(), "{name}: {:?}", arm.failures);
+    assert_eq!(arm.not_run, None, "{name}");
+    arm
+}
+
+/// Of all requests of a run, where one of `requests` took the arm's figure on average.
+fn round_trips(outcome: &Outcome, name: &str, requests: u32) -> u32 {
+    let each = arm(outcome, name).figures.round_trips.unwrap();
+    (each * f64::from(requests)).round() as u32
+}

@@ -1,0 +1,37 @@
+//! A network whose IPv6 leads nowhere: names have AAAA records, SYNs to them are never answered, and who does not race
+//! both versions waits (RFC 8305).
+
+use roundtrip_wire::packet::{Packet, Version};
+
+use super::Kind;
+use super::filter::Filter;
+
+const NAME: &str = "drop-ipv6";
+
+pub(super) const KIND: Kind = Kind {
+    name: NAME,
+    does: "drops all IPv6 and says nothing, as a network does whose IPv6 is broken",
+    argument: None,
+    make: |_| {
+        Ok(Box::new(Filter {
+            cause: NAME,
+            unwanted: |packet: &Packet<'_>, _, _| packet.version() == Version::V6,
+        }))
+    },
+};
+
+#[cfg(test)]
+mod tests {
+    use super::super::trial::{SYN, Trial, datagram, segment, segment_v6};
+    use crate::direction::Direction;
+
+    #[test]
+    fn all_of_one_version() {
+        let mut filter = Trial::of("drop-ipv6");
+        for way in Direction::BOTH {
+            filter.loses(way, 0, &segment_v6(way, SYN, &[], b""), "drop-ipv6");
+            filter.loses(way, 0, &datagram(way, true, 53, b"?"), "drop-ipv6");
+            filter.passes_untouched(way, 0, &segment(way, SYN, &[], b""));
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! A box that is a rule and no more: what the rule finds is lost, the rest passes as it is.
+
+use std::time::Duration;
+
+use roundtrip_wire::packet as wire;
+
+use crate::direction::Direction;
+use crate::hop::{Exit, Hop};
+use crate::packet::Packet;
+
+pub(super) struct Filter<R> {
+    /// The box's name, under which losses are booked.
+    pub(super) cause: &'static str,
+    pub(super) unwanted: R,
+}
+
+impl<R> Hop for Filter<R>
+where
+    R: FnMut(&wire::Packet<'_>, Direction, Duration) -> bool + Send,
+{
+    fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut Exit) {
+        let read = wire::Packet::parse(packet.ip());
+        if read.is_ok_and(|read| (self.unwanted)(&read, way, at)) {
+            exit.lose(packet, way, self.cause);
+        } else {
+            exit.forward(packet, way, at);
+        }
+    }
+}

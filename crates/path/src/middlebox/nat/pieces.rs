@@ -1,0 +1,46 @@
+//! Fragments: only the first tells its ports, so the box remembers what became of it until the others have come.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+use roundtrip_wire::packet::Packet;
+
+/// Datagrams of which fragments may be under way at a time.
+const MOST: usize = 64;
+
+/// What the fragments of a datagram have in common. RFC 791 §3.2, RFC 8200 §4.5.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Key {
+    source: IpAddr,
+    destination: IpAddr,
+    identification: u32,
+}
+
+impl Key {
+    pub(super) fn of(packet: &Packet<'_>) -> Self {
+        Self {
+            source: packet.source(),
+            destination: packet.destination(),
+            identification: packet.fragment().identification,
+        }
+    }
+}
+
+/// The address that the client's side of each datagram became.
+#[derive(Debug, Default)]
+pub(super) struct Pieces(VecDeque<(Key, IpAddr)>);
+
+impl Pieces {
+    pub(super) fn remember(&mut self, key: Key, address: IpAddr) {
+        self.0.retain(|(known, _)| *known != key);
+        if self.0.len() >= MOST {
+            self.0.pop_front();
+        }
+        self.0.push_back((key, address));
+    }
+
+    pub(super) fn address(&self, key: Key) -> Option<IpAddr> {
+        let found = self.0.iter().find(|(known, _)| *known == key)?;
+        Some(found.1)
+    }
+}

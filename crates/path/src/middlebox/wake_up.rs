@@ -1,0 +1,87 @@
+//! A radio that sleeps: the first packet after a silence wakes it and waits meanwhile, and so do those behind it. What
+//! a phone's modem does, or Wi-Fi in power saving: the first round trip looks longer than the path is.
+
+use std::time::Duration;
+
+use super::Kind;
+use crate::direction::Direction;
+use crate::hop::{Exit, Hop};
+use crate::link::parse_duration;
+use crate::packet::Packet;
+
+/// Until it sleeps again, where nothing else is said: modems keep their channel for about ten seconds.
+const SILENCE: Duration = Duration::from_secs(10);
+
+pub(super) const KIND: Kind = Kind {
+    name: "wake-up",
+    does: "holds the first packet, and the first after SILENCE (10s), for TIME, as a sleeping radio does",
+    argument: Some("TIME[,SILENCE]"),
+    make: |argument| {
+        let text = argument.unwrap_or_default();
+        let (time, silence) = match text.split_once(',') {
+            Some((time, silence)) => (time, parse_duration(silence)?),
+            None => (text, SILENCE),
+        };
+        Ok(Box::new(WakeUp {
+            takes: parse_duration(time)?,
+            silence,
+            last: None,
+            awake_at: Duration::ZERO,
+        }))
+    },
+};
+
+struct WakeUp {
+    takes: Duration,
+    silence: Duration,
+    /// When the last packet went through.
+    last: Option<Duration>,
+    awake_at: Duration,
+}
+
+impl Hop for WakeUp {
+    fn pass(&mut self, mut packet: Packet, way: Direction, at: Duration, exit: &mut Exit) {
+        let sleeps = |last: Duration| at.saturating_sub(last) > self.silence;
+        if self.last.is_none_or(sleeps) {
+            self.awake_at = at + self.takes;
+        }
+        let due = at.max(self.awake_at);
+        if due > at {
+            let held = (due - at).as_secs_f64() * 1e3;
+            packet.remark(|| format!("held {held:.3} ms until the radio was awake"));
+        }
+        self.last = self.last.max(Some(due));
+        exit.forward(packet, way, due);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::trial::{SYN, Trial, segment};
+    use crate::direction::Direction;
+    use crate::middlebox::Middlebox;
+
+    #[test]
+    fn who_comes_after_a_silence_waits() {
+        let mut radio = Trial::of("wake-up:100ms,2s");
+        let syn = segment(Direction::Up, SYN, &[], b"");
+        for (at, due, remarks) in [
+            (0, 100, 1),
+            (50, 100, 1),
+            (100, 100, 0),
+            (2100, 2100, 0),
+            (4101, 4201, 1),
+        ] {
+            let passed = radio.one(Direction::Up, at, &syn);
+            assert_eq!((passed.ms, passed.remarks.len()), (due, remarks), "at {at}");
+        }
+    }
+
+    #[test]
+    fn its_times_must_be_times() {
+        assert!("wake-up:100ms".parse::<Middlebox>().is_ok());
+        for text in ["wake-up", "wake-up:fast", "wake-up:1s,never"] {
+            assert!(text.parse::<Middlebox>().is_err(), "{text}");
+        }
+    }
+}

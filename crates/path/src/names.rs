@@ -1,0 +1,182 @@
+//! Names inside: `client`, `server` and more, without touching the host. A command that is started inside has a view of
+//! the file system of its own, in which `/etc/hosts` and `/etc/resolv.conf` are ours and all else is the host's.
+//!
+//! Both files live in memory that goes with the last process that sees them. Who answers where names are asked of a
+//! server is for the caller to see to.
+
+use std::ffi::CStr;
+use std::fmt::Write;
+use std::fs;
+use std::io;
+use std::net::IpAddr;
+
+use crate::error::Step;
+use crate::outcome::Failure;
+use crate::syscall::mount;
+use crate::syscall::namespace::{self, Kind};
+use crate::wiring::{CLIENT, SERVER, Side};
+
+/// What the client is called inside.
+pub const CLIENT_NAMES: &[&str] = &["client", "client.test"];
+/// What the server is called inside, beside what [`Builder::name`](crate::Builder::name) adds.
+pub const SERVER_NAMES: &[&str] = &["server", "server.test", "origin.test"];
+
+const HOSTS: &CStr = c"/etc/hosts";
+const RESOLVER: &CStr = c"/etc/resolv.conf";
+
+/// Where the host's own resolvers answer, past these files: systemd's and the C library's cache.
+const SHORTCUTS: [&CStr; 2] = [
+    c"/run/systemd/resolve/io.systemd.Resolve",
+    c"/run/nscd/socket",
+];
+
+/// Directories that nearly every system has, and the files that are made in them for a moment, out of others' sight.
+const WORKSHOPS: [[&CStr; 3]; 3] = [
+    [c"/tmp", c"/tmp/hosts", c"/tmp/resolv.conf"],
+    [c"/mnt", c"/mnt/hosts", c"/mnt/resolv.conf"],
+    [c"/run", c"/run/hosts", c"/run/resolv.conf"],
+];
+
+/// What the two files say inside, made ready so that a forked child need not allocate.
+#[derive(Debug)]
+pub(crate) struct Names {
+    hosts: Vec<u8>,
+    /// None where the host's own is as good as any: nobody answers inside.
+    resolver: Option<Vec<u8>>,
+}
+
+impl Names {
+    pub(crate) fn new(more: &[String], asked_of_server: bool) -> Self {
+        if asked_of_server {
+            return Self {
+                hosts: LOOPBACK.into(),
+                // The root as the search list keeps a bare `server` from being tried with the host's domain first.
+                resolver: Some(format!("nameserver {}\nsearch .\n", SERVER.v4).into()),
+            };
+        }
+        let mut hosts = String::from(LOOPBACK);
+        let own = SERVER_NAMES.iter().copied();
+        let server = own.chain(more.iter().map(String::as_str));
+        enter(&mut hosts, SERVER, server);
+        enter(&mut hosts, CLIENT, CLIENT_NAMES.iter().copied());
+        hosts += &without(
+            &fs::read_to_string("/etc/hosts").unwrap_or_default(),
+            &hosts,
+        );
+        Self {
+            hosts: hosts.into(),
+            resolver: None,
+        }
+    }
+
+    /// Gives the calling process, of one thread only, the files that say so. Does not allocate.
+    pub(crate) fn show(&self) -> Result<(), Failure> {
+        let at = || Failure::at(Step::ShowNames);
+        namespace::unshare(Kind::Mount).map_err(at())?;
+        mount::make_private().map_err(at())?;
+        let mut outcome = Err(io::ErrorKind::NotFound.into());
+        for [directory, hosts, resolver] in WORKSHOPS {
+            outcome = mount::cover(directory);
+            if outcome.is_ok() {
+                outcome = self.furnish(hosts, resolver);
+                mount::uncover(directory).map_err(at())?;
+                break;
+            }
+        }
+        outcome.map_err(at())
+    }
+
+    fn furnish(&self, hosts: &CStr, resolver: &CStr) -> io::Result<()> {
+        mount::create_file(hosts, &self.hosts)?;
+        mount::show(hosts, HOSTS)?;
+        for socket in SHORTCUTS {
+            // A file takes no connections; most systems have neither socket.
+            let _ = mount::show(hosts, socket);
+        }
+        if let Some(content) = &self.resolver {
+            mount::create_file(resolver, content)?;
+            mount::show(resolver, RESOLVER)?;
+        }
+        Ok(())
+    }
+}
+
+/// The host's names go on meaning what they mean, the machine's own among them; but for ours, whose addresses would be
+/// added up.
+fn without(host: &str, ours: &str) -> String {
+    let taken: Vec<&str> = ours
+        .lines()
+        .skip(LOOPBACK.lines().count())
+        .flat_map(|line| line.split_whitespace().skip(1))
+        .collect();
+    let is_free = |line: &&str| {
+        !line
+            .split_whitespace()
+            .skip(1)
+            .any(|name| taken.contains(&name))
+    };
+    let kept: Vec<&str> = host.lines().filter(is_free).collect();
+    kept.join("\n") + "\n"
+}
+
+const LOOPBACK: &str = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n";
+
+fn enter<'a>(hosts: &mut String, side: Side, names: impl Iterator<Item = &'a str>) {
+    let names: Vec<&str> = names.collect();
+    let names = names.join(" ");
+    for address in [IpAddr::from(side.v4), IpAddr::from(side.v6)] {
+        // Writing to a String cannot fail.
+        let _ = writeln!(hosts, "{address} {names}");
+    }
+}
+
+/// Whether it may stand in `/etc/hosts`: letters, digits, dots and hyphens.
+pub(crate) fn is_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    !name.is_empty() && name.len() <= 253 && name.bytes().all(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_names_come_before_the_host_s() {
+        let names = Names::new(&["shop.example".into()], false);
+        let hosts = String::from_utf8(names.hosts).unwrap();
+        let lines: Vec<&str> = hosts.lines().collect();
+        assert_eq!(
+            lines[2],
+            "198.18.0.2 server server.test origin.test shop.example"
+        );
+        assert_eq!(lines[4], "198.18.0.1 client client.test");
+        assert!(names.resolver.is_none());
+    }
+
+    #[test]
+    fn the_host_s_idea_of_our_names_is_left_out() {
+        let ours = "198.18.0.2 server\n";
+        let ours = format!("{LOOPBACK}{ours}");
+        let host = "127.0.0.1 localhost vm\n10.0.0.9 nas server # server\n10.0.0.8 printer";
+        assert_eq!(
+            without(host, &ours),
+            "127.0.0.1 localhost vm\n10.0.0.8 printer\n"
+        );
+    }
+
+    #[test]
+    fn where_the_server_is_asked_no_file_answers() {
+        let names = Names::new(&[], true);
+        assert!(!String::from_utf8(names.hosts).unwrap().contains("server"));
+        let resolver = String::from_utf8(names.resolver.unwrap()).unwrap();
+        assert!(resolver.contains("nameserver 198.18.0.2\n"));
+    }
+
+    #[test]
+    fn a_name_is_no_second_line() {
+        assert!(is_name("shop.example") && is_name("a-b_c"));
+        for text in ["", "a b", "a\n1.2.3.4 bank", "ä"] {
+            assert!(!is_name(text), "{text}");
+        }
+    }
+}

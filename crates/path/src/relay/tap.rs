@@ -1,0 +1,50 @@
+//! Where the relay takes frames off a wire, and puts them on it: a packet socket, or the descriptor of a TAP device.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use crate::syscall::packet::{self, Arrival, BATCH};
+use crate::syscall::tun;
+
+#[derive(Debug)]
+pub(crate) enum Tap {
+    /// On one end of a veth pair.
+    Socket(OwnedFd),
+    Device(OwnedFd),
+}
+
+impl Tap {
+    pub(super) fn receive(
+        &self,
+        buffers: &mut [Vec<u8>],
+        arrivals: &mut [Arrival; BATCH],
+    ) -> io::Result<usize> {
+        match self {
+            Self::Socket(socket) => packet::receive(socket.as_fd(), buffers, arrivals),
+            Self::Device(device) => tun::receive(device.as_fd(), buffers, arrivals),
+        }
+    }
+
+    pub(super) fn send<'a>(&self, frames: impl Iterator<Item = &'a [u8]>) -> io::Result<usize> {
+        match self {
+            Self::Socket(socket) => packet::send(socket.as_fd(), frames),
+            Self::Device(device) => tun::send(device.as_fd(), frames),
+        }
+    }
+
+    /// How many frames were lost since the last call because nobody fetched them; a device does not tell.
+    pub(super) fn take_missed(&self) -> u64 {
+        match self {
+            Self::Socket(socket) => packet::take_missed(socket.as_fd()).unwrap_or(0),
+            Self::Device(_) => 0,
+        }
+    }
+}
+
+impl AsFd for Tap {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Socket(tap) | Self::Device(tap) => tap.as_fd(),
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! A way out: with it the inside reaches the network of the calling process, and whatever it sends crosses the path.
+//!
+//! ```text
+//!  client ── path ── server ── veth ── host
+//!                    forwards           198.18.1.1  2001:2:0:1::1
+//! ```
+//!
+//! The host gets one interface, its addresses, and routes through it to the inside; nothing else of it is changed, its
+//! `ip_forward` least of all. All of it hangs on the interface, which goes with the server's namespace, however the
+//! process ends. The inside's addresses are not translated: there is nothing to undo. So the host's own addresses are
+//! reached, and what lies beyond where the host forwards and translates for 198.18.0.0/16 already.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::AsFd;
+
+use crate::error::{Error, Step};
+use crate::namespace::Namespace;
+use crate::rtnetlink::{End, Mac, Rtnetlink};
+use crate::syscall::{descriptor, interface};
+use crate::wiring::{SERVER, at, await_readiness};
+
+const HERE: [(IpAddr, u8); 2] = [
+    (IpAddr::V4(Ipv4Addr::new(198, 18, 1, 1)), 24),
+    (IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 1, 0, 0, 0, 1)), 64),
+];
+const THERE: [(IpAddr, u8); 2] = [
+    (IpAddr::V4(Ipv4Addr::new(198, 18, 1, 2)), 24),
+    (IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 1, 0, 0, 0, 2)), 64),
+];
+/// The inside, as the host is to find it.
+const INSIDE: [(IpAddr, u8); 2] = [
+    (IpAddr::V4(Ipv4Addr::new(198, 18, 0, 0)), 24),
+    (IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 0)), 64),
+];
+const EVERYTHING: [(IpAddr, u8); 2] = [
+    (IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
+    (IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0),
+];
+
+const THERE_END: End<'static> = End {
+    name: "uplink",
+    index: 0,
+    mac: [2, 0, 0, 0, 2, 2],
+};
+
+/// Dropping it takes the interface away at once; should that not happen, the namespace's end does.
+#[derive(Debug)]
+pub(crate) struct Uplink {
+    host: Rtnetlink,
+    index: u32,
+}
+
+impl Uplink {
+    pub(crate) fn make(client: &Namespace, server: &Namespace, mtu: u16) -> Result<Self, Error> {
+        let host = links()?;
+        let (inside, near) = (server.run(links)??, client.run(links)??);
+        let name = format!("rtpath{}", std::process::id());
+        let end = End {
+            name: &name,
+            index: 0,
+            mac: [2, 0, 0, 0, 2, 1],
+        };
+        host.create_wire(end, THERE_END, server.network(), mtu)
+            .map_err(refused(Step::CreateWire))?;
+        let index = interface::index(host.as_fd(), &name).map_err(at(Step::ConfigureInterface))?;
+        // From here on it is taken away again should anything fail.
+        let uplink = Self { host, index };
+        // Where the kernel numbers one end, it numbers both.
+        let far = interface::index(inside.as_fd(), THERE_END.name)
+            .map_err(at(Step::ConfigureInterface))?;
+        settle(&uplink.host, uplink.index, HERE)?;
+        settle(&inside, far, THERE)?;
+        introduce(&uplink.host, uplink.index, THERE, THERE_END.mac)?;
+        introduce(&inside, far, HERE, end.mac)?;
+        let ready = |links: &Rtnetlink, name, addresses: [(IpAddr, u8); 2]| {
+            let all = addresses.iter();
+            let local = all.map(|(address, _)| links.is_local(*address));
+            let local: io::Result<Vec<bool>> = local.collect();
+            Ok(interface::is_running(links.as_fd(), name)? && !local?.contains(&false))
+        };
+        await_readiness(|| ready(&uplink.host, &name, HERE))?;
+        await_readiness(|| ready(&inside, THERE_END.name, THERE))?;
+        for setting in ["net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"] {
+            server.sysctl(setting, "1")?;
+        }
+        let server_side = [SERVER.v4.into(), SERVER.v6.into()];
+        route(&near, EVERYTHING, server_side)?;
+        route(&inside, EVERYTHING, HERE.map(|(address, _)| address))?;
+        route(&uplink.host, INSIDE, THERE.map(|(address, _)| address))?;
+        Ok(uplink)
+    }
+}
+
+impl Drop for Uplink {
+    fn drop(&mut self) {
+        // It may be gone with its other end.
+        let _ = self.host.remove(self.index);
+    }
+}
+
+/// What wires the network that the calling thread is in.
+fn links() -> Result<Rtnetlink, Error> {
+    descriptor::socket(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)
+        .map(Rtnetlink::from)
+        .map_err(at(Step::OpenSocket))
+}
+
+fn settle(links: &Rtnetlink, index: u32, addresses: [(IpAddr, u8); 2]) -> Result<(), Error> {
+    links.tame(index).map_err(at(Step::ConfigureInterface))?;
+    links
+        .bring_up(index)
+        .map_err(at(Step::ConfigureInterface))?;
+    for (address, prefix) in addresses {
+        links
+            .assign(index, address, prefix)
+            .map_err(at(Step::AssignAddress))?;
+    }
+    Ok(())
+}
+
+fn introduce(
+    links: &Rtnetlink,
+    index: u32,
+    peer: [(IpAddr, u8); 2],
+    mac: Mac,
+) -> Result<(), Error> {
+    for (address, _) in peer {
+        links
+            .introduce(index, address, mac)
+            .map_err(at(Step::NameNeighbour))?;
+    }
+    Ok(())
+}
+
+fn route(
+    links: &Rtnetlink,
+    subnets: [(IpAddr, u8); 2],
+    gateways: [IpAddr; 2],
+) -> Result<(), Error> {
+    for ((subnet, prefix), gateway) in subnets.into_iter().zip(gateways) {
+        links
+            .route(subnet, prefix, gateway)
+            .map_err(refused(Step::AddRoute))?;
+    }
+    Ok(())
+}
+
+fn refused(step: Step) -> impl Fn(io::Error) -> Error {
+    move |source| match source.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => Error::UplinkForbidden(source),
+        Some(libc::EEXIST) => Error::UplinkTaken("198.18.0.0/24"),
+        _ => at(step)(source),
+    }
+}

@@ -1,0 +1,133 @@
+//! `roundtrip path`: a command at the near end of an emulated path, and if asked a server at its far end. Here is the
+//! order of things; each of them has a file.
+
+mod account;
+mod far_end;
+mod list;
+mod listener;
+mod name_server;
+mod near_end;
+
+use std::error::Error as _;
+use std::fmt::Display;
+
+use roundtrip_path::{Builder, Error, Path, enter_sandbox};
+
+use self::far_end::FarEnd;
+use crate::cli::PathArgs;
+use crate::output::{Outcome, Stream};
+
+pub(crate) fn run(args: &PathArgs) -> Outcome {
+    if args.list {
+        return list::show(args.json);
+    }
+    match enact(args) {
+        Ok(code) => Outcome::Of(code),
+        Err(Ending::Usage(why)) => Outcome::Usage(why),
+        Err(Ending::Failed(why)) => {
+            tell(why);
+            Outcome::Failed
+        }
+        Err(Ending::NotRun { code, why }) => {
+            tell(why);
+            Outcome::Of(code)
+        }
+    }
+}
+
+/// Why the command was not run, or its account not given.
+enum Ending {
+    Usage(String),
+    Failed(String),
+    NotRun { code: u8, why: String },
+}
+
+fn enact(args: &PathArgs) -> Result<u8, Ending> {
+    let builder = described(args)?;
+    let knobs = far_end::knobs(args)?;
+    // Before the first thread: an ordinary user's threads may then go inside.
+    enter_sandbox().map_err(ending)?;
+    let mut path = builder.build().map_err(ending)?;
+    if let Err(error) = path.client().check_names() {
+        tell(format!(
+            "no names inside, only addresses: {}",
+            chain(&error)
+        ));
+    }
+    for (name, value) in &args.sysctl {
+        for side in [path.client(), path.server()] {
+            side.sysctl(name, value).map_err(ending)?;
+        }
+    }
+    if args.uplink {
+        path.connect_uplink().map_err(ending)?;
+    }
+    let mut far_end = FarEnd::start(&path, args, knobs)?;
+    if let Some(delay) = args.dns {
+        name_server::start(&path, &args.name, delay).map_err(Ending::Failed)?;
+    }
+    if args.verbose {
+        far_end.introduce();
+    }
+    let status = near_end::run(&path, args, &far_end)?;
+    far_end.check();
+    drop(far_end);
+    finish(path, args, status)
+}
+
+fn finish(path: Path, args: &PathArgs, status: u8) -> Result<u8, Ending> {
+    match path.close() {
+        Ok(counters) => {
+            account::give(&counters, args, status)?;
+            Ok(status)
+        }
+        Err(error) => Err(ending(error)),
+    }
+}
+
+fn described(args: &PathArgs) -> Result<Builder, Ending> {
+    let mut builder = Path::builder()
+        .offload(args.offload)
+        .name_server(args.dns.is_some());
+    for name in &args.name {
+        builder = builder.name(name);
+    }
+    if let Some(file) = &args.pcapng {
+        builder = builder.record(file);
+    }
+    for (word, value) in &args.words.0 {
+        builder
+            .set(word, value)
+            .map_err(|error| Ending::Usage(format!("--{error}")))?;
+    }
+    Ok(builder)
+}
+
+/// What cannot be is the user's to change; what the system refuses is not.
+fn ending(error: Error) -> Ending {
+    let text = chain(&error);
+    match error {
+        Error::Mtu(_)
+        | Error::PacketZero
+        | Error::Delay(_)
+        | Error::Middlebox(_)
+        | Error::OffloadWithBoxes
+        | Error::Name(_)
+        | Error::SettingName(_) => Ending::Usage(text),
+        _ => Ending::Failed(text),
+    }
+}
+
+/// An error with what lies below it, but for a refusal, which has said all.
+fn chain(error: &Error) -> String {
+    let refused = matches!(error, Error::Refused { .. } | Error::UplinkForbidden(_));
+    match error.source().filter(|_| !refused) {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
+/// Standard output is the command's.
+fn tell(text: impl Display) {
+    Stream::Err.print(format!("roundtrip: {text}\n"));
+}

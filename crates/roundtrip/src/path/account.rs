@@ -1,0 +1,198 @@
+//! What crossed, in the end and while it does: for people on standard error, which is shared with the command, or as
+//! one document.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use roundtrip_path::{Counters, Path, Tally};
+use serde_json::{Value, json};
+
+use super::{Ending, tell};
+use crate::cli::PathArgs;
+use crate::output::Stream;
+
+pub(super) fn give(counters: &Counters, args: &PathArgs, status: u8) -> Result<(), Ending> {
+    if args.json {
+        let document = format!("{:#}\n", document(counters, args, status));
+        match &args.output {
+            Some(file) => std::fs::write(file, document).map_err(|error| {
+                Ending::Failed(format!("cannot write {}: {error}", file.display()))
+            })?,
+            None => Stream::Err.print(document),
+        }
+    } else if !args.quiet {
+        tell(format!(
+            "up {}; down {}",
+            crossed(&counters.up),
+            crossed(&counters.down)
+        ));
+    }
+    if args.verbose {
+        tell(format!(
+            "released late: up {}; down {}",
+            lateness(&counters.up),
+            lateness(&counters.down)
+        ));
+    }
+    if let Some(fault) = counters.fell_behind() {
+        tell(format!(
+            "the relay fell behind: {fault}; do not trust times of this run"
+        ));
+    }
+    Ok(())
+}
+
+fn crossed(tally: &Tally) -> String {
+    let packets = if tally.packets == 1 {
+        "packet"
+    } else {
+        "packets"
+    };
+    let mut text = format!("{} {packets}, {}", tally.packets, bytes(tally.bytes));
+    if tally.dropped > 0 {
+        let causes = tally.causes.iter();
+        let causes: Vec<String> = causes.map(|(cause, n)| format!("{cause} {n}")).collect();
+        text += &format!(", {} lost ({})", tally.dropped, causes.join(", "));
+    }
+    text
+}
+
+fn bytes(n: u64) -> String {
+    match n {
+        0..1000 => format!("{n} B"),
+        1000..1_000_000 => format!("{:.1} kB", n as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", n as f64 / 1e6),
+        _ => format!("{:.2} GB", n as f64 / 1e9),
+    }
+}
+
+fn lateness(tally: &Tally) -> String {
+    let lateness = tally.lateness;
+    let us = |time: Duration| time.as_micros();
+    format!(
+        "{} µs (p50), {} µs (p99), {} µs (max)",
+        us(lateness.p50),
+        us(lateness.p99),
+        us(lateness.max)
+    )
+}
+
+fn document(counters: &Counters, args: &PathArgs, status: u8) -> Value {
+    let words = args.words.0.iter();
+    let words: Vec<Value> = words
+        .map(|(word, value)| json!({ "word": word, "value": value }))
+        .collect();
+    let command: Vec<_> = args
+        .command
+        .iter()
+        .map(|part| part.to_string_lossy())
+        .collect();
+    json!({
+        "schema": "roundtrip/path/1",
+        "path": words,
+        "offload": args.offload,
+        "command": command,
+        "exit_code": status,
+        "up": way(&counters.up),
+        "down": way(&counters.down),
+        "fell_behind": counters.fell_behind(),
+    })
+}
+
+fn way(tally: &Tally) -> Value {
+    // As everywhere: milliseconds with three decimals.
+    let ms = |time: Duration| time.as_micros() as f64 / 1e3;
+    json!({
+        "packets": tally.packets,
+        "bytes": tally.bytes,
+        "delivered": tally.delivered,
+        "dropped": tally.dropped,
+        "causes": tally.causes,
+        "missed": tally.missed,
+        "oversized": tally.oversized,
+        "late_p50_ms": ms(tally.lateness.p50),
+        "late_p99_ms": ms(tally.lateness.p99),
+        "late_max_ms": ms(tally.lateness.max),
+    })
+}
+
+/// A line each second, for who asked for it: on a terminal always the same one.
+pub(super) struct Live<'a> {
+    path: &'a Path,
+    began: Instant,
+    last: Option<(Instant, [u64; 2])>,
+    in_place: bool,
+}
+
+impl<'a> Live<'a> {
+    pub(super) fn new(path: &'a Path) -> Self {
+        Self {
+            path,
+            began: Instant::now(),
+            last: None,
+            in_place: Stream::Err.is_terminal(),
+        }
+    }
+
+    pub(super) fn show(&mut self) {
+        let counters = self.path.counters();
+        let (now, sums) = (Instant::now(), [counters.up.bytes, counters.down.bytes]);
+        // The first call comes at once, and only begins.
+        if let Some((then, before)) = self.last.replace((now, sums)) {
+            let span = now.duration_since(then).as_secs_f64().max(1e-3);
+            let rate = |now: u64, before: u64| {
+                let bits = now.saturating_sub(before) as f64 * 8.0;
+                format!("{:.3} Mbit/s", bits / span / 1e6)
+            };
+            let line = format!(
+                "roundtrip: {:.0} s: up {} ({} packets), down {} ({} packets), lost {}",
+                self.began.elapsed().as_secs_f64(),
+                rate(sums[0], before[0]),
+                counters.up.packets,
+                rate(sums[1], before[1]),
+                counters.down.packets,
+                counters.up.dropped + counters.down.dropped,
+            );
+            self.write(&line);
+        }
+    }
+
+    /// In place, the cursor returns to the line's beginning, so that what the command writes does not continue it.
+    fn write(&self, line: &str) {
+        let mut out = std::io::stderr();
+        let _ = if self.in_place {
+            write!(out, "\r\x1b[K{line}\r")
+        } else {
+            writeln!(out, "{line}")
+        };
+    }
+}
+
+impl Drop for Live<'_> {
+    fn drop(&mut self) {
+        if self.in_place {
+            let _ = write!(std::io::stderr(), "\x1b[K");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_are_told_by_cause() {
+        let mut tally = Tally {
+            packets: 12,
+            bytes: 1_850,
+            ..Tally::default()
+        };
+        assert_eq!(crossed(&tally), "12 packets, 1.9 kB");
+        tally.dropped = 3;
+        tally.causes.extend([("loss", 2), ("queue full", 1)]);
+        assert_eq!(
+            crossed(&tally),
+            "12 packets, 1.9 kB, 3 lost (loss 2, queue full 1)"
+        );
+    }
+}

@@ -1,0 +1,159 @@
+//! The command at the near end: its environment, its signals, its end.
+
+use std::ffi::OsStr;
+use std::io::{self, IsTerminal};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+
+use roundtrip_path::Path;
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::process::Child;
+use tokio::runtime::Builder;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::Ending;
+use super::account::Live;
+use super::far_end::FarEnd;
+use crate::cli::PathArgs;
+
+/// How long a command may take over ending when it is told to.
+const GRACE: Duration = Duration::from_secs(5);
+const TICK: Duration = Duration::from_secs(1);
+
+/// Runs it to its end and returns its exit code, as a shell tells it.
+pub(super) fn run(path: &Path, args: &PathArgs, far_end: &FarEnd) -> Result<u8, Ending> {
+    let (program, arguments) = args
+        .command
+        .split_first()
+        .ok_or_else(|| Ending::Usage("no COMMAND was given, after --".into()))?;
+    let mut command = path.client().command(program);
+    command.args(arguments);
+    name_ends(&mut command, path);
+    command.envs(far_end.environment());
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Ending::Failed(format!("no event loop: {error}")))?;
+    let live = args.live.then(|| Live::new(path));
+    runtime.block_on(async {
+        // First the handlers: a signal to all of us must not end us before the command.
+        let signals = Signals::catch().map_err(|error| Ending::Failed(error.to_string()))?;
+        let child = tokio::process::Command::from(command)
+            .spawn()
+            .map_err(|error| not_run(program, &error))?;
+        let status = see_through(child, signals, live)
+            .await
+            .map_err(|error| Ending::Failed(error.to_string()))?;
+        Ok(code(status))
+    })
+}
+
+/// Tells a command, on either side, who is where.
+pub(super) fn name_ends(command: &mut Command, path: &Path) {
+    for (prefix, side) in [("CLIENT", path.client()), ("SERVER", path.server())] {
+        command.env(format!("{prefix}_V4"), side.address_v4().to_string());
+        command.env(format!("{prefix}_V6"), side.address_v6().to_string());
+    }
+}
+
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    quit: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+    hang_up: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn catch() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            quit: signal(SignalKind::quit())?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// The next one that has to be passed on.
+    async fn next(&mut self) -> Signal {
+        // A terminal sends these two to the command as well, which may go on: a shell, for one.
+        let by_terminal = io::stdin().is_terminal() || io::stderr().is_terminal();
+        loop {
+            tokio::select! {
+                _ = self.interrupt.recv() => if !by_terminal { return Signal::INT },
+                _ = self.quit.recv() => if !by_terminal { return Signal::QUIT },
+                _ = self.terminate.recv() => return Signal::TERM,
+                _ = self.hang_up.recv() => return Signal::HUP,
+            }
+        }
+    }
+}
+
+/// Waits for its end. Who is told to end us ends the command first, and after a while whether it wants to or not.
+async fn see_through(
+    mut child: Child,
+    mut signals: Signals,
+    mut live: Option<Live<'_>>,
+) -> io::Result<ExitStatus> {
+    let mut ticks = tokio::time::interval(TICK);
+    let mut limit: Option<tokio::time::Instant> = None;
+    loop {
+        let patience = limit.unwrap_or_else(|| tokio::time::Instant::now() + 60 * GRACE);
+        tokio::select! {
+            status = child.wait() => return status,
+            signal = signals.next() => {
+                pass_on(&child, signal);
+                if matches!(signal, Signal::TERM | Signal::HUP) {
+                    limit = limit.or(Some(tokio::time::Instant::now() + GRACE));
+                }
+            }
+            _ = ticks.tick(), if live.is_some() => {
+                if let Some(live) = &mut live {
+                    live.show();
+                }
+            }
+            () = tokio::time::sleep_until(patience), if limit.is_some() => child.start_kill()?,
+        }
+    }
+}
+
+fn pass_on(child: &Child, signal: Signal) {
+    let process = child.id().and_then(|id| i32::try_from(id).ok());
+    if let Some(process) = process.and_then(Pid::from_raw) {
+        // It may have ended just now.
+        let _ = kill_process(process, signal);
+    }
+}
+
+fn code(status: ExitStatus) -> u8 {
+    let code = status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}
+
+/// As shells have it: 127 for what is not there, 126 for what does not run.
+fn not_run(program: &OsStr, error: &io::Error) -> Ending {
+    let program = program.display();
+    match error.kind() {
+        io::ErrorKind::NotFound => Ending::NotRun {
+            code: 127,
+            why: format!("{program}: command not found"),
+        },
+        _ => Ending::NotRun {
+            code: 126,
+            why: format!("{program} cannot be run: {error}"),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_are_told_as_a_shell_tells_them() {
+        assert_eq!(code(ExitStatus::from_raw(3 << 8)), 3);
+        assert_eq!(code(ExitStatus::from_raw(9)), 137);
+    }
+}
