@@ -1,12 +1,13 @@
 //! Experiments: what a remedy saves, measured over an emulated path, beside what was published.
 //!
 //! [`experiment`] is a file that says path, server, arms and claims; [`run`] measures it, [`outcome`] is what came of
-//! it, [`text`] shows that. [`demo`] is the first minute.
+//! it, [`text`] and [`html`] show that. [`demo`] is the first minute.
 
 pub mod claim;
 pub mod demo;
 mod error;
 pub mod experiment;
+pub mod html;
 pub mod outcome;
 mod run;
 pub mod text;

@@ -38,7 +38,7 @@ fn value(second: u64) -> HeaderValue {
 }
 
 /// `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7).
-fn imf_fixdate(second: u64) -> String {
+pub fn imf_fixdate(second: u64) -> String {
     let (days, rest) = (second / 86_400, second % 86_400);
     let (year, month, day) = civil(days);
     let weekday = DAYS.get((days % 7) as usize).copied().unwrap_or_default();

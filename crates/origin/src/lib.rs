@@ -25,6 +25,7 @@ mod stats;
 mod tcp;
 mod tls;
 
+pub use date::imf_fixdate;
 pub use echo::Echo;
 pub use error::OriginError;
 pub use knobs::{

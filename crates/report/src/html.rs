@@ -3,9 +3,15 @@
 //! Light and dark follow the reader's system; it reads on a phone and in print. Each picture has a text that says the
 //! same. All text goes through the template engine's escaping, so that a hostile header stays text.
 
+mod bar;
 mod distribution;
+mod frame;
+mod grid;
 mod page;
 mod parts;
 mod waterfall;
 
+pub use bar::{bar, percent, swatch};
+pub use frame::frame;
+pub use grid::Grid;
 pub use page::page;

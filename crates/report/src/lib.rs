@@ -14,4 +14,6 @@ pub mod ways;
 pub mod write_out;
 
 pub use facts::{Fact, facts};
+pub use party::Party;
 pub use run::{Run, runs};
+pub use text::{clean, count, ms};

@@ -2,8 +2,9 @@
 
 use roundtrip_model::Waited;
 
+/// By whom time was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Party {
+pub enum Party {
     Loss,
     Resolver,
     Network,
@@ -13,7 +14,7 @@ pub(crate) enum Party {
 
 impl Party {
     /// The order inside a bar.
-    pub(crate) const ALL: [Self; 5] = [
+    pub const ALL: [Self; 5] = [
         Self::Loss,
         Self::Resolver,
         Self::Network,
@@ -22,7 +23,7 @@ impl Party {
     ];
 
     /// The order of a sentence: what the path costs, then whose work it was.
-    pub(crate) const BY_WEIGHT: [Self; 5] = [
+    pub const BY_WEIGHT: [Self; 5] = [
         Self::Network,
         Self::Server,
         Self::Client,
@@ -30,7 +31,7 @@ impl Party {
         Self::Loss,
     ];
 
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Loss => "loss",
             Self::Resolver => "resolver",
@@ -41,7 +42,7 @@ impl Party {
     }
 
     /// Its milliseconds, never negative and always a number.
-    pub(crate) fn share(self, waited: &Waited) -> f64 {
+    pub fn share(self, waited: &Waited) -> f64 {
         let ms = match self {
             Self::Loss => waited.loss,
             Self::Resolver => waited.resolver,

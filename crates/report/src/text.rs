@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 /// Text from outside with control and direction characters made visible.
-pub(crate) fn clean(text: &str) -> String {
+pub fn clean(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if c.is_control() || is_invisible(c) {
@@ -64,7 +64,7 @@ pub(crate) fn least(places: usize) -> f64 {
 }
 
 /// Milliseconds that stand alone, with a precision that suits their size.
-pub(crate) fn ms(value: f64) -> String {
+pub fn ms(value: f64) -> String {
     format!("{value:.*}", decimals(value.abs()))
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn span_ms(span: Duration) -> String {
 }
 
 /// `1 round trip`, `2 round trips`.
-pub(crate) fn count(n: u64, one: &str, many: &str) -> String {
+pub fn count(n: u64, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 

@@ -1,8 +1,10 @@
 //! `roundtrip lab`: experiments found, run and shown.
 
+mod page;
 mod progress;
 
 use std::path::Path;
+use std::time::SystemTime;
 
 use roundtrip_lab::{Experiment, LabError, Stop, Wishes};
 use roundtrip_report::terminal::Style;
@@ -82,6 +84,7 @@ fn measure(args: &LabRunArgs) -> Outcome {
     if let Err(error) = stop_when_told(&stop) {
         return failed(&error);
     }
+    let began = SystemTime::now();
     let mut outcomes = Vec::new();
     for (name, experiment) in names.iter().zip(experiments) {
         if stop.is_set() {
@@ -97,21 +100,50 @@ fn measure(args: &LabRunArgs) -> Outcome {
             Err(error) => return failed(&error),
         }
     }
-    show(args, &outcomes)
+    let shown = show(args, &outcomes);
+    match write_page(args, &outcomes, began) {
+        Ok(()) => shown,
+        Err(told) => told,
+    }
 }
 
 fn wishes(args: &LabRunArgs, name: &str) -> Wishes {
-    let runs = args.runs.map(|runs| format!(" --runs {runs}"));
-    let rtt = args
-        .rtt
-        .map(|rtt| format!(" --rtt {}ms", rtt.as_secs_f64() * 1e3));
-    let (runs, rtt) = (runs.unwrap_or_default(), rtt.unwrap_or_default());
     Wishes {
         runs: args.runs,
         rtt: args.rtt,
         seed: args.seed,
-        again: format!("roundtrip lab run {name}{runs}{rtt} --seed {}", args.seed),
+        again: format!("roundtrip lab run {name} {}", settings(args)),
     }
+}
+
+/// The flags that decide what is measured.
+fn settings(args: &LabRunArgs) -> String {
+    let runs = args.runs.map(|runs| format!("--runs {runs}"));
+    let rtt = args.rtt;
+    let rtt = rtt.map(|rtt| format!("--rtt {}ms", rtt.as_secs_f64() * 1e3));
+    let seed = Some(format!("--seed {}", args.seed));
+    let said: Vec<String> = [runs, rtt, seed].into_iter().flatten().collect();
+    said.join(" ")
+}
+
+fn write_page(
+    args: &LabRunArgs,
+    outcomes: &[roundtrip_lab::Outcome],
+    began: SystemTime,
+) -> Result<(), Outcome> {
+    let Some(file) = &args.html else {
+        return Ok(());
+    };
+    let shown = file.display();
+    if let Err(error) = page::write(file, args, outcomes, began) {
+        return Err(failed(&format!(
+            "cannot write the page to {shown}: {error}"
+        )));
+    }
+    if !args.quiet {
+        Stream::Err.print(format!("page written to {shown}\n"));
+    }
+    Ok(())
 }
 
 fn show(args: &LabRunArgs, outcomes: &[roundtrip_lab::Outcome]) -> Outcome {

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use roundtrip_model::{Exchange, Summary};
 
-use super::parts::percent;
+use super::bar::percent;
 use crate::run::{PHASES, Run};
 use crate::text::{clean, count, decimals, ms};
 

@@ -1,13 +1,12 @@
 //! The page as a whole: what stands where, and how much of a long series is shown.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 use roundtrip_model::Exchange;
 
+use super::frame::frame;
 use super::{distribution, parts, waterfall};
 use crate::run::{Run, runs};
 use crate::text::{clean, ms, trips};
-
-const STYLE: &str = include_str!("page.css");
 
 /// Waterfalls beyond this many make a page slow to open; a note says how many are left out.
 const MOST_WATERFALLS: usize = 24;
@@ -16,30 +15,10 @@ const MOST_WATERFALLS: usize = 24;
 pub fn page(exchanges: &[Exchange], made_by: &str) -> String {
     let all: Vec<Run> = runs(exchanges).collect();
     let title = match all.first() {
-        Some(run) => clean(run.url()),
+        Some(run) => run.url().to_owned(),
         None => "nothing measured".into(),
     };
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'";
-                title { "roundtrip · " (title) }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                (parts::patterns())
-                main {
-                    (body(exchanges, &all))
-                }
-                footer { "Made by " (clean(made_by)) ". A round trip is one question and its answer across the whole path." }
-            }
-        }
-    }
-    .into_string()
+    frame(&title, "", &body(exchanges, &all), made_by)
 }
 
 /// One after the other, what was measured of each URL.

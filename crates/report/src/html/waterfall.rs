@@ -5,8 +5,9 @@
 use maud::{Markup, html};
 use roundtrip_model::{Exchange, Phase};
 
-use super::parts::{fill, percent};
-use crate::party::{Party, segments};
+use super::bar::bar;
+use super::grid::Grid;
+use crate::party::Party;
 use crate::run::{Run, total_ms};
 use crate::text::{clean, decimals, least, ms, trips};
 
@@ -39,14 +40,9 @@ pub(super) fn figure(run: &Run, key: usize, place: usize, hop: &Exchange) -> Mar
 }
 
 fn row(phase: &Phase, top: usize, offset: f64, grid: Grid) -> Markup {
-    let (scale, places) = (grid.scale, decimals(grid.scale));
+    let (scale, places) = (grid.scale(), decimals(grid.scale()));
     let start = offset + phase.start.as_millis();
     let number = format!("{:.places$} ms", phase.ms());
-    let parts = segments(Party::ALL, &phase.waited);
-    let main = parts
-        .iter()
-        .max_by(|a, b| a.2.total_cmp(&b.2))
-        .map_or(Party::Client, |p| p.0);
     html! {
         text.label x="0" y=(top + 14) { (phase.name.title()) }
         text.value x="190" y=(top + 14) { (number) }
@@ -55,14 +51,8 @@ fn row(phase: &Phase, top: usize, offset: f64, grid: Grid) -> Markup {
         }
         text.reasons x="250" y=(top + 14) { (reasons(phase, places)) }
         rect.track x="0" width="100%" y=(top + 21) height=(BAR) rx="3" {}
-        (grid.lines(top + 21))
-        // A hair's breadth, so that the shortest phase is seen where it was.
-        rect x=(percent(start.min(scale * 0.998), scale)) width="2" y=(top + 21) height=(BAR) fill=(fill(main)) {}
-        @for (party, from, share) in parts {
-            rect x=(percent(start + from, scale)) width=(percent(share, scale)) y=(top + 21) height=(BAR) fill=(fill(party)) {
-                title { (party.name()) " " (ms(share)) " ms" }
-            }
-        }
+        (grid.lines(top + 21, BAR))
+        (bar(start, &phase.waited, scale, top + 21, BAR))
     }
 }
 
@@ -74,63 +64,6 @@ fn reasons(phase: &Phase, places: usize) -> String {
         .map(|(p, share)| format!("{} {share:.places$}", p.name()))
         .collect();
     words.join(" · ")
-}
-
-/// Where the lines stand: each at so many steps from zero.
-#[derive(Clone, Copy)]
-struct Grid {
-    scale: f64,
-    step: f64,
-    is_rtt: bool,
-}
-
-impl Grid {
-    fn new(scale: f64, rtt: Option<f64>) -> Self {
-        let (step, is_rtt) = match rtt {
-            Some(r) if r >= scale / 16.0 && r <= scale => (r, true),
-            _ => (crate::terminal::round_step(scale / 6.0), false),
-        };
-        Self {
-            scale,
-            step,
-            is_rtt,
-        }
-    }
-
-    fn marks(self) -> impl Iterator<Item = (u32, f64)> {
-        (0..64)
-            .map(move |n| (n, f64::from(n) * self.step))
-            .take_while(move |(n, at)| *n == 0 || (self.step > 0.0 && *at <= self.scale))
-    }
-
-    /// The lines of one row, under its bars and clear of its text.
-    fn lines(self, top: usize) -> Markup {
-        html! {
-            g.grid {
-                @for (_, at) in self.marks() {
-                    @let x = percent(at, self.scale);
-                    line x1=(x) x2=(x) y1=(top) y2=(top + BAR) {}
-                }
-            }
-        }
-    }
-
-    fn labels(self, y: usize) -> Markup {
-        // Labels keep a distance of about an eighth of the width.
-        let every = ((self.scale / 8.0 / self.step.max(f64::MIN_POSITIVE)).ceil() as u32).max(1);
-        let shown = self
-            .marks()
-            .filter(move |(n, at)| n % every == 0 && *at <= self.scale * 0.94);
-        html! {
-            g.grid {
-                @for (n, at) in shown {
-                    text x=(percent(at, self.scale)) y=(y) class=[(n == 0).then_some("first")] {
-                        @if n == 0 { "0" } @else if self.is_rtt { (n) " RT" } @else { (at) " ms" }
-                    }
-                }
-            }
-        }
-    }
 }
 
 /// The picture in words, for who cannot see it.

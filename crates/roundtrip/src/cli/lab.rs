@@ -42,6 +42,9 @@ pub(crate) struct LabRunArgs {
     /// One JSON document (schema roundtrip/lab/1)
     #[arg(long)]
     pub json: bool,
+    /// Also write one self-contained page
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// The report goes to this file
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,

@@ -1,0 +1,127 @@
+//! The page as a whole: its head, its contents, and each experiment from the question down to how to ask it again.
+
+use maud::{Markup, html};
+use roundtrip_report::html::frame;
+use roundtrip_report::{clean, count};
+
+use super::{arms, claims, curve, distance, figures, remarks, runs, verdict};
+use crate::Outcome;
+
+const STYLE: &str = include_str!("lab.css");
+
+/// What the outcomes themselves do not say.
+#[derive(Debug, Clone, Default)]
+pub struct Head {
+    /// Such as `roundtrip 0.1.0`.
+    pub made_by: String,
+    /// When the measuring began.
+    pub when: String,
+    /// Kernel and cores.
+    pub machine: String,
+    /// The command line that makes this page again.
+    pub command: String,
+}
+
+/// All outcomes on one page.
+pub fn page(outcomes: &[Outcome], head: &Head) -> String {
+    let title = match outcomes {
+        [one] => one.experiment.clone(),
+        several => count(several.len() as u64, "experiment", "experiments"),
+    };
+    let body = html! {
+        (opening(outcomes, head))
+        @for (key, outcome) in outcomes.iter().enumerate() { (experiment(outcome, key)) }
+    };
+    frame(&format!("lab · {title}"), STYLE, &body, &head.made_by)
+}
+
+fn opening(outcomes: &[Outcome], head: &Head) -> Markup {
+    let took: f64 = outcomes.iter().map(|outcome| outcome.took_s).sum();
+    html! {
+        header.opening {
+            p.kicker { "roundtrip lab" }
+            @match outcomes {
+                [] => { h1 { "Nothing was measured" } },
+                [_] => { h1 { "One experiment, measured over an emulated path" } },
+                _ => { h1 { (outcomes.len()) " experiments, measured over emulated paths" } },
+            }
+            dl.facts {
+                div { dt { "Measured" } dd { (clean(&head.when)) ", for " (span(took)) } }
+                div { dt { "Machine" } dd { (clean(&head.machine)) } }
+                div { dt { "Program" } dd { (clean(&head.made_by)) } }
+                div { dt { "This page again" } dd { code { (clean(&head.command)) } } }
+            }
+            @if outcomes.len() > 1 { (contents(outcomes)) }
+        }
+    }
+}
+
+fn contents(outcomes: &[Outcome]) -> Markup {
+    html! {
+        nav aria-label="Experiments" {
+            ol.contents {
+                @for (key, outcome) in outcomes.iter().enumerate() {
+                    li {
+                        a href={ "#" (anchor(key)) } { (clean(&outcome.experiment)) }
+                        " " (claims::tally(outcome))
+                        p { (clean(&outcome.question)) }
+                        p.quiet { (verdict::first(outcome)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn anchor(key: usize) -> String {
+    format!("experiment-{key}")
+}
+
+/// `key` tells this experiment's pictures from those of the others on the page.
+fn experiment(outcome: &Outcome, key: usize) -> Markup {
+    html! {
+        article id=(anchor(key)) {
+            header {
+                p.kicker { (clean(&outcome.experiment)) " · " (clean(&outcome.article)) }
+                h1 { (clean(&outcome.question)) }
+                @for sentence in verdict::sentences(outcome) { p.verdict { (sentence) } }
+                (conditions(outcome))
+            }
+            @if outcome.interrupted {
+                p.failure { b { "Interrupted" } " before all was measured: this is what there was." }
+            }
+            (arms::section(outcome, key))
+            (distance::section(outcome, key))
+            (claims::section(outcome))
+            (runs::section(outcome, key))
+            @for (place, curve) in outcome.curves.iter().enumerate() {
+                (curve::section(curve, outcome, &format!("{key}-{place}")))
+            }
+            (figures::section(outcome))
+            (remarks::section(outcome))
+            h2 { "Once more" }
+            p.again { code { (clean(&outcome.again)) } }
+        }
+    }
+}
+
+fn conditions(outcome: &Outcome) -> Markup {
+    let path = outcome.path.iter();
+    let path: Vec<String> = path
+        .map(|(word, values)| format!("{word} {}", values.join(", ")))
+        .collect();
+    html! {
+        p.conditions {
+            "Path: " (if path.is_empty() { "each arm's own".into() } else { clean(&path.join(", ")) })
+            " · " (count(outcome.runs.into(), "run of each arm", "runs of each arm"))
+            ", interleaved in random blocks (seed " (outcome.seed) ") · took " (span(outcome.took_s))
+        }
+    }
+}
+
+fn span(seconds: f64) -> String {
+    match seconds {
+        s if s < 100.0 => format!("{s:.0} s"),
+        s => format!("{:.0} min", s / 60.0),
+    }
+}

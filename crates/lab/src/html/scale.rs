@@ -1,0 +1,87 @@
+//! Scales and figures that several pictures share.
+
+use roundtrip_model::Waited;
+use roundtrip_report::ms;
+
+use crate::Outcome;
+use crate::experiment::Measure;
+use crate::outcome::{ArmOutcome, Sample, WaitedFor};
+
+/// From zero to a little beyond the largest, in the experiment's unit.
+pub(super) fn reach(outcome: &Outcome) -> f64 {
+    let arms = outcome.arms.iter();
+    let all = arms.flat_map(|arm| {
+        let samples = arm.samples.iter().map(|sample| sample.value);
+        samples.chain(arm.published)
+    });
+    all.filter(|value| value.is_finite()).fold(0.0, f64::max) * 1.02
+}
+
+/// The path's round trip, where the unit can be held against it.
+pub(super) fn rtt(arm: &ArmOutcome) -> Option<f64> {
+    let rtt = arm.path.rtt_ms()?;
+    (arm.unit == "ms" && rtt > 0.0).then_some(rtt)
+}
+
+/// The round trip that all arms share.
+pub(super) fn common_rtt(arms: &[&ArmOutcome]) -> Option<f64> {
+    let first = rtt(arms.first()?)?;
+    arms.iter()
+        .all(|arm| rtt(arm) == Some(first))
+        .then_some(first)
+}
+
+/// The run that stands for the arm: the nearest to its median.
+pub(super) fn median_run(arm: &ArmOutcome) -> Option<&Sample> {
+    let median = arm.figures.median?;
+    let distance = |sample: &&Sample| (sample.value - median).abs();
+    arm.samples
+        .iter()
+        .min_by(|a, b| distance(a).total_cmp(&distance(b)))
+}
+
+pub(super) fn waited(waited: WaitedFor) -> Waited {
+    Waited {
+        network: waited.network_ms,
+        server: waited.server_ms,
+        client: waited.client_ms,
+        resolver: waited.resolver_ms,
+        loss: waited.loss_ms,
+    }
+}
+
+/// A figure with its unit.
+pub(super) fn with_unit(value: f64, unit: &str) -> String {
+    let number = match unit {
+        "round trips" => trips(value),
+        _ => ms(value),
+    };
+    format!("{} {unit}", with_minus(&number))
+        .trim_end()
+        .to_owned()
+}
+
+/// `−12.5 %`.
+pub(super) fn percents(share: f64) -> String {
+    with_minus(&format!("{:.1} %", share * 100.0))
+}
+
+/// A hyphen before a number becomes a minus.
+pub(super) fn with_minus(number: &str) -> String {
+    number.replace('-', "−")
+}
+
+/// `9`, `1.1`.
+pub(super) fn trips(value: f64) -> String {
+    let text = format!("{value:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// What the figures of the arms are of.
+pub(super) fn measure(outcome: &Outcome) -> &'static str {
+    match outcome.measure {
+        Measure::Total => "all requests of a run, from the first's beginning to the last's end",
+        Measure::Mean => "a request, on average over those of a run",
+        Measure::Appconnect => "to the end of the TLS or QUIC handshake",
+    }
+}

@@ -1,0 +1,149 @@
+//! The verdict in sentences, made of measured values alone.
+
+use roundtrip_report::{clean, ms};
+
+use super::scale::{percents, trips, with_minus, with_unit};
+use crate::Outcome;
+use crate::outcome::{ArmOutcome, SavingOutcome};
+
+/// A part of the whole that is worth a sentence.
+const LARGE_SHARE: f64 = 1.0 / 3.0;
+
+/// All there is to say, the most important first.
+pub(super) fn sentences(outcome: &Outcome) -> Vec<String> {
+    let second = whose_time(outcome);
+    [first(outcome)].into_iter().chain(second).collect()
+}
+
+/// What saved most against what.
+pub(super) fn first(outcome: &Outcome) -> String {
+    let best = compared(outcome)
+        .filter(|(_, saving)| saving.shown != Some(false) && saving.saving.median > 0.0)
+        .max_by(|a, b| share(a.1).total_cmp(&share(b.1)));
+    if let Some((arm, saving)) = best {
+        return saved(outcome, arm, saving);
+    }
+    if compared(outcome).next().is_some() {
+        return "No arm shows a saving: every interval reaches zero or less.".into();
+    }
+    if outcome.arms.iter().any(|arm| arm.figures.median.is_some()) {
+        return "Too little was measured for a comparison: an interval wants two runs at least."
+            .into();
+    }
+    "Nothing could be measured here; the reasons stand below.".into()
+}
+
+fn compared(outcome: &Outcome) -> impl Iterator<Item = (&ArmOutcome, &SavingOutcome)> {
+    let arms = outcome.arms.iter().filter(|arm| !arm.control);
+    arms.filter_map(|arm| Some((arm, arm.saving.as_ref()?)))
+}
+
+fn share(saving: &SavingOutcome) -> f64 {
+    saving.saving.share.unwrap_or(0.0)
+}
+
+fn saved(outcome: &Outcome, arm: &ArmOutcome, saving: &SavingOutcome) -> String {
+    let name = clean(&arm.name);
+    let against = clean(&saving.against);
+    let base = outcome.arm(&saving.against);
+    let s = &saving.saving;
+    let of = base
+        .and_then(|base| base.figures.median)
+        .map_or(String::new(), |median| format!(" of {}", ms(median)));
+    let turns = match (
+        arm.figures.round_trips,
+        base.and_then(|b| b.figures.round_trips),
+    ) {
+        (Some(now), Some(before)) if now < before => {
+            format!(
+                ", {} {} instead of {}",
+                trips(now),
+                if now == 1.0 {
+                    "round trip"
+                } else {
+                    "round trips"
+                },
+                trips(before)
+            )
+        }
+        _ => String::new(),
+    };
+    format!(
+        "{name} saves most: {:.0} % against {against}, {}{of} {} ({}){turns}.",
+        share(saving) * 100.0,
+        ms(s.median),
+        clean(&arm.unit),
+        sureness(saving, &arm.unit),
+    )
+}
+
+fn sureness(saving: &SavingOutcome, unit: &str) -> String {
+    match saving.shown {
+        Some(_) => format!("95 % interval {}", interval(saving, unit)),
+        None => format!("of {} pairs, too few to be sure", saving.saving.pairs),
+    }
+}
+
+/// `312.4 to 340.1 ms`.
+pub(super) fn interval(saving: &SavingOutcome, unit: &str) -> String {
+    let s = &saving.saving;
+    format!("{} to {}", with_minus(&ms(s.low)), with_unit(s.high, unit))
+}
+
+/// The arm of whose time the most was not the network's, where that is much.
+fn whose_time(outcome: &Outcome) -> Option<String> {
+    let parts = |arm: &ArmOutcome| {
+        let f = &arm.figures;
+        let (server, client) = (f.server_ms?, f.client_ms?);
+        let (whose, most) = if server > client {
+            ("server", server)
+        } else {
+            ("client", client)
+        };
+        Some((whose, most, f.network_ms?, f.median?))
+    };
+    let told = outcome.arms.iter().filter(|arm| arm.unit == "ms");
+    let (arm, (whose, most, network, median)) = told
+        .filter_map(|arm| Some((arm, parts(arm)?)))
+        .filter(|(_, (_, most, _, median))| *most > median * LARGE_SHARE)
+        .max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
+    Some(format!(
+        "Of the {} ms of {}, {} were the {whose}'s and {} the network's.",
+        ms(median),
+        clean(&arm.name),
+        ms(most),
+        ms(network),
+    ))
+}
+
+/// What two arms that are the same differed by.
+pub(super) fn control(arm: &ArmOutcome) -> Option<String> {
+    let saving = arm.saving.as_ref().filter(|_| arm.control)?;
+    let s = &saving.saving;
+    let unit = &arm.unit;
+    let told = match saving.shown {
+        None => "These are too few to tell drift from chance.".into(),
+        Some(true) => {
+            "The interval leaves zero out: something drifted, and savings of this size are none."
+                .into()
+        }
+        Some(false) => {
+            let least = with_unit(s.low.abs().max(s.high.abs()), unit);
+            format!(
+                "The interval holds zero, as it should; less than {least} is not told from chance here."
+            )
+        }
+    };
+    let share = s
+        .share
+        .map_or(String::new(), |share| format!(" ({})", percents(share)));
+    let interval = saving.shown.map_or(String::new(), |_| {
+        format!("; 95 % interval {}", interval(saving, unit))
+    });
+    Some(format!(
+        "Two arms that are the same, {} and its repetition, differed by {}{share} in the median of {} pairs{interval}. {told}",
+        clean(&saving.against),
+        with_unit(s.median, unit),
+        s.pairs,
+    ))
+}

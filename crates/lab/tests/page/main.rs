@@ -1,0 +1,8 @@
+//! The page of outcomes: complete in itself, proof against what files say, and no wider than a phone.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod document;
+mod guide;
+mod phone;
+mod samples;

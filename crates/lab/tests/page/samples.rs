@@ -1,0 +1,173 @@
+//! Outcomes made by hand, so that every page is the same on every run.
+
+use roundtrip_lab::experiment::{Measure, Published, Words};
+use roundtrip_lab::html::Head;
+use roundtrip_lab::outcome::{
+    ArmOutcome, ClaimOutcome, Curve, CurvePoint, Figures, Line, Outcome, SCHEMA, Sample,
+    SavingOutcome, Span, WaitedFor,
+};
+use roundtrip_model::{Random, Saving};
+
+pub(crate) const R: f64 = 90.0;
+
+pub(crate) fn head() -> Head {
+    Head {
+        made_by: "roundtrip 0.1.0".into(),
+        when: "Sun, 06 Nov 1994 08:49:37 GMT".into(),
+        machine: "Linux 6.1 on x86_64, 2 cores".into(),
+        command: "roundtrip lab run all --html page.html".into(),
+    }
+}
+
+/// Two arms, their control, one that failed, one that was not run, and a curve.
+pub(crate) fn outcome() -> Outcome {
+    let mut arms = vec![
+        arm("no-reuse", 9, 830.0),
+        arm("reuse", 5, 462.0),
+        arm("no-reuse (A/A)", 9, 830.5),
+        bare("broken", 0),
+        bare("absent", 0),
+    ];
+    let base = arms[0].samples.clone();
+    for held in arms.iter_mut().skip(1).filter(|a| !a.samples.is_empty()) {
+        held.saving = saving(&base, &held.samples);
+    }
+    arms[0].published = Some(1104.0);
+    arms[1].notes = vec!["the second byte was late".into()];
+    arms[2].control = true;
+    arms[3].failures = vec!["it fell over".into(), "it fell over".into()];
+    arms[4].not_run = Some("httping is not installed".into());
+    Outcome {
+        schema: SCHEMA,
+        experiment: "persistence".into(),
+        question: "What does a kept connection save?".into(),
+        article: "A1: persistent connections".into(),
+        path: words(),
+        rtt_ms: Some(R),
+        measure: Measure::Total,
+        unit: "ms".into(),
+        runs: 6,
+        seed: 1,
+        interrupted: false,
+        took_s: 31.4,
+        again: "roundtrip lab run persistence --seed 1".into(),
+        arms,
+        curves: vec![curve()],
+        published: vec![Published {
+            name: "best of others".into(),
+            value: 344.7,
+            unit: "ms".into(),
+        }],
+        claims: vec![
+            claim("reuse saves a third", Some(true)),
+            claim("pigs fly", Some(false)),
+            claim("nobody knows", None),
+        ],
+    }
+}
+
+fn words() -> Words {
+    let mut words = Words::default();
+    words.say("rtt", vec![format!("{R}ms")]);
+    words
+}
+
+fn claim(text: &str, holds: Option<bool>) -> ClaimOutcome {
+    ClaimOutcome {
+        text: text.into(),
+        published: Some(36.0),
+        measured: holds.map(|_| 44.25),
+        unit: "%".into(),
+        holds,
+    }
+}
+
+fn arm(name: &str, turns: u32, median: f64) -> ArmOutcome {
+    let around = [-2.0, -1.5, -0.5, 0.5, 1.0, 4.0].iter().enumerate();
+    let samples = around.map(|(run, away)| sample(run, turns, median + away));
+    let samples: Vec<Sample> = samples.collect();
+    ArmOutcome {
+        figures: Figures::of(&samples),
+        phases: samples[1].phases.clone(),
+        samples,
+        ..bare(name, turns)
+    }
+}
+
+pub(crate) fn bare(name: &str, turns: u32) -> ArmOutcome {
+    ArmOutcome {
+        name: name.into(),
+        client: "h1+tls1.3, a connection each".into(),
+        server: "origin".into(),
+        warm: turns == 5,
+        control: false,
+        requests: 3,
+        path: words(),
+        figures: Figures::default(),
+        unit: "ms".into(),
+        published: None,
+        saving: None,
+        failures: Vec::new(),
+        not_run: None,
+        notes: Vec::new(),
+        samples: Vec::new(),
+        phases: Vec::new(),
+    }
+}
+
+fn sample(run: usize, turns: u32, value: f64) -> Sample {
+    let network_ms = f64::from(turns) * R;
+    let waited = WaitedFor {
+        network_ms,
+        server_ms: value - network_ms,
+        ..WaitedFor::default()
+    };
+    Sample {
+        run,
+        value,
+        round_trips: Some(turns.into()),
+        waited: Some(waited),
+        phases: vec![Span {
+            request: 0,
+            name: "tcp",
+            start_ms: 0.0,
+            ms: value,
+            round_trips: turns,
+            waited,
+        }],
+    }
+}
+
+fn saving(before: &[Sample], after: &[Sample]) -> Option<SavingOutcome> {
+    let pairs = before.iter().zip(after).map(|(b, a)| (b.value, a.value));
+    let pairs: Vec<(f64, f64)> = pairs.collect();
+    let saving = Saving::of(&pairs, &mut Random::seeded(1))?;
+    Some(SavingOutcome {
+        against: "no-reuse".into(),
+        saving,
+        shown: saving.is_shown(),
+    })
+}
+
+fn curve() -> Curve {
+    let line = |arm: &str, slope: f64| Line {
+        arm: arm.into(),
+        points: [1, 10, 50].map(|n| point(arm, n, slope)).to_vec(),
+    };
+    Curve {
+        word: "requests".into(),
+        unit: "ms".into(),
+        lines: vec![line("no-reuse", 276.0), line("reuse", 92.0)],
+    }
+}
+
+fn point(arm: &str, n: u32, slope: f64) -> CurvePoint {
+    CurvePoint {
+        value: n.to_string(),
+        name: format!("{arm}@{n}"),
+        figures: Figures::of(&[sample(0, n, f64::from(n) * slope)]),
+        rtt_ms: Some(R),
+        failures: Vec::new(),
+        not_run: None,
+    }
+}
