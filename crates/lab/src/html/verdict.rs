@@ -58,7 +58,7 @@ fn saved(outcome: &Outcome, arm: &ArmOutcome, saving: &SavingOutcome) -> String 
             format!(
                 ", {} {} instead of {}",
                 trips(now),
-                if now == 1.0 {
+                if (now - 1.0).abs() < 0.05 {
                     "round trip"
                 } else {
                     "round trips"
