@@ -6,8 +6,11 @@ As in the article: `requests.get` opens a connection each time, a `Session` keep
 the standard library does the same, and standard error says so.
 """
 
+import http.client
+import ssl
 import sys
 import time
+import urllib.parse
 
 
 def with_requests(requests, ca, urls, reuse):
@@ -24,10 +27,6 @@ def with_requests(requests, ca, urls, reuse):
 
 
 def with_the_standard_library(ca, urls, reuse):
-    import http.client
-    import ssl
-    import urllib.parse
-
     context = ssl.create_default_context(cafile=ca)
     connection = None
     for url in urls:

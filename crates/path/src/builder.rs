@@ -244,10 +244,12 @@ impl Builder {
         if let Some(name) = self.names.iter().find(|name| !names::is_name(name)) {
             return Err(Error::Name(name.clone()));
         }
-        let mut has_boxes = false;
+        let mut looks_into_segments = false;
         for stretch in &self.stretches {
-            has_boxes |= !stretch.boxes.is_empty();
+            looks_into_segments |= !stretch.boxes.is_empty();
             for link in [&stretch.link.up, &stretch.link.down] {
+                // To a smaller MTU, a super-segment is one packet that is too long.
+                looks_into_segments |= link.mtu.is_some();
                 let zeroth = |loss: &Loss| matches!(loss, Loss::Numbers(all) if all.contains(&0));
                 if link.loss.iter().any(zeroth) {
                     return Err(Error::PacketZero);
@@ -257,7 +259,7 @@ impl Builder {
                 }
             }
         }
-        if self.offload && has_boxes {
+        if self.offload && looks_into_segments {
             return Err(Error::OffloadWithBoxes);
         }
         Ok(())
@@ -338,6 +340,12 @@ mod tests {
         let meddled = Path::builder().middlebox("strip-fast-open".parse().unwrap());
         assert!(matches!(
             meddled.offload(true).build(),
+            Err(Error::OffloadWithBoxes)
+        ));
+        let mut narrow = Path::builder();
+        narrow.set("hole", "1400").unwrap();
+        assert!(matches!(
+            narrow.offload(true).build(),
             Err(Error::OffloadWithBoxes)
         ));
     }

@@ -31,7 +31,7 @@ pub enum Error {
     #[error("{0}")]
     Middlebox(String),
     #[error(
-        "boxes look into real segments, which there are none of with offload: leave out one of them"
+        "boxes and holes look into real segments, which there are none of with offload: leave out one of them"
     )]
     OffloadWithBoxes,
     /// See [`Path::connect_uplink`](crate::Path::connect_uplink).

@@ -17,6 +17,7 @@ pub(crate) mod nat;
 mod reset;
 mod rewrite;
 mod strip_fast_open;
+mod throttle;
 #[cfg(test)]
 mod trial;
 mod wake_up;
@@ -43,6 +44,7 @@ const KINDS: &[&Kind] = &[
     &drop_dns::KIND,
     &bleach_ecn::KIND,
     &clamp_mss::KIND,
+    &throttle::KIND,
     &wake_up::KIND,
 ];
 
@@ -117,7 +119,15 @@ impl fmt::Display for Middlebox {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use super::trial::{ACK, SYN, datagram, packet, segment, segment_v6};
     use super::*;
+    use crate::direction::Direction;
+    use crate::hello::examples::client_hello;
+    use crate::hop::Exit;
+    use crate::packet::Packet;
+    use roundtrip_model::Random;
 
     #[test]
     fn each_kind_is_found_by_its_name_and_says_what_it_does() {
@@ -130,5 +140,59 @@ mod tests {
         assert!("strip-fast-open:3".parse::<Middlebox>().is_err());
         let unknown = "teapot".parse::<Middlebox>().unwrap_err();
         assert!(unknown.contains("strip-fast-open"), "{unknown}");
+    }
+
+    /// One box of each kind, as users write them.
+    const ONE_OF_EACH: &[&str] = &[
+        "strip-fast-open",
+        "drop-syn-data",
+        "drop-after-syn-data",
+        "drop-syn-options:unknown",
+        "duplicate-syn",
+        "nat",
+        "idle-timeout:1s",
+        "reset:tls13",
+        "drop-split-hello",
+        "drop-udp:443",
+        "drop-icmp",
+        "drop-ipv6",
+        "drop-dns:aaaa",
+        "bleach-ecn",
+        "clamp-mss:1200",
+        "throttle:1mbit",
+        "wake-up:1s",
+    ];
+
+    #[test]
+    fn whatever_comes_no_box_panics_or_lets_a_packet_vanish() {
+        let mut random = Random::seeded(5);
+        let hello = client_hello(&[0x0304], 100);
+        let both = |way| {
+            [
+                segment(way, SYN, &[2, 4, 5, 0xb4, 34, 4, 7, 8], &hello),
+                segment_v6(way, ACK, &[], &hello),
+                datagram(way, false, 443, b"something"),
+                datagram(way, true, 53, b"something"),
+                packet(way, false, 1, &[3, 3, 0, 0, 0, 0, 0, 0, 0x45, 0, 0, 20]),
+            ]
+        };
+        assert_eq!(ONE_OF_EACH.len(), KINDS.len());
+        for text in ONE_OF_EACH {
+            let mut hop = text.parse::<Middlebox>().unwrap().make().unwrap();
+            for number in 0..2000 {
+                let way = Direction::BOTH[random.below(2)];
+                let mut ip = both(way)[random.below(5)].clone();
+                for _ in 0..random.below(4) {
+                    let at = random.below(ip.len());
+                    ip[at] = random.next_u64() as u8;
+                }
+                ip.truncate(ip.len() - random.below(2) * random.below(ip.len()));
+                let at = Duration::from_millis(number);
+                let mut exit = Exit::default();
+                hop.pass(Packet::of(&ip, at), way, at, &mut exit);
+                let came_out = exit.moves.len() + exit.losses.len();
+                assert!((1..=3).contains(&came_out), "{text}: {ip:?}");
+            }
+        }
     }
 }

@@ -32,7 +32,7 @@ pub const PRESETS: &[Preset] = &[
         "metro",
         "rtt=2ms",
         "One city. Between availability zones of one AWS region 0.25 to 3.37 ms were measured: \
-         xkyle.com/Measuring-AWS-Region-and-AZ-Latency (2020)",
+         xkyle.com/Measuring-AWS-Region-and-AZ-Latency",
     ),
     preset(
         "continental",
@@ -78,7 +78,7 @@ pub const PRESETS: &[Preset] = &[
     preset(
         "3g-slow",
         "rtt=400ms rate=500kbit",
-        "Chrome's DevTools, preset `3G`, before 2024 `Slow 3G`: the figures it aims at (NetworkManager.ts)",
+        "Chrome's DevTools, preset `3G`: the figures it aims at (NetworkManager.ts)",
     ),
     preset(
         "3g",
@@ -114,7 +114,7 @@ pub const PRESETS: &[Preset] = &[
         "wifi",
         "rtt=2ms jitter=down:40ms,pareto",
         "A busy wireless network alone: at 47 access points of a university, half of TCP's packets took over 20 ms and a \
-         tenth over 100 ms (WiFi can be the weakest link of round trip network latency in the wild, INFOCOM 2016). The \
+         tenth over 100 ms (WiFi can be the weakest link of round trip network latency in the wild). The \
          shape between is ours",
     ),
 ];

@@ -78,11 +78,13 @@ impl Rtnetlink {
 
     /// Readies an interface for real segments only, without an IPv6 address of its own making, whose announcements
     /// would be packets that nobody asked for.
-    pub(crate) fn tame(&self, index: u32) -> io::Result<()> {
+    pub(crate) fn tame(&self, index: u32, offload: bool) -> io::Result<()> {
         let mut message = Message::change(libc::RTM_NEWLINK);
         message.interface(index, 0);
         // Whatever the protocol, super-segments are cut before this interface (netdev_features: gso_features_check).
-        message.attribute(message::IFLA_GSO_MAX_SEGS, &1_u32.to_ne_bytes());
+        if !offload {
+            message.attribute(message::IFLA_GSO_MAX_SEGS, &1_u32.to_ne_bytes());
+        }
         message.nest(libc::IFLA_AF_SPEC, |families| {
             families.nest(libc::AF_INET6 as u16, |inet6| {
                 inet6.attribute(

@@ -107,7 +107,9 @@ fn links() -> Result<Rtnetlink, Error> {
 }
 
 fn settle(links: &Rtnetlink, index: u32, addresses: [(IpAddr, u8); 2]) -> Result<(), Error> {
-    links.tame(index).map_err(at(Step::ConfigureInterface))?;
+    links
+        .tame(index, false)
+        .map_err(at(Step::ConfigureInterface))?;
     links
         .bring_up(index)
         .map_err(at(Step::ConfigureInterface))?;

@@ -185,7 +185,7 @@ fn raise(links: &Rtnetlink, end: End<'_>, offload: bool) -> Result<(), Error> {
             .map_err(at(Step::SwitchOffOffloads))?;
     }
     links
-        .tame(end.index)
+        .tame(end.index, offload)
         .map_err(at(Step::ConfigureInterface))?;
     links
         .bring_up(end.index)

@@ -46,8 +46,8 @@ fn enact(args: &PathArgs) -> Result<u8, Ending> {
     let builder = described(args)?;
     let knobs = far_end::knobs(args)?;
     // Before the first thread: an ordinary user's threads may then go inside.
-    enter_sandbox().map_err(ending)?;
-    let mut path = builder.build().map_err(ending)?;
+    enter_sandbox().map_err(|error| ending(&error))?;
+    let mut path = builder.build().map_err(|error| ending(&error))?;
     if let Err(error) = path.client().check_names() {
         tell(format!(
             "no names inside, only addresses: {}",
@@ -56,11 +56,12 @@ fn enact(args: &PathArgs) -> Result<u8, Ending> {
     }
     for (name, value) in &args.sysctl {
         for side in [path.client(), path.server()] {
-            side.sysctl(name, value).map_err(ending)?;
+            side.sysctl(name, value).map_err(|error| ending(&error))?;
         }
     }
     if args.uplink {
-        path.connect_uplink().map_err(ending)?;
+        path.connect_uplink().map_err(|error| ending(&error))?;
+        warn_of_uplink(args);
     }
     let mut far_end = FarEnd::start(&path, args, knobs)?;
     if let Some(delay) = args.dns {
@@ -75,13 +76,23 @@ fn enact(args: &PathArgs) -> Result<u8, Ending> {
     finish(path, args, status)
 }
 
+/// What lies beyond the host is the host's to open.
+fn warn_of_uplink(args: &PathArgs) {
+    let forwards = std::fs::read_to_string("/proc/sys/net/ipv4/ip_forward");
+    if !args.quiet && forwards.is_ok_and(|text| text.trim() == "0") {
+        tell(
+            "--uplink: this host forwards nothing, so its own addresses are reached and no others",
+        );
+    }
+}
+
 fn finish(path: Path, args: &PathArgs, status: u8) -> Result<u8, Ending> {
     match path.close() {
         Ok(counters) => {
             account::give(&counters, args, status)?;
             Ok(status)
         }
-        Err(error) => Err(ending(error)),
+        Err(error) => Err(ending(&error)),
     }
 }
 
@@ -104,8 +115,8 @@ fn described(args: &PathArgs) -> Result<Builder, Ending> {
 }
 
 /// What cannot be is the user's to change; what the system refuses is not.
-fn ending(error: Error) -> Ending {
-    let text = chain(&error);
+fn ending(error: &Error) -> Ending {
+    let text = chain(error);
     match error {
         Error::Mtu(_)
         | Error::PacketZero

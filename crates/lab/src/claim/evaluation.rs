@@ -87,7 +87,14 @@ fn shown<'a>(comparison: &Comparison, unit: &'a str) -> (f64, &'a str) {
         (Node::Of(Function::RoundTrips, _), _) => (1.0, "round trips"),
         (_, Node::Ms(_) | Node::RoundTrips(_))
         | (
-            Node::Of(Function::Network | Function::Server | Function::Client | Function::Rtt, _),
+            Node::Of(
+                Function::Network
+                | Function::Server
+                | Function::Client
+                | Function::Loss
+                | Function::Rtt,
+                _,
+            ),
             _,
         ) => (1.0, "ms"),
         (Node::Of(..), _) => (1.0, unit),

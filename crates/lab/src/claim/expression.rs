@@ -90,6 +90,8 @@ pub enum Function {
     Network,
     Server,
     Client,
+    /// Milliseconds lost to time-outs.
+    Loss,
     /// The path's round trip for that arm.
     Rtt,
     /// (ARM, BASE): what ARM saves of BASE's median, as a share.
@@ -98,7 +100,7 @@ pub enum Function {
     SavingLow,
 }
 
-const FUNCTIONS: [(&str, Function); 12] = [
+const FUNCTIONS: [(&str, Function); 13] = [
     ("median", Function::Median),
     ("min", Function::Min),
     ("max", Function::Max),
@@ -108,6 +110,7 @@ const FUNCTIONS: [(&str, Function); 12] = [
     ("network", Function::Network),
     ("server", Function::Server),
     ("client", Function::Client),
+    ("loss", Function::Loss),
     ("rtt", Function::Rtt),
     ("saving", Function::Saving),
     ("saving_low", Function::SavingLow),
@@ -133,7 +136,7 @@ impl Function {
     fn dimension(self, in_ms: bool) -> i32 {
         match self {
             Self::RoundTrips | Self::Saving => 0,
-            Self::Network | Self::Server | Self::Client | Self::Rtt => 1,
+            Self::Network | Self::Server | Self::Client | Self::Loss | Self::Rtt => 1,
             Self::Median | Self::Min | Self::Max | Self::Mean | Self::P90 | Self::SavingLow => {
                 i32::from(in_ms)
             }

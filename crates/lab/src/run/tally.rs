@@ -215,6 +215,7 @@ impl Results for Judged {
             Function::Network => arm.figures.network_ms,
             Function::Server => arm.figures.server_ms,
             Function::Client => arm.figures.client_ms,
+            Function::Loss => arm.figures.loss_ms,
             Function::Rtt => arm.rtt_ms,
             Function::Saving => {
                 let base = self.known.get(arms.get(1)?)?;

@@ -65,9 +65,15 @@ fn fast_open() {
         ("twice", 2, 3),
         ("twice@strip-fast-open", 2, 4),
         ("echo-on@strip-fast-open", 2, 6),
+        ("twice@nat", 2, 4),
+        ("twice@duplicate-syn", 2, 3),
     ] {
         assert_eq!(round_trips(&outcome, name, requests), trips, "{name}");
     }
+    // A lost SYN is sent again after a second; of two requests, one lost it and then both.
+    let lost = |name: &str| arm(&outcome, name).figures.loss_ms.unwrap();
+    assert!((400.0..900.0).contains(&lost("twice@drop-syn-data")));
+    assert!(lost("twice@drop-syn-tfo") > 900.0 && lost("twice") < 100.0);
 }
 
 #[test]

@@ -121,9 +121,10 @@ impl Nat {
         for _ in 0..=MOST_FLOWS {
             let number = *count;
             *count = count.wrapping_add(1);
-            let port = match flow.has_ports() {
-                true => u16::try_from(FIRST_PORT + number % PORTS).ok()?,
-                false => flow.client.port(),
+            let port = if flow.has_ports() {
+                u16::try_from(FIRST_PORT + number % PORTS).ok()?
+            } else {
+                flow.client.port()
             };
             let outside = SocketAddr::new(address(number, flow.client.is_ipv4()), port);
             let known_as = Flow {
@@ -148,9 +149,10 @@ pub(crate) fn addresses() -> impl Iterator<Item = IpAddr> {
 
 fn address(number: usize, is_v4: bool) -> IpAddr {
     let place = (number % usize::from(ADDRESSES)) as u16;
-    match is_v4 {
-        true => Ipv4Addr::new(198, 18, 0, 100 + place as u8).into(),
-        false => Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 0x100 + place).into(),
+    if is_v4 {
+        Ipv4Addr::new(198, 18, 0, 100 + place as u8).into()
+    } else {
+        Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 0x100 + place).into()
     }
 }
 

@@ -46,8 +46,8 @@ impl Hop for WakeUp {
             self.awake_at = at + self.takes;
         }
         let due = at.max(self.awake_at);
-        if due > at {
-            let held = (due - at).as_secs_f64() * 1e3;
+        let held = due.saturating_sub(at).as_secs_f64() * 1e3;
+        if held > 0.0 {
             packet.remark(|| format!("held {held:.3} ms until the radio was awake"));
         }
         self.last = self.last.max(Some(due));

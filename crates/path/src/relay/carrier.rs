@@ -170,10 +170,9 @@ impl Carrier {
             tally.missed += 1;
             return None;
         }
-        let mut fresh = self.spare.pop().unwrap_or_default();
-        fresh.resize(self.longest, 0);
-        let mut bytes = std::mem::replace(buffer, fresh);
-        bytes.truncate(length);
+        let mut bytes = self.spare.pop().unwrap_or_default();
+        bytes.clear();
+        bytes.extend_from_slice(buffer.get(..length)?);
         frame::complete_checksum(&mut bytes);
         let number = self
             .recording

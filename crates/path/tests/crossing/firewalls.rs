@@ -105,6 +105,20 @@ fn a_connection_that_was_idle_is_reset_by_a_box_that_says_so() {
 }
 
 #[test]
+fn a_policer_costs_packets_and_no_data() {
+    let path = path_with(&["throttle:40mbit"]);
+    let (_listener, mut client, mut server) = connection(&path);
+    let sent = vec![7; 2 << 20];
+    let mut received = vec![0; sent.len()];
+    thread::scope(|scope| {
+        scope.spawn(|| client.write_all(&sent).unwrap());
+        server.read_exact(&mut received).unwrap();
+    });
+    assert!(received == sent);
+    assert!(lost_to("throttle", &path.counters().up) > 0);
+}
+
+#[test]
 fn a_connection_is_refused_in_the_servers_name() {
     let path = path_with(&["reset"]);
     for (listener, address) in tcp::listen(&path) {

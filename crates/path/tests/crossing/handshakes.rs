@@ -86,7 +86,7 @@ fn a_duplicated_syn_opens_one_connection() {
         listener.set_nonblocking(true).unwrap();
         assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
         let up = path.counters().up;
-        assert!(up.delivered >= up.packets + 1, "{up:?}");
+        assert!(up.delivered > up.packets, "{up:?}");
     }
 }
 

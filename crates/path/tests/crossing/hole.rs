@@ -27,7 +27,7 @@ fn learnt(path: &Path) -> Vec<u32> {
         let (mut server, _) = listener.accept().unwrap();
         let mut received = vec![0; LENGTH];
         thread::scope(|scope| {
-            scope.spawn(|| client.write_all(&[7; LENGTH]).unwrap());
+            scope.spawn(|| client.write_all(&vec![7; LENGTH]).unwrap());
             server.read_exact(&mut received).unwrap();
         });
         kernel::tcp_info(&client).tcpi_pmtu

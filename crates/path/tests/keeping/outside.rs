@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::process::Stdio;
 
-use roundtrip_path::{Error, Namespace, Path};
+use roundtrip_path::{Error, Namespace, PRESETS, Path};
 
 use crate::ordinary_user::is_root;
 use crate::skip;
@@ -68,6 +68,20 @@ fn where_a_server_is_asked_its_address_is_in_the_resolver_s_file() {
     );
     let hosts = output(path.client(), "cat /etc/hosts");
     assert!(!hosts.contains("server"), "{hosts}");
+}
+
+#[test]
+fn each_network_by_name_can_be_built_and_crossed() {
+    for preset in PRESETS {
+        let mut builder = Path::builder();
+        builder.set("preset", preset.name).unwrap();
+        let path = builder.build().unwrap();
+        let connect = ": < /dev/tcp/198.18.0.2/9";
+        let refused = path.client().command("bash").args(["-c", connect]).output();
+        assert!(!refused.unwrap().status.success());
+        // A SYN reached the other end, and its refusal came back.
+        assert!(path.counters().down.delivered >= 1, "{}", preset.name);
+    }
 }
 
 #[test]

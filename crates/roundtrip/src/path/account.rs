@@ -48,13 +48,13 @@ fn crossed(tally: &Tally) -> String {
     } else {
         "packets"
     };
-    let mut text = format!("{} {packets}, {}", tally.packets, bytes(tally.bytes));
-    if tally.dropped > 0 {
-        let causes = tally.causes.iter();
-        let causes: Vec<String> = causes.map(|(cause, n)| format!("{cause} {n}")).collect();
-        text += &format!(", {} lost ({})", tally.dropped, causes.join(", "));
+    let text = format!("{} {packets}, {}", tally.packets, bytes(tally.bytes));
+    if tally.dropped == 0 {
+        return text;
     }
-    text
+    let causes = tally.causes.iter();
+    let causes: Vec<String> = causes.map(|(cause, n)| format!("{cause} {n}")).collect();
+    format!("{text}, {} lost ({})", tally.dropped, causes.join(", "))
 }
 
 fn bytes(n: u64) -> String {

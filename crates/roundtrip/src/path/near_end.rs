@@ -134,17 +134,25 @@ fn code(status: ExitStatus) -> u8 {
 
 /// As shells have it: 127 for what is not there, 126 for what does not run.
 fn not_run(program: &OsStr, error: &io::Error) -> Ending {
+    // A directory of PATH that is closed to us makes the kernel deny what it merely did not find (exec(3)).
+    let found = match error.kind() {
+        io::ErrorKind::NotFound => false,
+        io::ErrorKind::PermissionDenied => can_be_seen(program),
+        _ => true,
+    };
     let program = program.display();
-    match error.kind() {
-        io::ErrorKind::NotFound => Ending::NotRun {
-            code: 127,
-            why: format!("{program}: command not found"),
-        },
-        _ => Ending::NotRun {
-            code: 126,
-            why: format!("{program} cannot be run: {error}"),
-        },
-    }
+    let (code, why) = if found {
+        (126, format!("{program} cannot be run: {error}"))
+    } else {
+        (127, format!("{program}: command not found"))
+    };
+    Ending::NotRun { code, why }
+}
+
+fn can_be_seen(program: &OsStr) -> bool {
+    let is_path = program.as_encoded_bytes().contains(&b'/');
+    let places = std::env::var_os("PATH").unwrap_or_default();
+    is_path || std::env::split_paths(&places).any(|place| place.join(program).exists())
 }
 
 #[cfg(test)]

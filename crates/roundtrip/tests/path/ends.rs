@@ -2,10 +2,11 @@
 
 use crate::run::{Running, inhabitants, is_keeper, keepers_of, path, wait_until};
 
-/// A command that leaves a daemon behind, at both ends, tells its network and then does this.
-fn with_daemons(then: &str) -> Running {
+/// A command that leaves a daemon behind, at both ends, tells both networks and then does this, having done that first.
+fn with_daemons(first: &str, then: &str) -> Running {
     let serve = "setsid sleep 1000 & readlink /proc/self/ns/net > \"$FAR\"; exec sleep 1000";
-    let near = format!("setsid sleep 1000 & readlink /proc/self/ns/net; cat \"$FAR\"; {then}");
+    let near =
+        format!("{first}; setsid sleep 1000 & readlink /proc/self/ns/net; cat \"$FAR\"; {then}");
     let file = tempfile::NamedTempFile::new().unwrap();
     let mut command = path(
         &["--quiet", "--serve", serve, "--wait", "none"],
@@ -38,7 +39,7 @@ impl Networks {
 #[test]
 fn success_and_failure_end_it_all() {
     for (then, code) in [("exit 0", 0), ("exit 9", 9)] {
-        let mut running = with_daemons(then);
+        let mut running = with_daemons(":", then);
         let networks = Networks::of(&mut running);
         assert_ne!(networks.0[0], networks.0[1]);
         assert_eq!(running.end(), code);
@@ -49,7 +50,7 @@ fn success_and_failure_end_it_all() {
 
 #[test]
 fn ctrl_c_ends_it_all() {
-    let mut running = with_daemons("exec sleep 1000");
+    let mut running = with_daemons(":", "exec sleep 1000");
     let networks = Networks::of(&mut running);
     assert!(!networks.are_empty());
     running.signal("INT", true);
@@ -59,7 +60,7 @@ fn ctrl_c_ends_it_all() {
 
 #[test]
 fn who_ends_it_ends_the_command_first() {
-    let mut running = with_daemons("trap 'exit 5' TERM; while :; do sleep 0.05; done");
+    let mut running = with_daemons("trap 'exit 5' TERM", "while :; do sleep 0.05; done");
     let networks = Networks::of(&mut running);
     running.signal("TERM", false);
     assert_eq!(running.end(), 5);
@@ -68,7 +69,7 @@ fn who_ends_it_ends_the_command_first() {
 
 #[test]
 fn sigkill_ends_it_all() {
-    let mut running = with_daemons("exec sleep 1000");
+    let mut running = with_daemons(":", "exec sleep 1000");
     let networks = Networks::of(&mut running);
     let keepers = keepers_of(running.id());
     assert_eq!(keepers.len(), 1, "the keeper keeps");

@@ -81,6 +81,15 @@ fn standard_output_is_the_command_s_alone() {
 }
 
 #[test]
+fn who_asks_for_it_sees_it_live() {
+    let said = said(path(&["--live", "--quiet"], &["sleep", "2.5"]));
+    let lines: Vec<&str> = said.err.lines().collect();
+    assert!(lines.len() >= 2, "{said:?}");
+    let shape = |line: &&str| line.contains(" s: up 0.000 Mbit/s (0 packets), down 0.000");
+    assert!(lines.iter().all(shape), "{said:?}");
+}
+
+#[test]
 fn the_document_holds_what_the_summary_says_and_more() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let file_name = file.path().to_str().unwrap();

@@ -29,8 +29,8 @@ fn the_tables_are_not_stale() {
 fn made() -> String {
     let mut page = String::from("\n## Words\n\n| word | value | |\n|---|---|---|\n");
     for word in WORDS {
-        let value = word.value.replace('|', "\\|");
-        writeln!(page, "| `{}` | `{value}` | {} |", word.name, word.help).unwrap();
+        let value = cell(word.value);
+        writeln!(page, "| `{}` | {value} | {} |", word.name, word.help).unwrap();
     }
     page += "\n## Networks by name\n\n| name | words | source |\n|---|---|---|\n";
     for preset in PRESETS {
@@ -39,10 +39,15 @@ fn made() -> String {
     }
     page += "\n## Boxes in the way\n\n| name | argument | |\n|---|---|---|\n";
     for (name, argument, does) in Middlebox::kinds() {
-        let argument = argument.map_or(String::new(), |argument| format!("`{argument}`"));
+        let argument = argument.map_or(String::new(), cell);
         writeln!(page, "| `{name}` | {argument} | {does} |").unwrap();
     }
     page
+}
+
+/// A bar would end it.
+fn cell(code: &str) -> String {
+    format!("`{}`", code.replace('|', "\\|"))
 }
 
 #[test]

@@ -121,9 +121,10 @@ fn errors_tell_each_side_of_its_own_packet() {
         let sent = datagram(UP, is_v6, 443, &[7; 1200]);
         let out = nat.one(UP, 0, &sent).ip;
         // A router behind the box finds it too big.
-        let router = match is_v6 {
-            false => "198.18.0.254".parse().unwrap(),
-            true => "2001:2::fe".parse().unwrap(),
+        let router = if is_v6 {
+            "2001:2::fe".parse().unwrap()
+        } else {
+            "198.18.0.254".parse().unwrap()
         };
         let error = too_big(&Packet::parse(&out).unwrap(), router, 1000).unwrap();
         let told = nat.one(DOWN, 1, &error).ip;
@@ -139,9 +140,10 @@ fn errors_tell_each_side_of_its_own_packet() {
         // And the client finds that nobody listens.
         let answer = answered(&out, &datagram(DOWN, is_v6, 443, b"late"));
         let inside = nat.one(DOWN, 2, &answer).ip;
-        let (protocol, head) = match is_v6 {
-            false => (ICMP, [3, 3, 0, 0, 0, 0, 0, 0]),
-            true => (ICMPV6, [1, 4, 0, 0, 0, 0, 0, 0]),
+        let (protocol, head) = if is_v6 {
+            (ICMPV6, [1, 4, 0, 0, 0, 0, 0, 0])
+        } else {
+            (ICMP, [3, 3, 0, 0, 0, 0, 0, 0])
         };
         let (client, server) = ends(UP, is_v6);
         let message = [&head[..], &inside].concat();
