@@ -106,10 +106,9 @@ fn path(arm: &ArmOutcome) -> String {
         .map(|(word, values)| format!("{word} {}", values.join(", ")))
         .collect();
     if words.is_empty() {
-        String::new()
-    } else {
-        clean(&format!(", {}", words.join(", ")))
+        return String::new();
     }
+    clean(&format!(", {}", words.join(", ")))
 }
 
 fn number(value: Option<f64>) -> String {
