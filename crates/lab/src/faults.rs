@@ -117,7 +117,7 @@ fn judge(case: &Case, exchange: &Exchange) -> Verdict {
     };
     let named = findings.first().map(|(id, _)| id.clone());
     let costs = case.costs();
-    let (cause, injected) = costs.first().cloned().unwrap_or_default();
+    let (worst, injected) = costs.first().cloned().unwrap_or_default();
     let priced = costs
         .iter()
         .all(|(cause, ms)| is_near(attributed(cause), *ms));
@@ -136,7 +136,7 @@ fn judge(case: &Case, exchange: &Exchange) -> Verdict {
         path: format!("{} ms", case.rtt_ms),
         strategy: case.strategy.to_string(),
         ms_injected: injected,
-        ms_attributed: attributed(&cause),
+        ms_attributed: attributed(&worst),
         first,
         ok: exchange.failure.is_none() && first && priced,
         named,
