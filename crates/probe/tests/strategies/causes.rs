@@ -1,5 +1,12 @@
 //! A fault put into a real exchange is the finding that is named first, at its price; without one nothing is named.
 
+mod detours;
+mod kept;
+mod lookups;
+mod tls;
+mod transfers;
+mod uploads;
+
 use roundtrip_model::{Exchange, Finding, Target};
 use roundtrip_origin::{EarlyData, Group, Knobs, Quic, Tickets, TlsVersions};
 use roundtrip_path::{Direction, Path};
@@ -165,11 +172,12 @@ fn quic_retry() {
 
 #[test]
 fn tickets_that_are_of_no_use_cost_tls_1_2_a_round_trip() {
-    for tickets in [Tickets::Refused, Tickets::Off] {
+    for (tickets, id) in [
+        (Tickets::Refused, "ticket-refused"),
+        (Tickets::Off, "no-ticket"),
+    ] {
         let exchange = probe_with(|k| k.tls.tickets = tickets, "h1+tls1.2+resume");
-        assert_named(&exchange, "tls12-full-handshake", trip(), 1);
-        let evidence = &exchange.findings.first().unwrap().evidence;
-        assert!(evidence.contains("asked for"), "{evidence}");
+        assert_named(&exchange, id, trip(), 1);
     }
 }
 
@@ -210,4 +218,27 @@ fn an_address_that_is_dead() {
     let target = Target::parse(&format!("http://shop.test:{port}/bytes/10")).unwrap();
     let exchange = scene.ask(1, options, target).remove(0);
     assert_named(&exchange, "dead-address", 250.0, 0);
+}
+
+#[test]
+fn an_address_that_refuses() {
+    let scene = Scene::new(Knobs::default());
+    // The origin listens on one of its host's two addresses.
+    let (alive, closed) = (
+        scene.path.server().address_v4(),
+        scene.path.server().address_v6(),
+    );
+    let port = scene.origin.http.port();
+    let options = Options {
+        strategy: "h1+clear".parse().unwrap(),
+        overrides: vec![
+            format!("shop.test:{port}:[{closed}],{alive}")
+                .parse()
+                .unwrap(),
+        ],
+        ..Options::default()
+    };
+    let target = Target::parse(&format!("http://shop.test:{port}/bytes/10")).unwrap();
+    let exchange = scene.ask(1, options, target).remove(0);
+    assert_named(&exchange, "address-refused", trip(), 0);
 }
