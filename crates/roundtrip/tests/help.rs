@@ -8,10 +8,11 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-const VERBS: [&str; 7] = [
+const VERBS: [&str; 8] = [
     "demo",
     "probe",
     "doctor",
+    "causes",
     "lab",
     "origin",
     "man",
