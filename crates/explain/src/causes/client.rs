@@ -19,13 +19,7 @@ pub(super) const FAMILY: Family = Family {
             signature: slow_verification,
             cost: "what it took: under 1 ms with ECDSA, more with long chains, large RSA keys or a key store in slow hardware",
             remedy: "use ECDSA certificates and short chains, remember verified chains, resume sessions",
-            settings: &[
-                Setting::new("certbot", "--key-type ecdsa"),
-                Setting::new(
-                    "Java",
-                    "-Dcom.sun.net.ssl.checkRevocation=false (as it is unless changed)",
-                ),
-            ],
+            settings: &[Setting::new("certbot", "--key-type ecdsa")],
             source: "RFC 5280 §6; RFC 8446 §2.2",
         },
         Cause {

@@ -80,7 +80,7 @@ pub(super) const FAMILY: Family = Family {
                 Setting::new("systemd-resolved", "DNSOverTLS=opportunistic Cache=yes"),
                 Setting::new("unbound", "forward-tls-upstream: yes"),
             ],
-            source: "RFC 8484 §5.1; RFC 7858 §3.4",
+            source: "RFC 8484 §5.2; RFC 7858 §3.4",
         },
         Cause {
             id: "alias-chain",

@@ -17,7 +17,7 @@ pub(super) const FAMILY: Family = Family {
             remedy: "let the server begin with small records",
             settings: &[
                 Setting::new("nginx", "ssl_buffer_size 4k;"),
-                Setting::new("HAProxy", "tune.ssl.maxrecord 1460"),
+                Setting::new("HAProxy", "tune.ssl.maxrecord 1419"),
                 Setting::new("OpenSSL", "SSL_CTX_set_max_send_fragment()"),
             ],
             source: "RFC 8446 §5.1; RFC 6928 §2",

@@ -19,7 +19,7 @@ pub(super) const FAMILY: Family = Family {
             name: "The client waited for 100 Continue, and the server said nothing",
             shows: "the request said Expect: 100-continue, no interim answer came, and the body left when the client's patience ended",
             signature: ignored,
-            cost: "1 s with curl, 350 ms with .NET: the client's patience",
+            cost: "the client's patience: 1 s with curl",
             remedy: "send no Expect header, or let the server answer it",
             settings: &[
                 Setting::new("curl", "-H 'Expect:'"),
