@@ -34,6 +34,8 @@ pub(crate) enum Command {
     Probe(Box<ProbeArgs>),
     /// What this machine, or a container image, can do for latency
     Doctor(DoctorArgs),
+    /// What can make a request slow: how it shows, what it costs, what removes it
+    Causes(CausesArgs),
     /// Experiments: what each remedy saves, beside what was published
     Lab(LabArgs),
     /// A test server with every knob on the other side
@@ -60,6 +62,19 @@ pub(crate) struct DoctorArgs {
     /// Only what is a problem or worth a notice
     #[arg(short, long)]
     pub quiet: bool,
+    /// Colour
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
+    pub color: Color,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CausesArgs {
+    /// Explain this one; without it, all are listed
+    #[arg(value_name = "ID")]
+    pub id: Option<String>,
+    /// One JSON document
+    #[arg(long)]
+    pub json: bool,
     /// Colour
     #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
     pub color: Color,

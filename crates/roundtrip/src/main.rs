@@ -1,5 +1,6 @@
 //! The binary: arguments → one call → exit code. Each verb has a file of its own; what they do lives in crates below.
 
+mod causes;
 mod cli;
 mod demo;
 mod doctor;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::run(&args),
         Command::Probe(args) => probe::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Causes(args) => causes::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Origin(args) => origin::run(*args),
         Command::Path(args) => path::run(&args),

@@ -12,6 +12,7 @@ const VERBS: [&str; 8] = [
     "demo",
     "probe",
     "doctor",
+    "causes",
     "lab",
     "origin",
     "path",

@@ -24,6 +24,8 @@ pub fn result(exchange: &Exchange) -> Value {
         "expected_round_trips": exchange.used.round_trips(),
         "extra_round_trips": exchange.extra_trips,
         "reused": exchange.reused,
+        "kept": exchange.kept.map(facts::kept),
+        "not_kept": exchange.not_kept.map(facts::not_kept),
         "primed": exchange.primed,
         "waited_for": waited(&crate::party::sum(phases.iter().map(|p| &p.waited))),
         "phases": phases.iter().map(phase).collect::<Vec<Value>>(),
@@ -37,6 +39,7 @@ pub fn result(exchange: &Exchange) -> Value {
         "echo": exchange.echo.as_ref().map(facts::echo),
         "notes": exchange.notes,
         "findings": exchange.findings.iter().map(finding).collect::<Vec<Value>>(),
+        "unexplained_ms": rounded(exchange.unexplained),
     })
 }
 
