@@ -1,7 +1,7 @@
 //! Experiments: what a remedy saves, measured over an emulated path, beside what was published.
 //!
 //! [`experiment`] is a file that says path, server, arms and claims; [`run`] measures it, [`outcome`] is what came of
-//! it, [`text`] and [`html`] show that. [`demo`] is the first minute.
+//! it, [`packets`] are those of a recorded run, [`text`] and [`html`] show that. [`demo`] is the first minute.
 
 pub mod claim;
 pub mod demo;
@@ -9,6 +9,7 @@ mod error;
 pub mod experiment;
 pub mod html;
 pub mod outcome;
+pub mod packets;
 mod run;
 pub mod text;
 
