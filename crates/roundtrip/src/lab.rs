@@ -80,6 +80,9 @@ fn measure(args: &LabRunArgs) -> Outcome {
         Ok(experiments) => experiments,
         Err(error) => return Outcome::Usage(error.to_string()),
     };
+    if let Some(Err(error)) = args.html.as_deref().map(page::can_be_written) {
+        return failed(&error);
+    }
     let stop = Stop::default();
     if let Err(error) = stop_when_told(&stop) {
         return failed(&error);
@@ -134,14 +137,9 @@ fn write_page(
     let Some(file) = &args.html else {
         return Ok(());
     };
-    let shown = file.display();
-    if let Err(error) = page::write(file, args, outcomes, began) {
-        return Err(failed(&format!(
-            "cannot write the page to {shown}: {error}"
-        )));
-    }
+    page::write(file, args, outcomes, began).map_err(|error| failed(&error))?;
     if !args.quiet {
-        Stream::Err.print(format!("page written to {shown}\n"));
+        Stream::Err.print(format!("page written to {}\n", file.display()));
     }
     Ok(())
 }
