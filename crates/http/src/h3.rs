@@ -3,6 +3,7 @@
 mod error;
 mod hellos;
 mod stream;
+mod tokens;
 mod watch;
 
 use std::future::poll_fn;
@@ -23,6 +24,7 @@ use tokio::task::JoinHandle;
 use crate::turn::all;
 use crate::{Ended, HttpError, Turn};
 pub use error::QuicError;
+pub use tokens::Tokens;
 use watch::Watched;
 
 type Sender = SendRequest<h3_quinn::OpenStreams, Bytes>;
@@ -52,18 +54,21 @@ pub struct QuicGauge {
 }
 
 impl Quic {
-    /// Opens a connection: with a fitting ticket at once (0-RTT), else after the handshake.
+    /// Opens a connection: with a fitting ticket at once (0-RTT), else after the handshake. Where a ticket may be shown,
+    /// an address token may be as well.
     pub async fn open(
         peer: SocketAddr,
         socket: UdpSocket,
         host: &str,
         client: &Client,
         offer: &Offer,
+        tokens: &Tokens,
         recorder: &Recorder,
     ) -> Result<Self, HttpError> {
         recorder.record(Event::AttemptStarted { peer });
         recorder.record(Event::HandshakeStarted);
-        let config = recorder.timed(Task::Configure, || client_config(client, offer))?;
+        let mut config = recorder.timed(Task::Configure, || client_config(client, offer))?;
+        config.token_store(tokens.for_connection(offer.resume));
         let watched = Watched::new(socket, recorder.clone()).map_err(HttpError::Io)?;
         let runtime = Arc::new(quinn::TokioRuntime);
         let mut endpoint = Endpoint::new_with_abstract_socket(

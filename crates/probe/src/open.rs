@@ -161,7 +161,16 @@ impl Prober {
             outcome,
         });
         let tls = self.tls_ready()?;
-        let quic = Quic::open(peer, socket, &target.host_name(), tls, offer, recorder).await;
+        let quic = Quic::open(
+            peer,
+            socket,
+            &target.host_name(),
+            tls,
+            offer,
+            &self.tokens,
+            recorder,
+        )
+        .await;
         if let Some(attempt) = learnt.attempts.get_mut(place) {
             attempt.ended = recorder.now();
             attempt.outcome = match &quic {

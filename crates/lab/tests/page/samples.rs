@@ -108,10 +108,13 @@ pub(crate) fn bare(name: &str, turns: u32) -> ArmOutcome {
         published: None,
         saving: None,
         failures: Vec::new(),
+        expected_failures: Vec::new(),
+        requests_seen: None,
         not_run: None,
         notes: Vec::new(),
         samples: Vec::new(),
         phases: Vec::new(),
+        packets: Vec::new(),
     }
 }
 
