@@ -2,6 +2,7 @@
 
 mod cli;
 mod demo;
+mod diff;
 mod doctor;
 mod generate;
 mod lab;
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Demo(args) => demo::run(&args),
         Command::Probe(args) => probe::run(&args),
+        Command::Diff(args) => diff::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Origin(args) => origin::run(*args),
