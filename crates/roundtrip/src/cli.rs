@@ -1,6 +1,7 @@
 //! The command line as typed. The contract: names and flags stay; man page and completions are made from this.
 
 mod demo;
+mod diff;
 mod lab;
 mod path;
 mod probe;
@@ -11,6 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use roundtrip_origin::{EchoKnobs, Knobs};
 
 pub(crate) use demo::DemoArgs;
+pub(crate) use diff::DiffArgs;
 pub(crate) use lab::{LabArgs, LabCommand, LabRunArgs};
 pub(crate) use path::{PathArgs, Wait};
 pub(crate) use probe::ProbeArgs;
@@ -32,6 +34,8 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// One request or many, phase by phase
     Probe(Box<ProbeArgs>),
+    /// Two reports: what differs, and which cause explains it
+    Diff(DiffArgs),
     /// What this machine, or a container image, can do for latency
     Doctor(DoctorArgs),
     /// What can make a request slow: how it shows, what it costs, what removes it

@@ -3,6 +3,7 @@
 mod causes;
 mod cli;
 mod demo;
+mod diff;
 mod doctor;
 mod generate;
 mod lab;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Demo(args) => demo::run(&args),
         Command::Probe(args) => probe::run(&args),
+        Command::Diff(args) => diff::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Causes(args) => causes::run(&args),
         Command::Lab(args) => lab::run(&args),

@@ -1,6 +1,6 @@
 //! One exchange as a value.
 
-use roundtrip_model::{Exchange, Failure, Finding, Phase};
+use roundtrip_model::{Event, Exchange, Failure, Finding, Phase};
 use serde_json::{Map, Value, json};
 
 use super::{facts, rounded, span};
@@ -28,7 +28,7 @@ pub fn result(exchange: &Exchange) -> Value {
         "not_kept": exchange.not_kept.map(facts::not_kept),
         "primed": exchange.primed,
         "waited_for": waited(&crate::party::sum(phases.iter().map(|p| &p.waited))),
-        "phases": phases.iter().map(phase).collect::<Vec<Value>>(),
+        "phases": phases.iter().map(|p| phase(exchange, p)).collect::<Vec<Value>>(),
         "client_work": client_work(exchange),
         "name": exchange.name.as_ref().map(facts::name),
         "attempts": exchange.attempts.iter().map(facts::attempt).collect::<Vec<Value>>(),
@@ -43,11 +43,15 @@ pub fn result(exchange: &Exchange) -> Value {
     })
 }
 
-fn phase(phase: &Phase) -> Value {
+fn phase(exchange: &Exchange, phase: &Phase) -> Value {
+    let within = |at| at >= phase.start && at <= phase.end;
+    let mut events = exchange.timeline.iter();
+    let spoke = events.find(|(at, e)| matches!(e, Event::Sent { .. }) && within(*at));
     json!({
         "name": phase.name.as_str(),
         "start_ms": rounded(phase.start.as_millis()),
         "ms": rounded(phase.ms()),
+        "first_sent_ms": spoke.map(|(at, _)| span(at.since(phase.start))),
         "round_trips": phase.round_trips,
         "waited_for": waited(&phase.waited),
     })
