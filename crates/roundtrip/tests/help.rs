@@ -8,7 +8,7 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-const VERBS: [&str; 9] = [
+const VERBS: [&str; 10] = [
     "demo",
     "probe",
     "diff",
