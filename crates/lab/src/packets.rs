@@ -69,9 +69,10 @@ pub(crate) struct Repeated {
 }
 
 impl Packet {
-    /// Nobody waits for it: it acknowledges, and no more.
-    pub fn is_bare_acknowledgment(&self) -> bool {
-        self.kind == Kind::Tcp(Flags::ACK) && self.bytes == 0
+    /// Nobody waits for it: it acknowledges or closes, and no more.
+    pub fn is_idle(&self) -> bool {
+        let idle = Flags::ACK | Flags::FIN;
+        matches!(self.kind, Kind::Tcp(flags) if flags.without(idle).is_empty()) && self.bytes == 0
     }
 
     pub fn is_lost(&self) -> bool {

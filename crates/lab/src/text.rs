@@ -36,15 +36,15 @@ pub fn render(outcome: &Outcome, style: Style) -> String {
         out.push_str(&page.curve(curve));
     }
     page.remarks(&mut out, outcome);
-    for arm in outcome.arms.iter().filter(|arm| !arm.packets.is_empty()) {
-        out.push('\n');
-        out.push_str(&ladder::ladder(&arm.name, &arm.packets, style));
-    }
     if !outcome.claims.is_empty() {
         out.push('\n');
         for claim in &outcome.claims {
             let _ = writeln!(out, "{}", page.claim(claim));
         }
+    }
+    for arm in outcome.arms.iter().filter(|arm| !arm.packets.is_empty()) {
+        out.push('\n');
+        out.push_str(&ladder::ladder(&arm.name, &arm.packets, style));
     }
     let _ = writeln!(
         out,
