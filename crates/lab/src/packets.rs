@@ -35,8 +35,7 @@ pub struct Packet {
     /// What the path did to it, or why it was lost.
     pub path: Vec<String>,
     /// Bytes that this end had sent before, and that the other end had received before.
-    #[serde(skip)]
-    pub(crate) repeated: Repeated,
+    pub repeated: Repeated,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -44,6 +43,16 @@ pub struct Packet {
 pub enum End {
     Client,
     Server,
+}
+
+impl End {
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,10 +71,10 @@ pub enum FastOpen {
     Cookie,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Repeated {
-    pub(crate) sent: u64,
-    pub(crate) arrived: u64,
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Repeated {
+    pub sent: u64,
+    pub arrived: u64,
 }
 
 impl Packet {

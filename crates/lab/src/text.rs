@@ -1,6 +1,8 @@
 //! An outcome for a terminal: the question, a table of arms, the curve, the claims, how to run it again.
 
 mod ladder;
+#[cfg(test)]
+pub(crate) use ladder::tests::sample as ladder_sample;
 mod table;
 
 use std::fmt::Write;

@@ -86,4 +86,4 @@ fn paint(code: &str, text: &str, style: Style) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

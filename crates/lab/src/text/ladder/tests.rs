@@ -21,7 +21,7 @@ fn packet(connection: usize, from: End, times: (f64, f64), flags: Flags) -> Pack
     }
 }
 
-fn sample() -> Vec<Packet> {
+pub(crate) fn sample() -> Vec<Packet> {
     let (client, server) = (End::Client, End::Server);
     let (syn, ack) = (Flags::SYN, Flags::ACK);
     let push = ack | Flags::PSH;
