@@ -33,6 +33,7 @@ fn entry(cause: &Cause) -> String {
         let _ = writeln!(text, "- {label}: {value}");
     };
     line("Shows", cause.shows);
+    line("Cost", cause.cost);
     line("Remedy", cause.remedy);
     for setting in cause.settings {
         line(setting.of, &format!("`{}`", setting.is));

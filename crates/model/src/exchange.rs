@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::{
-    Attempt, EchoFacts, Failure, HttpFacts, NameFacts, Phase, QuicFacts, Strategy, TcpFacts,
-    Timeline, TlsFacts,
+    Attempt, EchoFacts, Failure, HttpFacts, KeptFacts, NameFacts, NotKept, Phase, QuicFacts,
+    Strategy, TcpFacts, Timeline, TlsFacts,
 };
 
 /// A request and what became of it. The first of a chain of redirects has `hop` 0.
@@ -24,6 +24,10 @@ pub struct Exchange {
     pub attempts: Vec<Attempt>,
     /// The connection was open already.
     pub reused: bool,
+    /// What that connection had done before.
+    pub kept: Option<KeptFacts>,
+    /// One should have been open, and was not.
+    pub not_kept: Option<NotKept>,
     /// An unmeasured exchange went before, to leave a ticket, cookie or connection.
     pub primed: bool,
     pub tcp: Option<TcpFacts>,
@@ -38,6 +42,8 @@ pub struct Exchange {
     /// What a person should know that is no failure: a fallback, a cookie that was missing.
     pub notes: Vec<String>,
     pub findings: Vec<Finding>,
+    /// Milliseconds for which nothing accounts: neither a finding nor the arithmetic.
+    pub unexplained: f64,
     pub failure: Option<Failure>,
 }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use roundtrip_model::{Event, FastOpenFacts, Moment, Recorder, TcpFacts};
+use roundtrip_model::{Event, FastOpenFacts, KeptFacts, Moment, Recorder, TcpFacts};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -32,6 +32,7 @@ struct State {
     fast_open: FastOpenFacts,
     handshake_rtt: Option<Duration>,
     syn_retransmits: u32,
+    first_mss: u32,
     /// The kernel forgets the peer of a connection that was reset.
     peer: Option<SocketAddr>,
     sent: u64,
@@ -60,6 +61,7 @@ impl Socket {
             fast_open,
             handshake_rtt: first.and_then(|i| i.rtt()),
             syn_retransmits: first.map_or(0, |i| i.retransmits()),
+            first_mss: first.map_or(0, |i| i.mss()),
             peer: peer_of(fd.get_ref()),
             ..State::default()
         };
@@ -113,6 +115,7 @@ impl Socket {
             return;
         };
         state.handshake_rtt = info.rtt();
+        state.first_mss = info.mss();
         let data_again = u32::from(info.resent_syn_data());
         state.syn_retransmits = info.retransmits().saturating_sub(data_again);
         let data_sent = state.fast_open.data_sent;
@@ -166,6 +169,7 @@ impl Gauge {
         let mut facts =
             info::tcp_facts(&self.socket, state.fast_open.clone(), state.syn_retransmits);
         facts.handshake_rtt = state.handshake_rtt;
+        facts.first_mss = state.first_mss;
         facts.peer = facts.peer.or(state.peer);
         facts
     }
@@ -177,6 +181,11 @@ impl Gauge {
             .into_iter()
             .flatten()
             .min()
+    }
+
+    /// What the connection has done so far, for an exchange that comes after others.
+    pub fn past(&self) -> Option<KeptFacts> {
+        TcpInfo::of(&self.socket).map(|info| info.past())
     }
 
     /// Has the peer closed, or sent what nobody asked for? Such a connection carries no further request.

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use roundtrip_http::{Connection, Quic, QuicGauge, Stream};
 use roundtrip_model::{
-    Attempt, AttemptOutcome, HttpFacts, Moment, NameFacts, QuicFacts, Recorder, Scheme, Target,
-    Task, TcpFacts, TlsFacts,
+    Attempt, AttemptOutcome, HttpFacts, KeptFacts, Moment, NameFacts, QuicFacts, Recorder, Scheme,
+    Target, Task, TcpFacts, TlsFacts,
 };
 use roundtrip_net::{Connect, Gauge, datagram_socket};
 use roundtrip_tls::Offer;
@@ -294,6 +294,14 @@ impl Open {
         match &self.gauge {
             Transport::Tcp { gauge, .. } => gauge.min_rtt(),
             Transport::Quic(gauge) => gauge.min_rtt(),
+        }
+    }
+
+    /// What it has carried before, as far as the kernel tells.
+    pub(crate) fn past(&self) -> Option<KeptFacts> {
+        match &self.gauge {
+            Transport::Tcp { gauge, .. } => gauge.past(),
+            Transport::Quic(_) => None,
         }
     }
 

@@ -134,7 +134,6 @@ impl Prober {
             let mut aside = Spool::new(self.options.follow, sink);
             let mut exchange = self.exchange(&request, strategy, &mut aside).await;
             (exchange.run, exchange.hop) = (run, hops.len() as u32);
-            exchange.primed = self.primed;
             next = self.next(&mut exchange, request, strategy);
             if next.is_none()
                 && let Err(error) = aside.release()
@@ -215,6 +214,7 @@ impl Prober {
 
     /// Closes the connection that was kept.
     pub async fn retire(&mut self) {
+        self.tally.not_kept = None;
         if let Some(open) = self.idle.take() {
             open.connection.close().await;
         }

@@ -1,6 +1,7 @@
 //! The command line as typed. The contract: names and flags stay; man page and completions are made from this.
 
 mod demo;
+mod diff;
 mod lab;
 mod path;
 mod probe;
@@ -11,6 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use roundtrip_origin::{EchoKnobs, Knobs};
 
 pub(crate) use demo::DemoArgs;
+pub(crate) use diff::DiffArgs;
 pub(crate) use lab::{LabArgs, LabCommand, LabRunArgs};
 pub(crate) use path::{PathArgs, Wait};
 pub(crate) use probe::ProbeArgs;
@@ -32,8 +34,12 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// One request or many, phase by phase
     Probe(Box<ProbeArgs>),
+    /// Two reports: what differs, and which cause explains it
+    Diff(DiffArgs),
     /// What this machine, or a container image, can do for latency
     Doctor(DoctorArgs),
+    /// What can make a request slow: how it shows, what it costs, what removes it
+    Causes(CausesArgs),
     /// Experiments: what each remedy saves, beside what was published
     Lab(LabArgs),
     /// A test server with every knob on the other side
@@ -60,6 +66,19 @@ pub(crate) struct DoctorArgs {
     /// Only what is a problem or worth a notice
     #[arg(short, long)]
     pub quiet: bool,
+    /// Colour
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
+    pub color: Color,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CausesArgs {
+    /// Explain this one; without it, all are listed
+    #[arg(value_name = "ID")]
+    pub id: Option<String>,
+    /// One JSON document
+    #[arg(long)]
+    pub json: bool,
     /// Colour
     #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
     pub color: Color,

@@ -1,5 +1,6 @@
 //! `roundtrip lab`: experiments found, run and shown.
 
+mod faults;
 mod page;
 mod progress;
 
@@ -42,7 +43,10 @@ fn list(machine: bool) -> Outcome {
         );
         Stream::Out.print(lines);
     }
-    Stream::Out.print("\nroundtrip lab run NAME, or a file of your own; `all` runs every one\n");
+    Stream::Out.print(
+        "faults         Is the cause that was put into an exchange the one that is named?\n\n\
+         roundtrip lab run NAME, or a file of your own; `all` runs every one but faults\n",
+    );
     Outcome::Done
 }
 
@@ -65,6 +69,9 @@ fn measure(args: &LabRunArgs) -> Outcome {
     // Before there is any other thread: afterwards it cannot be done.
     if let Err(error) = roundtrip_path::enter_sandbox() {
         return failed(&error);
+    }
+    if args.experiments == [roundtrip_lab::faults::NAME] {
+        return faults::run(args);
     }
     let names = args
         .experiments

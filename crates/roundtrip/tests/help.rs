@@ -8,10 +8,12 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-const VERBS: [&str; 8] = [
+const VERBS: [&str; 10] = [
     "demo",
     "probe",
+    "diff",
     "doctor",
+    "causes",
     "lab",
     "origin",
     "path",

@@ -66,3 +66,29 @@ fn on_loopback_even_a_detour_costs_nothing() {
 fn an_exchange_that_never_began() {
     assert_silent(&Exchange::default());
 }
+
+#[test]
+fn a_healthy_exchange_is_accounted_for_to_the_last_millisecond() {
+    for r in PATHS {
+        let account = roundtrip_explain::account(&cold(r, 0.02));
+        // The way is TCP and TLS; what must be is the question's round trip, the server's time and the name.
+        assert!((account.way - 2.0 * r).abs() < 0.5, "{account:?}");
+        assert!((account.irreducible - r).abs() < 1.0, "{account:?}");
+        assert!(account.unexplained < 0.5, "{account:?}");
+    }
+}
+
+#[test]
+fn what_nobody_tells_the_reason_of_is_unexplained() {
+    let e = Story::new()
+        .looked_up(Answer::Hosts, 0.05)
+        .connected(0.0)
+        .pass(200.0)
+        .tls13()
+        .asked()
+        .told(0.3)
+        .end();
+    let account = roundtrip_explain::account(&e);
+    assert!((account.unexplained - 200.0).abs() < 1.0, "{account:?}");
+    assert_eq!(account.findings, []);
+}

@@ -15,6 +15,7 @@ const SHORTEST_TELLING_RTT: Duration = Duration::from_micros(200);
 const SHORTEST_TELLING_QUIC_RTT: Duration = Duration::from_millis(2);
 /// Nine tenths of the initial window of RFC 6928, in segments: a sender that stops there stopped for the window.
 const FULL_FIRST_WINDOW: u64 = 9;
+const INITIAL_WINDOW: u64 = 10;
 /// Linux' shortest retransmission time-out, less a tenth, in milliseconds.
 const SHORTEST_TIMEOUT: f64 = 180.0;
 
@@ -67,10 +68,12 @@ fn request(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
         .map(|(at, _)| *at)
         .collect();
     let whole = ms(end.since(start));
-    let network = match (sent.first(), sent.last()) {
+    let paused = match (sent.first(), sent.last()) {
         (Some(first), Some(last)) => ms(last.since(*first)),
         _ => 0.0,
     };
+    let server = silence_before_body(exchange).min(paused);
+    let network = paused - server;
     let trips = match exchange.rtt {
         Some(r) if r >= SHORTEST_TELLING_RTT => (network / ms(r)).floor() as u32,
         _ => 0,
@@ -79,10 +82,24 @@ fn request(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
         trips,
         Waited {
             network,
-            client: whole - network,
+            server,
+            client: whole - paused,
             ..Waited::default()
         },
     )
+}
+
+/// What the body waited for `100 Continue` beyond a round trip; all of it, where that never came.
+fn silence_before_body(exchange: &Exchange) -> f64 {
+    let http = exchange.http.as_ref();
+    let Some((http, wait)) = http.and_then(|h| Some((h, ms(h.continue_wait?)))) else {
+        return 0.0;
+    };
+    if http.interim.contains(&100) {
+        (wait - rtt_ms(exchange)).max(0.0)
+    } else {
+        wait
+    }
 }
 
 /// From the request's last byte to the response's first: one round trip, and the server's time to think.
@@ -93,7 +110,33 @@ fn first_byte(exchange: &Exchange, whole: f64) -> (u32, Waited) {
         .is_some();
     let mut waited = Waited::default();
     split(exchange, whole, &mut waited);
-    (u32::from(answered), waited)
+    if !answered {
+        return (0, waited);
+    }
+    // Of a large request, the answer's wait begins while most of it is still in the kernel.
+    let more = flights_left(exchange, waited.server);
+    let carried = f64::from(more) * rtt_ms(exchange).min(whole);
+    if more > 0 {
+        waited.network += carried;
+        waited.server -= carried;
+    }
+    (1 + more, waited)
+}
+
+/// How many round trips of this silence were a new connection's window growing under the request: at most as many as
+/// doubling needs, and whole ones only. RFC 5681 §3.1.
+fn flights_left(exchange: &Exchange, silence: f64) -> u32 {
+    let r = rtt_ms(exchange);
+    let (Some(http), Some(tcp)) = (&exchange.http, &exchange.tcp) else {
+        return 0;
+    };
+    if exchange.reused || ms(SHORTEST_TELLING_RTT) > r || !r.is_finite() {
+        return 0;
+    }
+    let window = INITIAL_WINDOW * u64::from(tcp.mss).max(500);
+    let windows = (http.request_bytes + http.uploaded).div_ceil(window);
+    let doublings = (windows + 1).next_power_of_two().ilog2().saturating_sub(1);
+    doublings.min((silence / r + 0.1) as u32)
 }
 
 /// Follows the bytes of one phase in the order of their times.

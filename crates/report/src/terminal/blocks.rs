@@ -7,6 +7,9 @@ use crate::facts::facts;
 use crate::text::{self, clean};
 
 const LABEL: usize = 15;
+/// In milliseconds, and as a share of the whole.
+const LEAST_UNEXPLAINED: f64 = 5.0;
+const UNEXPLAINED_SHARE: f64 = 0.05;
 
 /// What went wrong and what it cost, set apart from the facts below.
 pub(super) fn verdict(style: &Style, exchange: &Exchange) -> Vec<String> {
@@ -17,6 +20,7 @@ pub(super) fn verdict(style: &Style, exchange: &Exchange) -> Vec<String> {
     for finding in &exchange.findings {
         lines.extend(finding_block(style, finding));
     }
+    lines.extend(unexplained_block(style, exchange));
     lines.extend(notes_block(style, &exchange.notes));
     if !lines.is_empty() {
         lines.push(String::new());
@@ -68,6 +72,16 @@ fn finding_block(style: &Style, finding: &Finding) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// What nothing accounts for, where it is too much for the path's and the host's own unrest.
+fn unexplained_block(style: &Style, exchange: &Exchange) -> Vec<String> {
+    let ms = exchange.unexplained;
+    if ms < LEAST_UNEXPLAINED || ms < UNEXPLAINED_SHARE * exchange.total().as_secs_f64() * 1e3 {
+        return Vec::new();
+    }
+    let told = format!("{} ms", text::ms(ms));
+    labelled(style, Tone::Warn, "unexplained", Tone::Plain, &told)
 }
 
 fn failure_block(style: &Style, failure: &Failure) -> Vec<String> {

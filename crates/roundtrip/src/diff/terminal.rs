@@ -1,0 +1,335 @@
+//! The comparison for a terminal: the answer first, then the tables it was made from.
+
+use roundtrip_diff::{
+    Change, Check, DoctorDiff, FactDiff, FindingDiff, Kind, Part, ProbeDiff, SideFigures, Turn,
+    Weight,
+};
+use roundtrip_report::terminal::Style;
+use roundtrip_report::{clean, ms};
+
+use super::page::{signed, spread, title, trips};
+
+const STRONG: &str = "1";
+const FAINT: &str = "2";
+const GOOD: &str = "32";
+const BAD: &str = "31";
+/// A part that is less of the difference is left out, unless all are wanted.
+const LEAST_SHARE: f64 = 0.01;
+const LABEL: usize = 18;
+const NUMBER: usize = 10;
+
+pub(super) struct Page<'a> {
+    pub(super) style: Style,
+    /// The names of A and B.
+    pub(super) files: (&'a str, &'a str),
+    pub(super) quiet: bool,
+    pub(super) verbose: bool,
+}
+
+impl Page<'_> {
+    pub(super) fn probe(&self, diff: &ProbeDiff) -> String {
+        let mut lines = self.paragraph(&diff.answer);
+        if !self.quiet {
+            lines.push(String::new());
+            lines.extend(self.head(
+                "A",
+                self.files.0,
+                &diff.urls.0,
+                diff.failed.0,
+                &diff.figures.0,
+            ));
+            lines.extend(self.head(
+                "B",
+                self.files.1,
+                &diff.urls.1,
+                diff.failed.1,
+                &diff.figures.1,
+            ));
+            lines.push(String::new());
+            lines.extend(self.phases(diff));
+            lines.push(String::new());
+            lines.extend(self.parts(diff));
+            lines.extend(self.findings(&diff.findings));
+            lines.extend(self.facts(&diff.facts));
+        }
+        self.finished(&lines)
+    }
+
+    pub(super) fn doctor(&self, diff: &DoctorDiff) -> String {
+        let mut lines = self.paragraph(&diff.answer);
+        if !self.quiet {
+            lines.push(String::new());
+            for (side, file, root) in [
+                ("A", self.files.0, &diff.roots.0),
+                ("B", self.files.1, &diff.roots.1),
+            ] {
+                let of = root.as_deref().map_or("the machine".into(), clean);
+                lines.push(format!("  {}  {file}: {of}", self.paint(STRONG, side)));
+            }
+            lines.extend(diff.changes.iter().flat_map(|change| self.change(change)));
+        }
+        self.finished(&lines)
+    }
+
+    fn head(
+        &self,
+        side: &str,
+        file: &str,
+        url: &str,
+        failed: usize,
+        figures: &SideFigures,
+    ) -> Vec<String> {
+        let rtt = figures
+            .rtt_ms
+            .map_or(String::new(), |rtt| format!(" of {} ms", ms(rtt)));
+        let failed = if failed > 0 {
+            format!(", {failed} failed")
+        } else {
+            String::new()
+        };
+        let text = format!(
+            "{file}: {} ms, {}{rtt}; {}{failed}; {}",
+            ms(figures.total.median),
+            trips(figures.round_trips),
+            spread(&figures.total),
+            clean(url)
+        );
+        self.labelled(STRONG, side, 3, &text)
+    }
+
+    /// Each phase on both sides.
+    fn phases(&self, diff: &ProbeDiff) -> Vec<String> {
+        let heads = ["A, ms", "B, ms", "B − A"].map(|head| format!("{head:>NUMBER$}"));
+        let mut lines = vec![self.paint(
+            FAINT,
+            &format!("  {:LABEL$}{}  round trips", "", heads.concat()),
+        )];
+        for stage in &diff.stages {
+            let (a, b) = stage.ms();
+            let shown = |side: Option<f64>| side.map_or("none".into(), ms);
+            let (ka, kb) = stage.round_trips();
+            let counted = match (ka, kb) {
+                (a, b) if a == b && a == 0.0 => String::new(),
+                (a, b) if a == b => format!("{a}"),
+                (a, b) => format!("{a} → {b}"),
+            };
+            let by = signed(b.unwrap_or(0.0) - a.unwrap_or(0.0));
+            let label: String = title(&stage.name).chars().take(LABEL - 1).collect();
+            lines.push(format!(
+                "  {label:LABEL$}{:>NUMBER$}{:>NUMBER$}{by:>NUMBER$}  {counted}",
+                shown(a),
+                shown(b)
+            ));
+        }
+        let (a, b) = (&diff.figures.0, &diff.figures.1);
+        let total = format!(
+            "  {:LABEL$}{:>NUMBER$}{:>NUMBER$}{:>NUMBER$}  {} → {}",
+            "total",
+            ms(a.total.median),
+            ms(b.total.median),
+            signed(diff.difference.ms),
+            a.round_trips,
+            b.round_trips
+        );
+        lines.push(self.paint(STRONG, &total));
+        lines
+    }
+
+    /// Where the difference comes from; what is too small for a line is summed in one.
+    fn parts(&self, diff: &ProbeDiff) -> Vec<String> {
+        let least = LEAST_SHARE * diff.difference.ms.abs();
+        let worth = |part: &Part| {
+            self.verbose
+                || part.ms.abs() >= least
+                || matches!(part.kind, Kind::RoundTrips | Kind::Unexplained)
+        };
+        let (shown, small): (Vec<&Part>, Vec<&Part>) =
+            diff.parts.iter().partition(|part| worth(part));
+        let mut lines = vec![self.paint(FAINT, "  where the difference comes from, ms")];
+        let rest: f64 = small.iter().map(|part| part.ms).sum();
+        let row = |by: f64, text: &str| self.labelled(tone(by), &signed(by), NUMBER, text);
+        for part in shown {
+            let why = if part.why.is_empty() {
+                String::new()
+            } else {
+                format!(": {}", clean(&part.why))
+            };
+            lines.extend(row(part.ms, &format!("{}{why}", clean(&part.what))));
+        }
+        if !small.is_empty() {
+            lines.extend(row(rest, &format!("{} smaller parts", small.len())));
+        }
+        lines.extend(self.labelled(STRONG, &signed(diff.difference.ms), NUMBER, "in all"));
+        lines
+    }
+
+    fn findings(&self, findings: &[FindingDiff]) -> Vec<String> {
+        if findings.is_empty() {
+            return Vec::new();
+        }
+        let mut lines = vec![
+            String::new(),
+            self.paint(FAINT, "  findings, and what they cost in ms"),
+        ];
+        for finding in findings {
+            let price = |side: &Option<roundtrip_diff::Priced>| {
+                side.as_ref().map_or("none".into(), |p| ms(p.ms))
+            };
+            let text = format!(
+                "{}: {} in A, {} in B",
+                clean(&finding.id),
+                price(&finding.a),
+                price(&finding.b)
+            );
+            lines.extend(self.labelled(tone(finding.ms()), &signed(finding.ms()), NUMBER, &text));
+            let known = finding.b.as_ref().or(finding.a.as_ref());
+            if let Some(remedy) = known.map(|p| clean(&p.remedy)).filter(|r| !r.is_empty()) {
+                lines.extend(self.labelled(FAINT, "remedy", NUMBER, &remedy));
+            }
+        }
+        lines
+    }
+
+    fn facts(&self, facts: &[FactDiff]) -> Vec<String> {
+        if facts.is_empty() {
+            return Vec::new();
+        }
+        let mut lines = vec![String::new(), self.paint(FAINT, "  facts that differ")];
+        let shown = |fact: &&FactDiff| self.verbose || fact.weight == Weight::Telling;
+        let value = |side: &Option<String>| side.as_deref().map_or("none".into(), clean);
+        for fact in facts.iter().filter(shown) {
+            let text = format!("{} → {}", value(&fact.a), value(&fact.b));
+            lines.extend(self.labelled(FAINT, fact.label, 32, &text));
+        }
+        let folded = facts.len() - facts.iter().filter(shown).count();
+        if folded > 0 {
+            let text = format!("  {folded} more that seldom matter (-v shows them)");
+            lines.push(self.paint(FAINT, &text));
+        }
+        lines
+    }
+
+    fn change(&self, change: &Change) -> Vec<String> {
+        let Some(check) = change.check() else {
+            return Vec::new();
+        };
+        let code = match change.turn {
+            Turn::Worse => BAD,
+            Turn::Better => GOOD,
+            Turn::Other => FAINT,
+        };
+        if change.turn == Turn::Other && !self.verbose && change.a.is_some() && change.b.is_some() {
+            return self.labelled(code, change.turn.as_str(), 8, &moved(change, check));
+        }
+        let mut lines = vec![String::new()];
+        lines.extend(self.labelled(code, change.turn.as_str(), 8, &moved(change, check)));
+        lines.extend(self.labelled(FAINT, "", 8, &clean(&check.meaning)));
+        if let Some(advice) = &check.change
+            && change.b.is_some()
+        {
+            lines.extend(self.labelled(FAINT, "", 8, &format!("change: {}", clean(advice))));
+        }
+        lines
+    }
+
+    fn paragraph(&self, text: &str) -> Vec<String> {
+        wrap(&clean(text), self.style.width)
+    }
+
+    /// A label and its text, wrapped beside it.
+    fn labelled(&self, code: &str, label: &str, width: usize, text: &str) -> Vec<String> {
+        let room = self.style.width.saturating_sub(width + 4).max(20);
+        let beside = wrap(text, room);
+        let line = |(n, part): (usize, &String)| {
+            let label = if n == 0 { label } else { "" };
+            let padded = if label.starts_with(['+', '-', '0']) {
+                format!("{label:>width$}")
+            } else {
+                format!("{label:width$}")
+            };
+            format!("  {}  {part}", self.paint(code, &padded))
+        };
+        beside.iter().enumerate().map(line).collect()
+    }
+
+    fn paint(&self, code: &str, text: &str) -> String {
+        if !self.style.colour || text.trim().is_empty() {
+            return text.to_owned();
+        }
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+
+    fn finished(&self, lines: &[String]) -> String {
+        let mut text = String::new();
+        for line in lines {
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        if self.style.unicode {
+            return text;
+        }
+        let spelled = text.chars().map(|c| match c {
+            '→' => '>',
+            '−' => '-',
+            '\n' | '\x1b' | ' '..='~' => c,
+            _ => '?',
+        });
+        spelled.collect()
+    }
+}
+
+fn moved(change: &Change, check: &Check) -> String {
+    let value = |side: &Option<Check>| {
+        side.as_ref().map_or("none".into(), |c| {
+            format!("{} ({})", clean(&c.value), clean(&c.status))
+        })
+    };
+    format!(
+        "{}: {} → {}",
+        clean(&check.title),
+        value(&change.a),
+        value(&change.b)
+    )
+}
+
+/// Faster is good.
+fn tone(by: f64) -> &'static str {
+    if by < 0.0 { GOOD } else { BAD }
+}
+
+/// Breaks text at spaces, and inside a word only when the word alone is too long.
+fn wrap(text: &str, room: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut used = 0;
+    for word in text.split(' ') {
+        let letters: Vec<char> = word.chars().collect();
+        for piece in letters.chunks(room.max(1)) {
+            let gap = usize::from(used > 0);
+            if used > 0 && used + gap + piece.len() > room {
+                lines.push(String::new());
+                used = 0;
+            }
+            if let Some(line) = lines.last_mut() {
+                if used > 0 {
+                    line.push(' ');
+                    used += 1;
+                }
+                line.extend(piece);
+                used += piece.len();
+            }
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrap;
+
+    #[test]
+    fn lines_fit() {
+        assert_eq!(wrap("aa bb cc", 5), ["aa bb", "cc"]);
+        assert_eq!(wrap("a bbbbbbb", 5), ["a", "bbbbb", "bb"]);
+        assert_eq!(wrap("", 5), [""]);
+    }
+}
