@@ -35,8 +35,7 @@ pub struct Packet {
     /// What the path did to it, or why it was lost.
     pub path: Vec<String>,
     /// Bytes that this end had sent before, and that the other end had received before.
-    #[serde(skip)]
-    pub(crate) repeated: Repeated,
+    pub repeated: Repeated,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -44,6 +43,16 @@ pub struct Packet {
 pub enum End {
     Client,
     Server,
+}
+
+impl End {
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,16 +71,17 @@ pub enum FastOpen {
     Cookie,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Repeated {
-    pub(crate) sent: u64,
-    pub(crate) arrived: u64,
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Repeated {
+    pub sent: u64,
+    pub arrived: u64,
 }
 
 impl Packet {
-    /// Nobody waits for it: it acknowledges, and no more.
-    pub fn is_bare_acknowledgment(&self) -> bool {
-        self.kind == Kind::Tcp(Flags::ACK) && self.bytes == 0
+    /// Nobody waits for it: it acknowledges or closes, and no more.
+    pub fn is_idle(&self) -> bool {
+        let idle = Flags::ACK | Flags::FIN;
+        matches!(self.kind, Kind::Tcp(flags) if flags.without(idle).is_empty()) && self.bytes == 0
     }
 
     pub fn is_lost(&self) -> bool {

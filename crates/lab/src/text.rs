@@ -1,6 +1,8 @@
 //! An outcome for a terminal: the question, a table of arms, the curve, the claims, how to run it again.
 
 mod ladder;
+#[cfg(test)]
+pub(crate) use ladder::tests::sample as ladder_sample;
 mod table;
 
 use std::fmt::Write;
@@ -36,15 +38,15 @@ pub fn render(outcome: &Outcome, style: Style) -> String {
         out.push_str(&page.curve(curve));
     }
     page.remarks(&mut out, outcome);
-    for arm in outcome.arms.iter().filter(|arm| !arm.packets.is_empty()) {
-        out.push('\n');
-        out.push_str(&ladder::ladder(&arm.name, &arm.packets, style));
-    }
     if !outcome.claims.is_empty() {
         out.push('\n');
         for claim in &outcome.claims {
             let _ = writeln!(out, "{}", page.claim(claim));
         }
+    }
+    for arm in outcome.arms.iter().filter(|arm| !arm.packets.is_empty()) {
+        out.push('\n');
+        out.push_str(&ladder::ladder(&arm.name, &arm.packets, style));
     }
     let _ = writeln!(
         out,

@@ -1,5 +1,6 @@
 //! The packets of an arm as a ladder: the client's times on the left, the server's on the right, a packet on each line.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use roundtrip_report::terminal::Style;
@@ -21,20 +22,25 @@ pub(super) fn ladder(name: &str, packets: &[Packet], style: Style) -> String {
     let _ = writeln!(out, "  packets of {name}, in ms since the first");
     let _ = writeln!(out, "  {from:>9} {:width$} {to}", "");
     let mut connections = 1;
-    for packet in packets.iter().filter(|p| !p.is_bare_acknowledgment()) {
+    let mut told = BTreeSet::new();
+    for packet in packets.iter().filter(|packet| !packet.is_idle()) {
         if packet.connection >= connections {
             connections = packet.connection + 1;
             out.push('\n');
         }
         let _ = writeln!(out, "{}", line(packet, width, style).trim_end());
-    }
-    let bare = packets.iter().filter(|p| p.is_bare_acknowledgment());
-    match bare.count() {
-        0 => {}
-        1 => out.push_str("  one packet that only acknowledges is left out\n"),
-        n => {
-            let _ = writeln!(out, "  {n} packets that only acknowledge are left out");
+        // What a box does to each packet of a connection is said once.
+        let mut news = packet.path.clone();
+        news.retain(|said| told.insert((packet.connection, said.clone())) || packet.is_lost());
+        for said in news {
+            let code = if packet.is_lost() { BAD } else { DIM };
+            let _ = writeln!(out, "  {:>9}   {}", "", paint(code, &said, style));
         }
+    }
+    let idle = packets.iter().filter(|packet| packet.is_idle()).count();
+    if idle > 0 {
+        let said = format!("left out: {idle} that only acknowledge or close");
+        let _ = writeln!(out, "  {:>9}   {}", "", paint(DIM, &said, style));
     }
     out
 }
@@ -46,14 +52,7 @@ fn line(packet: &Packet, width: usize, style: Style) -> String {
         End::Server => (packet.arrived_ms, packet.sent_ms),
     };
     let arrow = arrow(packet, width, style.unicode);
-    let remarks = packet.path.join("; ");
-    let (client, server) = (time(client), time(server));
-    let remarks = match remarks.as_str() {
-        "" => String::new(),
-        said if packet.is_lost() => paint(BAD, said, style),
-        said => paint(DIM, &format!("({said})"), style),
-    };
-    format!("  {client:>9} {arrow} {server:<8} {remarks}")
+    format!("  {:>9} {arrow} {}", time(client), time(server))
 }
 
 /// Its text stands at the end that sends it. One that is lost ends half way.
@@ -87,4 +86,4 @@ fn paint(code: &str, text: &str, style: Style) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
