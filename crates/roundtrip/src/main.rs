@@ -1,6 +1,7 @@
 //! The binary: arguments → one call → exit code. Each verb has a file of its own; what they do lives in crates below.
 
 mod cli;
+mod compare;
 mod demo;
 mod doctor;
 mod generate;
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Demo(args) => demo::run(&args),
         Command::Probe(args) => probe::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Origin(args) => origin::run(*args),

@@ -8,9 +8,10 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-const VERBS: [&str; 8] = [
+const VERBS: [&str; 9] = [
     "demo",
     "probe",
+    "compare",
     "doctor",
     "lab",
     "origin",
