@@ -20,6 +20,7 @@ const LAYERS: [(u8, &str); 14] = [
     (4, "probe"),
     (4, "origin"),
     (4, "doctor"),
+    (5, "compare"),
     (5, "lab"),
     (6, "roundtrip"),
 ];
