@@ -37,7 +37,7 @@ pub(super) const FAMILY: Family = Family {
         Cause {
             id: "quic-failed",
             name: "HTTP/3 was announced, but QUIC failed",
-            shows: "a QUIC attempt failed, and TCP was used after it",
+            shows: "a QUIC attempt failed, and TCP was used after it (seen only in synthetic exchanges)",
             signature: failed,
             cost: "what the attempt took, at most its head start",
             remedy: "mend the QUIC listener, or do not announce HTTP/3",
@@ -70,7 +70,7 @@ pub(super) const FAMILY: Family = Family {
         Cause {
             id: "quic-version-negotiation",
             name: "The server did not speak the version of QUIC that was offered",
-            shows: "a Version Negotiation packet came, and the handshake began anew",
+            shows: "a Version Negotiation packet came, and the handshake began anew (seen only in synthetic exchanges)",
             signature: version_negotiation,
             cost: "1 round trip",
             remedy: "offer QUIC version 1 first, and serve it",
