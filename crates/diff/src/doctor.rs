@@ -7,6 +7,8 @@ use crate::read::Node;
 const MOST_CHECKS: usize = 10_000;
 /// Changes that the answer names.
 const MOST_TOLD: usize = 4;
+/// A longer value is cut there; the changes have it whole.
+const LONGEST_TOLD: usize = 60;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Doctor {
@@ -157,7 +159,8 @@ impl DoctorDiff {
                 findings(other)
             ));
         }
-        sentences.push(format!("{} are the same.", findings(self.same)));
+        let verb = if self.same == 1 { "is" } else { "are" };
+        sentences.push(format!("{} {verb} the same.", findings(self.same)));
         sentences.join(" ")
     }
 }
@@ -167,7 +170,14 @@ fn findings(count: usize) -> String {
 }
 
 fn moved(change: &Change) -> String {
-    let value = |side: &Option<Check>| side.as_ref().map_or_else(String::new, |c| c.value.clone());
+    let value = |side: &Option<Check>| {
+        let value = side.as_ref().map_or("none", |c| c.value.as_str());
+        let mut short: String = value.chars().take(LONGEST_TOLD).collect();
+        if short.len() < value.len() {
+            short.push('…');
+        }
+        short
+    };
     let title = change.check().map_or("", |check| check.title.as_str());
     format!("{title} ({} → {})", value(&change.a), value(&change.b))
 }

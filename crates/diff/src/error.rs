@@ -24,7 +24,7 @@ pub enum ReadError {
         wanted: &'static str,
         found: &'static str,
     },
-    #[error("{path}: {value} is out of range")]
+    #[error("{path}: {value:e} is out of range")]
     Range { path: String, value: f64 },
     #[error("{path}: more than {most} entries")]
     TooMany { path: String, most: usize },

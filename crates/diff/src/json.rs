@@ -104,7 +104,8 @@ fn finding(finding: &FindingDiff) -> Value {
             json!({
                 "ms": rounded(p.ms),
                 "round_trips": rounded(p.round_trips),
-                "runs": p.runs,
+                "typical_ms": rounded(p.typical_ms),
+                "runs": p.runs.0,
                 "evidence": p.evidence,
                 "remedy": p.remedy,
             })

@@ -77,6 +77,25 @@ pub enum Weight {
     Fine,
 }
 
+impl Probe {
+    /// The middle half of the runs by their totals. Means over them are as robust as medians, and unlike medians the
+    /// parts' sum to that of the whole.
+    fn middle(&self) -> Vec<&Run> {
+        let mut runs: Vec<&Run> = self.runs.iter().collect();
+        runs.sort_by(|a, b| a.total_ms.total_cmp(&b.total_ms));
+        let aside = runs.len() / 4;
+        runs.drain(..aside);
+        runs.truncate(runs.len() - aside);
+        runs
+    }
+}
+
+/// The mean, zero for none.
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let n = values.len().max(1) as f64;
+    values.sum::<f64>() / n
+}
+
 /// The median, zero for none.
 fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let values: Vec<f64> = values.into_iter().collect();

@@ -20,7 +20,9 @@ pub struct Account {
     pub irreducible: f64,
     /// The round trips of connecting and of shaking hands, one each.
     pub way: f64,
-    /// What has a reason and is too little to be named: the client's own work, bytes under way.
+    /// Bytes under way: what the line's rate made of their number.
+    pub carried: f64,
+    /// What has a reason and is too little to be named, such as the client's own work.
     pub minor: f64,
     /// What has no evidence.
     pub unexplained: f64,
@@ -65,6 +67,7 @@ pub fn account(exchange: &Exchange) -> Account {
         whole: case.total,
         irreducible: take(rest.irreducible),
         way: take(rest.way),
+        carried: take(rest.carried),
         minor: take(rest.minor + unnamed),
         unexplained: left.max(0.0),
         findings,
@@ -86,6 +89,7 @@ fn weighs(case: &Case<'_>, granted: Granted) -> bool {
 struct Rest {
     irreducible: f64,
     way: f64,
+    carried: f64,
     minor: f64,
 }
 
@@ -101,7 +105,7 @@ impl Rest {
                 PhaseName::Tcp | PhaseName::Tls | PhaseName::Quic => rest.way += trip,
                 // Bytes need time to be carried.
                 PhaseName::Request | PhaseName::Body if ledger.trips_left(name) == 0 => {
-                    rest.minor += left(Part::Network);
+                    rest.carried += left(Part::Network);
                 }
                 PhaseName::Setup | PhaseName::Proxy | PhaseName::Request | PhaseName::Body => {}
             }

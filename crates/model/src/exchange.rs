@@ -7,6 +7,10 @@ use crate::{
     Strategy, TcpFacts, Timeline, TlsFacts,
 };
 
+/// In milliseconds, and as a share of the whole.
+const LEAST_UNEXPLAINED: f64 = 5.0;
+const UNEXPLAINED_SHARE: f64 = 0.05;
+
 /// A request and what became of it. The first of a chain of redirects has `hop` 0.
 #[derive(Debug, Clone, Default)]
 pub struct Exchange {
@@ -54,6 +58,12 @@ impl Exchange {
 
     pub fn total(&self) -> Duration {
         self.timeline.end().since(crate::Moment::ZERO)
+    }
+
+    /// What nothing accounts for, where it is too much for the path's and the host's own unrest.
+    pub fn unexplained_worth_telling(&self) -> Option<f64> {
+        let share = UNEXPLAINED_SHARE * self.total().as_secs_f64() * 1e3;
+        (self.unexplained >= LEAST_UNEXPLAINED.max(share)).then_some(self.unexplained)
     }
 
     /// The phases that tile the whole.

@@ -1,5 +1,6 @@
 //! The command line as typed. The contract: names and flags stay; man page and completions are made from this.
 
+mod compare;
 mod demo;
 mod diff;
 mod lab;
@@ -11,11 +12,12 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use roundtrip_origin::{EchoKnobs, Knobs};
 
+pub(crate) use compare::CompareArgs;
 pub(crate) use demo::DemoArgs;
 pub(crate) use diff::DiffArgs;
 pub(crate) use lab::{LabArgs, LabCommand, LabRunArgs};
 pub(crate) use path::{PathArgs, Wait};
-pub(crate) use probe::ProbeArgs;
+pub(crate) use probe::{ConnectionArgs, ProbeArgs, RequestArgs};
 
 /// Explains where a request's time goes, in milliseconds and in round trips
 #[derive(Debug, Parser)]
@@ -34,6 +36,8 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// One request or many, phase by phase
     Probe(Box<ProbeArgs>),
+    /// What each remedy would save at a URL: predicted, and measured
+    Compare(Box<CompareArgs>),
     /// Two reports: what differs, and which cause explains it
     Diff(DiffArgs),
     /// What this machine, or a container image, can do for latency

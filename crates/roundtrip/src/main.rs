@@ -2,6 +2,7 @@
 
 mod causes;
 mod cli;
+mod compare;
 mod demo;
 mod diff;
 mod doctor;
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Demo(args) => demo::run(&args),
         Command::Probe(args) => probe::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Diff(args) => diff::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Causes(args) => causes::run(&args),

@@ -8,9 +8,10 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-const VERBS: [&str; 10] = [
+const VERBS: [&str; 11] = [
     "demo",
     "probe",
+    "compare",
     "diff",
     "doctor",
     "causes",

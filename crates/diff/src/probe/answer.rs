@@ -105,18 +105,23 @@ fn rest(diff: &ProbeDiff, told: &[&Part]) -> Vec<String> {
     let least = LEAST_SHARE * diff.difference.ms.abs();
     let mut sentences = Vec::new();
     if small.abs() >= least {
-        sentences.push(format!("Smaller parts come to {}.", ms(small)));
+        sentences.push(format!("Smaller parts come to {}.", signed(small)));
     }
     if unexplained.abs() >= least {
         let several = diff.figures.0.total.n > 1 || diff.figures.1.total.n > 1;
         let why = if several {
-            ": the medians of the parts do not sum to the median of the whole"
+            ": the parts are means over the middle half of the runs, the whole is a median"
         } else {
             ""
         };
-        sentences.push(format!("{} stay unexplained{why}.", ms(unexplained)));
+        sentences.push(format!("{} stay unexplained{why}.", signed(unexplained)));
     }
     sentences
+}
+
+fn signed(by: f64) -> String {
+    let sign = if by < 0.0 { '-' } else { '+' };
+    format!("{sign}{}", ms(by.abs()))
 }
 
 /// The evidence, in brackets.
@@ -162,16 +167,15 @@ fn acquittal(diff: &ProbeDiff) -> Option<String> {
 fn findings(diff: &ProbeDiff) -> Option<String> {
     let by = diff.difference.ms;
     let telling = |f: &&FindingDiff| {
-        let alone = f.a.is_some() != f.b.is_some();
-        f.ms() * by > 0.0 && (alone || f.ms().abs() >= LEAST_SHARE * by.abs())
+        f.ms() * by > 0.0 && (f.ms().abs() >= LEAST_SHARE * by.abs() || f.changes_trips())
     };
     let found: Vec<&FindingDiff> = diff.findings.iter().filter(telling).collect();
     if found.is_empty() {
         return None;
     }
     let told = found.iter().take(MOST_TOLD).map(|f| match (&f.a, &f.b) {
-        (Some(a), None) => format!("'{}' in A alone ({})", f.id, ms(a.ms)),
-        (None, Some(b)) => format!("'{}' in B alone ({})", f.id, ms(b.ms)),
+        (Some(_), None) => format!("'{}' in A alone ({})", f.id, ms(f.ms().abs())),
+        (None, Some(_)) => format!("'{}' in B alone ({})", f.id, ms(f.ms().abs())),
         _ => format!("'{}' in both, {} apart", f.id, ms(f.ms().abs())),
     });
     Some(format!(
@@ -185,15 +189,15 @@ fn certainty(diff: &ProbeDiff) -> Option<String> {
     let (a, b) = (&diff.figures.0.total, &diff.figures.1.total);
     match diff.difference.interval {
         Some((low, high)) => {
-            let verb = if low > 0.0 || high < 0.0 {
-                "lies"
+            let zero = if low > 0.0 || high < 0.0 {
+                ""
             } else {
-                "holds zero: it lies"
+                ", which holds zero"
             };
             Some(format!(
-                "The difference of the medians {verb} between {} and {} (95 %).",
-                ms(low),
-                ms(high)
+                "The interval of the difference (95 %) is {} to {}{zero}.",
+                signed(low),
+                signed(high)
             ))
         }
         None if a.n == 1 && b.n == 1 => Some(

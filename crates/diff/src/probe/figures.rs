@@ -1,8 +1,9 @@
-//! Each side in figures: medians over its runs, stage by stage. The stages of both sides are laid beside each other.
+//! Each side in figures: medians of the whole, and stage by stage means over the middle half of the runs. The stages of
+//! both sides are laid beside each other.
 
 use roundtrip_model::{PhaseName, Summary, Waited};
 
-use super::{Probe, Run, Stage, median};
+use super::{Probe, Run, Stage, mean, median};
 
 /// Phases in the order in which they come; what a later version may add stands behind them.
 const ORDER: [PhaseName; 9] = [
@@ -31,7 +32,7 @@ pub struct SideFigures {
     pub hops: f64,
 }
 
-/// A phase on one side: medians over the runs, zero where a run had no such phase.
+/// A phase on one side: means over the middle runs, zero where a run had no such phase.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct StageFigures {
     pub(crate) ms: f64,
@@ -100,9 +101,10 @@ pub(super) fn stages(a: &Probe, b: &Probe) -> Vec<StageDiff> {
         names.retain(|name| !is_connecting(name));
         names.insert(2, CONNECT.to_owned());
     }
+    let (a, b) = (a.middle(), b.middle());
     let laid = |name: String| StageDiff {
-        a: figures(a, &name),
-        b: figures(b, &name),
+        a: figures(&a, &name),
+        b: figures(&b, &name),
         name,
     };
     let all = names.into_iter().map(laid);
@@ -118,32 +120,26 @@ fn is_connecting(name: &str) -> bool {
     matches!(name, "tcp" | "tls" | "quic")
 }
 
-fn figures(probe: &Probe, name: &str) -> StageFigures {
+fn figures(runs: &[&Run], name: &str) -> StageFigures {
     let belongs =
         |stage: &&Stage| stage.name == name || name == CONNECT && is_connecting(&stage.name);
-    let of = |value: &dyn Fn(&Stage) -> f64| {
-        let each = |run: &Run| run.stages.iter().filter(belongs).map(value).sum::<f64>();
-        median(probe.runs.iter().map(each))
+    let of = |value: fn(&Stage) -> f64| {
+        let each = |run: &&Run| run.stages.iter().filter(belongs).map(value).sum::<f64>();
+        mean(runs.iter().map(each))
     };
-    let mine = || {
-        probe
-            .runs
-            .iter()
-            .flat_map(|run| &run.stages)
-            .filter(belongs)
-    };
+    let mine = || runs.iter().flat_map(|run| &run.stages).filter(belongs);
     let told = mine().all(|stage| stage.first_sent_ms.is_some());
     StageFigures {
-        ms: of(&|s| s.ms),
-        round_trips: of(&|s| s.round_trips),
+        ms: of(|s| s.ms),
+        round_trips: of(|s| s.round_trips),
         waited: Waited {
-            network: of(&|s| s.waited.network),
-            server: of(&|s| s.waited.server),
-            client: of(&|s| s.waited.client),
-            resolver: of(&|s| s.waited.resolver),
-            loss: of(&|s| s.waited.loss),
+            network: of(|s| s.waited.network),
+            server: of(|s| s.waited.server),
+            client: of(|s| s.waited.client),
+            resolver: of(|s| s.waited.resolver),
+            loss: of(|s| s.waited.loss),
         },
-        before: told.then(|| of(&silent)),
+        before: told.then(|| of(silent)),
         seen: mine().next().is_some(),
     }
 }

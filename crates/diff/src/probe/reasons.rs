@@ -5,7 +5,7 @@ use super::attribution::{Kind, Part};
 use super::figures::{CONNECT, StageDiff};
 use super::unlike::Values;
 use super::words;
-use super::{Probe, SideFigures, median};
+use super::{Probe, SideFigures, mean};
 
 pub(super) struct Reasons<'a> {
     a: &'a Probe,
@@ -138,11 +138,12 @@ impl<'a> Reasons<'a> {
             return;
         };
         let took = |probe: &Probe, task: &str| {
-            let each = probe.runs.iter().map(|run| {
+            let runs = probe.middle();
+            let each = runs.iter().map(|run| {
                 let mine = run.work.iter().filter(|(name, _)| name == task);
                 mine.map(|(_, took)| took).sum::<f64>()
             });
-            median(each)
+            mean(each)
         };
         let mut tasks: Vec<&str> = Vec::new();
         for (name, _) in [self.a, self.b]

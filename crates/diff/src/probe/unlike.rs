@@ -5,6 +5,18 @@ use super::{Finding, Probe, Weight, median};
 /// Values of one fact that are listed; it seldom has more than two.
 const MOST_VALUES: usize = 4;
 
+/// Facts of a layer that only one side has say no more than these.
+const PRESENCE: [&str; 8] = [
+    "TLS version",
+    "ALPN",
+    "peer",
+    "QUIC peer",
+    "certificate",
+    "certificates compressed",
+    "name server",
+    "proxy status",
+];
+
 /// A fact that differs; each side with the values its runs had.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FactDiff {
@@ -78,18 +90,27 @@ pub(super) fn facts(a: &Values, b: &Values) -> Vec<FactDiff> {
         .into_iter()
         .filter(|(label, _)| a.get(label) != b.get(label));
     let mut facts: Vec<FactDiff> = differs
-        .map(|(label, weight)| FactDiff {
-            label,
-            weight,
-            a: a.listed(label),
-            b: b.listed(label),
+        .map(|(label, weight)| {
+            let (a, b) = (a.listed(label), b.listed(label));
+            let one_sided = a.is_none() || b.is_none();
+            let weight = if one_sided && !PRESENCE.contains(&label) {
+                Weight::Fine
+            } else {
+                weight
+            };
+            FactDiff {
+                label,
+                weight,
+                a,
+                b,
+            }
         })
         .collect();
     facts.sort_by_key(|fact| fact.weight);
     facts
 }
 
-/// A finding of either side or both: its price is the median over the runs that have it.
+/// A finding of either side or both.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FindingDiff {
     pub id: String,
@@ -99,19 +120,28 @@ pub struct FindingDiff {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Priced {
+    /// The median over all runs: nothing for what fewer than half of them have.
+    pub typical_ms: f64,
+    /// Medians over the runs that have it.
     pub ms: f64,
     pub round_trips: f64,
-    /// Runs that have it.
-    pub runs: usize,
+    /// Runs that have it, and all there are.
+    pub runs: (usize, usize),
     pub evidence: String,
     pub remedy: String,
 }
 
 impl FindingDiff {
-    /// What it costs in B beyond A.
+    /// What it typically costs in B beyond A.
     pub fn ms(&self) -> f64 {
-        let price = |side: &Option<Priced>| side.as_ref().map_or(0.0, |priced| priced.ms);
+        let price = |side: &Option<Priced>| side.as_ref().map_or(0.0, |priced| priced.typical_ms);
         price(&self.b) - price(&self.a)
+    }
+
+    /// It stands for round trips that only one side pays.
+    pub(super) fn changes_trips(&self) -> bool {
+        let trips = |side: &Option<Priced>| side.as_ref().map_or(0.0, |priced| priced.round_trips);
+        trips(&self.a) != trips(&self.b)
     }
 }
 
@@ -146,10 +176,13 @@ fn priced(probe: &Probe, id: &str) -> Option<Priced> {
         .filter_map(|run| run.findings.iter().find(mine))
         .collect();
     let first = found.first()?;
+    let missing = probe.runs.len() - found.len();
+    let costs = found.iter().map(|f| f.ms);
     Some(Priced {
+        typical_ms: median(costs.chain(std::iter::repeat_n(0.0, missing))),
         ms: median(found.iter().map(|f| f.ms)),
         round_trips: median(found.iter().map(|f| f.round_trips)),
-        runs: found.len(),
+        runs: (found.len(), probe.runs.len()),
         evidence: first.evidence.clone(),
         remedy: first.remedy.clone(),
     })

@@ -56,7 +56,7 @@ pub(super) const FAMILY: Family = Family {
         Cause {
             id: "slow-first-packet",
             name: "The first packet took much longer than those after it",
-            shows: "the SYN-ACK came late, though nothing was sent again, and later answers on the connection were quick (seen only in synthetic exchanges)",
+            shows: "the SYN-ACK came late, though nothing was sent again, and later answers on the connection were quick",
             signature: slow_first,
             cost: "1 ms to 2 s: neighbour discovery, a firewall's new entry, a radio that wakes up",
             remedy: "keep the path warm where it sleeps: an open connection that is used now and then, Wi-Fi without power saving",

@@ -142,7 +142,7 @@ proptest! {
     fn the_whole_is_accounted_for(e in any_exchange()) {
         let account = account(&e);
         let found: f64 = account.findings.iter().map(|f| f.ms).sum();
-        let parts = [account.irreducible, account.way, account.minor, account.unexplained, found];
+        let parts = [account.irreducible, account.way, account.carried, account.minor, account.unexplained, found];
         prop_assert!(parts.iter().all(|part| *part >= 0.0), "{:?}", account);
         prop_assert!((parts.iter().sum::<f64>() - account.whole).abs() < 1e-6, "{:?}", account);
         prop_assert!((account.whole - e.total().as_secs_f64() * 1e3).abs() < 1e-6);

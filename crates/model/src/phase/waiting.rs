@@ -69,7 +69,7 @@ fn request(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
         .collect();
     let whole = ms(end.since(start));
     let paused = match (sent.first(), sent.last()) {
-        (Some(first), Some(last)) => ms(last.since(*first)),
+        (Some(first), Some(last)) if may_wait(exchange) => ms(last.since(*first)),
         _ => 0.0,
     };
     let server = silence_before_body(exchange).min(paused);
@@ -87,6 +87,15 @@ fn request(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
             ..Waited::default()
         },
     )
+}
+
+/// Whether the path can have held the request up: what fits the first window leaves as fast as we can write it.
+fn may_wait(exchange: &Exchange) -> bool {
+    exchange.http.as_ref().is_none_or(|http| {
+        let mss = exchange.tcp.as_ref().map_or(1200, |tcp| tcp.mss);
+        let window = INITIAL_WINDOW * u64::from(mss).max(500);
+        http.continue_wait.is_some() || http.request_bytes + http.uploaded > window
+    })
 }
 
 /// What the body waited for `100 Continue` beyond a round trip; all of it, where that never came.

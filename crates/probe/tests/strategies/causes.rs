@@ -46,7 +46,7 @@ fn assert_silent(scene: &Scene, word: &str) {
     let quietest = (0..5)
         .map(|_| scene.probe(word, "/bytes/1000"))
         .inspect(|e| assert!(e.ok(), "{word}: {:?}", e.failure))
-        .find(|e| e.findings.is_empty() && e.unexplained < 0.1 * trip());
+        .find(|e| e.findings.is_empty() && e.unexplained < 0.2 * trip());
     assert!(quietest.is_some(), "{word} names something each time");
 }
 

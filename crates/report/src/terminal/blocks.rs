@@ -7,9 +7,6 @@ use crate::facts::facts;
 use crate::text::{self, clean};
 
 const LABEL: usize = 15;
-/// In milliseconds, and as a share of the whole.
-const LEAST_UNEXPLAINED: f64 = 5.0;
-const UNEXPLAINED_SHARE: f64 = 0.05;
 
 /// What went wrong and what it cost, set apart from the facts below.
 pub(super) fn verdict(style: &Style, exchange: &Exchange) -> Vec<String> {
@@ -74,12 +71,10 @@ fn finding_block(style: &Style, finding: &Finding) -> Vec<String> {
     lines
 }
 
-/// What nothing accounts for, where it is too much for the path's and the host's own unrest.
 fn unexplained_block(style: &Style, exchange: &Exchange) -> Vec<String> {
-    let ms = exchange.unexplained;
-    if ms < LEAST_UNEXPLAINED || ms < UNEXPLAINED_SHARE * exchange.total().as_secs_f64() * 1e3 {
+    let Some(ms) = exchange.unexplained_worth_telling() else {
         return Vec::new();
-    }
+    };
     let told = format!("{} ms", text::ms(ms));
     labelled(style, Tone::Warn, "unexplained", Tone::Plain, &told)
 }

@@ -229,7 +229,7 @@ fn deadline(text: &str) -> Result<Duration, String> {
 }
 
 /// Seconds, as curl and httping take them; `250ms` works too.
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let (number, scale) = match text.strip_suffix("ms") {
         Some(number) => (number, 1e-3),
         None => (text.strip_suffix('s').unwrap_or(text), 1.0),

@@ -133,15 +133,11 @@ fn phases(diff: &ProbeDiff) -> Markup {
 }
 
 fn findings(diff: &ProbeDiff) -> Markup {
-    let price = |side: &Option<Priced>| {
-        side.as_ref()
-            .map_or("none".into(), |p| format!("{} ms", ms(p.ms)))
-    };
     html! {
         @for finding in &diff.findings {
             @let known = finding.b.as_ref().or(finding.a.as_ref());
             div.finding {
-                p { b { (clean(&finding.id)) } ": " (price(&finding.a)) " in A, " (price(&finding.b)) " in B" }
+                p { b { (clean(&finding.id)) } ", cost in ms: A " (price(finding.a.as_ref())) ", B " (price(finding.b.as_ref())) }
                 @if let Some(known) = known {
                     p { (clean(&known.evidence)) }
                     @if !known.remedy.is_empty() { p.remedy { b { "Remedy" } " " (clean(&known.remedy)) } }
@@ -249,4 +245,13 @@ pub(super) fn title(name: &str) -> String {
         other => return clean(other),
     };
     known.to_owned()
+}
+
+/// What a finding costs on one side, and in how many runs where not in all.
+pub(super) fn price(side: Option<&Priced>) -> String {
+    match side {
+        None => "none".into(),
+        Some(p) if p.runs.0 == p.runs.1 => ms(p.ms),
+        Some(p) => format!("{} in {} of {} runs", ms(p.ms), p.runs.0, p.runs.1),
+    }
 }

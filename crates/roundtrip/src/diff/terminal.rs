@@ -7,7 +7,7 @@ use roundtrip_diff::{
 use roundtrip_report::terminal::Style;
 use roundtrip_report::{clean, ms};
 
-use super::page::{signed, spread, title, trips};
+use super::page::{price, signed, spread, title, trips};
 
 const STRONG: &str = "1";
 const FAINT: &str = "2";
@@ -172,14 +172,11 @@ impl Page<'_> {
             self.paint(FAINT, "  findings, and what they cost in ms"),
         ];
         for finding in findings {
-            let price = |side: &Option<roundtrip_diff::Priced>| {
-                side.as_ref().map_or("none".into(), |p| ms(p.ms))
-            };
             let text = format!(
-                "{}: {} in A, {} in B",
+                "{}: A {}, B {}",
                 clean(&finding.id),
-                price(&finding.a),
-                price(&finding.b)
+                price(finding.a.as_ref()),
+                price(finding.b.as_ref())
             );
             lines.extend(self.labelled(tone(finding.ms()), &signed(finding.ms()), NUMBER, &text));
             let known = finding.b.as_ref().or(finding.a.as_ref());

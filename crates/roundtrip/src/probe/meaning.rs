@@ -13,7 +13,7 @@ use roundtrip_probe::{Family, Options, OptionsError, Pace};
 use roundtrip_report::write_out::{Template, WriteOutError};
 use roundtrip_tls::{Client, Identity, Roots, TlsError};
 
-use crate::cli::ProbeArgs;
+use crate::cli::{ConnectionArgs, ProbeArgs, RequestArgs};
 
 /// A body, a header file or a format larger than this was not meant.
 const LARGEST_FILE: u64 = 1 << 30;
@@ -58,8 +58,6 @@ impl Meaning {
             .map(|url| Ok((url.clone(), Target::parse(url)?)))
             .collect();
         let options = options(args)?;
-        options.check()?;
-        check_trust(&options)?;
         for path in [
             args.output.output.as_deref(),
             args.output.html.as_deref().and_then(Path::to_str),
@@ -84,8 +82,24 @@ impl Meaning {
 }
 
 fn options(args: &ProbeArgs) -> Result<Options, UsageError> {
-    let (request, connection) = (&args.request, &args.connection);
-    let body = body(args)?;
+    Ok(Options {
+        strategy: strategy(args)?,
+        cold: args.way.cold,
+        family: match (args.way.ipv4, args.way.ipv6) {
+            (true, _) => Family::V4,
+            (_, true) => Family::V6,
+            _ => Family::Any,
+        },
+        ..asked(&args.request, &args.connection)?
+    })
+}
+
+/// What is asked for and over what; by which strategy and family is left open.
+pub(crate) fn asked(
+    request: &RequestArgs,
+    connection: &ConnectionArgs,
+) -> Result<Options, UsageError> {
+    let body = body(request)?;
     let defaults = Options::default();
     let method = request
         .request
@@ -102,9 +116,7 @@ fn options(args: &ProbeArgs) -> Result<Options, UsageError> {
     if doh.as_ref().is_some_and(|d| d.scheme != Scheme::Https) {
         return Err(UsageError::DohScheme);
     }
-    Ok(Options {
-        strategy: strategy(args)?,
-        cold: args.way.cold,
+    let options = Options {
         method,
         headers,
         body,
@@ -112,15 +124,13 @@ fn options(args: &ProbeArgs) -> Result<Options, UsageError> {
             let (user, password) = u.split_once(':').unwrap_or((u, ""));
             (user.to_owned(), password.to_owned())
         }),
-        user_agent: request.user_agent.clone().unwrap_or(defaults.user_agent),
+        user_agent: request
+            .user_agent
+            .clone()
+            .unwrap_or(defaults.user_agent.clone()),
         compressed: request.compressed,
         follow: request.location,
         max_redirects: request.max_redirs,
-        family: match (args.way.ipv4, args.way.ipv6) {
-            (true, _) => Family::V4,
-            (_, true) => Family::V6,
-            _ => Family::Any,
-        },
         overrides: connection.resolve.clone(),
         connect_to: connection.connect_to.clone(),
         doh,
@@ -135,8 +145,11 @@ fn options(args: &ProbeArgs) -> Result<Options, UsageError> {
         }),
         connect_timeout: connection.connect_timeout,
         max_time: connection.max_time,
-        hello_delay: defaults.hello_delay,
-    })
+        ..defaults
+    };
+    options.check()?;
+    check_trust(&options)?;
+    Ok(options)
 }
 
 fn roots(insecure: bool, cacert: Option<PathBuf>) -> Roots {
@@ -177,9 +190,9 @@ fn strategy(args: &ProbeArgs) -> Result<Strategy, StrategyError> {
 }
 
 /// `-d` parts are joined with `&`; those from files lose their line breaks, as with curl.
-fn body(args: &ProbeArgs) -> Result<Bytes, UsageError> {
+fn body(args: &RequestArgs) -> Result<Bytes, UsageError> {
     let mut parts: Vec<Vec<u8>> = Vec::new();
-    for part in &args.request.data {
+    for part in &args.data {
         parts.push(match part.strip_prefix('@') {
             Some(path) => read(path)?
                 .into_iter()
@@ -188,7 +201,7 @@ fn body(args: &ProbeArgs) -> Result<Bytes, UsageError> {
             None => part.clone().into_bytes(),
         });
     }
-    parts.extend(args.request.data_raw.iter().map(|p| p.clone().into_bytes()));
+    parts.extend(args.data_raw.iter().map(|p| p.clone().into_bytes()));
     Ok(parts.join(&b'&').into())
 }
 
@@ -238,7 +251,7 @@ fn check_trust(options: &Options) -> Result<(), TlsError> {
 }
 
 /// Something that is there and no file (a pipe, a device) is opened only once.
-fn check_writable(path: Option<&str>) -> Result<(), UsageError> {
+pub(crate) fn check_writable(path: Option<&str>) -> Result<(), UsageError> {
     let Some(path) = path else {
         return Ok(());
     };

@@ -1,14 +1,80 @@
 //! Bodies whose bytes are late.
 
-use std::time::Duration;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
 
-use roundtrip_model::PhaseName;
+use roundtrip_model::{PhaseName, Target};
 use roundtrip_origin::Knobs;
 use roundtrip_path::Path;
 use roundtrip_probe::Options;
 
 use super::{assert_named, trip};
+use crate::peer::{peer, read_head};
 use crate::scene::{RTT, Scene};
+
+/// A radio that sleeps for three seconds, and then carries 12 Mbit/s.
+fn sleeping_radio(file: &std::path::Path) -> Path {
+    let chances: Vec<String> = (3_000..60_000).map(|ms: u32| ms.to_string()).collect();
+    std::fs::write(file, chances.join("\n")).unwrap();
+    let mut path = Path::builder().rtt(RTT);
+    path.set("rate", &format!("up:trace:{}", file.display()))
+        .unwrap();
+    path.build().unwrap()
+}
+
+#[test]
+fn a_first_packet_that_wakes_a_radio_up() {
+    let trace = tempfile::NamedTempFile::new().unwrap();
+    let path = sleeping_radio(trace.path());
+    let built = Instant::now();
+    let scene = Scene::over(path, Knobs::default());
+    // Early enough to wait, and late enough for the kernel not to send the SYN again.
+    std::thread::sleep(Duration::from_millis(2_500).saturating_sub(built.elapsed()));
+    let exchange = scene.probe("h1+clear", "/bytes/10");
+    let connect = exchange
+        .phases()
+        .into_iter()
+        .find(|p| p.name == PhaseName::Tcp)
+        .unwrap();
+    let late = connect.ms() - trip();
+    assert!(late > 100.0, "{connect:?}");
+    assert_named(&exchange, "slow-first-packet", late, 0);
+}
+
+/// Head and body leave in two small writes, and Nagle's algorithm is on. RFC 896.
+#[test]
+fn two_small_writes_that_meet_a_delayed_acknowledgement() {
+    let scene = Scene::new(Knobs::default());
+    let answering = |whole: bool| {
+        peer(&scene, move |mut stream| {
+            let (head, body) = ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", "ok");
+            while read_head(&stream).is_some() {
+                let written = if whole {
+                    stream.write_all([head, body].concat().as_bytes())
+                } else {
+                    let head = stream.write_all(head.as_bytes());
+                    head.and_then(|()| stream.write_all(body.as_bytes()))
+                };
+                if written.is_err() {
+                    return;
+                }
+            }
+        })
+    };
+    let ask = |at: SocketAddr| {
+        let options = Options {
+            strategy: "h1+clear+reuse".parse().unwrap(),
+            ..Options::default()
+        };
+        let target = Target::parse(&format!("http://{at}/")).unwrap();
+        scene.ask(1, options, target).remove(0)
+    };
+    let exchange = ask(answering(false));
+    assert_named(&exchange, "nagle-delayed-ack", trip() + 40.0, 0);
+    let whole = ask(answering(true));
+    assert!(whole.findings.iter().all(|f| f.id != "nagle-delayed-ack"));
+}
 
 #[test]
 fn a_segment_of_the_answer_that_is_lost() {

@@ -1,0 +1,90 @@
+//! Why a measurement is not what arithmetic predicted: what the exchanges themselves say. Pure.
+
+use roundtrip_model::Exchange;
+use roundtrip_report::ms;
+
+use crate::outcome::Line;
+
+/// Smaller differences are no disagreement.
+const SHARE: f64 = 0.05;
+const LEAST_MS: f64 = 1.0;
+
+/// `None` where they agree, or where there is nothing to agree with.
+pub(crate) fn of(line: &Line, baseline: &Line) -> Option<String> {
+    let predicted = line.predicted?;
+    let gap = line.median()? - predicted.ms;
+    if gap.abs() <= (predicted.ms * SHARE).max(LEAST_MS) {
+        return None;
+    }
+    if let Some(idle) = &line.idle {
+        return Some(idle.clone());
+    }
+    let told = line.typical().and_then(|s| s.last.as_deref()).map(detour);
+    if let Some(why) = told.flatten() {
+        return Some(why);
+    }
+    if let Some(counted) = line.round_trips()
+        && (counted - predicted.round_trips).abs() >= 0.5
+    {
+        let (counted, expected) = (trips(counted), trips(predicted.round_trips));
+        return Some(format!(
+            "{counted} round trips were counted, where arithmetic has {expected}"
+        ));
+    }
+    Some(by_party(line, baseline, gap))
+}
+
+/// What the exchange says that it went through.
+fn detour(exchange: &Exchange) -> Option<String> {
+    let tls = exchange.tls.as_ref();
+    let tcp = exchange.tcp.as_ref();
+    if exchange.quic.as_ref().is_some_and(|q| q.retry) {
+        return Some("the server answered with a QUIC Retry, which costs a round trip".into());
+    }
+    if tls.is_some_and(|t| t.hello_retry) {
+        return Some(
+            "the server asked for another key share (HelloRetryRequest), which costs a round trip"
+                .into(),
+        );
+    }
+    let lost = tcp.map_or(0, |t| t.retransmits + t.syn_retransmits);
+    if lost > 0 {
+        return Some(format!(
+            "{lost} segments were lost and sent again in a typical run"
+        ));
+    }
+    (exchange.asked.reuse && !exchange.reused)
+        .then(|| "the kept connection was closed before the request".into())
+}
+
+/// Whose time it is, where the round trips are as expected.
+fn by_party(line: &Line, baseline: &Line, gap: f64) -> String {
+    let waited = |line: &Line| line.typical().and_then(|s| s.waited);
+    let (Some(mine), Some(todays)) = (waited(line), waited(baseline)) else {
+        let gap = ms(gap.abs());
+        return format!("{gap} ms that nothing explains which was seen");
+    };
+    let parts = [
+        ("the server took", mine.server - todays.server),
+        ("this machine took", mine.client - todays.client),
+        ("losses cost", mine.loss - todays.loss),
+        ("names took", mine.resolver - todays.resolver),
+    ];
+    let explains = parts
+        .into_iter()
+        .filter(|(_, change)| change.signum() == gap.signum() && change.abs() >= gap.abs() / 2.0)
+        .max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
+    match explains {
+        Some((who, change)) => {
+            let than = if change > 0.0 { "more" } else { "less" };
+            format!("{who} {} ms {than} than today", ms(change.abs()))
+        }
+        None => format!("{} ms that nothing explains which was seen", ms(gap.abs())),
+    }
+}
+
+/// `3`, `1.5`.
+pub(crate) fn trips(n: f64) -> String {
+    let text = format!("{n:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

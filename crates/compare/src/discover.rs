@@ -1,0 +1,158 @@
+//! What the server supports, found out by asking once for each way that makes sense; each request is counted.
+
+use std::time::Duration;
+
+use roundtrip_model::{Exchange, Strategy};
+use roundtrip_probe::Manner;
+
+use crate::arithmetic::rtt_of;
+use crate::budget::Budget;
+use crate::error::CompareError;
+use crate::menu;
+use crate::sample::{Taken, ours, take};
+use crate::verdict::{self, Support};
+use crate::way::{Remedy, Way};
+use crate::wishes::Wishes;
+
+/// Exchanges of the baseline, from whose medians the arithmetic takes what is no round trip.
+const REHEARSALS: usize = 3;
+/// A path that swallows a handshake is not waited for any longer, or four round trips where these are longer.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+pub(crate) struct Found {
+    pub(crate) baseline: Way,
+    /// How the baseline went.
+    pub(crate) rehearsals: Vec<Exchange>,
+    pub(crate) ways: Vec<(Way, Support)>,
+}
+
+/// The first answer is today's client's: it decides what the baseline is. Nothing is discovered without it.
+pub(crate) async fn first(
+    wishes: &Wishes,
+    budget: &mut Budget,
+) -> Result<(Way, Vec<Exchange>), CompareError> {
+    let family = wishes.options.family;
+    let post_quantum = wishes.options.strategy.post_quantum;
+    let asked = Strategy {
+        post_quantum,
+        ..Strategy::default()
+    };
+    let today = Way::new(Remedy::Baseline, asked, family);
+    let answer = once(wishes, &today, budget, wishes.options.connect_timeout).await;
+    let first = answer?;
+    if let Some(failure) = first.failure {
+        return Err(CompareError::Unanswered(failure));
+    }
+    let baseline = menu::baseline(&first, family);
+    let mut rehearsals = vec![first];
+    while rehearsals.len() < REHEARSALS && budget.allows(1) {
+        let again = once(wishes, &baseline, budget, wishes.options.connect_timeout).await?;
+        if again.ok() {
+            rehearsals.push(again);
+        } else {
+            break;
+        }
+    }
+    Ok((baseline, rehearsals))
+}
+
+async fn once(
+    wishes: &Wishes,
+    way: &Way,
+    budget: &mut Budget,
+    limit: Duration,
+) -> Result<Exchange, CompareError> {
+    let taken = asked(wishes, way, budget, limit).await;
+    let hops = taken.sequence.and_then(|s| s.hops.into_iter().next());
+    let last = hops.and_then(|mut hops| hops.pop());
+    last.ok_or(CompareError::Interrupted)
+}
+
+async fn asked(wishes: &Wishes, way: &Way, budget: &mut Budget, limit: Duration) -> Taken {
+    budget.turn().await;
+    let taken = ours(wishes, way, 1, limit).await;
+    budget.charge(taken.requests);
+    taken
+}
+
+/// Which of the ways are there.
+pub(crate) async fn ways(
+    wishes: &Wishes,
+    (baseline, rehearsals): (Way, Vec<Exchange>),
+    budget: &mut Budget,
+    mut told: impl FnMut(&Way, u32),
+) -> Found {
+    let mut found: Vec<(Way, Support)> = Vec::new();
+    let limit = limit(wishes, &rehearsals);
+    let list = match rehearsals.first() {
+        Some(first) => menu::ways(wishes, first, &baseline),
+        None => Vec::new(),
+    };
+    for way in list {
+        told(&way, budget.sent());
+        let support = if let Some(known) = needless(&way, &found) {
+            known
+        } else if !budget.allows(way.dearest(wishes.requests)) || !budget.has_time() {
+            Support::Absent("not asked: the budget was at its end".into())
+        } else {
+            ask(wishes, &way, budget, limit).await
+        };
+        found.push((way, support));
+    }
+    Found {
+        baseline,
+        rehearsals,
+        ways: found,
+    }
+}
+
+/// Name, connection and handshake of a way that is only tried.
+fn limit(wishes: &Wishes, rehearsals: &[Exchange]) -> Duration {
+    let far = rtt_of(rehearsals).unwrap_or_default() * 8;
+    wishes.options.connect_timeout.min(PATIENCE.max(far))
+}
+
+async fn ask(wishes: &Wishes, way: &Way, budget: &mut Budget, limit: Duration) -> Support {
+    if way.command.is_some() {
+        budget.turn().await;
+        let taken = take(wishes, way, wishes.requests).await;
+        budget.charge(taken.requests);
+        return taken
+            .outcome
+            .map_or_else(Support::Absent, |_| Support::Works);
+    }
+    // A kept connection is tried by a request on one that is open.
+    let kept = way.manner == Manner::Kept;
+    let tried = Way {
+        manner: if kept { Manner::Kept } else { Manner::Each },
+        strategy: Strategy {
+            reuse: kept,
+            ..way.strategy
+        },
+        ..way.clone()
+    };
+    let taken = asked(wishes, &tried, budget, limit).await;
+    let hops = taken.sequence.and_then(|s| s.hops.into_iter().next());
+    verdict::of(tried.strategy, &hops.unwrap_or_default())
+}
+
+/// What need not be asked, because an answer is there already.
+fn needless(way: &Way, found: &[(Way, Support)]) -> Option<Support> {
+    if way.remedy == Remedy::AtOnce {
+        return Some(Support::Works);
+    }
+    if way.remedy == Remedy::Tls13 {
+        let why = "the server was offered TLS 1.3 and chose TLS 1.2";
+        return Some(Support::Absent(why.into()));
+    }
+    let needed = menu::needs(way.remedy)?;
+    let (before, support) = found.iter().find(|(w, _)| w.remedy == needed)?;
+    match support {
+        Support::Absent(why) => Some(Support::Absent(why.clone())),
+        // Tickets that are never taken carry no early data; a first flight that overflows may fit in another form.
+        Support::Idle(why) if before.remedy == Remedy::Resumption => {
+            Some(Support::Absent(why.clone()))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,92 @@
+//! A comparison as one self-contained page: what would save time, each way on one scale, what has to change, what is not
+//! there. Style, frame, bars and grids are those of every page and belong to `report`.
+
+mod bars;
+mod sections;
+
+use maud::{Markup, html};
+use roundtrip_report::html::frame;
+use roundtrip_report::{clean, count, ms};
+
+use crate::outcome::Comparison;
+use crate::text::{change, interval, round_trips};
+
+const STYLE: &str = include_str!("html/compare.css");
+
+/// `made_by` is such as `roundtrip 0.1.0`.
+pub fn page(c: &Comparison, made_by: &str) -> String {
+    let body = html! {
+        article {
+            header {
+                p.kicker { "roundtrip compare · " (clean(&c.method)) " " (clean(&c.url)) }
+                h1 { (verdict(c)) }
+                (conditions(c))
+            }
+            (bars::figure(c))
+            (sections::savings(c))
+            (sections::idle(c))
+            (sections::absent(c))
+            (facts(c))
+            @for note in &c.notes { p.note { b { "Note" } " " (clean(note)) } }
+        }
+    };
+    frame(&format!("compare · {}", c.url), STYLE, &body, made_by)
+}
+
+/// What saves most, in a sentence.
+fn verdict(c: &Comparison) -> String {
+    let each = if c.requests > 1 { " a request" } else { "" };
+    match c.best() {
+        Some(best) => {
+            let saving = best.saving.map_or(0.0, |s| s.median);
+            let today = c.baseline.median().unwrap_or_default();
+            format!(
+                "{} would save {} of {} ms{each}",
+                capital(best.way.remedy.title()),
+                ms(saving),
+                ms(today)
+            )
+        }
+        None => "No saving is shown here".into(),
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|c| c.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
+}
+
+fn conditions(c: &Comparison) -> Markup {
+    let word = c.baseline.way.word();
+    html! {
+        p.conditions {
+            "Today means " code { (clean(&word)) } ", a new connection for each request"
+            @if let Some(trips) = c.baseline.round_trips() { ": " (round_trips(trips)) }
+            @if let Some(rtt) = c.rtt_ms { " of " (ms(rtt)) " ms" }
+            ". "
+            @if c.requests > 1 { "Measured as sequences of " (c.requests) " requests; all figures are those of one, on average. " }
+            (count(c.blocks.into(), "block", "blocks")) " in random order (seed " (c.seed) "), differences within each block."
+        }
+    }
+}
+
+fn facts(c: &Comparison) -> Markup {
+    html! {
+        h2 { "How it was measured" }
+        dl.facts {
+            div { dt { "Server" } dd { (c.server.as_deref().map_or_else(|| "does not say what it is".into(), clean)) ", status " (c.status) } }
+            @if let Some(address) = &c.address { div { dt { "Address" } dd { (clean(address)) } } }
+            div { dt { "Requests" } dd {
+                (c.sent) " of " (c.limits.requests) " that were allowed, " (c.limits.rate) " a second on average; " (c.discovery) " of them found out what there is"
+            } }
+            div { dt { "Took" } dd { (format!("{:.0} s", c.took_s)) ", ended: " (c.ended.as_str()) } }
+            @if let Some(saving) = &c.control.saving {
+                div { dt { "Control" } dd {
+                    "the same once more: " (change(saving.median)) " ms " (interval(saving))
+                    @if c.control.is_shown() { ": more than chance explains; mistrust differences of this size" }
+                } }
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What would save time and who must change what, what only looks so, and what is not there.
+
+use maud::{Markup, html};
+use roundtrip_report::{clean, ms};
+
+use crate::advice::Advice;
+use crate::outcome::{Comparison, Kind, Line};
+use crate::text::{change, interval, predicted, round_trips};
+
+pub(super) fn savings(c: &Comparison) -> Markup {
+    let lines: Vec<&Line> = c.lines.iter().filter(|l| l.kind() == Kind::Saves).collect();
+    html! {
+        @if !lines.is_empty() {
+            h2 { "What would save time here" }
+            @for line in lines {
+                div.change {
+                    p { (head(line)) }
+                    (advice(&line.advice))
+                    (comparison(line))
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn idle(c: &Comparison) -> Markup {
+    let lines: Vec<&Line> = c.lines.iter().filter(|l| l.kind() == Kind::Idle).collect();
+    html! {
+        @if !lines.is_empty() {
+            h2 { "What looks supported, and does not do what it should" }
+            @for line in lines {
+                div.change.idle {
+                    p { (head(line)) }
+                    @if let Some(why) = &line.idle { p { (clean(why)) } }
+                    (advice(&line.advice))
+                    (comparison(line))
+                }
+            }
+        }
+    }
+}
+
+fn head(line: &Line) -> Markup {
+    html! {
+        b { (line.way.remedy.title()) }
+        @if let Some(saving) = &line.saving { " " (change(saving.median)) " ms " span.quiet { (interval(saving)) } }
+        " " code { (clean(&line.way.word())) }
+    }
+}
+
+fn advice(advice: &Advice) -> Markup {
+    html! {
+        @if let Some(server) = &advice.server { p { b { "Server" } " " (server) } }
+        @if let Some(client) = &advice.client { p { b { "Client" } " " (client) } }
+    }
+}
+
+fn comparison(line: &Line) -> Markup {
+    html! {
+        @if line.predicted.is_some() { p.quiet { "Predicted " (predicted(line)) } }
+        @if let Some(why) = line.disagreement.as_ref().filter(|_| line.idle.is_none()) { p.quiet { "Differs: " (clean(why)) } }
+    }
+}
+
+pub(super) fn absent(c: &Comparison) -> Markup {
+    html! {
+        @if !c.absent.is_empty() {
+            h2 { "Not supported" }
+            div.scroll { table.absent {
+                thead { tr { th scope="col" { "Way" } th scope="col" { "Would save" } th scope="col" { "What was seen" } th scope="col" { "To have it" } } }
+                tbody { @for way in &c.absent {
+                    tr {
+                        th scope="row" { (way.way.remedy.title()) }
+                        td.number { @if let Some(would) = way.would_save.filter(|w| w.round_trips >= 0.05) { (ms(would.ms)) " ms, " (round_trips(would.round_trips)) } }
+                        td { (clean(&way.why)) }
+                        td { @if let Some(server) = &way.advice.server { (server) } }
+                    }
+                } }
+            } }
+        }
+    }
+}

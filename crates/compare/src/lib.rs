@@ -1,0 +1,30 @@
+//! What each remedy would save at one URL: `roundtrip compare`, without the command line.
+//!
+//! [`compare`] asks as its [`Wishes`] say and never more often. The way there: `discover` (what the server supports, by
+//! asking: `menu` has the ways, `verdict` judges the answers) → `arithmetic` (what each way should cost) → `measure` (what
+//! it does cost, in random blocks, `sample` by `sample`, within the `budget`) → `outcome`. [`text`], [`json`] and [`html`]
+//! show that; `advice` says who has to change what.
+
+mod advice;
+mod arithmetic;
+mod budget;
+mod disagreement;
+mod discover;
+mod error;
+pub mod html;
+pub mod json;
+mod measure;
+mod menu;
+mod outcome;
+mod sample;
+mod session;
+pub mod text;
+mod verdict;
+mod way;
+mod wishes;
+
+pub use error::CompareError;
+pub use outcome::{Absent, Comparison, Ended, Kind, Line, Prediction};
+pub use session::{Progress, compare};
+pub use way::{Remedy, Way};
+pub use wishes::{Limits, Wishes};

@@ -1,0 +1,172 @@
+//! Which ways make sense for a URL: pure, from what the first answer was like.
+
+use roundtrip_model::{Exchange, Http, Memory, Scheme, Security, Strategy};
+use roundtrip_probe::{Family, Manner};
+
+use crate::way::{Remedy, Way};
+use crate::wishes::Wishes;
+
+/// What an ordinary client does today, made definite by what the server chose.
+pub(crate) fn baseline(first: &Exchange, family: Family) -> Way {
+    let used = Strategy {
+        memory: Memory::Cold,
+        reuse: false,
+        fast_open: false,
+        ..first.used
+    };
+    Way::new(Remedy::Baseline, used, family)
+}
+
+/// Every other way, in the order in which they are tried: what one shows may make the next needless.
+pub(crate) fn ways(wishes: &Wishes, first: &Exchange, baseline: &Way) -> Vec<Way> {
+    let family = baseline.family;
+    let mut ways = if wishes.strategies.is_empty() {
+        all(wishes, first, baseline)
+    } else {
+        let named = wishes.strategies.iter();
+        named
+            .map(|s| Way::new(named_remedy(*s), *s, family))
+            .collect()
+    };
+    ways.extend(wishes.against.iter().map(|command| Way {
+        command: Some(command.clone()),
+        ..Way::new(Remedy::Client, baseline.strategy, family)
+    }));
+    ways
+}
+
+fn all(wishes: &Wishes, first: &Exchange, baseline: &Way) -> Vec<Way> {
+    let base = baseline.strategy;
+    let secure = wishes.target.scheme == Scheme::Https;
+    let modern = secure && base.security != Security::Tls12;
+    // What is said of TCP is tried over TCP, even where HTTP/3 is what the server prefers.
+    let tcp = match base.http {
+        Http::H3 => Strategy {
+            http: Http::H2,
+            security: Security::Tls13,
+            ..base
+        },
+        _ => base,
+    };
+    let classical = |s: Strategy| Strategy {
+        post_quantum: false,
+        ..s
+    };
+    let memory = |s: Strategy, memory| Strategy { memory, ..s };
+    let fast = |s: Strategy| Strategy {
+        fast_open: true,
+        ..s
+    };
+    let security = |security| Strategy { security, ..tcp };
+    let http = |http| Strategy { http, ..tcp };
+    let h3 = Strategy {
+        http: Http::H3,
+        security: Security::Auto,
+        ..base
+    };
+    let early = modern && wishes.is_safe();
+    let mut list: Vec<(bool, Remedy, Strategy)> = vec![
+        (secure && !modern, Remedy::Tls13, security(Security::Tls13)),
+        (modern, Remedy::Tls12, security(Security::Tls12)),
+        (tcp.http != Http::H1, Remedy::Http1, http(Http::H1)),
+        (tcp.http != Http::H2, Remedy::Http2, http(Http::H2)),
+        (secure, Remedy::Resumption, memory(base, Memory::Resume)),
+        (early, Remedy::EarlyData, memory(base, Memory::EarlyData)),
+        (true, Remedy::FastOpen, fast(tcp)),
+    ];
+    let small = fast(classical(tcp));
+    list.extend([
+        (
+            modern && base.post_quantum,
+            Remedy::FastOpenClassical,
+            small,
+        ),
+        (
+            early,
+            Remedy::FastOpenEarly,
+            memory(small, Memory::EarlyData),
+        ),
+        (secure && base.http != Http::H3, Remedy::Http3, h3),
+        (
+            secure && wishes.is_safe() && base.http != Http::H3,
+            Remedy::Http3Early,
+            memory(h3, Memory::EarlyData),
+        ),
+        (
+            modern && base.post_quantum,
+            Remedy::Classical,
+            classical(base),
+        ),
+    ]);
+    let tried = list.into_iter().filter(|(sensible, ..)| *sensible);
+    let mut ways: Vec<Way> = tried
+        .map(|(_, remedy, strategy)| Way::new(remedy, strategy, baseline.family))
+        .collect();
+    ways.extend(other_family(wishes, first, baseline));
+    ways.extend(sequences(wishes, baseline));
+    ways
+}
+
+/// Where there are several requests, one connection for all; where there is one, a connection that is open already.
+fn sequences(wishes: &Wishes, baseline: &Way) -> Vec<Way> {
+    if wishes.requests == 1 {
+        let reuse = true;
+        let strategy = Strategy {
+            reuse,
+            ..baseline.strategy
+        };
+        return vec![Way::new(Remedy::KeepConnection, strategy, baseline.family)];
+    }
+    let way = |remedy, manner| Way {
+        manner,
+        ..Way::new(remedy, baseline.strategy, baseline.family)
+    };
+    let mut ways = vec![way(Remedy::KeepConnection, Manner::Kept)];
+    if matches!(baseline.strategy.http, Http::H2 | Http::H3) {
+        ways.push(way(Remedy::AtOnce, Manner::AtOnce));
+    }
+    ways
+}
+
+/// The family of addresses that did not win, if the name has one and the user did not choose.
+fn other_family(wishes: &Wishes, first: &Exchange, baseline: &Way) -> Option<Way> {
+    if wishes.options.family != Family::Any {
+        return None;
+    }
+    let peer = first.tcp.as_ref().and_then(|t| t.peer);
+    let peer = peer.or_else(|| first.quic.as_ref().and_then(|q| q.peer))?;
+    let addresses = &first.name.as_ref()?.addresses;
+    let is_other = |address: &&std::net::IpAddr| address.is_ipv4() != peer.is_ipv4();
+    addresses.iter().find(is_other)?;
+    let (remedy, family) = if peer.is_ipv4() {
+        (Remedy::IPv6, Family::V6)
+    } else {
+        (Remedy::IPv4, Family::V4)
+    };
+    Some(Way::new(remedy, baseline.strategy, family))
+}
+
+/// What a strategy that the user named comes to, for the advice that goes with it.
+fn named_remedy(s: Strategy) -> Remedy {
+    match (s.http, s.fast_open, s.memory) {
+        _ if s.reuse => Remedy::KeepConnection,
+        (Http::H3, _, Memory::EarlyData) => Remedy::Http3Early,
+        (Http::H3, ..) => Remedy::Http3,
+        (_, true, Memory::EarlyData) => Remedy::FastOpenEarly,
+        (_, true, _) if !s.post_quantum => Remedy::FastOpenClassical,
+        (_, true, _) => Remedy::FastOpen,
+        (_, _, Memory::EarlyData) => Remedy::EarlyData,
+        (_, _, Memory::Resume) => Remedy::Resumption,
+        _ => Remedy::Asked,
+    }
+}
+
+/// A way that shows nothing where this one showed nothing either.
+pub(crate) fn needs(remedy: Remedy) -> Option<Remedy> {
+    match remedy {
+        Remedy::EarlyData => Some(Remedy::Resumption),
+        Remedy::FastOpenClassical | Remedy::FastOpenEarly => Some(Remedy::FastOpen),
+        Remedy::Http3Early => Some(Remedy::Http3),
+        _ => None,
+    }
+}

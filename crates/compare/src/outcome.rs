@@ -1,0 +1,191 @@
+//! What came of a comparison: values, for any report.
+
+use roundtrip_model::{Random, Saving, Summary};
+
+use crate::advice::Advice;
+use crate::sample::Sample;
+use crate::way::Way;
+use crate::wishes::Limits;
+
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    pub url: String,
+    pub method: String,
+    /// Requests in a sequence; all figures are those of one request.
+    pub requests: u32,
+    pub seed: u64,
+    pub limits: Limits,
+    /// What the server calls itself.
+    pub server: Option<String>,
+    pub status: u16,
+    pub rtt_ms: Option<f64>,
+    /// The address that was asked, as today's client chose it.
+    pub address: Option<String>,
+    pub baseline: Line,
+    /// The A/A arm.
+    pub control: Line,
+    /// The other ways that were measured, what saves most first.
+    pub lines: Vec<Line>,
+    /// Those that could not be.
+    pub absent: Vec<Absent>,
+    /// Whole blocks that were measured.
+    pub blocks: u32,
+    /// Requests that were sent in all, and those of them that found out what there is.
+    pub sent: u32,
+    pub discovery: u32,
+    pub took_s: f64,
+    pub ended: Ended,
+    pub notes: Vec<String>,
+}
+
+/// Why no more was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// Each interval is narrow enough.
+    Clear,
+    Requests,
+    Time,
+    Interrupted,
+}
+
+/// What arithmetic expects of a way, for one request.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Prediction {
+    pub ms: f64,
+    pub round_trips: f64,
+}
+
+/// A way that was measured.
+#[derive(Debug, Clone)]
+pub struct Line {
+    pub way: Way,
+    /// It looks supported, and this is why it does nothing.
+    pub idle: Option<String>,
+    pub predicted: Option<Prediction>,
+    /// The runs that went well, with the block of each.
+    pub samples: Vec<(u32, Sample)>,
+    pub failures: Vec<String>,
+    /// Against the baseline of the same block.
+    pub saving: Option<Saving>,
+    /// Why measurement and prediction differ, where they do.
+    pub disagreement: Option<String>,
+    pub advice: Advice,
+}
+
+/// What a measured way comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Shown to save time.
+    Saves,
+    /// Looks supported, and does not do what it should.
+    Idle,
+    /// No difference is shown.
+    Nothing,
+    /// Shown to cost time.
+    Costs,
+}
+
+/// A way that could not be measured.
+#[derive(Debug, Clone)]
+pub struct Absent {
+    pub way: Way,
+    /// What was seen.
+    pub why: String,
+    /// What it would save by arithmetic, in ms and round trips.
+    pub would_save: Option<Prediction>,
+    pub advice: Advice,
+}
+
+impl Line {
+    pub(crate) fn new(way: Way, idle: Option<String>, predicted: Option<Prediction>) -> Self {
+        Self {
+            way,
+            idle,
+            predicted,
+            samples: Vec::new(),
+            failures: Vec::new(),
+            saving: None,
+            disagreement: None,
+            advice: Advice::default(),
+        }
+    }
+
+    pub fn figures(&self) -> Option<Summary> {
+        let all: Vec<f64> = self.samples.iter().map(|(_, s)| s.ms).collect();
+        Summary::of(&all)
+    }
+
+    pub fn median(&self) -> Option<f64> {
+        self.figures().map(|figures| figures.median)
+    }
+
+    /// As counted, for one request.
+    pub fn round_trips(&self) -> Option<f64> {
+        let counted = self.samples.iter().filter_map(|(_, s)| s.round_trips);
+        Summary::of(&counted.collect::<Vec<f64>>()).map(|s| s.median)
+    }
+
+    /// The run that stands for the way: the nearest to its median.
+    pub fn typical(&self) -> Option<&Sample> {
+        let median = self.median()?;
+        let far = |s: &Sample| (s.ms - median).abs();
+        let all = self.samples.iter().map(|(_, s)| s);
+        all.min_by(|a, b| far(a).total_cmp(&far(b)))
+    }
+
+    /// Enough pairs, and an interval without zero.
+    pub fn is_shown(&self) -> bool {
+        self.saving.and_then(|s| s.is_shown()) == Some(true)
+    }
+
+    /// What is to be said of it; each line belongs to one kind.
+    pub fn kind(&self) -> Kind {
+        match self.saving {
+            _ if self.idle.is_some() => Kind::Idle,
+            Some(s) if self.is_shown() && s.median > 0.0 => Kind::Saves,
+            Some(_) if self.is_shown() => Kind::Costs,
+            _ => Kind::Nothing,
+        }
+    }
+
+    /// (measured − predicted) / predicted.
+    pub fn deviation(&self) -> Option<f64> {
+        let predicted = self.predicted?.ms;
+        (predicted > 0.0).then_some((self.median()? - predicted) / predicted)
+    }
+
+    /// Pairs with the baseline of the same block.
+    pub(crate) fn pair(&mut self, baseline: &[(u32, Sample)], random: &mut Random) {
+        let with = |(block, mine): &(u32, Sample)| {
+            let base = baseline.iter().find(|(b, _)| b == block)?;
+            Some((base.1.ms, mine.ms))
+        };
+        let pairs: Vec<(f64, f64)> = self.samples.iter().filter_map(with).collect();
+        self.saving = Saving::of(&pairs, random);
+    }
+}
+
+impl Comparison {
+    /// Something is shown to save time here.
+    pub fn best(&self) -> Option<&Line> {
+        self.lines.iter().find(|line| line.kind() == Kind::Saves)
+    }
+
+    pub(crate) fn sort(&mut self) {
+        let saved = |line: &Line| line.saving.map_or(f64::NEG_INFINITY, |s| s.median);
+        self.lines.sort_by(|a, b| saved(b).total_cmp(&saved(a)));
+        let would = |a: &Absent| a.would_save.map_or(f64::NEG_INFINITY, |p| p.ms);
+        self.absent.sort_by(|a, b| would(b).total_cmp(&would(a)));
+    }
+}
+
+impl Ended {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Clear => "clear",
+            Self::Requests => "requests",
+            Self::Time => "time",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}

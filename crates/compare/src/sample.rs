@@ -1,0 +1,183 @@
+//! One sample of a way: a sequence of our own, or another client's life. Each begins with a prober that remembers nothing.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use roundtrip_model::{Exchange, Strategy, Waited};
+use roundtrip_probe::{Manner, Options, Prober, Sequence};
+use tokio::process::Command;
+use tokio::time::{Instant, timeout};
+
+use crate::way::Way;
+use crate::wishes::Wishes;
+
+/// What one sample came to.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    /// Requests that it sent at the most.
+    pub(crate) requests: u32,
+    /// Or why not.
+    pub(crate) outcome: Result<Sample, String>,
+    /// Ours only.
+    pub(crate) sequence: Option<Sequence>,
+}
+
+/// A sample that went well. Times are those of one request, on average over the sequence.
+#[derive(Debug, Clone)]
+pub struct Sample {
+    pub ms: f64,
+    pub round_trips: Option<f64>,
+    pub waited: Option<Waited>,
+    /// The last exchange, for what it says of itself.
+    pub last: Option<Box<Exchange>>,
+}
+
+pub(crate) async fn take(wishes: &Wishes, way: &Way, requests: u32) -> Taken {
+    match &way.command {
+        Some(command) => other(wishes, command, requests).await,
+        None => ours(wishes, way, requests, wishes.options.connect_timeout).await,
+    }
+}
+
+pub(crate) async fn ours(wishes: &Wishes, way: &Way, k: u32, connect_timeout: Duration) -> Taken {
+    let options = Options {
+        strategy: way.strategy,
+        family: way.family,
+        connect_timeout,
+        follow: false,
+        cold: false,
+        ..wishes.options.clone()
+    };
+    let mut prober = Prober::new(options);
+    let targets = vec![wishes.target.clone(); k as usize];
+    let sequence = prober.sequence(&targets, way.manner).await;
+    prober.retire().await;
+    Taken {
+        requests: requests_of(&sequence, way.strategy),
+        outcome: outcome(&sequence, k),
+        sequence: Some(sequence),
+    }
+}
+
+fn outcome(sequence: &Sequence, k: u32) -> Result<Sample, String> {
+    if let Some(failure) = sequence.exchanges().find_map(|e| e.failure.as_ref()) {
+        return Err(failure.message.clone());
+    }
+    let share = f64::from(k.max(1));
+    let mut waited = Waited::default();
+    for phase in sequence.hops.iter().flatten().flat_map(Exchange::phases) {
+        waited.network += phase.waited.network / share;
+        waited.server += phase.waited.server / share;
+        waited.client += phase.waited.client / share;
+        waited.resolver += phase.waited.resolver / share;
+        waited.loss += phase.waited.loss / share;
+    }
+    // What went out at once waited at once: its exchanges' waits overlap and do not sum to the whole.
+    let apart = sequence.manner != Manner::AtOnce;
+    Ok(Sample {
+        ms: sequence.took.as_secs_f64() * 1e3 / share,
+        round_trips: Some(f64::from(sequence.round_trips) / share),
+        waited: apart.then_some(waited),
+        last: sequence.exchanges().last().map(|e| Box::new(slim(e))),
+    })
+}
+
+/// Certificates need not be kept for each sample.
+fn slim(exchange: &Exchange) -> Exchange {
+    let mut slim = exchange.clone();
+    if let Some(tls) = &mut slim.tls {
+        tls.chain = None;
+    }
+    slim
+}
+
+/// Rather one too many: a kept connection that was not used may have carried a request before it was seen to be dead.
+fn requests_of(sequence: &Sequence, strategy: Strategy) -> u32 {
+    let exchanges = || sequence.hops.iter().flatten();
+    let primed = exchanges().any(|e| e.primed);
+    let kept = |place: usize| place > 0 || strategy.reuse;
+    let lost = match sequence.manner {
+        Manner::Kept => exchanges()
+            .enumerate()
+            .filter(|(place, e)| kept(*place) && !e.reused)
+            .count(),
+        Manner::Each | Manner::AtOnce => 0,
+    };
+    u32::from(primed) + (exchanges().count() + lost) as u32
+}
+
+/// The life of another program, from its start to its end.
+async fn other(wishes: &Wishes, line: &str, k: u32) -> Taken {
+    let taken = |outcome| Taken {
+        requests: k,
+        outcome,
+        sequence: None,
+    };
+    let began = Instant::now();
+    let child = Command::new("sh")
+        .arg("-c")
+        .arg(filled(line, &wishes.url, k))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn();
+    let child = match child {
+        Ok(child) => child,
+        Err(error) => return taken(Err(format!("cannot start sh: {error}"))),
+    };
+    let limit = wishes.options.max_time;
+    let ended = timeout(limit, child.wait_with_output()).await;
+    let took = began.elapsed();
+    taken(match ended {
+        Err(_) => Err(format!("not over after {} s", limit.as_secs())),
+        Ok(Err(error)) => Err(error.to_string()),
+        Ok(Ok(output)) if !output.status.success() => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let last = said.lines().last().unwrap_or_default();
+            let last: String = last.chars().take(200).collect();
+            Err(format!("it ended with {}: {last}", output.status))
+        }
+        Ok(Ok(_)) => Ok(Sample {
+            ms: took.as_secs_f64() * 1e3 / f64::from(k.max(1)),
+            round_trips: None,
+            waited: None,
+            last: None,
+        }),
+    })
+}
+
+/// The URL stands for each word `URL`, or at the end; once for each request.
+fn filled(line: &str, url: &str, k: u32) -> String {
+    let quoted = format!("'{}'", url.replace('\'', r"'\''"));
+    let urls = vec![quoted; k as usize].join(" ");
+    let mut found = false;
+    let words: Vec<&str> = line
+        .split(' ')
+        .map(|word| {
+            let here = word == "URL";
+            found |= here;
+            if here { urls.as_str() } else { word }
+        })
+        .collect();
+    let line = words.join(" ");
+    if found {
+        line
+    } else {
+        format!("{line} {urls}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_filled_in_as_words() {
+        assert_eq!(filled("curl -s URL", "http://a/", 1), "curl -s 'http://a/'");
+        assert_eq!(
+            filled("curl -s", "http://a/?b=';rm'", 2),
+            r"curl -s 'http://a/?b='\'';rm'\''' 'http://a/?b='\'';rm'\'''"
+        );
+    }
+}

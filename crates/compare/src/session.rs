@@ -1,0 +1,209 @@
+//! A comparison from its beginning to its end: discover, predict, measure, tell.
+
+use std::time::Duration;
+
+use roundtrip_model::{Exchange, HttpFacts};
+
+use crate::advice;
+use crate::arithmetic::Costs;
+use crate::budget::Budget;
+use crate::disagreement;
+use crate::discover::{self, Found};
+use crate::error::CompareError;
+use crate::measure::{self, Step};
+use crate::outcome::{Absent, Comparison, Ended, Line, Prediction};
+use crate::verdict::Support;
+use crate::way::{Remedy, Way};
+use crate::wishes::Wishes;
+
+/// What is being done right now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// What is asked: a strategy as one word, or a command.
+    pub word: String,
+    /// The block that is measured, from 1; none while it is found out what there is.
+    pub block: Option<u32>,
+    /// Requests so far.
+    pub sent: u32,
+}
+
+/// Compares until the answer is clear, the budget is spent or `stop` resolves.
+pub async fn compare(
+    wishes: &Wishes,
+    stop: impl Future<Output = ()>,
+    mut told: impl FnMut(&Progress),
+) -> Result<Comparison, CompareError> {
+    wishes.check()?;
+    tokio::pin!(stop);
+    let mut budget = Budget::new(wishes.limits);
+    let discovery = async {
+        let first = discover::first(wishes, &mut budget).await?;
+        let progress = |way: &Way, sent| {
+            told(&Progress {
+                word: way.word(),
+                block: None,
+                sent,
+            });
+        };
+        Ok(discover::ways(wishes, first, &mut budget, progress).await)
+    };
+    let found = tokio::select! {
+        found = discovery => found?,
+        () = &mut stop => return Err(CompareError::Interrupted),
+    };
+    let discovered = budget.sent();
+    let costs = Costs::of(&found.rehearsals);
+    let (mut lines, absent) = arms(&found, costs.as_ref(), wishes.requests);
+    let mut blocks = 0;
+    let progress = |line: &Line, step: Step| {
+        told(&Progress {
+            word: line.way.word(),
+            block: Some(step.block + 1),
+            sent: step.sent,
+        });
+    };
+    let ended = tokio::select! {
+        ended = measure::run(wishes, &mut lines, &mut blocks, &mut budget, progress) => ended,
+        () = &mut stop => Ended::Interrupted,
+    };
+    measure::pair(&mut lines, wishes.seed);
+    let measured = Measured {
+        lines,
+        absent,
+        blocks,
+        ended,
+        discovered,
+        sent: budget.sent(),
+        took: budget.took(),
+    };
+    measured.told(wishes, &found, costs.as_ref())
+}
+
+/// The arms, baseline and control first, and what cannot be one.
+fn arms(found: &Found, costs: Option<&Costs>, k: u32) -> (Vec<Line>, Vec<Absent>) {
+    let predict = |way: &Way| costs.map(|costs| costs.predict(way, k));
+    let today = predict(&found.baseline);
+    let control = Way {
+        remedy: Remedy::Control,
+        ..found.baseline.clone()
+    };
+    let mut lines: Vec<Line> = [found.baseline.clone(), control]
+        .map(|way| Line::new(way, None, today))
+        .into();
+    let mut absent = Vec::new();
+    for (way, support) in &found.ways {
+        // How another program asks is its own affair.
+        let predicted = predict(way).filter(|_| way.command.is_none());
+        let idle = match support {
+            Support::Works => None,
+            Support::Idle(why) => Some(why.clone()),
+            Support::Absent(why) => {
+                let would = today.zip(predicted);
+                absent.push(Absent {
+                    way: way.clone(),
+                    why: why.clone(),
+                    would_save: would.map(|(today, then)| Prediction {
+                        ms: today.ms - then.ms,
+                        round_trips: today.round_trips - then.round_trips,
+                    }),
+                    advice: advice::Advice::default(),
+                });
+                continue;
+            }
+        };
+        lines.push(Line::new(way.clone(), idle, predicted));
+    }
+    (lines, absent)
+}
+
+struct Measured {
+    lines: Vec<Line>,
+    absent: Vec<Absent>,
+    blocks: u32,
+    ended: Ended,
+    discovered: u32,
+    sent: u32,
+    took: Duration,
+}
+
+impl Measured {
+    fn told(
+        self,
+        wishes: &Wishes,
+        found: &Found,
+        costs: Option<&Costs>,
+    ) -> Result<Comparison, CompareError> {
+        let mut lines = self.lines.into_iter();
+        let (Some(mut baseline), Some(control)) = (lines.next(), lines.next()) else {
+            return Err(CompareError::Interrupted);
+        };
+        let first = found.rehearsals.first();
+        let http = first.and_then(|e| e.http.as_ref());
+        let server = http.and_then(server_name);
+        baseline.disagreement = disagreement::of(&baseline, &baseline);
+        let mut comparison = Comparison {
+            url: wishes.target.redacted(),
+            method: wishes.method(),
+            requests: wishes.requests,
+            seed: wishes.seed,
+            limits: wishes.limits,
+            status: http.map_or(0, |h| h.status),
+            rtt_ms: costs.map(|c| c.rtt),
+            address: first.and_then(address),
+            control,
+            lines: lines.collect(),
+            absent: self.absent,
+            blocks: self.blocks,
+            sent: self.sent,
+            discovery: self.discovered,
+            took_s: self.took.as_secs_f64(),
+            ended: self.ended,
+            notes: notes(wishes, found),
+            baseline,
+            server,
+        };
+        for line in &mut comparison.lines {
+            line.disagreement = disagreement::of(line, &comparison.baseline);
+            let works = line.idle.is_none();
+            line.advice = advice::of(line.way.remedy, comparison.server.as_deref(), works);
+        }
+        for way in &mut comparison.absent {
+            way.advice = advice::of(way.way.remedy, comparison.server.as_deref(), false);
+        }
+        comparison.sort();
+        Ok(comparison)
+    }
+}
+
+fn server_name(http: &HttpFacts) -> Option<String> {
+    let name = String::from_utf8_lossy(http.header("server")?).into_owned();
+    Some(name.chars().take(80).collect())
+}
+
+fn address(exchange: &Exchange) -> Option<String> {
+    let tcp = exchange.tcp.as_ref().and_then(|t| t.peer);
+    let quic = || exchange.quic.as_ref().and_then(|q| q.peer);
+    Some(tcp.or_else(quic)?.to_string())
+}
+
+fn notes(wishes: &Wishes, found: &Found) -> Vec<String> {
+    let mut notes = Vec::new();
+    let http = found.rehearsals.first().and_then(|e| e.http.as_ref());
+    if let Some(http) = http.filter(|h| h.status >= 300) {
+        let to = http.redirect.as_deref().unwrap_or_default();
+        notes.push(match http.status {
+            300..400 if !to.is_empty() => format!(
+                "the answer is {} to {to}: this compares ways to that answer, not to the page behind it",
+                http.status
+            ),
+            status => format!("the answer is {status} {}: that is what was compared", http.reason),
+        });
+    }
+    if !wishes.is_safe() {
+        let method = wishes.method();
+        notes.push(format!(
+            "{method} is not sent as early data, which an attacker may send again (RFC 8470): 0-RTT was left out"
+        ));
+    }
+    notes
+}

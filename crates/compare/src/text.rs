@@ -1,0 +1,187 @@
+//! A comparison for people: what each way saves, the most first, with what has to change for it; then what saves nothing,
+//! and what is not there. Width, colour and character set are told.
+
+mod advice;
+mod savings;
+
+use roundtrip_report::terminal::Style;
+use roundtrip_report::{clean, count, ms};
+
+use crate::outcome::{Comparison, Ended};
+pub(crate) use savings::{change, interval, predicted};
+
+pub fn render(c: &Comparison, style: Style) -> String {
+    let mut page = Page::new(style);
+    opening(c, &mut page);
+    savings::all(c, &mut page);
+    advice::absent(c, &mut page);
+    closing(c, &mut page);
+    page.text
+}
+
+/// «At most 300 requests, 10 a second»: what is announced before the first of them.
+pub fn announcement(wishes: &crate::Wishes) -> String {
+    let limits = wishes.limits;
+    format!(
+        "at most {} to {}, {} a second on average, for {} s at the most",
+        count(limits.requests.into(), "request", "requests"),
+        clean(&wishes.target.authority()),
+        limits.rate,
+        limits.time.as_secs_f64(),
+    )
+}
+
+fn opening(c: &Comparison, page: &mut Page) {
+    let method = clean(&c.method);
+    page.strong(&format!("{method} {}", clean(&c.url)));
+    let server = c.server.as_deref().map(clean);
+    let mut facts = vec![format!("status {}", c.status)];
+    facts.extend(server);
+    facts.extend(c.address.as_deref().map(clean));
+    facts.extend(c.rtt_ms.map(|rtt| format!("round trip {} ms", ms(rtt))));
+    page.line(&facts.join(" · "));
+    if c.requests > 1 {
+        page.line(&format!(
+            "A sequence of {} requests; all figures are those of one request, on average.",
+            c.requests
+        ));
+    }
+    page.blank();
+    let word = c.baseline.way.word();
+    let today = match (c.baseline.median(), c.baseline.round_trips()) {
+        (Some(median), Some(trips)) => format!(
+            "Today: {word}, a new connection for each: {} ms, {} (median of {})",
+            ms(median),
+            round_trips(trips),
+            c.baseline.samples.len()
+        ),
+        _ => format!("Today: {word}, a new connection for each: never answered"),
+    };
+    page.line(&today);
+    page.item("predicted", &savings::predicted(&c.baseline));
+    if let Some(why) = &c.baseline.disagreement {
+        page.item("differs", &clean(why));
+    }
+    page.item("control", &savings::control(&c.control));
+    for failure in c.baseline.failures.iter().take(1) {
+        page.item("failed", &clean(failure));
+    }
+}
+
+fn closing(c: &Comparison, page: &mut Page) {
+    page.blank();
+    let ended = match c.ended {
+        Ended::Clear => "every interval is narrow",
+        Ended::Requests => "the requests allowed were used up (-n)",
+        Ended::Time => "the time allowed was over (--time)",
+        Ended::Interrupted => "interrupted",
+    };
+    page.line(&format!(
+        "{} measured in random order (seed {}), {} in {:.0} s ({} to find out what there is); ended: {ended}.",
+        count(c.blocks.into(), "block", "blocks"),
+        c.seed,
+        count(c.sent.into(), "request", "requests"),
+        c.took_s,
+        c.discovery,
+    ));
+    if c.blocks < 6 {
+        page.line("Fewer than 6 blocks show nothing with certainty: raise -n or --time, or name fewer ways with --strategies.");
+    }
+    for note in &c.notes {
+        page.item("note", &clean(note));
+    }
+}
+
+/// `2 round trips`, `1.5 round trips`.
+pub(crate) fn round_trips(n: f64) -> String {
+    let unit = if (n.abs() - 1.0).abs() < 0.005 {
+        "round trip"
+    } else {
+        "round trips"
+    };
+    format!("{} {unit}", crate::disagreement::trips(n))
+}
+
+/// Lines that fit the width; what goes on is indented.
+pub(crate) struct Page {
+    style: Style,
+    text: String,
+}
+
+/// Where the text of an item begins.
+const INDENT: usize = 14;
+
+impl Page {
+    fn new(style: Style) -> Self {
+        Self {
+            style,
+            text: String::new(),
+        }
+    }
+
+    fn blank(&mut self) {
+        self.text.push('\n');
+    }
+
+    fn line(&mut self, text: &str) {
+        self.wrapped("", text, 2);
+    }
+
+    fn strong(&mut self, text: &str) {
+        let text = self.spelled(text);
+        let line = if self.style.colour {
+            format!("\x1b[1m{text}\x1b[0m\n")
+        } else {
+            text + "\n"
+        };
+        self.text.push_str(&line);
+    }
+
+    /// A word in a column, and its text beside it.
+    fn item(&mut self, word: &str, text: &str) {
+        let head = format!("    {word:<width$}", width = INDENT - 4);
+        self.wrapped(&head, text, INDENT);
+    }
+
+    fn wrapped(&mut self, head: &str, text: &str, indent: usize) {
+        let width = self.style.width.clamp(40, 200);
+        let mut line = head.to_owned();
+        let mut empty = true;
+        for word in text.split(' ') {
+            let long = line.chars().count() + 1 + word.chars().count() > width;
+            if long && !empty {
+                self.push(&line);
+                line = " ".repeat(indent);
+                empty = true;
+            }
+            if !empty {
+                line.push(' ');
+            }
+            line.push_str(word);
+            empty = false;
+        }
+        self.push(&line);
+    }
+
+    fn push(&mut self, line: &str) {
+        let line = self.spelled(line);
+        self.text.push_str(line.trim_end());
+        self.text.push('\n');
+    }
+
+    fn spelled(&self, text: &str) -> String {
+        if self.style.unicode {
+            return text.to_owned();
+        }
+        let ascii = |c| match c {
+            '−' | '–' => '-',
+            '·' => '|',
+            '…' => '~',
+            '×' => 'x',
+            '«' | '»' => '"',
+            ' '..='~' => c,
+            _ => '?',
+        };
+        text.chars().map(ascii).collect()
+    }
+}

@@ -1,0 +1,40 @@
+//! What either side has to change, and what is not there yet.
+
+use roundtrip_report::{clean, ms};
+
+use super::{Page, round_trips};
+use crate::advice::Advice;
+use crate::outcome::Comparison;
+
+pub(super) fn items(advice: &Advice, page: &mut Page) {
+    if let Some(server) = &advice.server {
+        page.item("server", server);
+    }
+    if let Some(client) = &advice.client {
+        page.item("client", client);
+    }
+}
+
+pub(super) fn absent(c: &Comparison, page: &mut Page) {
+    if c.absent.is_empty() {
+        return;
+    }
+    page.blank();
+    page.strong("Not supported");
+    for way in &c.absent {
+        let title = way.way.remedy.title();
+        let would = way.would_save.filter(|p| p.round_trips >= 0.05);
+        let would = would.map_or(String::new(), |p| {
+            format!(
+                " (would save {} ms, {}, by arithmetic)",
+                ms(p.ms),
+                round_trips(p.round_trips)
+            )
+        });
+        page.line(&format!("{title}{would}"));
+        page.item("seen", &clean(&way.why));
+        if !would.is_empty() {
+            items(&way.advice, page);
+        }
+    }
+}

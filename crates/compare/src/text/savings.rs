@@ -1,0 +1,135 @@
+//! The ways that were measured: what saves, what saves nothing, what costs.
+
+use roundtrip_model::Saving;
+use roundtrip_report::{clean, ms};
+
+use super::{Page, round_trips};
+use crate::outcome::{Comparison, Kind, Line};
+
+pub(super) fn all(c: &Comparison, page: &mut Page) {
+    let groups = [
+        (Kind::Saves, "What would save time here"),
+        (
+            Kind::Idle,
+            "What looks supported, and does not do what it should",
+        ),
+        (Kind::Nothing, "No difference shown"),
+        (Kind::Costs, "What would cost time here"),
+    ];
+    for (kind, title) in groups {
+        let mut lines = c.lines.iter().filter(|l| l.kind() == kind).peekable();
+        if lines.peek().is_none() {
+            if kind == Kind::Saves {
+                page.blank();
+                page.strong("No saving is shown");
+            }
+            continue;
+        }
+        page.blank();
+        page.strong(title);
+        for line in lines {
+            page.line(&headline(line, c));
+            if let Some(idle) = &line.idle {
+                page.item("but", &clean(idle));
+            }
+            detail(line, page);
+            if matches!(kind, Kind::Saves | Kind::Idle) {
+                super::advice::items(&line.advice, page);
+            }
+        }
+    }
+}
+
+/// `keep the connection: −180.2 ms a request (2 round trips) [−182.1, −178.4]`.
+fn headline(line: &Line, c: &Comparison) -> String {
+    let title = line.way.remedy.title();
+    let Some(saving) = line.saving else {
+        return match line.failures.first() {
+            Some(failure) => format!("{title}: failed: {}", clean(failure)),
+            None => format!("{title}: measured too seldom"),
+        };
+    };
+    let trips = match (c.baseline.round_trips(), line.round_trips()) {
+        (Some(today), Some(then)) if (today - then).abs() >= 0.05 => {
+            format!(" ({})", round_trips((today - then).abs()))
+        }
+        _ => String::new(),
+    };
+    let each = if c.requests > 1 { " a request" } else { "" };
+    format!(
+        "{title}: {} ms{each}{trips} {}",
+        change(saving.median),
+        interval(&saving)
+    )
+}
+
+/// A saving as what becomes of the time: `−180.2`.
+pub(crate) fn change(saving: f64) -> String {
+    let number = ms(saving.abs());
+    if saving.abs() < 0.0005 {
+        "0".into()
+    } else if saving > 0.0 {
+        format!("−{number}")
+    } else {
+        format!("+{number}")
+    }
+}
+
+pub(crate) fn interval(s: &Saving) -> String {
+    format!("[{}, {}]", change(s.high), change(s.low))
+}
+
+fn detail(line: &Line, page: &mut Page) {
+    if let Some(median) = line.median() {
+        let trips = line
+            .round_trips()
+            .map_or(String::new(), |n| format!(", {}", round_trips(n)));
+        let n = line.samples.len();
+        let word = clean(&line.way.word());
+        page.item(
+            "measured",
+            &format!("{} ms{trips} (median of {n}) as {word}", ms(median)),
+        );
+        if line.predicted.is_some() {
+            page.item("predicted", &predicted(line));
+        }
+    }
+    if let Some(why) = line.disagreement.as_ref().filter(|_| line.idle.is_none()) {
+        page.item("differs", &clean(why));
+    }
+    if let Some(failure) = line.failures.first().filter(|_| line.median().is_some()) {
+        let n = line.failures.len();
+        page.item("failed", &format!("{n} times: {}", clean(failure)));
+    }
+}
+
+/// `92.1 ms, 1 round trip; measured 0.4 % more`.
+pub(crate) fn predicted(line: &Line) -> String {
+    let Some(p) = line.predicted else {
+        return "nothing, for no round trip could be measured".into();
+    };
+    let text = format!("{} ms, {}", ms(p.ms), round_trips(p.round_trips));
+    let Some(deviation) = line.deviation() else {
+        return text;
+    };
+    let than = if deviation >= 0.0 { "more" } else { "less" };
+    let percent = deviation.abs() * 100.0;
+    format!("{text}; measured {percent:.1} % {than}")
+}
+
+/// What the same, measured twice, seems to save.
+pub(super) fn control(line: &Line) -> String {
+    let Some(saving) = line.saving else {
+        return "the same once more was measured too seldom".into();
+    };
+    let verdict = match saving.is_shown() {
+        Some(true) => "more than chance explains: mistrust differences of this size",
+        Some(false) => "no difference, as it should be",
+        None => "too few pairs to tell",
+    };
+    format!(
+        "the same once more: {} ms {}: {verdict}",
+        change(saving.median),
+        interval(&saving)
+    )
+}

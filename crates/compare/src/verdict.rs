@@ -1,0 +1,170 @@
+//! Does a server support a way? Judged by what an exchange did, not by what it was asked to do. Pure.
+
+use roundtrip_model::{EarlyData, Exchange, Http, Memory, Security, Strategy};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Support {
+    /// It did what it should.
+    Works,
+    /// It looks as if it did, and does not: this is what happens instead.
+    Idle(String),
+    /// It is not there; this was seen.
+    Absent(String),
+}
+
+use Support::{Absent, Idle, Works};
+
+/// Of a way with this strategy: the hops of one request, the last of them the answer.
+pub(crate) fn of(asked: Strategy, hops: &[Exchange]) -> Support {
+    let Some(last) = hops.last() else {
+        return Absent("nothing was asked".into());
+    };
+    if let Some(failure) = &last.failure {
+        return Absent(failure.message.clone());
+    }
+    let checks = [protocol, connection, fast_open, memory];
+    let found = checks.iter().find_map(|check| check(asked, hops, last));
+    found.unwrap_or(Works)
+}
+
+fn protocol(asked: Strategy, _: &[Exchange], last: &Exchange) -> Option<Support> {
+    let used = last.used;
+    if asked.http != Http::Auto && asked.http != used.http {
+        let got = last.http.as_ref().map_or("?", |h| h.version.as_str());
+        return Some(Absent(format!("the server chose HTTP/{got}")));
+    }
+    let wanted = [Security::Tls12, Security::Tls13].contains(&asked.security);
+    if wanted && asked.security != used.security {
+        let got = last.tls.as_ref().map_or("no TLS", |t| t.version.as_str());
+        return Some(Absent(format!("the server chose {got}")));
+    }
+    None
+}
+
+fn connection(asked: Strategy, _: &[Exchange], last: &Exchange) -> Option<Support> {
+    if !asked.reuse || last.reused {
+        return None;
+    }
+    let said = last.notes.first().cloned();
+    let why = said.unwrap_or_else(|| "the server closes the connection after each answer".into());
+    Some(Absent(why))
+}
+
+fn fast_open(asked: Strategy, _: &[Exchange], last: &Exchange) -> Option<Support> {
+    if !asked.fast_open {
+        return None;
+    }
+    let facts = &last.tcp.as_ref()?.fast_open;
+    if facts.saved_round_trips > 0 {
+        return None;
+    }
+    if !facts.cookie {
+        let why = facts.kernel_says.map_or_else(
+            || {
+                "no cookie came: the server does not offer it, or a box on the path removes it"
+                    .into()
+            },
+            |says| format!("no cookie came; the kernel says: {says}"),
+        );
+        return Some(Absent(why));
+    }
+    let (sent, taken) = (facts.data_sent, facts.data_acked);
+    Some(Idle(if taken > 0 {
+        format!(
+            "the first flight has {sent} bytes, of which the SYN had room for {taken}: the rest waited for the SYN-ACK as ever"
+        )
+    } else {
+        format!("there was a cookie, and none of the {sent} bytes in the SYN were taken")
+    }))
+}
+
+fn memory(asked: Strategy, hops: &[Exchange], last: &Exchange) -> Option<Support> {
+    let tls = last.tls.as_ref().filter(|_| asked.memory != Memory::Cold)?;
+    if hops.len() > 1 && asked.memory == Memory::EarlyData {
+        return Some(Idle(
+            "the server answers early data with 425 Too Early, and the request goes twice".into(),
+        ));
+    }
+    if last.used.memory == asked.memory {
+        return None;
+    }
+    Some(match (asked.memory, tls.early_data) {
+        (Memory::EarlyData, EarlyData::Refused) => Idle(
+            "the server's tickets allow early data, and it refuses it: the request goes again after the handshake".into(),
+        ),
+        (Memory::EarlyData, _) if tls.resumed => {
+            Absent("the server's tickets do not allow early data".into())
+        }
+        _ if tls.tickets == 0 => Absent("the server gives no tickets".into()),
+        _ => Idle("the server gives tickets and does not take them: the handshake is a full one".into()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use roundtrip_model::{FastOpenFacts, HttpFacts, TcpFacts, TlsFacts};
+
+    use super::*;
+
+    fn exchange(used: &str) -> Exchange {
+        Exchange {
+            used: used.parse().unwrap(),
+            tls: Some(TlsFacts::default()),
+            tcp: Some(TcpFacts::default()),
+            http: Some(HttpFacts::default()),
+            ..Exchange::default()
+        }
+    }
+
+    fn judged(asked: &str, exchange: Exchange) -> Support {
+        of(asked.parse().unwrap(), &[exchange])
+    }
+
+    #[test]
+    fn what_was_used_decides() {
+        assert_eq!(judged("h2+tls1.3", exchange("h2+tls1.3")), Works);
+        assert!(matches!(
+            judged("h2+tls1.3", exchange("h1+tls1.3")),
+            Absent(_)
+        ));
+        assert!(matches!(
+            judged("h2+tls1.3", exchange("h2+tls1.2")),
+            Absent(_)
+        ));
+        assert!(matches!(
+            judged("h2+tls1.3+reuse", exchange("h2+tls1.3")),
+            Absent(_)
+        ));
+        assert!(matches!(of("h1".parse().unwrap(), &[]), Absent(_)));
+    }
+
+    #[test]
+    fn a_flight_that_overflows_the_syn_looks_like_fast_open() {
+        let mut seen = exchange("h1+tls1.3");
+        assert!(matches!(judged("h1+tls1.3+tfo", seen.clone()), Absent(_)));
+        seen.tcp.as_mut().unwrap().fast_open = FastOpenFacts {
+            asked: true,
+            cookie: true,
+            data_sent: 1800,
+            data_acked: 1420,
+            ..FastOpenFacts::default()
+        };
+        assert!(matches!(judged("h1+tls1.3+tfo", seen), Idle(why) if why.contains("1420")));
+    }
+
+    #[test]
+    fn tickets_that_are_given_and_not_taken_look_like_resumption() {
+        let mut seen = exchange("h1+tls1.3");
+        assert!(matches!(
+            judged("h1+tls1.3+resume", seen.clone()),
+            Absent(_)
+        ));
+        seen.tls.as_mut().unwrap().tickets = 2;
+        assert!(matches!(judged("h1+tls1.3+resume", seen.clone()), Idle(_)));
+        seen.tls.as_mut().unwrap().early_data = EarlyData::Refused;
+        assert!(matches!(judged("h1+tls1.3+0rtt", seen), Idle(why) if why.contains("refuses")));
+        let mut resumed = exchange("h1+tls1.3+resume");
+        resumed.tls.as_mut().unwrap().resumed = true;
+        assert!(matches!(judged("h1+tls1.3+0rtt", resumed), Absent(_)));
+    }
+}

@@ -1,0 +1,124 @@
+//! A way to ask: a remedy with the strategy, the manner and the addresses that carry it out.
+
+use roundtrip_model::{Memory, Strategy};
+use roundtrip_probe::{Family, Manner};
+
+/// What a way changes, compared with what an ordinary client does today.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remedy {
+    /// Nothing: what all others are held against.
+    Baseline,
+    /// Nothing either, measured once more: what it seems to save is error.
+    Control,
+    KeepConnection,
+    AtOnce,
+    Tls13,
+    Tls12,
+    Resumption,
+    EarlyData,
+    FastOpen,
+    FastOpenClassical,
+    FastOpenEarly,
+    Http1,
+    Http2,
+    Http3,
+    Http3Early,
+    Classical,
+    IPv4,
+    IPv6,
+    /// A strategy that the user named.
+    Asked,
+    /// Another client.
+    Client,
+}
+
+impl Remedy {
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Baseline => "as today",
+            Self::Control => "as today, once more",
+            Self::KeepConnection => "keep the connection",
+            Self::AtOnce => "all at once on one connection",
+            Self::Tls13 => "TLS 1.3",
+            Self::Tls12 => "TLS 1.2",
+            Self::Resumption => "TLS resumption",
+            Self::EarlyData => "0-RTT (early data)",
+            Self::FastOpen => "TCP fast open",
+            Self::FastOpenClassical => "TCP fast open, no post-quantum share",
+            Self::FastOpenEarly => "TCP fast open + 0-RTT, no post-quantum share",
+            Self::Http1 => "HTTP/1.1",
+            Self::Http2 => "HTTP/2",
+            Self::Http3 => "HTTP/3",
+            Self::Http3Early => "HTTP/3 with 0-RTT",
+            Self::Classical => "no post-quantum share",
+            Self::IPv4 => "IPv4",
+            Self::IPv6 => "IPv6",
+            Self::Asked => "as asked for",
+            Self::Client => "another client",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Way {
+    pub remedy: Remedy,
+    pub strategy: Strategy,
+    pub manner: Manner,
+    pub family: Family,
+    /// The command line of another client.
+    pub command: Option<String>,
+}
+
+impl Way {
+    /// Each request for itself, or on the connection that the strategy keeps.
+    pub(crate) fn new(remedy: Remedy, strategy: Strategy, family: Family) -> Self {
+        let manner = if strategy.reuse {
+            Manner::Kept
+        } else {
+            Manner::Each
+        };
+        Self {
+            remedy,
+            strategy,
+            manner,
+            family,
+            command: None,
+        }
+    }
+
+    /// One word, or the command line: what JSON and `--strategies` call it.
+    pub fn word(&self) -> String {
+        if let Some(command) = &self.command {
+            return command.clone();
+        }
+        let mut word = self.strategy.to_string();
+        match self.manner {
+            Manner::Kept if !self.strategy.reuse => word.push_str(" kept"),
+            Manner::AtOnce => word.push_str(" at once"),
+            _ => {}
+        }
+        match self.remedy {
+            Remedy::IPv4 => word.push_str(" over IPv4"),
+            Remedy::IPv6 => word.push_str(" over IPv6"),
+            _ => {}
+        }
+        word
+    }
+
+    /// Requests that a sample of `k` takes at the most: what fetches a ticket, a cookie or a connection, answers of 425
+    /// Too Early, and what must go again because a kept connection had ended.
+    pub(crate) fn dearest(&self, k: u32) -> u32 {
+        if self.command.is_some() {
+            return k;
+        }
+        let preparation = u32::from(self.strategy.is_warm());
+        let again = match self.manner {
+            // Each wave answers one, at least.
+            Manner::AtOnce => k.saturating_mul(k.saturating_sub(1)) / 2,
+            Manner::Kept => k,
+            Manner::Each if self.strategy.memory == Memory::EarlyData => k,
+            Manner::Each => 0,
+        };
+        preparation.saturating_add(k).saturating_add(again)
+    }
+}

@@ -1,0 +1,72 @@
+//! Never more than was allowed, and nothing that the user did not want asked.
+
+use std::time::Duration;
+
+use roundtrip_compare::{CompareError, Ended};
+use roundtrip_origin::{EarlyData, Knobs};
+
+use crate::scene::{Scene, absent};
+
+const RTT: Duration = Duration::from_millis(5);
+
+#[test]
+fn no_total_is_exceeded() {
+    let mut knobs = Knobs::default();
+    knobs.tls.early_data = EarlyData::TooEarly;
+    knobs.listen.fast_open = 64;
+    let scene = Scene::new(RTT, knobs);
+    // `compare` holds what the origin saw against what was allowed.
+    for most in [2, 3, 7, 19, 31, 64] {
+        let c = scene.compare(scene.wishes(most));
+        assert_eq!(c.ended, Ended::Requests);
+        assert_eq!(c.discovery.max(most.min(4)), c.discovery, "{most}");
+    }
+    let mut sequence = scene.wishes(90);
+    sequence.requests = 5;
+    scene.compare(sequence);
+}
+
+#[test]
+fn ways_that_the_budget_has_no_room_for_are_named() {
+    let scene = Scene::new(RTT, Knobs::default());
+    let c = scene.compare(scene.wishes(6));
+    assert!(c.absent.iter().any(|a| a.why.contains("budget")));
+    assert!(absent(&c).len() > 3);
+}
+
+#[test]
+fn time_ends_it_too() {
+    let scene = Scene::new(RTT, Knobs::default());
+    let mut wishes = scene.wishes(5000);
+    wishes.limits.time = Duration::ZERO;
+    let c = scene.compare(wishes);
+    assert_eq!(c.ended, Ended::Time);
+    assert_eq!(c.blocks, 0);
+}
+
+#[test]
+fn what_may_do_something_each_time_is_not_repeated() {
+    let scene = Scene::new(RTT, Knobs::default());
+    let mut wishes = scene.wishes(40);
+    wishes.options.method = Some("POST".into());
+    let refused = scene.try_compare(wishes.clone());
+    assert!(matches!(refused, Err(CompareError::Unsafe(..))));
+    assert_eq!(scene.origin.stats().requests, 0);
+    wishes.force = true;
+    let c = scene.compare(wishes);
+    assert_eq!(c.method, "POST");
+    let words = c.lines.iter().map(|line| line.way.word());
+    let absent = c.absent.iter().map(|a| a.way.word());
+    assert!(words.chain(absent).all(|word| !word.contains("0rtt")));
+    assert!(c.notes.iter().any(|note| note.contains("early data")));
+    assert_eq!(scene.origin.stats().early_requests, 0);
+}
+
+#[test]
+fn nothing_is_compared_with_a_server_that_does_not_answer() {
+    let scene = Scene::new(RTT, Knobs::default());
+    let mut wishes = scene.wishes_for("https://198.18.0.2:9/", 40);
+    wishes.options.max_time = Duration::from_secs(5);
+    let refused = scene.try_compare(wishes);
+    assert!(matches!(refused, Err(CompareError::Unanswered(_))));
+}

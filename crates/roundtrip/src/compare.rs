@@ -1,0 +1,106 @@
+//! `roundtrip compare`: flags become wishes, the comparison becomes a report.
+
+mod progress;
+
+use roundtrip_compare::{Comparison, Ended, Limits, Wishes, html, json, text};
+use roundtrip_model::Target;
+use roundtrip_probe::{Family, Options};
+use tokio::runtime::Builder;
+
+use crate::cli::CompareArgs;
+use crate::output::{Outcome, Stream};
+use crate::probe::{UsageError, asked, check_writable};
+use progress::Progress;
+
+pub(crate) fn run(args: &CompareArgs) -> Outcome {
+    if args.request.location {
+        let why = "-L: compare asks one URL; give it the one that the redirects lead to";
+        return Outcome::Usage(why.into());
+    }
+    let wishes = match wishes(args) {
+        Ok(wishes) => wishes,
+        Err(error) => return Outcome::Usage(error.to_string()),
+    };
+    if let Err(error) = wishes.check() {
+        return Outcome::Usage(error.to_string());
+    }
+    let runtime = match Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&format!("cannot start: {error}")),
+    };
+    if !args.output.quiet {
+        let announced = text::announcement(&wishes);
+        Stream::Err.print(format!("compare: {announced}\n"));
+    }
+    let mut progress = Progress::new(&wishes, args.output.quiet);
+    let compared = runtime.block_on(roundtrip_compare::compare(&wishes, interrupted(), |p| {
+        progress.show(p);
+    }));
+    progress.stop();
+    match compared {
+        Ok(comparison) => show(args, &comparison),
+        Err(error) => failed(&error),
+    }
+}
+
+fn wishes(args: &CompareArgs) -> Result<Wishes, UsageError> {
+    let html = args.output.html.as_deref();
+    check_writable(html.and_then(std::path::Path::to_str))?;
+    let family = match (args.ways.ipv4, args.ways.ipv6) {
+        (true, _) => Family::V4,
+        (_, true) => Family::V6,
+        _ => Family::Any,
+    };
+    Ok(Wishes {
+        target: Target::parse(&args.url)?,
+        url: args.url.clone(),
+        options: Options {
+            family,
+            ..asked(&args.request, &args.connection)?
+        },
+        requests: args.ways.requests,
+        strategies: args.ways.strategies.clone(),
+        against: args.ways.against.clone(),
+        limits: Limits {
+            requests: args.limits.most,
+            rate: args.limits.rate,
+            time: args.limits.time,
+        },
+        seed: args.ways.seed,
+        force: args.ways.force,
+    })
+}
+
+fn show(args: &CompareArgs, comparison: &Comparison) -> Outcome {
+    if args.output.json {
+        Stream::Out.print(format!("{:#}\n", json::document(comparison)));
+    } else {
+        let style = Stream::Out.style(args.output.color);
+        Stream::Out.print(text::render(comparison, style));
+    }
+    if let Some(file) = &args.output.html {
+        let shown = file.display();
+        let made_by = concat!("roundtrip ", env!("CARGO_PKG_VERSION"));
+        if let Err(error) = std::fs::write(file, html::page(comparison, made_by)) {
+            return failed(&format!("cannot write the page to {shown}: {error}"));
+        }
+        if !args.output.quiet {
+            Stream::Err.print(format!("page written to {shown}\n"));
+        }
+    }
+    if comparison.ended == Ended::Interrupted || comparison.baseline.samples.is_empty() {
+        return Outcome::Failed;
+    }
+    Outcome::Done
+}
+
+fn failed(why: &dyn std::fmt::Display) -> Outcome {
+    Stream::Err.print(format!("roundtrip: {why}\n"));
+    Outcome::Failed
+}
+
+async fn interrupted() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
