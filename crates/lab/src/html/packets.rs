@@ -17,7 +17,7 @@ const ROW: f64 = 21.0;
 /// For each millisecond, so that what takes longer falls deeper; long silences are cut short.
 const EACH_MS: f64 = 0.12;
 const LONGEST: f64 = 46.0;
-const HEAD: f64 = 30.0;
+const HEAD: f64 = 40.0;
 /// So many ladders are there at once; the others unfold.
 const OPEN: usize = 2;
 

@@ -38,7 +38,7 @@ mod tests {
     #[test]
     fn a_token_is_good_once() {
         let redeemed = Redeemed::default();
-        let mut show = |nonce| {
+        let show = |nonce| {
             let lifetime = Duration::from_mins(1);
             redeemed
                 .check_and_insert(nonce, SystemTime::now(), lifetime)
