@@ -10,9 +10,9 @@ use serde_json::Value;
 use crate::{Doctor, Probe, ReadError};
 pub(crate) use node::Node;
 
-/// The most bytes that are read of one document: over a hundred times the report of a thousand requests.
-pub const LARGEST: usize = 64 << 20;
-pub(crate) const MOST_RESULTS: usize = 20_000;
+/// The most bytes that are read of one document: the report of some five thousand requests.
+pub const LARGEST: usize = 32 << 20;
+pub(crate) const MOST_RESULTS: usize = 10_000;
 /// What is cited of a document that is not understood.
 const LONGEST_CITED: usize = 60;
 

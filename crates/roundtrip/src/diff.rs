@@ -2,6 +2,7 @@
 
 mod page;
 mod terminal;
+mod words;
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -29,10 +29,10 @@ pub(super) fn paragraph(diff: &ProbeDiff) -> String {
 fn verdict(diff: &ProbeDiff) -> String {
     let (a, b) = (&diff.figures.0.total, &diff.figures.1.total);
     let by = diff.difference.ms;
-    let several = if a.n > 1 || b.n > 1 { "medians, " } else { "" };
+    let several = if a.n > 1 || b.n > 1 { "medians: " } else { "" };
     if diff.difference.is_shown() == Some(false) {
         return format!(
-            "No difference shown: A took {}, B {} ({several}{} and {} results).",
+            "No difference shown: A took {}, B {} (medians of {} and {} results).",
             ms(a.median),
             ms(b.median),
             a.n,
@@ -51,7 +51,7 @@ fn verdict(diff: &ProbeDiff) -> String {
         _ => String::new(),
     };
     format!(
-        "B is {} {how}: {several}{} instead of {}{share}.",
+        "B is {} {how} ({several}{} instead of {}{share}).",
         ms(by.abs()),
         ms(b.median),
         ms(a.median)

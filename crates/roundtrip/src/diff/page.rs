@@ -1,12 +1,14 @@
-//! The comparison as one self-contained page, in the frame of every page, and the words that terminal and page share.
+//! The comparison as one self-contained page, in the frame of every page.
 
 use maud::{Markup, html};
 use roundtrip_diff::{
-    Change, Check, DoctorDiff, Part, Priced, ProbeDiff, SideFigures, StageDiff, Turn, Weight,
+    Change, Check, DoctorDiff, Part, ProbeDiff, SideFigures, StageDiff, Turn, Weight,
 };
-use roundtrip_model::{Summary, Waited};
+use roundtrip_model::Waited;
 use roundtrip_report::html::{bar, frame, percent};
 use roundtrip_report::{clean, ms};
+
+use super::words::{Decimals, price, spread, title, trips};
 
 const MADE_BY: &str = concat!("roundtrip ", env!("CARGO_PKG_VERSION"));
 const STYLE: &str = "
@@ -27,7 +29,7 @@ pub(super) fn probe(diff: &ProbeDiff, files: (&str, &str)) -> String {
             dl.tiles {
                 (tile("A", &diff.figures.0, diff.failed.0))
                 (tile("B", &diff.figures.1, diff.failed.1))
-                div { dt { "B − A" } dd { (signed(diff.difference.ms)) small { " ms" } } }
+                div { dt { "B − A" } dd { (Decimals::of(diff).signed(diff.difference.ms)) small { " ms" } } }
             }
             (bars(diff))
             h2 { "Where the difference comes from" }
@@ -96,7 +98,7 @@ fn parts(diff: &ProbeDiff) -> Markup {
         html! {
             tr {
                 th.text scope="row" { (clean(&part.what)) @if !part.why.is_empty() { span.quiet { ": " (clean(&part.why)) } } }
-                td { (signed(part.ms)) }
+                td { (Decimals::of(diff).signed(part.ms)) }
                 td { svg width="100%" height="10" aria-hidden="true" { rect class=(class) height="10" width=(percent(part.ms.abs(), largest)) {} } }
             }
         }
@@ -106,14 +108,14 @@ fn parts(diff: &ProbeDiff) -> Markup {
             thead { tr { th.text scope="col" { "part" } th scope="col" { "ms" } th scope="col" {} } }
             tbody {
                 @for part in &diff.parts { (row(part)) }
-                tr { th scope="row" { b { "in all" } } td { b { (signed(diff.difference.ms)) } } td {} }
+                tr { th scope="row" { b { "in all" } } td { b { (Decimals::of(diff).signed(diff.difference.ms)) } } td {} }
             }
         } }
     }
 }
 
 fn phases(diff: &ProbeDiff) -> Markup {
-    let shown = |side: Option<f64>| side.map_or("none".into(), ms);
+    let shown = |side: Option<f64>| Decimals::of(diff).maybe(side);
     html! {
         div.scroll { table {
             thead { tr { th scope="col" { "phase" } th scope="col" { "A, ms" } th scope="col" { "B, ms" } th scope="col" { "B − A" } th scope="col" { "A, RT" } th scope="col" { "B, RT" } } }
@@ -123,7 +125,7 @@ fn phases(diff: &ProbeDiff) -> Markup {
                     @let (ka, kb) = stage.round_trips();
                     tr {
                         th scope="row" { (title(&stage.name)) }
-                        td { (shown(a)) } td { (shown(b)) } td { (signed(b.unwrap_or(0.0) - a.unwrap_or(0.0))) }
+                        td { (shown(a)) } td { (shown(b)) } td { (Decimals::of(diff).signed(b.unwrap_or(0.0) - a.unwrap_or(0.0))) }
                         td { (ka) } td { (kb) }
                     }
                 }
@@ -200,58 +202,5 @@ fn changed(change: &Change) -> Markup {
             td.text { (value(&change.a)) }
             td.text { (value(&change.b)) }
         }
-    }
-}
-
-/// With its sign, and as many decimals as are worth reading.
-pub(super) fn signed(by: f64) -> String {
-    let shown = ms(by.abs());
-    if !shown.contains(|c: char| ('1'..='9').contains(&c)) {
-        return shown;
-    }
-    format!("{}{shown}", if by < 0.0 { '-' } else { '+' })
-}
-
-pub(super) fn trips(count: f64) -> String {
-    let unit = if count == 1.0 {
-        "round trip"
-    } else {
-        "round trips"
-    };
-    format!("{count} {unit}")
-}
-
-/// How many results there are, and how far they lie apart.
-pub(super) fn spread(total: &Summary) -> String {
-    match total.n {
-        1 => "one result".into(),
-        n => format!("median of {n}, {} to {} ms", ms(total.min), ms(total.max)),
-    }
-}
-
-/// A phase's title, as waterfalls have it.
-pub(super) fn title(name: &str) -> String {
-    let known = match name {
-        "setup" => "client set-up",
-        "name" => "name lookup",
-        "tcp" => "TCP connect",
-        "proxy" => "proxy tunnel",
-        "tls" => "TLS handshake",
-        "quic" => "QUIC handshake",
-        "request" => "request sent",
-        "first_byte" => "first byte",
-        "body" => "body",
-        "connect" => "connecting",
-        other => return clean(other),
-    };
-    known.to_owned()
-}
-
-/// What a finding costs on one side, and in how many runs where not in all.
-pub(super) fn price(side: Option<&Priced>) -> String {
-    match side {
-        None => "none".into(),
-        Some(p) if p.runs.0 == p.runs.1 => ms(p.ms),
-        Some(p) => format!("{} in {} of {} runs", ms(p.ms), p.runs.0, p.runs.1),
     }
 }

@@ -7,7 +7,7 @@ use roundtrip_diff::{
 use roundtrip_report::terminal::Style;
 use roundtrip_report::{clean, ms};
 
-use super::page::{price, signed, spread, title, trips};
+use super::words::{Decimals, price, spread, title, trips};
 
 const STRONG: &str = "1";
 const FAINT: &str = "2";
@@ -49,7 +49,7 @@ impl Page<'_> {
             lines.extend(self.phases(diff));
             lines.push(String::new());
             lines.extend(self.parts(diff));
-            lines.extend(self.findings(&diff.findings));
+            lines.extend(self.findings(&diff.findings, Decimals::of(diff)));
             lines.extend(self.facts(&diff.facts));
         }
         self.finished(&lines)
@@ -99,6 +99,7 @@ impl Page<'_> {
 
     /// Each phase on both sides.
     fn phases(&self, diff: &ProbeDiff) -> Vec<String> {
+        let decimals = Decimals::of(diff);
         let heads = ["A, ms", "B, ms", "B − A"].map(|head| format!("{head:>NUMBER$}"));
         let mut lines = vec![self.paint(
             FAINT,
@@ -106,14 +107,14 @@ impl Page<'_> {
         )];
         for stage in &diff.stages {
             let (a, b) = stage.ms();
-            let shown = |side: Option<f64>| side.map_or("none".into(), ms);
+            let shown = |side: Option<f64>| decimals.maybe(side);
             let (ka, kb) = stage.round_trips();
             let counted = match (ka, kb) {
                 (a, b) if a == b && a == 0.0 => String::new(),
                 (a, b) if a == b => format!("{a}"),
                 (a, b) => format!("{a} → {b}"),
             };
-            let by = signed(b.unwrap_or(0.0) - a.unwrap_or(0.0));
+            let by = decimals.signed(b.unwrap_or(0.0) - a.unwrap_or(0.0));
             let label: String = title(&stage.name).chars().take(LABEL - 1).collect();
             lines.push(format!(
                 "  {label:LABEL$}{:>NUMBER$}{:>NUMBER$}{by:>NUMBER$}  {counted}",
@@ -125,9 +126,9 @@ impl Page<'_> {
         let total = format!(
             "  {:LABEL$}{:>NUMBER$}{:>NUMBER$}{:>NUMBER$}  {} → {}",
             "total",
-            ms(a.total.median),
-            ms(b.total.median),
-            signed(diff.difference.ms),
+            decimals.plain(a.total.median),
+            decimals.plain(b.total.median),
+            decimals.signed(diff.difference.ms),
             a.round_trips,
             b.round_trips
         );
@@ -137,6 +138,7 @@ impl Page<'_> {
 
     /// Where the difference comes from; what is too small for a line is summed in one.
     fn parts(&self, diff: &ProbeDiff) -> Vec<String> {
+        let decimals = Decimals::of(diff);
         let least = LEAST_SHARE * diff.difference.ms.abs();
         let worth = |part: &Part| {
             self.verbose
@@ -147,7 +149,7 @@ impl Page<'_> {
             diff.parts.iter().partition(|part| worth(part));
         let mut lines = vec![self.paint(FAINT, "  where the difference comes from, ms")];
         let rest: f64 = small.iter().map(|part| part.ms).sum();
-        let row = |by: f64, text: &str| self.labelled(tone(by), &signed(by), NUMBER, text);
+        let row = |by: f64, text: &str| self.labelled(tone(by), &decimals.signed(by), NUMBER, text);
         for part in shown {
             let why = if part.why.is_empty() {
                 String::new()
@@ -159,11 +161,16 @@ impl Page<'_> {
         if !small.is_empty() {
             lines.extend(row(rest, &format!("{} smaller parts", small.len())));
         }
-        lines.extend(self.labelled(STRONG, &signed(diff.difference.ms), NUMBER, "in all"));
+        lines.extend(self.labelled(
+            STRONG,
+            &decimals.signed(diff.difference.ms),
+            NUMBER,
+            "in all",
+        ));
         lines
     }
 
-    fn findings(&self, findings: &[FindingDiff]) -> Vec<String> {
+    fn findings(&self, findings: &[FindingDiff], decimals: Decimals) -> Vec<String> {
         if findings.is_empty() {
             return Vec::new();
         }
@@ -178,7 +185,12 @@ impl Page<'_> {
                 price(finding.a.as_ref()),
                 price(finding.b.as_ref())
             );
-            lines.extend(self.labelled(tone(finding.ms()), &signed(finding.ms()), NUMBER, &text));
+            lines.extend(self.labelled(
+                tone(finding.ms()),
+                &decimals.signed(finding.ms()),
+                NUMBER,
+                &text,
+            ));
             let known = finding.b.as_ref().or(finding.a.as_ref());
             if let Some(remedy) = known.map(|p| clean(&p.remedy)).filter(|r| !r.is_empty()) {
                 lines.extend(self.labelled(FAINT, "remedy", NUMBER, &remedy));

@@ -1,0 +1,81 @@
+//! Numbers and names as terminal and page both show them.
+
+use roundtrip_diff::{Priced, ProbeDiff};
+use roundtrip_model::Summary;
+use roundtrip_report::{clean, ms};
+
+/// How many decimals the numbers of one comparison have, so that they stand below each other.
+#[derive(Clone, Copy)]
+pub(super) struct Decimals(usize);
+
+impl Decimals {
+    pub(super) fn of(diff: &ProbeDiff) -> Self {
+        let (a, b) = (&diff.figures.0.total, &diff.figures.1.total);
+        Self(match a.median.max(b.median) {
+            whole if whole < 20.0 => 3,
+            whole if whole < 1000.0 => 2,
+            _ => 1,
+        })
+    }
+
+    pub(super) fn plain(self, value: f64) -> String {
+        format!("{value:.*}", self.0)
+    }
+
+    /// None for a phase that a side had not.
+    pub(super) fn maybe(self, value: Option<f64>) -> String {
+        value.map_or("none".into(), |value| self.plain(value))
+    }
+
+    pub(super) fn signed(self, by: f64) -> String {
+        let shown = self.plain(by.abs());
+        if !shown.contains(|c: char| ('1'..='9').contains(&c)) {
+            return shown;
+        }
+        format!("{}{shown}", if by < 0.0 { '-' } else { '+' })
+    }
+}
+
+pub(super) fn trips(count: f64) -> String {
+    let unit = if count == 1.0 {
+        "round trip"
+    } else {
+        "round trips"
+    };
+    format!("{count} {unit}")
+}
+
+/// How many results there are, and how far they lie apart.
+pub(super) fn spread(total: &Summary) -> String {
+    match total.n {
+        1 => "one result".into(),
+        n => format!("median of {n}, {} to {} ms", ms(total.min), ms(total.max)),
+    }
+}
+
+/// A phase's title, as waterfalls have it.
+pub(super) fn title(name: &str) -> String {
+    let known = match name {
+        "setup" => "client set-up",
+        "name" => "name lookup",
+        "tcp" => "TCP connect",
+        "proxy" => "proxy tunnel",
+        "tls" => "TLS handshake",
+        "quic" => "QUIC handshake",
+        "request" => "request sent",
+        "first_byte" => "first byte",
+        "body" => "body",
+        "connect" => "connecting",
+        other => return clean(other),
+    };
+    known.to_owned()
+}
+
+/// What a finding costs on one side, and in how many runs where not in all.
+pub(super) fn price(side: Option<&Priced>) -> String {
+    match side {
+        None => "none".into(),
+        Some(p) if p.runs.0 == p.runs.1 => ms(p.ms),
+        Some(p) => format!("{} in {} of {} runs", ms(p.ms), p.runs.0, p.runs.1),
+    }
+}
