@@ -42,7 +42,8 @@ pub fn read(bytes: &[u8], url: Option<&str>) -> Result<Report, ReadError> {
         [one] if one.get("schema").is_some() => document(one, url),
         results if results.iter().all(is_result) => {
             let nodes = results.iter().enumerate();
-            results::probe(nodes.map(|(n, v)| Node::line(v, n)).collect(), url).map(Report::Probe)
+            let nodes: Vec<Node<'_>> = nodes.map(|(n, v)| Node::line(v, n)).collect();
+            results::probe(&nodes, url).map(Report::Probe)
         }
         several if several.len() > 1 && several.iter().any(|v| v.get("schema").is_some()) => {
             Err(ReadError::Several)
@@ -63,7 +64,7 @@ fn document(value: &Value, url: Option<&str>) -> Result<Report, ReadError> {
     match root.get("schema")?.text()? {
         "roundtrip/probe/1" => {
             let results = root.get("results")?;
-            results::probe(results.list(MOST_RESULTS)?, url).map(Report::Probe)
+            results::probe(&results.list(MOST_RESULTS)?, url).map(Report::Probe)
         }
         "roundtrip/doctor/1" => crate::doctor::read(root).map(Report::Doctor),
         other => Err(ReadError::Schema(

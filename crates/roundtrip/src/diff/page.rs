@@ -1,14 +1,12 @@
 //! The comparison as one self-contained page, in the frame of every page.
 
 use maud::{Markup, html};
-use roundtrip_diff::{
-    Change, Check, DoctorDiff, Part, ProbeDiff, SideFigures, StageDiff, Turn, Weight,
-};
+use roundtrip_diff::{Change, Check, DoctorDiff, Part, ProbeDiff, SideFigures, Turn, Weight};
 use roundtrip_model::Waited;
 use roundtrip_report::html::{bar, frame, percent};
 use roundtrip_report::{clean, ms};
 
-use super::words::{Decimals, price, spread, title, trips};
+use super::words::{Decimals, number, price, spread, title, trips};
 
 const MADE_BY: &str = concat!("roundtrip ", env!("CARGO_PKG_VERSION"));
 const STYLE: &str = "
@@ -52,25 +50,22 @@ fn tile(side: &str, figures: &SideFigures, failed: usize) -> Markup {
     }
 }
 
+/// Chooses a side.
+type Side = fn((Waited, Waited)) -> Waited;
+
 /// Both sides' phases to one scale.
 fn bars(diff: &ProbeDiff) -> Markup {
-    let whole =
-        |side: fn(&StageDiff) -> Waited| diff.stages.iter().map(|s| side(s).sum()).sum::<f64>();
-    let (a, b): (fn(&StageDiff) -> Waited, fn(&StageDiff) -> Waited) =
-        (|s| s.waited().0, |s| s.waited().1);
-    let scale = whole(a).max(whole(b));
-    let row = |name: &str, side: fn(&StageDiff) -> Waited, total: f64| {
+    let side = |of: Side| -> Vec<Waited> { diff.stages.iter().map(|s| of(s.waited())).collect() };
+    let (a, b) = (side(|(a, _)| a), side(|(_, b)| b));
+    let whole = |side: &[Waited]| side.iter().map(Waited::sum).sum::<f64>();
+    let scale = whole(&a).max(whole(&b));
+    let row = |name: &str, side: &[Waited], total: f64| {
         let mut start = 0.0;
-        let pieces: Vec<Markup> = diff
-            .stages
-            .iter()
-            .map(|stage| {
-                let waited = side(stage);
-                let piece = bar(start, &waited, scale, 0, 16);
-                start += waited.sum();
-                piece
-            })
-            .collect();
+        let mut pieces = Vec::new();
+        for waited in side {
+            pieces.push(bar(start, waited, scale, 0, 16));
+            start += waited.sum();
+        }
         html! {
             b { (name) }
             svg.bar width="100%" height="16" role="img" aria-label=(format!("{name}: {} ms", ms(total))) {
@@ -81,8 +76,8 @@ fn bars(diff: &ProbeDiff) -> Markup {
     };
     html! {
         div.pair {
-            (row("A", a, diff.figures.0.total.median))
-            (row("B", b, diff.figures.1.total.median))
+            (row("A", &a, diff.figures.0.total.median))
+            (row("B", &b, diff.figures.1.total.median))
         }
     }
 }
@@ -126,7 +121,7 @@ fn phases(diff: &ProbeDiff) -> Markup {
                     tr {
                         th scope="row" { (title(&stage.name)) }
                         td { (shown(a)) } td { (shown(b)) } td { (Decimals::of(diff).signed(b.unwrap_or(0.0) - a.unwrap_or(0.0))) }
-                        td { (ka) } td { (kb) }
+                        td { (number(ka)) } td { (number(kb)) }
                     }
                 }
             }

@@ -7,7 +7,7 @@ use roundtrip_diff::{
 use roundtrip_report::terminal::Style;
 use roundtrip_report::{clean, ms};
 
-use super::words::{Decimals, price, spread, title, trips};
+use super::words::{Decimals, number, price, spread, title, trips};
 
 const STRONG: &str = "1";
 const FAINT: &str = "2";
@@ -109,9 +109,9 @@ impl Page<'_> {
             let (a, b) = stage.ms();
             let shown = |side: Option<f64>| decimals.maybe(side);
             let (ka, kb) = stage.round_trips();
-            let counted = match (ka, kb) {
-                (a, b) if a == b && a == 0.0 => String::new(),
-                (a, b) if a == b => format!("{a}"),
+            let counted = match (number(ka), number(kb)) {
+                (a, b) if a == b && a == "0" => String::new(),
+                (a, b) if a == b => a,
                 (a, b) => format!("{a} → {b}"),
             };
             let by = decimals.signed(b.unwrap_or(0.0) - a.unwrap_or(0.0));
@@ -129,8 +129,8 @@ impl Page<'_> {
             decimals.plain(a.total.median),
             decimals.plain(b.total.median),
             decimals.signed(diff.difference.ms),
-            a.round_trips,
-            b.round_trips
+            number(a.round_trips),
+            number(b.round_trips)
         );
         lines.push(self.paint(STRONG, &total));
         lines

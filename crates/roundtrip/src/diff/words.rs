@@ -36,8 +36,17 @@ impl Decimals {
     }
 }
 
+/// A count; a mean or a median need not be whole.
+pub(super) fn number(count: f64) -> String {
+    let shown = format!("{count:.1}");
+    shown
+        .strip_suffix(".0")
+        .map_or_else(|| shown.clone(), str::to_owned)
+}
+
 pub(super) fn trips(count: f64) -> String {
-    let unit = if count == 1.0 {
+    let count = number(count);
+    let unit = if count == "1" {
         "round trip"
     } else {
         "round trips"
