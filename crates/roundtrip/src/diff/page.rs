@@ -3,17 +3,17 @@
 use maud::{Markup, html};
 use roundtrip_diff::{Change, Check, DoctorDiff, Part, ProbeDiff, SideFigures, Turn, Weight};
 use roundtrip_model::Waited;
-use roundtrip_report::html::{bar, frame, percent};
-use roundtrip_report::{clean, ms};
+use roundtrip_report::html::{bar, frame, percent, swatch};
+use roundtrip_report::{Party, clean, ms};
 
-use super::words::{Decimals, number, price, spread, title, trips};
+use super::words::{Decimals, by_size, number, price, spread, title, trips};
 
 const MADE_BY: &str = concat!("roundtrip ", env!("CARGO_PKG_VERSION"));
 const STYLE: &str = "
 .answer { font-size: 1.1rem; line-height: 1.55; margin: 0 0 1.25rem; overflow-wrap: anywhere; }
 td.text, th.text { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 9rem; }
 .pair { display: grid; grid-template-columns: 1.5rem 1fr 6rem; gap: .3rem .6rem; align-items: center; font-variant-numeric: tabular-nums; }
-.pair b:last-of-type { text-align: right; } .less { fill: var(--good); } .more { fill: var(--bad); }
+.pair b.took { text-align: right; } .less { fill: var(--good); } .more { fill: var(--bad); }
 td svg { min-width: 6rem; }
 ";
 
@@ -71,7 +71,7 @@ fn bars(diff: &ProbeDiff) -> Markup {
             svg.bar width="100%" height="16" role="img" aria-label=(format!("{name}: {} ms", ms(total))) {
                 @for piece in pieces { (piece) }
             }
-            b { (ms(total)) " ms" }
+            b.took { (ms(total)) " ms" }
         }
     };
     html! {
@@ -79,6 +79,7 @@ fn bars(diff: &ProbeDiff) -> Markup {
             (row("A", &a, diff.figures.0.total.median))
             (row("B", &b, diff.figures.1.total.median))
         }
+        ul.legend { @for party in Party::BY_WEIGHT { li { (swatch(party)) (party.name()) } } }
     }
 }
 
@@ -88,6 +89,8 @@ fn parts(diff: &ProbeDiff) -> Markup {
         .iter()
         .map(|part| part.ms.abs())
         .fold(0.0, f64::max);
+    let (shown, small) = by_size(diff, false);
+    let rest: f64 = small.iter().map(|part| part.ms).sum();
     let row = |part: &Part| {
         let class = if part.ms < 0.0 { "less" } else { "more" };
         html! {
@@ -102,7 +105,8 @@ fn parts(diff: &ProbeDiff) -> Markup {
         div.scroll { table {
             thead { tr { th.text scope="col" { "part" } th scope="col" { "ms" } th scope="col" {} } }
             tbody {
-                @for part in &diff.parts { (row(part)) }
+                @for part in &shown { (row(part)) }
+                @if !small.is_empty() { tr { th.text scope="row" { (small.len()) " smaller parts" } td { (Decimals::of(diff).signed(rest)) } td {} } }
                 tr { th scope="row" { b { "in all" } } td { b { (Decimals::of(diff).signed(diff.difference.ms)) } } td {} }
             }
         } }

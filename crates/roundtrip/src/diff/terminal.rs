@@ -1,20 +1,17 @@
 //! The comparison for a terminal: the answer first, then the tables it was made from.
 
 use roundtrip_diff::{
-    Change, Check, DoctorDiff, FactDiff, FindingDiff, Kind, Part, ProbeDiff, SideFigures, Turn,
-    Weight,
+    Change, Check, DoctorDiff, FactDiff, FindingDiff, Priced, ProbeDiff, SideFigures, Turn, Weight,
 };
 use roundtrip_report::terminal::Style;
 use roundtrip_report::{clean, ms};
 
-use super::words::{Decimals, number, price, spread, title, trips};
+use super::words::{Decimals, by_size, number, price, spread, title, trips};
 
 const STRONG: &str = "1";
 const FAINT: &str = "2";
 const GOOD: &str = "32";
 const BAD: &str = "31";
-/// A part that is less of the difference is left out, unless all are wanted.
-const LEAST_SHARE: f64 = 0.01;
 const LABEL: usize = 18;
 const NUMBER: usize = 10;
 
@@ -109,11 +106,7 @@ impl Page<'_> {
             let (a, b) = stage.ms();
             let shown = |side: Option<f64>| decimals.maybe(side);
             let (ka, kb) = stage.round_trips();
-            let counted = match (number(ka), number(kb)) {
-                (a, b) if a == b && a == "0" => String::new(),
-                (a, b) if a == b => a,
-                (a, b) => format!("{a} → {b}"),
-            };
+            let counted = counts(ka, kb);
             let by = decimals.signed(b.unwrap_or(0.0) - a.unwrap_or(0.0));
             let label: String = title(&stage.name).chars().take(LABEL - 1).collect();
             lines.push(format!(
@@ -124,13 +117,12 @@ impl Page<'_> {
         }
         let (a, b) = (&diff.figures.0, &diff.figures.1);
         let total = format!(
-            "  {:LABEL$}{:>NUMBER$}{:>NUMBER$}{:>NUMBER$}  {} → {}",
+            "  {:LABEL$}{:>NUMBER$}{:>NUMBER$}{:>NUMBER$}  {}",
             "total",
             decimals.plain(a.total.median),
             decimals.plain(b.total.median),
             decimals.signed(diff.difference.ms),
-            number(a.round_trips),
-            number(b.round_trips)
+            counts(a.round_trips, b.round_trips)
         );
         lines.push(self.paint(STRONG, &total));
         lines
@@ -139,14 +131,7 @@ impl Page<'_> {
     /// Where the difference comes from; what is too small for a line is summed in one.
     fn parts(&self, diff: &ProbeDiff) -> Vec<String> {
         let decimals = Decimals::of(diff);
-        let least = LEAST_SHARE * diff.difference.ms.abs();
-        let worth = |part: &Part| {
-            self.verbose
-                || part.ms.abs() >= least
-                || matches!(part.kind, Kind::RoundTrips | Kind::Unexplained)
-        };
-        let (shown, small): (Vec<&Part>, Vec<&Part>) =
-            diff.parts.iter().partition(|part| worth(part));
+        let (shown, small) = by_size(diff, self.verbose);
         let mut lines = vec![self.paint(FAINT, "  where the difference comes from, ms")];
         let rest: f64 = small.iter().map(|part| part.ms).sum();
         let row = |by: f64, text: &str| self.labelled(tone(by), &decimals.signed(by), NUMBER, text);
@@ -178,7 +163,11 @@ impl Page<'_> {
             String::new(),
             self.paint(FAINT, "  findings, and what they cost in ms"),
         ];
-        for finding in findings {
+        let is_rare = |side: Option<&Priced>| side.is_none_or(|p| 2 * p.runs.0 < p.runs.1);
+        let (rare, usual): (Vec<&FindingDiff>, Vec<&FindingDiff>) = findings
+            .iter()
+            .partition(|f| is_rare(f.a.as_ref()) && is_rare(f.b.as_ref()) && !self.verbose);
+        for finding in usual {
             let text = format!(
                 "{}: A {}, B {}",
                 clean(&finding.id),
@@ -195,6 +184,13 @@ impl Page<'_> {
             if let Some(remedy) = known.map(|p| clean(&p.remedy)).filter(|r| !r.is_empty()) {
                 lines.extend(self.labelled(FAINT, "remedy", NUMBER, &remedy));
             }
+        }
+        if !rare.is_empty() {
+            let text = format!(
+                "  {} in fewer than half of the runs (-v shows what)",
+                rare.len()
+            );
+            lines.push(self.paint(FAINT, &text));
         }
         lines
     }
@@ -301,9 +297,22 @@ fn moved(change: &Change, check: &Check) -> String {
     )
 }
 
+/// Round trips on both sides; nothing where there is none.
+fn counts(a: f64, b: f64) -> String {
+    match (number(a), number(b)) {
+        (a, b) if a == b && a == "0" => String::new(),
+        (a, b) if a == b => a,
+        (a, b) => format!("{a} → {b}"),
+    }
+}
+
 /// Faster is good.
 fn tone(by: f64) -> &'static str {
-    if by < 0.0 { GOOD } else { BAD }
+    match by {
+        by if by < 0.0 => GOOD,
+        by if by > 0.0 => BAD,
+        _ => FAINT,
+    }
 }
 
 /// Breaks text at spaces, and inside a word only when the word alone is too long.

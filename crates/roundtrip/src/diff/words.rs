@@ -1,8 +1,20 @@
 //! Numbers and names as terminal and page both show them.
 
-use roundtrip_diff::{Priced, ProbeDiff};
+use roundtrip_diff::{Kind, Part, Priced, ProbeDiff};
 use roundtrip_model::Summary;
 use roundtrip_report::{clean, ms};
+
+/// A part that is less of the difference has no line of its own, unless all are wanted.
+const LEAST_SHARE: f64 = 0.01;
+
+/// The parts that have a line each, and the smaller ones, which have one together.
+pub(super) fn by_size(diff: &ProbeDiff, all: bool) -> (Vec<&Part>, Vec<&Part>) {
+    let least = LEAST_SHARE * diff.difference.ms.abs();
+    let always = |kind| matches!(kind, Kind::RoundTrips | Kind::Unexplained);
+    diff.parts
+        .iter()
+        .partition(|part| all || part.ms.abs() >= least || always(part.kind))
+}
 
 /// How many decimals the numbers of one comparison have, so that they stand below each other.
 #[derive(Clone, Copy)]
