@@ -161,7 +161,10 @@ impl Measured {
             baseline,
             server,
         };
+        let rtt = comparison.rtt_ms.unwrap_or(f64::INFINITY);
         for line in &mut comparison.lines {
+            let late = disagreement::waits_for_handshake(line, &comparison.baseline, rtt);
+            line.idle = line.idle.take().or(late);
             line.disagreement = disagreement::of(line, &comparison.baseline);
             let works = line.idle.is_none();
             line.advice = advice::of(line.way.remedy, comparison.server.as_deref(), works);
