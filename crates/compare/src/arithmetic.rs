@@ -1,8 +1,6 @@
 //! What a way should cost, before it is measured: round trips by arithmetic times the measured R, and what else an
 //! ordinary exchange spends.
 
-use std::time::Duration;
-
 use roundtrip_model::{Exchange, Memory, PhaseName, Summary};
 use roundtrip_probe::Manner;
 
@@ -27,9 +25,18 @@ pub(crate) struct Costs {
 }
 
 impl Costs {
-    /// `None` where no R could be measured.
-    pub(crate) fn of(exchanges: &[Exchange]) -> Option<Self> {
-        let rtt = exchanges.iter().filter_map(|e| e.rtt).min()?;
+    /// From the rehearsals, or from the first answer where the budget allowed none. `None` where no R could be measured.
+    pub(crate) fn of(first: &Exchange, rehearsals: &[Exchange]) -> Option<Self> {
+        let exchanges = if rehearsals.is_empty() {
+            std::slice::from_ref(first)
+        } else {
+            rehearsals
+        };
+        let rtt = exchanges
+            .iter()
+            .chain([first])
+            .filter_map(|e| e.rtt)
+            .min()?;
         let rtt = rtt.as_secs_f64() * 1e3;
         let each: Vec<Parts> = exchanges.iter().map(|e| Parts::of(e, rtt)).collect();
         let median = |part: fn(&Parts) -> f64| {
@@ -122,11 +129,6 @@ impl Parts {
         }
         parts
     }
-}
-
-/// R as a span, for waiting.
-pub(crate) fn rtt_of(exchanges: &[Exchange]) -> Option<Duration> {
-    exchanges.iter().filter_map(|e| e.rtt).min()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Why a measurement is not what arithmetic predicted: what the exchanges themselves say. Pure.
 
-use roundtrip_model::Exchange;
+use roundtrip_model::{Exchange, Memory};
 use roundtrip_report::ms;
 
 use crate::outcome::Line;
@@ -32,6 +32,23 @@ pub(crate) fn of(line: &Line, baseline: &Line) -> Option<String> {
         ));
     }
     Some(by_party(line, baseline, gap))
+}
+
+/// Early data that was taken and lay there until the handshake was over: the answer is a round trip late, and that time
+/// looks like the server's own.
+pub(crate) fn waits_for_handshake(line: &Line, baseline: &Line, rtt: f64) -> Option<String> {
+    let mine = line.typical()?;
+    let used = mine.last.as_ref()?.used;
+    let later = mine.waited?.server - baseline.typical()?.waited?.server;
+    let gap = line.median()? - line.predicted?.ms;
+    // About a round trip, by the sum and by the part.
+    let is_one = |ms: f64| (0.75..1.25).contains(&(ms / rtt));
+    (used.memory == Memory::EarlyData && is_one(later) && is_one(gap)).then(|| {
+        format!(
+            "the server takes early data, and answers {} ms later than it answers today: it waits until the handshake is over, which is what early data is to spare",
+            ms(later)
+        )
+    })
 }
 
 /// What the exchange says that it went through.

@@ -5,7 +5,6 @@ use std::time::Duration;
 use roundtrip_model::{Exchange, Strategy};
 use roundtrip_probe::Manner;
 
-use crate::arithmetic::rtt_of;
 use crate::budget::Budget;
 use crate::error::CompareError;
 use crate::menu;
@@ -21,7 +20,9 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 pub(crate) struct Found {
     pub(crate) baseline: Way,
-    /// How the baseline went.
+    /// The first answer there was.
+    pub(crate) first: Exchange,
+    /// How the baseline went after that, before anything was measured.
     pub(crate) rehearsals: Vec<Exchange>,
     pub(crate) ways: Vec<(Way, Support)>,
 }
@@ -30,7 +31,7 @@ pub(crate) struct Found {
 pub(crate) async fn first(
     wishes: &Wishes,
     budget: &mut Budget,
-) -> Result<(Way, Vec<Exchange>), CompareError> {
+) -> Result<(Way, Exchange), CompareError> {
     let family = wishes.options.family;
     let post_quantum = wishes.options.strategy.post_quantum;
     let asked = Strategy {
@@ -43,17 +44,20 @@ pub(crate) async fn first(
     if let Some(failure) = first.failure {
         return Err(CompareError::Unanswered(failure));
     }
-    let baseline = menu::baseline(&first, family);
-    let mut rehearsals = vec![first];
-    while rehearsals.len() < REHEARSALS && budget.allows(1) {
-        let again = once(wishes, &baseline, budget, wishes.options.connect_timeout).await?;
-        if again.ok() {
-            rehearsals.push(again);
-        } else {
+    Ok((menu::baseline(&first, family), first))
+}
+
+/// How the baseline goes when neither this process nor the server is new to it.
+async fn rehearse(wishes: &Wishes, baseline: &Way, budget: &mut Budget) -> Vec<Exchange> {
+    let mut rehearsals = Vec::new();
+    for _ in 0..REHEARSALS {
+        if !budget.allows(1) || !budget.has_time() {
             break;
         }
+        let again = once(wishes, baseline, budget, wishes.options.connect_timeout).await;
+        rehearsals.extend(again.ok().filter(Exchange::ok));
     }
-    Ok((baseline, rehearsals))
+    rehearsals
 }
 
 async fn once(
@@ -78,17 +82,13 @@ async fn asked(wishes: &Wishes, way: &Way, budget: &mut Budget, limit: Duration)
 /// Which of the ways are there.
 pub(crate) async fn ways(
     wishes: &Wishes,
-    (baseline, rehearsals): (Way, Vec<Exchange>),
+    (baseline, first): (Way, Exchange),
     budget: &mut Budget,
     mut told: impl FnMut(&Way, u32),
 ) -> Found {
     let mut found: Vec<(Way, Support)> = Vec::new();
-    let limit = limit(wishes, &rehearsals);
-    let list = match rehearsals.first() {
-        Some(first) => menu::ways(wishes, first, &baseline),
-        None => Vec::new(),
-    };
-    for way in list {
+    let limit = limit(wishes, &first);
+    for way in menu::ways(wishes, &first, &baseline) {
         told(&way, budget.sent());
         let support = if let Some(known) = needless(&way, &found) {
             known
@@ -100,15 +100,16 @@ pub(crate) async fn ways(
         found.push((way, support));
     }
     Found {
+        rehearsals: rehearse(wishes, &baseline, budget).await,
         baseline,
-        rehearsals,
+        first,
         ways: found,
     }
 }
 
 /// Name, connection and handshake of a way that is only tried.
-fn limit(wishes: &Wishes, rehearsals: &[Exchange]) -> Duration {
-    let far = rtt_of(rehearsals).unwrap_or_default() * 8;
+fn limit(wishes: &Wishes, first: &Exchange) -> Duration {
+    let far = first.rtt.unwrap_or_default() * 4;
     wishes.options.connect_timeout.min(PATIENCE.max(far))
 }
 

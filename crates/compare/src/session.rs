@@ -52,7 +52,7 @@ pub async fn compare(
         () = &mut stop => return Err(CompareError::Interrupted),
     };
     let discovered = budget.sent();
-    let costs = Costs::of(&found.rehearsals);
+    let costs = Costs::of(&found.first, &found.rehearsals);
     let (mut lines, absent) = arms(&found, costs.as_ref(), wishes.requests);
     let mut blocks = 0;
     let progress = |line: &Line, step: Step| {
@@ -137,8 +137,7 @@ impl Measured {
         let (Some(mut baseline), Some(control)) = (lines.next(), lines.next()) else {
             return Err(CompareError::Interrupted);
         };
-        let first = found.rehearsals.first();
-        let http = first.and_then(|e| e.http.as_ref());
+        let http = found.first.http.as_ref();
         let server = http.and_then(server_name);
         baseline.disagreement = disagreement::of(&baseline, &baseline);
         let mut comparison = Comparison {
@@ -149,7 +148,7 @@ impl Measured {
             limits: wishes.limits,
             status: http.map_or(0, |h| h.status),
             rtt_ms: costs.map(|c| c.rtt),
-            address: first.and_then(address),
+            address: address(&found.first),
             control,
             lines: lines.collect(),
             absent: self.absent,
@@ -162,7 +161,10 @@ impl Measured {
             baseline,
             server,
         };
+        let rtt = comparison.rtt_ms.unwrap_or(f64::INFINITY);
         for line in &mut comparison.lines {
+            let late = disagreement::waits_for_handshake(line, &comparison.baseline, rtt);
+            line.idle = line.idle.take().or(late);
             line.disagreement = disagreement::of(line, &comparison.baseline);
             let works = line.idle.is_none();
             line.advice = advice::of(line.way.remedy, comparison.server.as_deref(), works);
@@ -188,8 +190,7 @@ fn address(exchange: &Exchange) -> Option<String> {
 
 fn notes(wishes: &Wishes, found: &Found) -> Vec<String> {
     let mut notes = Vec::new();
-    let http = found.rehearsals.first().and_then(|e| e.http.as_ref());
-    if let Some(http) = http.filter(|h| h.status >= 300) {
+    if let Some(http) = found.first.http.as_ref().filter(|h| h.status >= 300) {
         let to = http.redirect.as_deref().unwrap_or_default();
         notes.push(match http.status {
             300..400 if !to.is_empty() => format!(

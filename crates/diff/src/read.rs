@@ -10,9 +10,9 @@ use serde_json::Value;
 use crate::{Doctor, Probe, ReadError};
 pub(crate) use node::Node;
 
-/// The most bytes that are read of one document: over a hundred times the report of a thousand requests.
-pub const LARGEST: usize = 64 << 20;
-pub(crate) const MOST_RESULTS: usize = 20_000;
+/// The most bytes that are read of one document: the report of some five thousand requests.
+pub const LARGEST: usize = 32 << 20;
+pub(crate) const MOST_RESULTS: usize = 10_000;
 /// What is cited of a document that is not understood.
 const LONGEST_CITED: usize = 60;
 
@@ -42,7 +42,8 @@ pub fn read(bytes: &[u8], url: Option<&str>) -> Result<Report, ReadError> {
         [one] if one.get("schema").is_some() => document(one, url),
         results if results.iter().all(is_result) => {
             let nodes = results.iter().enumerate();
-            results::probe(nodes.map(|(n, v)| Node::line(v, n)).collect(), url).map(Report::Probe)
+            let nodes: Vec<Node<'_>> = nodes.map(|(n, v)| Node::line(v, n)).collect();
+            results::probe(&nodes, url).map(Report::Probe)
         }
         several if several.len() > 1 && several.iter().any(|v| v.get("schema").is_some()) => {
             Err(ReadError::Several)
@@ -63,7 +64,7 @@ fn document(value: &Value, url: Option<&str>) -> Result<Report, ReadError> {
     match root.get("schema")?.text()? {
         "roundtrip/probe/1" => {
             let results = root.get("results")?;
-            results::probe(results.list(MOST_RESULTS)?, url).map(Report::Probe)
+            results::probe(&results.list(MOST_RESULTS)?, url).map(Report::Probe)
         }
         "roundtrip/doctor/1" => crate::doctor::read(root).map(Report::Doctor),
         other => Err(ReadError::Schema(

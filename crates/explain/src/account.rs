@@ -103,11 +103,17 @@ impl Rest {
                 PhaseName::Name => rest.irreducible += left(Part::Resolver),
                 PhaseName::FirstByte => rest.irreducible += trip + left(Part::Server),
                 PhaseName::Tcp | PhaseName::Tls | PhaseName::Quic => rest.way += trip,
-                // Bytes need time to be carried.
-                PhaseName::Request | PhaseName::Body if ledger.trips_left(name) == 0 => {
-                    rest.carried += left(Part::Network);
+                // An echo asks in its body what others ask before it.
+                PhaseName::Body if case.exchange.echo.is_some() => {
+                    rest.irreducible += left(Part::Network) + left(Part::Server);
                 }
-                PhaseName::Setup | PhaseName::Proxy | PhaseName::Request | PhaseName::Body => {}
+                // Bytes need time to be carried; a stall that no cause claims is no such time.
+                PhaseName::Body => {
+                    let stalls = f64::from(ledger.trips_left(name)) * case.rtt.unwrap_or(0.0);
+                    rest.carried += (left(Part::Network) - stalls).max(0.0);
+                }
+                PhaseName::Request => rest.carried += left(Part::Network),
+                PhaseName::Setup | PhaseName::Proxy => {}
             }
             rest.minor += left(Part::Client).min(case.worked(name, &Task::ALL));
         }

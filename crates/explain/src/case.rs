@@ -134,11 +134,15 @@ impl<'a> Case<'a> {
 
     /// The TCP attempts, and the one that won.
     pub(crate) fn tcp_attempts(&self) -> (Vec<&'a Attempt>, Option<&'a Attempt>) {
+        self.attempts(false)
+    }
+
+    pub(crate) fn attempts(&self, over_quic: bool) -> (Vec<&'a Attempt>, Option<&'a Attempt>) {
         let all: Vec<&Attempt> = self
             .exchange
             .attempts
             .iter()
-            .filter(|a| !a.over_quic)
+            .filter(|a| a.over_quic == over_quic)
             .collect();
         let won = all
             .iter()

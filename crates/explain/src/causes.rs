@@ -8,6 +8,7 @@ mod fast_open;
 mod greeting;
 mod http;
 mod kept;
+mod nagle;
 mod name;
 mod quic;
 mod tickets;
@@ -31,6 +32,7 @@ pub const FAMILIES: &[Family] = &[
     client::FAMILY,
     kept::FAMILY,
     upload::FAMILY,
+    nagle::FAMILY,
     http::FAMILY,
     transfer::FAMILY,
 ];

@@ -8,7 +8,7 @@ mod watch;
 
 use std::future::poll_fn;
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ::h3::client::SendRequest;
@@ -50,6 +50,8 @@ pub struct QuicGauge {
     local: Option<SocketAddr>,
     witness: Witness,
     offered_early: bool,
+    /// Packets that were lost by the end of the handshake.
+    lost: Arc<OnceLock<u64>>,
     accepted: Receiver<Option<bool>>,
 }
 
@@ -82,12 +84,15 @@ impl Quic {
         let name = host.strip_suffix('.').unwrap_or(host);
         let connecting = recorder.timed(Task::GenerateKeys, || endpoint.connect(peer, name))?;
         let (told, accepted) = channel(None);
+        let lost = Arc::new(OnceLock::new());
         let (connection, early) = match connecting.into_0rtt() {
             Ok((connection, zero_rtt)) => {
-                let recorder = recorder.clone();
+                let (recorder, opened) = (recorder.clone(), connection.clone());
+                let lost = lost.clone();
                 tokio::spawn(async move {
                     let accepted = zero_rtt.await;
                     recorder.record(Event::HandshakeFinished);
+                    let _ = lost.set(opened.stats().path.lost_packets);
                     if !accepted {
                         recorder.record(Event::EarlyDataRefused);
                     }
@@ -99,6 +104,7 @@ impl Quic {
                 client.witness().prepare(recorder);
                 let connection = connecting.await.map_err(|e| broken(e, &client.witness()))?;
                 recorder.record(Event::HandshakeFinished);
+                let _ = lost.set(connection.stats().path.lost_packets);
                 (connection, false)
             }
         };
@@ -108,6 +114,7 @@ impl Quic {
             watched,
             witness: client.witness(),
             offered_early: early,
+            lost,
             accepted: accepted.clone(),
         };
         let (send, driver) = start(connection.clone()).await.map_err(|error| {
@@ -262,6 +269,7 @@ impl QuicGauge {
             datagrams_sent: stats.udp_tx.datagrams,
             datagrams_received: stats.udp_rx.datagrams,
             lost_packets: stats.path.lost_packets,
+            lost_in_handshake: self.lost.get().copied().unwrap_or(0),
             mtu: stats.path.current_mtu,
             congestion_window: stats.path.cwnd,
         }

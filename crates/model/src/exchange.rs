@@ -60,10 +60,11 @@ impl Exchange {
         self.timeline.end().since(crate::Moment::ZERO)
     }
 
-    /// What nothing accounts for, where it is too much for the path's and the host's own unrest.
+    /// What nothing accounts for, where it is too much for the path's and the host's own unrest. A failure says itself
+    /// what was waited for in vain.
     pub fn unexplained_worth_telling(&self) -> Option<f64> {
         let share = UNEXPLAINED_SHARE * self.total().as_secs_f64() * 1e3;
-        (self.unexplained >= LEAST_UNEXPLAINED.max(share)).then_some(self.unexplained)
+        (self.ok() && self.unexplained >= LEAST_UNEXPLAINED.max(share)).then_some(self.unexplained)
     }
 
     /// The phases that tile the whole.

@@ -222,6 +222,8 @@ pub struct QuicFacts {
     pub datagrams_sent: u64,
     pub datagrams_received: u64,
     pub lost_packets: u64,
+    /// How many of them before the handshake was over.
+    pub lost_in_handshake: u64,
     pub mtu: u16,
     pub congestion_window: u64,
 }

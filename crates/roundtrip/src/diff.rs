@@ -2,6 +2,7 @@
 
 mod page;
 mod terminal;
+mod words;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -23,7 +24,9 @@ pub(crate) fn run(args: &DiffArgs) -> Outcome {
     }
     let reports = load(&args.a, args).and_then(|a| Ok((a, load(&args.b, args)?)));
     let diff = match reports {
-        Ok((Report::Probe(a), Report::Probe(b))) => ProbeDiff::of(&a, &b).map(Diff::Probe),
+        Ok((Report::Probe(a), Report::Probe(b))) => {
+            ProbeDiff::of(&a, &b).map(|diff| Diff::Probe(Box::new(diff)))
+        }
         Ok((Report::Doctor(a), Report::Doctor(b))) => Some(Diff::Doctor(DoctorDiff::of(&a, &b))),
         Ok((a, b)) => {
             let (a, b) = (kind(&a), kind(&b));
@@ -40,7 +43,7 @@ pub(crate) fn run(args: &DiffArgs) -> Outcome {
 
 /// A comparison of either kind.
 enum Diff {
-    Probe(ProbeDiff),
+    Probe(Box<ProbeDiff>),
     Doctor(DoctorDiff),
 }
 

@@ -1,7 +1,7 @@
 //! The paragraph: by how much, by what, and by what not.
 
 use super::attribution::{Kind, Part};
-use super::words::{ms, trips};
+use super::words::{ms, same, trips};
 use super::{FindingDiff, ProbeDiff};
 
 /// A part that is less of the difference is not told in words, unless it is a change of round trips.
@@ -21,7 +21,7 @@ pub(super) fn paragraph(diff: &ProbeDiff) -> String {
         sentences.extend(acquittal(diff));
         sentences.extend(findings(diff));
     }
-    sentences.extend(certainty(diff));
+    sentences.push(certainty(diff));
     sentences.extend(other_question(diff));
     sentences.join(" ")
 }
@@ -29,10 +29,10 @@ pub(super) fn paragraph(diff: &ProbeDiff) -> String {
 fn verdict(diff: &ProbeDiff) -> String {
     let (a, b) = (&diff.figures.0.total, &diff.figures.1.total);
     let by = diff.difference.ms;
-    let several = if a.n > 1 || b.n > 1 { "medians, " } else { "" };
+    let several = if a.n > 1 || b.n > 1 { "medians: " } else { "" };
     if diff.difference.is_shown() == Some(false) {
         return format!(
-            "No difference shown: A took {}, B {} ({several}{} and {} results).",
+            "No difference shown: A took {}, B {} (medians of {} and {} results).",
             ms(a.median),
             ms(b.median),
             a.n,
@@ -51,7 +51,7 @@ fn verdict(diff: &ProbeDiff) -> String {
         _ => String::new(),
     };
     format!(
-        "B is {} {how}: {several}{} instead of {}{share}.",
+        "B is {} {how} ({several}{} instead of {}{share}).",
         ms(by.abs()),
         ms(b.median),
         ms(a.median)
@@ -150,7 +150,7 @@ fn acquittal(diff: &ProbeDiff) -> Option<String> {
         return None;
     }
     let counts = (diff.figures.0.round_trips, diff.figures.1.round_trips);
-    let counted = if counts.0 == counts.1 {
+    let counted = if same(counts.0, counts.1) {
         format!("both took {}", trips(counts.0))
     } else {
         format!("A took {}, B {}", trips(counts.0), trips(counts.1))
@@ -185,7 +185,7 @@ fn findings(diff: &ProbeDiff) -> Option<String> {
 }
 
 /// How sure that is.
-fn certainty(diff: &ProbeDiff) -> Option<String> {
+fn certainty(diff: &ProbeDiff) -> String {
     let (a, b) = (&diff.figures.0.total, &diff.figures.1.total);
     match diff.difference.interval {
         Some((low, high)) => {
@@ -194,19 +194,16 @@ fn certainty(diff: &ProbeDiff) -> Option<String> {
             } else {
                 ", which holds zero"
             };
-            Some(format!(
-                "The interval of the difference (95 %) is {} to {}{zero}.",
-                signed(low),
-                signed(high)
-            ))
+            let (low, high) = (signed(low), signed(high));
+            format!("The interval of the difference (95 %) is {low} to {high}{zero}.")
         }
-        None if a.n == 1 && b.n == 1 => Some(
-            "One result on each side: how much of it is chance cannot be told (`probe -c 10 --json` measures ten).".into(),
-        ),
-        None => Some(format!(
+        None if a.n == 1 && b.n == 1 => {
+            "One result on each side: how much of it is chance cannot be told (`probe -c 10 --json` measures ten).".into()
+        }
+        None => format!(
             "With {} and {} results, how much of it is chance cannot be told: five on each side are needed.",
             a.n, b.n
-        )),
+        ),
     }
 }
 

@@ -105,8 +105,8 @@ fn network(
     let (mut path, mut transit) = (0.0, (0.0, 0.0));
     for stage in stages {
         let (ka, kb) = stage.round_trips();
-        path += (ka + kb) / 2.0 * (rb - ra);
-        parts.push(trips(stage, (ra + rb) / 2.0, reasons));
+        path += f64::midpoint(ka, kb) * (rb - ra);
+        parts.push(trips(stage, f64::midpoint(ra, rb), reasons));
         let beyond = (
             stage.a.waited.network - ka * ra,
             stage.b.waited.network - kb * rb,

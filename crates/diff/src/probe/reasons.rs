@@ -40,7 +40,7 @@ impl<'a> Reasons<'a> {
         let redirects = self.redirects();
         let mut reasons: Vec<String> = redirects.into_iter().collect();
         let (ka, kb) = stage.round_trips();
-        if ka != kb {
+        if !words::same(ka, kb) {
             match stage.name.as_str() {
                 "tcp" => reasons.extend(self.connecting()),
                 "tls" => {
@@ -69,7 +69,7 @@ impl<'a> Reasons<'a> {
 
     fn redirects(&self) -> Option<String> {
         let (a, b) = (self.figures.0.hops, self.figures.1.hops);
-        (a != b).then(|| {
+        (!words::same(a, b)).then(|| {
             let count = |hops: f64| words::number(hops - 1.0);
             format!("redirects: {} instead of {}", count(b), count(a))
         })

@@ -1,6 +1,6 @@
 //! Facts and findings of both sides: what only one has, and what differs.
 
-use super::{Finding, Probe, Weight, median};
+use super::{Finding, Probe, Weight, median, words};
 
 /// Values of one fact that are listed; it seldom has more than two.
 const MOST_VALUES: usize = 4;
@@ -141,7 +141,7 @@ impl FindingDiff {
     /// It stands for round trips that only one side pays.
     pub(super) fn changes_trips(&self) -> bool {
         let trips = |side: &Option<Priced>| side.as_ref().map_or(0.0, |priced| priced.round_trips);
-        trips(&self.a) != trips(&self.b)
+        !words::same(trips(&self.a), trips(&self.b))
     }
 }
 

@@ -40,6 +40,11 @@ pub(super) fn trips(count: f64) -> String {
     format!("{text} {unit}")
 }
 
+/// Two counts, each a mean or a median.
+pub(super) fn same(a: f64, b: f64) -> bool {
+    (a - b).abs() < 1e-9
+}
+
 pub(super) fn number(count: f64) -> String {
     if (count - count.round()).abs() < 1e-9 {
         format!("{count:.0}")

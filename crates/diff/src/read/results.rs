@@ -12,13 +12,13 @@ const MOST_ENTRIES: usize = 256;
 /// URLs that a message lists.
 const MOST_CITED: usize = 4;
 
-pub(super) fn probe(results: Vec<Node<'_>>, url: Option<&str>) -> Result<Probe, ReadError> {
+pub(super) fn probe(results: &[Node<'_>], url: Option<&str>) -> Result<Probe, ReadError> {
     if results.is_empty() {
         return Err(ReadError::Empty);
     }
     let hops: Vec<Hop> = results.iter().map(Hop::read).collect::<Result<_, _>>()?;
     let all: Vec<&[Hop]> = hops
-        .chunk_by(|a, b| a.run == b.run && b.hop > a.hop)
+        .chunk_by(|a, b| a.run.total_cmp(&b.run).is_eq() && b.place > a.place)
         .collect();
     let url = chosen(&all, url)?;
     let mine: Vec<&[Hop]> = all.into_iter().filter(|hops| asked(hops) == url).collect();
@@ -39,7 +39,8 @@ pub(super) fn probe(results: Vec<Node<'_>>, url: Option<&str>) -> Result<Probe, 
 struct Hop {
     url: String,
     run: f64,
-    hop: f64,
+    /// Among the hops of its run.
+    place: f64,
     failure: Option<String>,
     alone: Run,
 }
@@ -104,7 +105,7 @@ impl Hop {
         Ok(Self {
             url: node.get("url")?.text()?.to_owned(),
             run: node.get("run")?.maybe_amount()?.unwrap_or(0.0),
-            hop: node.get("hop")?.maybe_amount()?.unwrap_or(0.0),
+            place: node.get("hop")?.maybe_amount()?.unwrap_or(0.0),
             failure,
             alone: run(node)?,
         })

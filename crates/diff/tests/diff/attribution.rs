@@ -27,10 +27,10 @@ fn the_two_images_of_the_article_are_told_apart() {
     let trip = part(&diff, "1 round trip less in the TLS handshake");
     assert!(near(trip.ms, -0.3) && trip.kind == Kind::RoundTrips);
     assert_eq!(trip.why, "TLS 1.3 instead of TLS 1.2");
-    assert_eq!(diff.unexplained_ms(), 0.0, "{:#?}", diff.parts);
+    assert!(near(diff.unexplained_ms(), 0.0), "{:#?}", diff.parts);
     let answer = &diff.answer;
     for said in [
-        "B is 131.3 ms faster: 8.9 ms instead of 140.2 ms",
+        "B is 131.3 ms faster (8.9 ms instead of 140.2 ms, 94 % less)",
         "130.5 ms of it is client work before the ClientHello (131.0 ms in A, 0.50 ms in B",
         "0.30 ms is 1 round trip less in the TLS handshake (TLS 1.3 instead of TLS 1.2)",
         "It is not the network: a round trip is 0.30 ms in A and 0.30 ms in B",
@@ -136,7 +136,7 @@ fn a_kept_connection_and_a_redirect_are_reasons() {
     let b = crate::samples::probe(document.to_string().as_bytes());
     let a = crate::samples::probe(&crate::samples::document([result(50.0, &cold)]));
     let redirected = ProbeDiff::of(&a, &b).unwrap();
-    assert_eq!(redirected.difference.ms, 100.0);
+    assert!(near(redirected.difference.ms, 100.0), "{redirected:?}");
     let trip = part(&redirected, "1 round trip more in the TCP connect");
     assert_eq!(trip.why, "redirects: 1 instead of 0");
 }
@@ -147,7 +147,7 @@ fn many_results_tell_a_difference_from_chance() {
     let apart = diff(noise.map(old_image), noise.map(new_image));
     assert_eq!(apart.difference.is_shown(), Some(true));
     assert!(near(sum(&apart), apart.difference.ms));
-    assert!(apart.answer.contains("medians, "), "{}", apart.answer);
+    assert!(apart.answer.contains("(medians: "), "{}", apart.answer);
 
     let mut other = noise;
     other.reverse();

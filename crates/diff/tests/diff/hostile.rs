@@ -116,7 +116,7 @@ fn what_is_no_report_is_refused() {
         Err(ReadError::TooLarge)
     ));
     let many = "1 ".repeat(30_000);
-    assert!(refusal(many.as_bytes()).contains("more than 20000 results"));
+    assert!(refusal(many.as_bytes()).contains("more than 10000 results"));
     let phases = vec![json!({}); 300];
     let mut result = new_image(0.0);
     result["phases"] = json!(phases);

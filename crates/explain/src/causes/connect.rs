@@ -14,7 +14,7 @@ pub(super) const FAMILY: Family = Family {
         Cause {
             id: "address-refused",
             name: "An address that refuses connections was tried first",
-            shows: "every TCP attempt before the one that won failed at once, as a rule with a refusal",
+            shows: "every attempt before the one that won failed at once, as a rule with a refusal",
             signature: refused_address,
             cost: "1 round trip an address; Windows repeats a refused SYN for a second",
             remedy: "listen on every address that the name has, or take the address out of the DNS",
@@ -27,8 +27,8 @@ pub(super) const FAMILY: Family = Family {
         },
         Cause {
             id: "dead-address",
-            name: "An address that does not answer was tried first",
-            shows: "a TCP attempt failed or was given up, and another address won that was tried after it (broken IPv6, as a rule)",
+            name: "An address that did not answer in time was tried first",
+            shows: "an attempt over TCP or QUIC failed or was given up, and another address won that was tried after it (broken IPv6, as a rule)",
             signature: dead_address,
             cost: "250 ms an address with Happy Eyeballs (RFC 8305), a minute and more without",
             remedy: "mend the address or take it out of the DNS; a client without Happy Eyeballs waits for minutes here",
@@ -82,8 +82,11 @@ fn dead_address(case: &Case<'_>) -> Option<Cost> {
 
 /// What the addresses before the winner cost; `refused` where each of them said no.
 fn tried_before(case: &Case<'_>, refused: bool) -> Option<Cost> {
-    case.tcp()?;
-    let (attempts, won) = case.tcp_attempts();
+    let over_quic = case.exchange.quic.is_some();
+    if !over_quic {
+        case.tcp()?;
+    }
+    let (attempts, won) = case.attempts(over_quic);
     let won = won?;
     let before: Vec<&&Attempt> = attempts
         .iter()
@@ -97,6 +100,11 @@ fn tried_before(case: &Case<'_>, refused: bool) -> Option<Cost> {
         return None;
     }
     let told: Vec<String> = before.iter().map(|a| fate(a)).collect();
+    let phase = if over_quic {
+        PhaseName::Quic
+    } else {
+        PhaseName::Tcp
+    };
     Some(
         Cost::new(format!(
             "{}; {}, tried {:.0} ms later, answered",
@@ -104,7 +112,7 @@ fn tried_before(case: &Case<'_>, refused: bool) -> Option<Cost> {
             won.peer,
             ms(won.began.since(first))
         ))
-        .waited(PhaseName::Tcp, Part::Loss, ms(won.began.since(first))),
+        .waited(phase, Part::Loss, ms(won.began.since(first))),
     )
 }
 
@@ -112,7 +120,8 @@ fn fate(attempt: &Attempt) -> String {
     match &attempt.outcome {
         AttemptOutcome::Failed(why) => format!("{} failed ({why})", attempt.peer),
         AttemptOutcome::Abandoned | AttemptOutcome::Won => {
-            format!("{} did not answer", attempt.peer)
+            let waited = ms(attempt.ended.since(attempt.began));
+            format!("{} had not answered after {waited:.0} ms", attempt.peer)
         }
     }
 }

@@ -84,7 +84,7 @@ fn slow_server(case: &Case<'_>) -> Option<Cost> {
     let began = case
         .exchange
         .timeline
-        .first(|e| *e == Event::HandshakeStarted)?;
+        .last(|e| *e == Event::HandshakeStarted)?;
     let after = |is: fn(&Event) -> bool, than: Moment| {
         let mut events = case.exchange.timeline.iter();
         events

@@ -20,7 +20,7 @@ pub(super) const FAMILY: Family = Family {
         Cause {
             id: "search-list",
             name: "Other names were asked for first, because the search list said so",
-            shows: "the resolver asked for the name with one of its suffixes, in vain, before it asked for the name itself (its cost seen only in synthetic exchanges)",
+            shows: "the resolver asked for the name with one of its suffixes, in vain, before it asked for the name itself (seen only in synthetic exchanges)",
             signature: search_list,
             cost: "1 round trip to the resolver for each suffix, or what each miss takes",
             remedy: "write the name with a dot at its end, or let names with fewer dots be asked for as they are",

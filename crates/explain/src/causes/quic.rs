@@ -37,7 +37,7 @@ pub(super) const FAMILY: Family = Family {
         Cause {
             id: "quic-failed",
             name: "HTTP/3 was announced, but QUIC failed",
-            shows: "a QUIC attempt failed, and TCP was used after it",
+            shows: "a QUIC attempt failed, and TCP was used after it (seen only in synthetic exchanges)",
             signature: failed,
             cost: "what the attempt took, at most its head start",
             remedy: "mend the QUIC listener, or do not announce HTTP/3",
@@ -70,7 +70,7 @@ pub(super) const FAMILY: Family = Family {
         Cause {
             id: "quic-version-negotiation",
             name: "The server did not speak the version of QUIC that was offered",
-            shows: "a Version Negotiation packet came, and the handshake began anew",
+            shows: "a Version Negotiation packet came, and the handshake began anew (seen only in synthetic exchanges)",
             signature: version_negotiation,
             cost: "1 round trip",
             remedy: "offer QUIC version 1 first, and serve it",
@@ -93,9 +93,9 @@ pub(super) const FAMILY: Family = Family {
         Cause {
             id: "quic-handshake-loss",
             name: "Packets of the QUIC handshake were lost",
-            shows: "the client sent again after a probe time-out, longer than the path needs",
+            shows: "the client sent again after a probe time-out, longer than the path needs, or packets were declared lost and the handshake waited once more",
             signature: loss,
-            cost: "1 s for the first packet, three round trips later on",
+            cost: "1 s where the whole first flight is lost, three round trips later on; 1 round trip where the server could acknowledge a part of it",
             remedy: "look for loss or rate limits on UDP along the path",
             settings: &[],
             source: "RFC 9002 §6.2",
@@ -178,30 +178,66 @@ fn version_negotiation(case: &Case<'_>) -> Option<Cost> {
 }
 
 fn stall(case: &Case<'_>) -> Option<Cost> {
-    let quic = case.exchange.quic.as_ref()?;
-    let chain = case.tls()?.chain.as_ref()?.bytes_on_wire;
-    // A Retry has proven the address already.
-    if quic.retry || chain + BESIDE_CHAIN <= AMPLIFICATION * LEAST_FIRST_FLIGHT {
-        return None;
-    }
-    let more = case
-        .round_trips(PhaseName::Quic)
-        .saturating_sub(1 + case.exchange.extra_trips);
+    let chain = chain_over_limit(case)?;
+    let more = more_trips(case).saturating_sub(trips_of_loss(case));
     let evidence =
         format!("{chain} bytes of certificates are more than three times what the client had sent");
     case.trips(PhaseName::Quic, more, evidence)
 }
 
+/// The bytes of a chain that a server may not send at once.
+fn chain_over_limit(case: &Case<'_>) -> Option<u64> {
+    let quic = case.exchange.quic.as_ref()?;
+    let chain = case.tls()?.chain.as_ref()?.bytes_on_wire;
+    // A Retry has proven the address already.
+    let over = !quic.retry && chain + BESIDE_CHAIN > AMPLIFICATION * LEAST_FIRST_FLIGHT;
+    over.then_some(chain)
+}
+
+/// Round trips that the handshake's arithmetic does not know.
+fn more_trips(case: &Case<'_>) -> u32 {
+    case.round_trips(PhaseName::Quic)
+        .saturating_sub(1 + case.exchange.extra_trips)
+}
+
 fn loss(case: &Case<'_>) -> Option<Cost> {
     let quic = case.exchange.quic.as_ref()?;
     case.tls()?;
-    let lost = case.waited(PhaseName::Quic, Part::Loss);
+    let (waited, trips) = (in_vain(case), trips_of_loss(case));
     // On a path longer than the time-out, the client repeats what was not lost.
-    (lost > case.rtt?).then(|| {
-        let evidence = format!(
-            "the client waited {lost:.0} ms for nothing and sent again ({} packets declared lost)",
-            quic.lost_packets
-        );
-        Cost::new(evidence).waited(PhaseName::Quic, Part::Loss, lost)
-    })
+    if trips == 0 && waited <= case.rtt? {
+        return None;
+    }
+    let lost = quic.lost_in_handshake;
+    let mut evidence = format!("{lost} packets of the handshake were lost");
+    if waited > 0.0 {
+        evidence += &format!("; after {waited:.0} ms of waiting the client sent again");
+    }
+    let cost = match case.trips(PhaseName::Quic, trips, evidence.clone()) {
+        Some(cost) => cost,
+        None => Cost::new(evidence),
+    };
+    Some(cost.waited(PhaseName::Quic, Part::Loss, waited))
+}
+
+/// Time-outs of the handshake, but for addresses that were given up.
+fn in_vain(case: &Case<'_>) -> f64 {
+    let (attempts, _) = case.attempts(true);
+    let began = || attempts.iter().map(|a| a.began);
+    let given_up = match (began().min(), began().max()) {
+        (Some(first), Some(last)) => ms(last.since(first)),
+        _ => 0.0,
+    };
+    (case.waited(PhaseName::Quic, Part::Loss) - given_up).max(0.0)
+}
+
+/// What an acknowledgement told to be lost costs a round trip, and a time-out no more than its wait. A chain over the
+/// limit has the first round trip that is too many.
+fn trips_of_loss(case: &Case<'_>) -> u32 {
+    let lost = case.exchange.quic.as_ref().map_or(0, |q| q.lost_in_handshake);
+    if lost == 0 || case.rtt.is_some_and(|r| in_vain(case) > r) {
+        return 0;
+    }
+    let stalled = u32::from(chain_over_limit(case).is_some());
+    more_trips(case).saturating_sub(stalled).min(1)
 }

@@ -1,8 +1,6 @@
 //! Bytes under way: windows that have to grow, segments that get lost.
 
-use std::ops::RangeInclusive;
-
-use roundtrip_model::{Event, PhaseName};
+use roundtrip_model::PhaseName;
 
 use crate::case::{INITIAL_WINDOW, ms};
 use crate::{Case, Cause, Cost, Family, Part, Setting};
@@ -41,24 +39,6 @@ pub(super) const FAMILY: Family = Family {
                 ),
             ],
             source: "RFC 8985 §3; RFC 6675 §5",
-        },
-        Cause {
-            id: "nagle-delayed-ack",
-            name: "The server held a small segment back until the client had acknowledged the one before",
-            shows: "less than a segment came first, and the next bytes a round trip and 40 ms later: as long as this kernel waits before it acknowledges alone",
-            signature: held_back,
-            cost: "1 round trip and 40 ms with a client on Linux, 200 ms on others",
-            remedy: "let the server write head and body at once, or switch Nagle's algorithm off",
-            settings: &[
-                Setting::new("server", "setsockopt(TCP_NODELAY)"),
-                Setting::new("nginx", "tcp_nodelay on;"),
-                Setting::new("HAProxy", "option http-no-delay"),
-                Setting::new(
-                    "Linux (client)",
-                    "ip route change default via GATEWAY quickack 1",
-                ),
-            ],
-            source: "RFC 896; RFC 1122 §4.2.3.2 and §4.2.3.4; tcp(7) (TCP_NODELAY)",
         },
         Cause {
             id: "segment-lost",
@@ -141,33 +121,6 @@ fn answer_lost(case: &Case<'_>) -> Option<Cost> {
             tcp.out_of_order
         );
         Cost::new(evidence).phases(case, &phases, &[Part::Server])
-    })
-}
-
-/// Linux waits this long before it acknowledges alone (`TCP_DELACK_MIN`), give or take a tick and a scheduler.
-const DELAYED_ACK: RangeInclusive<f64> = 38.0..=50.0;
-/// On a shorter path a pause of 40 ms may be anybody's; with a round trip on top it is this one.
-const TELLING_TRIP: f64 = 5.0;
-
-fn held_back(case: &Case<'_>) -> Option<Cost> {
-    let r = case.rtt.filter(|r| *r >= TELLING_TRIP)?;
-    let timeline = &case.exchange.timeline;
-    let asked = timeline.last(|e| *e == Event::RequestSent)?;
-    let mut received = timeline.iter().filter_map(|(at, e)| match e {
-        Event::Received { bytes } if *at > asked => Some((*at, *bytes)),
-        _ => None,
-    });
-    let (first, bytes) = received.next()?;
-    let (next, _) = received.next()?;
-    let pause = ms(next.since(first));
-    let small = case.exchange.tcp.is_some() && bytes < case.segment();
-    (small && DELAYED_ACK.contains(&(pause - r))).then(|| {
-        let evidence = format!(
-            "{bytes} bytes came, and the next {pause:.1} ms later: a round trip and {:.0} ms",
-            pause - r
-        );
-        let claimed = pause.min(case.waited(PhaseName::Body, Part::Server));
-        Cost::new(evidence).waited(PhaseName::Body, Part::Server, claimed)
     })
 }
 

@@ -1,6 +1,6 @@
 //! What is as quick as it can be has no cause.
 
-use roundtrip_model::{Answer, Exchange};
+use roundtrip_model::{Answer, Event, Exchange};
 
 use crate::story::{Story, assert_silent, quic, tls};
 
@@ -91,4 +91,27 @@ fn what_nobody_tells_the_reason_of_is_unexplained() {
     let account = roundtrip_explain::account(&e);
     assert!((account.unexplained - 200.0).abs() < 1.0, "{account:?}");
     assert_eq!(account.findings, []);
+}
+
+#[test]
+fn bytes_under_way_and_echoes_are_accounted_for() {
+    let mut story = Story::new().looked_up(Answer::Hosts, 0.1).connected(0.0);
+    story = story.asked().told(0.3);
+    for _ in 0..50 {
+        story = story.pass(8.0).received(10_000);
+    }
+    story.e.http.as_mut().unwrap().downloaded = 500_000;
+    let account = roundtrip_explain::account(&story.end());
+    assert!((account.carried - 400.0).abs() < 5.0, "{account:?}");
+    assert!(account.unexplained < 1.0, "{account:?}");
+    let mut echo = Story::new().looked_up(Answer::Hosts, 0.1).connected(0.0);
+    echo.e.echo = Some(roundtrip_model::EchoFacts::default());
+    echo = echo
+        .event(Event::RequestStarted)
+        .sent(6)
+        .event(Event::RequestSent);
+    echo = echo.answered(0.2, 6).event(Event::FirstByte);
+    echo = echo.sent(6).answered(0.2, 6);
+    let account = roundtrip_explain::account(&echo.end());
+    assert!(account.unexplained < 1.0, "{account:?}");
 }

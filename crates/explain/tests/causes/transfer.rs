@@ -1,6 +1,6 @@
 //! Bytes under way.
 
-use roundtrip_model::{Exchange, HttpFacts};
+use roundtrip_model::{Event, Exchange, HttpFacts};
 
 use crate::story::{MSS, R, assert_only, assert_silent, secured};
 
@@ -57,6 +57,15 @@ fn a_small_segment_that_was_held_back() {
     };
     let found = assert_only(&paused(R + 41.0, 300), "nagle-delayed-ack", R + 41.0, 0);
     assert!(found.evidence.contains("41 ms"), "{}", found.evidence);
+    // Tickets came first, and the answer's head was held back.
+    let behind = secured()
+        .asked()
+        .answered(0.3, 500)
+        .pass(R + 41.0)
+        .received(300);
+    let mut behind = behind.event(Event::FirstByte);
+    behind.e.http = Some(HttpFacts::default());
+    assert_only(&behind.end(), "nagle-delayed-ack", R + 41.0, 0);
     // A server that pauses for as long, or for a round trip, has another reason.
     assert_silent(&paused(41.0, 300));
     assert_silent(&paused(R, 300));

@@ -64,6 +64,21 @@ pub(crate) fn hesitating(scene: &Scene, target: SocketAddr, hold: Duration) -> S
     })
 }
 
+/// A proxy whose tunnels all lead to `target`.
+pub(crate) fn tunnelling(scene: &Scene, target: SocketAddr) -> SocketAddr {
+    peer(scene, move |mut client| {
+        if read_head(&client).is_none() {
+            return;
+        }
+        let server = TcpStream::connect(target).unwrap();
+        client.set_nodelay(true).unwrap();
+        client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+        let (up, down) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+        std::thread::spawn(move || pass(up, server, Duration::ZERO));
+        pass(down, client, Duration::ZERO);
+    })
+}
+
 fn pass(mut from: TcpStream, mut to: TcpStream, mut hold: Duration) {
     let mut buffer = vec![0; 32 * 1024];
     while let Ok(n @ 1..) = from.read(&mut buffer) {

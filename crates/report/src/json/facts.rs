@@ -129,6 +129,7 @@ pub(super) fn quic(quic: &QuicFacts) -> Value {
         "datagrams_sent": quic.datagrams_sent,
         "datagrams_received": quic.datagrams_received,
         "lost_packets": quic.lost_packets,
+        "lost_in_handshake": quic.lost_in_handshake,
         "mtu": quic.mtu,
         "congestion_window": quic.congestion_window,
     })

@@ -9,9 +9,9 @@ use super::Color;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Limits are on B − A: worse, ttfb, rtt, round_trips, network, server, client, resolver, loss, unexplained,
-setup, name, tcp, handshake, quic, wait, body. 'worse' is the total, unless no difference is shown;
-of doctor reports, how many findings got worse.
+    after_help = "Limits are on B − A: worse, ttfb, rtt, round_trips, network, server, client, resolver, loss,
+unexplained, setup, name, tcp, handshake, quic, wait, body. 'worse' is the total, unless no
+difference is shown; of doctor reports, how many findings got worse.
 
 Examples:
   roundtrip probe -c 10 --json URL > old.json          here, and in the other image > new.json

@@ -1,19 +1,19 @@
-//! The comparison as one self-contained page, in the frame of every page, and the words that terminal and page share.
+//! The comparison as one self-contained page, in the frame of every page.
 
 use maud::{Markup, html};
-use roundtrip_diff::{
-    Change, Check, DoctorDiff, Part, Priced, ProbeDiff, SideFigures, StageDiff, Turn, Weight,
-};
-use roundtrip_model::{Summary, Waited};
-use roundtrip_report::html::{bar, frame, percent};
-use roundtrip_report::{clean, ms};
+use roundtrip_diff::{Change, Check, DoctorDiff, Part, ProbeDiff, SideFigures, Turn, Weight};
+use roundtrip_model::Waited;
+use roundtrip_report::html::{bar, frame, percent, swatch};
+use roundtrip_report::{Party, clean, ms};
+
+use super::words::{Decimals, by_size, number, price, spread, title, trips};
 
 const MADE_BY: &str = concat!("roundtrip ", env!("CARGO_PKG_VERSION"));
 const STYLE: &str = "
 .answer { font-size: 1.1rem; line-height: 1.55; margin: 0 0 1.25rem; overflow-wrap: anywhere; }
 td.text, th.text { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 9rem; }
 .pair { display: grid; grid-template-columns: 1.5rem 1fr 6rem; gap: .3rem .6rem; align-items: center; font-variant-numeric: tabular-nums; }
-.pair b:last-of-type { text-align: right; } .less { fill: var(--good); } .more { fill: var(--bad); }
+.pair b.took { text-align: right; } .less { fill: var(--good); } .more { fill: var(--bad); }
 td svg { min-width: 6rem; }
 ";
 
@@ -27,7 +27,7 @@ pub(super) fn probe(diff: &ProbeDiff, files: (&str, &str)) -> String {
             dl.tiles {
                 (tile("A", &diff.figures.0, diff.failed.0))
                 (tile("B", &diff.figures.1, diff.failed.1))
-                div { dt { "B − A" } dd { (signed(diff.difference.ms)) small { " ms" } } }
+                div { dt { "B − A" } dd { (Decimals::of(diff).signed(diff.difference.ms)) small { " ms" } } }
             }
             (bars(diff))
             h2 { "Where the difference comes from" }
@@ -50,38 +50,36 @@ fn tile(side: &str, figures: &SideFigures, failed: usize) -> Markup {
     }
 }
 
+/// Chooses a side.
+type Side = fn((Waited, Waited)) -> Waited;
+
 /// Both sides' phases to one scale.
 fn bars(diff: &ProbeDiff) -> Markup {
-    let whole =
-        |side: fn(&StageDiff) -> Waited| diff.stages.iter().map(|s| side(s).sum()).sum::<f64>();
-    let (a, b): (fn(&StageDiff) -> Waited, fn(&StageDiff) -> Waited) =
-        (|s| s.waited().0, |s| s.waited().1);
-    let scale = whole(a).max(whole(b));
-    let row = |name: &str, side: fn(&StageDiff) -> Waited, total: f64| {
+    let side = |of: Side| -> Vec<Waited> { diff.stages.iter().map(|s| of(s.waited())).collect() };
+    let (a, b) = (side(|(a, _)| a), side(|(_, b)| b));
+    let whole = |side: &[Waited]| side.iter().map(Waited::sum).sum::<f64>();
+    let scale = whole(&a).max(whole(&b));
+    let row = |name: &str, side: &[Waited], total: f64| {
         let mut start = 0.0;
-        let pieces: Vec<Markup> = diff
-            .stages
-            .iter()
-            .map(|stage| {
-                let waited = side(stage);
-                let piece = bar(start, &waited, scale, 0, 16);
-                start += waited.sum();
-                piece
-            })
-            .collect();
+        let mut pieces = Vec::new();
+        for waited in side {
+            pieces.push(bar(start, waited, scale, 0, 16));
+            start += waited.sum();
+        }
         html! {
             b { (name) }
             svg.bar width="100%" height="16" role="img" aria-label=(format!("{name}: {} ms", ms(total))) {
                 @for piece in pieces { (piece) }
             }
-            b { (ms(total)) " ms" }
+            b.took { (ms(total)) " ms" }
         }
     };
     html! {
         div.pair {
-            (row("A", a, diff.figures.0.total.median))
-            (row("B", b, diff.figures.1.total.median))
+            (row("A", &a, diff.figures.0.total.median))
+            (row("B", &b, diff.figures.1.total.median))
         }
+        ul.legend { @for party in Party::BY_WEIGHT { li { (swatch(party)) (party.name()) } } }
     }
 }
 
@@ -91,12 +89,14 @@ fn parts(diff: &ProbeDiff) -> Markup {
         .iter()
         .map(|part| part.ms.abs())
         .fold(0.0, f64::max);
+    let (shown, small) = by_size(diff, false);
+    let rest: f64 = small.iter().map(|part| part.ms).sum();
     let row = |part: &Part| {
         let class = if part.ms < 0.0 { "less" } else { "more" };
         html! {
             tr {
                 th.text scope="row" { (clean(&part.what)) @if !part.why.is_empty() { span.quiet { ": " (clean(&part.why)) } } }
-                td { (signed(part.ms)) }
+                td { (Decimals::of(diff).signed(part.ms)) }
                 td { svg width="100%" height="10" aria-hidden="true" { rect class=(class) height="10" width=(percent(part.ms.abs(), largest)) {} } }
             }
         }
@@ -105,15 +105,16 @@ fn parts(diff: &ProbeDiff) -> Markup {
         div.scroll { table {
             thead { tr { th.text scope="col" { "part" } th scope="col" { "ms" } th scope="col" {} } }
             tbody {
-                @for part in &diff.parts { (row(part)) }
-                tr { th scope="row" { b { "in all" } } td { b { (signed(diff.difference.ms)) } } td {} }
+                @for part in &shown { (row(part)) }
+                @if !small.is_empty() { tr { th.text scope="row" { (small.len()) " smaller parts" } td { (Decimals::of(diff).signed(rest)) } td {} } }
+                tr { th scope="row" { b { "in all" } } td { b { (Decimals::of(diff).signed(diff.difference.ms)) } } td {} }
             }
         } }
     }
 }
 
 fn phases(diff: &ProbeDiff) -> Markup {
-    let shown = |side: Option<f64>| side.map_or("none".into(), ms);
+    let shown = |side: Option<f64>| Decimals::of(diff).maybe(side);
     html! {
         div.scroll { table {
             thead { tr { th scope="col" { "phase" } th scope="col" { "A, ms" } th scope="col" { "B, ms" } th scope="col" { "B − A" } th scope="col" { "A, RT" } th scope="col" { "B, RT" } } }
@@ -123,8 +124,8 @@ fn phases(diff: &ProbeDiff) -> Markup {
                     @let (ka, kb) = stage.round_trips();
                     tr {
                         th scope="row" { (title(&stage.name)) }
-                        td { (shown(a)) } td { (shown(b)) } td { (signed(b.unwrap_or(0.0) - a.unwrap_or(0.0))) }
-                        td { (ka) } td { (kb) }
+                        td { (shown(a)) } td { (shown(b)) } td { (Decimals::of(diff).signed(b.unwrap_or(0.0) - a.unwrap_or(0.0))) }
+                        td { (number(ka)) } td { (number(kb)) }
                     }
                 }
             }
@@ -200,58 +201,5 @@ fn changed(change: &Change) -> Markup {
             td.text { (value(&change.a)) }
             td.text { (value(&change.b)) }
         }
-    }
-}
-
-/// With its sign, and as many decimals as are worth reading.
-pub(super) fn signed(by: f64) -> String {
-    let shown = ms(by.abs());
-    if !shown.contains(|c: char| ('1'..='9').contains(&c)) {
-        return shown;
-    }
-    format!("{}{shown}", if by < 0.0 { '-' } else { '+' })
-}
-
-pub(super) fn trips(count: f64) -> String {
-    let unit = if count == 1.0 {
-        "round trip"
-    } else {
-        "round trips"
-    };
-    format!("{count} {unit}")
-}
-
-/// How many results there are, and how far they lie apart.
-pub(super) fn spread(total: &Summary) -> String {
-    match total.n {
-        1 => "one result".into(),
-        n => format!("median of {n}, {} to {} ms", ms(total.min), ms(total.max)),
-    }
-}
-
-/// A phase's title, as waterfalls have it.
-pub(super) fn title(name: &str) -> String {
-    let known = match name {
-        "setup" => "client set-up",
-        "name" => "name lookup",
-        "tcp" => "TCP connect",
-        "proxy" => "proxy tunnel",
-        "tls" => "TLS handshake",
-        "quic" => "QUIC handshake",
-        "request" => "request sent",
-        "first_byte" => "first byte",
-        "body" => "body",
-        "connect" => "connecting",
-        other => return clean(other),
-    };
-    known.to_owned()
-}
-
-/// What a finding costs on one side, and in how many runs where not in all.
-pub(super) fn price(side: Option<&Priced>) -> String {
-    match side {
-        None => "none".into(),
-        Some(p) if p.runs.0 == p.runs.1 => ms(p.ms),
-        Some(p) => format!("{} in {} of {} runs", ms(p.ms), p.runs.0, p.runs.1),
     }
 }

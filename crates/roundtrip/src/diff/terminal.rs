@@ -1,20 +1,17 @@
 //! The comparison for a terminal: the answer first, then the tables it was made from.
 
 use roundtrip_diff::{
-    Change, Check, DoctorDiff, FactDiff, FindingDiff, Kind, Part, ProbeDiff, SideFigures, Turn,
-    Weight,
+    Change, Check, DoctorDiff, FactDiff, FindingDiff, Priced, ProbeDiff, SideFigures, Turn, Weight,
 };
 use roundtrip_report::terminal::Style;
 use roundtrip_report::{clean, ms};
 
-use super::page::{price, signed, spread, title, trips};
+use super::words::{Decimals, by_size, number, price, spread, title, trips};
 
 const STRONG: &str = "1";
 const FAINT: &str = "2";
 const GOOD: &str = "32";
 const BAD: &str = "31";
-/// A part that is less of the difference is left out, unless all are wanted.
-const LEAST_SHARE: f64 = 0.01;
 const LABEL: usize = 18;
 const NUMBER: usize = 10;
 
@@ -49,7 +46,7 @@ impl Page<'_> {
             lines.extend(self.phases(diff));
             lines.push(String::new());
             lines.extend(self.parts(diff));
-            lines.extend(self.findings(&diff.findings));
+            lines.extend(self.findings(&diff.findings, Decimals::of(diff)));
             lines.extend(self.facts(&diff.facts));
         }
         self.finished(&lines)
@@ -99,6 +96,7 @@ impl Page<'_> {
 
     /// Each phase on both sides.
     fn phases(&self, diff: &ProbeDiff) -> Vec<String> {
+        let decimals = Decimals::of(diff);
         let heads = ["A, ms", "B, ms", "B − A"].map(|head| format!("{head:>NUMBER$}"));
         let mut lines = vec![self.paint(
             FAINT,
@@ -106,14 +104,10 @@ impl Page<'_> {
         )];
         for stage in &diff.stages {
             let (a, b) = stage.ms();
-            let shown = |side: Option<f64>| side.map_or("none".into(), ms);
+            let shown = |side: Option<f64>| decimals.maybe(side);
             let (ka, kb) = stage.round_trips();
-            let counted = match (ka, kb) {
-                (a, b) if a == b && a == 0.0 => String::new(),
-                (a, b) if a == b => format!("{a}"),
-                (a, b) => format!("{a} → {b}"),
-            };
-            let by = signed(b.unwrap_or(0.0) - a.unwrap_or(0.0));
+            let counted = counts(ka, kb);
+            let by = decimals.signed(b.unwrap_or(0.0) - a.unwrap_or(0.0));
             let label: String = title(&stage.name).chars().take(LABEL - 1).collect();
             lines.push(format!(
                 "  {label:LABEL$}{:>NUMBER$}{:>NUMBER$}{by:>NUMBER$}  {counted}",
@@ -123,13 +117,12 @@ impl Page<'_> {
         }
         let (a, b) = (&diff.figures.0, &diff.figures.1);
         let total = format!(
-            "  {:LABEL$}{:>NUMBER$}{:>NUMBER$}{:>NUMBER$}  {} → {}",
+            "  {:LABEL$}{:>NUMBER$}{:>NUMBER$}{:>NUMBER$}  {}",
             "total",
-            ms(a.total.median),
-            ms(b.total.median),
-            signed(diff.difference.ms),
-            a.round_trips,
-            b.round_trips
+            decimals.plain(a.total.median),
+            decimals.plain(b.total.median),
+            decimals.signed(diff.difference.ms),
+            counts(a.round_trips, b.round_trips)
         );
         lines.push(self.paint(STRONG, &total));
         lines
@@ -137,17 +130,11 @@ impl Page<'_> {
 
     /// Where the difference comes from; what is too small for a line is summed in one.
     fn parts(&self, diff: &ProbeDiff) -> Vec<String> {
-        let least = LEAST_SHARE * diff.difference.ms.abs();
-        let worth = |part: &Part| {
-            self.verbose
-                || part.ms.abs() >= least
-                || matches!(part.kind, Kind::RoundTrips | Kind::Unexplained)
-        };
-        let (shown, small): (Vec<&Part>, Vec<&Part>) =
-            diff.parts.iter().partition(|part| worth(part));
+        let decimals = Decimals::of(diff);
+        let (shown, small) = by_size(diff, self.verbose);
         let mut lines = vec![self.paint(FAINT, "  where the difference comes from, ms")];
         let rest: f64 = small.iter().map(|part| part.ms).sum();
-        let row = |by: f64, text: &str| self.labelled(tone(by), &signed(by), NUMBER, text);
+        let row = |by: f64, text: &str| self.labelled(tone(by), &decimals.signed(by), NUMBER, text);
         for part in shown {
             let why = if part.why.is_empty() {
                 String::new()
@@ -159,11 +146,16 @@ impl Page<'_> {
         if !small.is_empty() {
             lines.extend(row(rest, &format!("{} smaller parts", small.len())));
         }
-        lines.extend(self.labelled(STRONG, &signed(diff.difference.ms), NUMBER, "in all"));
+        lines.extend(self.labelled(
+            STRONG,
+            &decimals.signed(diff.difference.ms),
+            NUMBER,
+            "in all",
+        ));
         lines
     }
 
-    fn findings(&self, findings: &[FindingDiff]) -> Vec<String> {
+    fn findings(&self, findings: &[FindingDiff], decimals: Decimals) -> Vec<String> {
         if findings.is_empty() {
             return Vec::new();
         }
@@ -171,18 +163,34 @@ impl Page<'_> {
             String::new(),
             self.paint(FAINT, "  findings, and what they cost in ms"),
         ];
-        for finding in findings {
+        let is_rare = |side: Option<&Priced>| side.is_none_or(|p| 2 * p.runs.0 < p.runs.1);
+        let (rare, usual): (Vec<&FindingDiff>, Vec<&FindingDiff>) = findings
+            .iter()
+            .partition(|f| is_rare(f.a.as_ref()) && is_rare(f.b.as_ref()) && !self.verbose);
+        for finding in usual {
             let text = format!(
                 "{}: A {}, B {}",
                 clean(&finding.id),
                 price(finding.a.as_ref()),
                 price(finding.b.as_ref())
             );
-            lines.extend(self.labelled(tone(finding.ms()), &signed(finding.ms()), NUMBER, &text));
+            lines.extend(self.labelled(
+                tone(finding.ms()),
+                &decimals.signed(finding.ms()),
+                NUMBER,
+                &text,
+            ));
             let known = finding.b.as_ref().or(finding.a.as_ref());
             if let Some(remedy) = known.map(|p| clean(&p.remedy)).filter(|r| !r.is_empty()) {
                 lines.extend(self.labelled(FAINT, "remedy", NUMBER, &remedy));
             }
+        }
+        if !rare.is_empty() {
+            let text = format!(
+                "  {} in fewer than half of the runs (-v shows what)",
+                rare.len()
+            );
+            lines.push(self.paint(FAINT, &text));
         }
         lines
     }
@@ -289,9 +297,22 @@ fn moved(change: &Change, check: &Check) -> String {
     )
 }
 
+/// Round trips on both sides; nothing where there is none.
+fn counts(a: f64, b: f64) -> String {
+    match (number(a), number(b)) {
+        (a, b) if a == b && a == "0" => String::new(),
+        (a, b) if a == b => a,
+        (a, b) => format!("{a} → {b}"),
+    }
+}
+
 /// Faster is good.
 fn tone(by: f64) -> &'static str {
-    if by < 0.0 { GOOD } else { BAD }
+    match by {
+        by if by < 0.0 => GOOD,
+        by if by > 0.0 => BAD,
+        _ => FAINT,
+    }
 }
 
 /// Breaks text at spaces, and inside a word only when the word alone is too long.

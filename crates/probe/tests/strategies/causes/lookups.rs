@@ -3,9 +3,10 @@
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use roundtrip_model::{Exchange, Target};
+use roundtrip_model::{Exchange, PhaseName, Target};
 use roundtrip_origin::Knobs;
 use roundtrip_path::Namespace;
 use roundtrip_probe::{Family, Options};
@@ -104,10 +105,10 @@ fn ask(
 fn a_question_that_is_dropped_holds_the_other_kind_s_answer_up() {
     let scene = Scene::new(Knobs::default());
     let address = scene.path.server().address_v4();
-    let asked = std::sync::atomic::AtomicU32::new(0);
+    let asked = AtomicU32::new(0);
     let answer = move |query: &Message, _| {
-        let dropped = query.questions[0].kind == Kind::AAAA
-            && asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 0;
+        let dropped =
+            query.questions[0].kind == Kind::AAAA && asked.fetch_add(1, Ordering::Relaxed) == 0;
         (!dropped).then(|| (reply(query, address), Duration::ZERO))
     };
     let server = name_server(scene.path.client(), Arc::new(answer));
@@ -144,6 +145,42 @@ fn an_https_record_that_does_not_come() {
     let server = name_server(scene.path.client(), Arc::new(answer));
     let exchange = ask(&scene, server, "auto+tls1.3", |_| ());
     assert_named(&exchange, "https-record-late", 50.0, 0);
+}
+
+#[test]
+fn a_name_server_that_takes_its_time() {
+    let scene = Scene::new(Knobs::default());
+    let address = scene.path.server().address_v4();
+    let late = Duration::from_millis(120);
+    let answer = move |query: &Message, _| Some((reply(query, address), late));
+    let server = name_server(scene.path.client(), Arc::new(answer));
+    let exchange = ask(&scene, server, "h1+clear", |_| ());
+    assert_named(&exchange, "slow-name-lookup", 120.0, 0);
+}
+
+#[test]
+fn a_question_that_has_to_be_repeated() {
+    let scene = Scene::new(Knobs::default());
+    let address = scene.path.server().address_v4();
+    let asked = AtomicU32::new(0);
+    let answer = move |query: &Message, _| {
+        let again = asked.fetch_add(1, Ordering::Relaxed) > 0;
+        again.then(|| (reply(query, address), Duration::ZERO))
+    };
+    let server = name_server(scene.path.client(), Arc::new(answer));
+    let exchange = ask(&scene, server, "h1+clear", |options| {
+        options.family = Family::V4;
+    });
+    let lookup = exchange
+        .phases()
+        .into_iter()
+        .find(|p| p.name == PhaseName::Name);
+    let took = lookup.unwrap().ms();
+    assert!(
+        took >= 1_000.0,
+        "{took}: the shortest time-out of a resolver"
+    );
+    assert_named(&exchange, "dns-query-unanswered", took, 0);
 }
 
 #[test]

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use roundtrip_model::Target;
-use roundtrip_origin::Knobs;
+use roundtrip_origin::{EarlyData, Knobs};
 use roundtrip_path::Path;
-use roundtrip_probe::Options;
+use roundtrip_probe::{Manner, Options};
 
 use super::{assert_named, trip};
-use crate::peer::hesitating;
+use crate::peer::{hesitating, tunnelling};
 use crate::scene::{RTT, Scene};
 
 #[test]
@@ -22,6 +22,40 @@ fn a_server_that_hesitates_to_greet() {
     let target = Target::parse(&format!("https://{late}/bytes/10")).unwrap();
     let exchange = scene.ask(1, options, target).remove(0);
     assert_named(&exchange, "slow-tls-server", 180.0, 0);
+}
+
+#[test]
+fn a_library_that_computes_before_it_speaks() {
+    let scene = Scene::new(Knobs::default());
+    let options = Options {
+        strategy: "h1+tls1.3".parse().unwrap(),
+        hello_delay: Duration::from_millis(150),
+        ..Options::default()
+    };
+    let exchange = scene.probe_times(1, options, "/bytes/10").remove(0);
+    assert_named(&exchange, "slow-client-library", 150.0, 0);
+}
+
+#[test]
+fn early_data_that_came_too_early() {
+    let mut knobs = Knobs::default();
+    knobs.tls.early_data = EarlyData::TooEarly;
+    let sequence = Scene::new(knobs).sequence("h1+tls1.3+0rtt", &["/bytes/10"], Manner::Each);
+    assert_named(&sequence.hops[0][0], "too-early", trip(), 1);
+}
+
+#[test]
+fn a_tunnel_that_has_to_be_opened_first() {
+    let scene = Scene::new(Knobs::default());
+    let proxy = tunnelling(&scene, scene.origin.https);
+    let options = Options {
+        strategy: "h1+tls1.3".parse().unwrap(),
+        proxy: Some(format!("http://{proxy}").parse().unwrap()),
+        ..Options::default()
+    };
+    let exchange = scene.probe_times(1, options, "/bytes/10").remove(0);
+    assert!(exchange.ok(), "{:?}", exchange.failure);
+    assert_named(&exchange, "proxy-connect", trip(), 1);
 }
 
 #[test]
