@@ -73,6 +73,10 @@ fn admit(incoming: Incoming, manner: Manner, site: &Site) -> Option<Incoming> {
         }
         return None;
     }
+    // The token of a Retry validates the address as well, and forbids a second Retry.
+    if incoming.remote_address_validated() && incoming.may_retry() {
+        site.counters.quic_tokens_taken.increment();
+    }
     let phases = [FaultPhase::Accept, FaultPhase::Hello, FaultPhase::Handshake];
     match site.fault_at(&phases) {
         None => return Some(incoming),
