@@ -10,9 +10,6 @@ const LEAST_SHARE: f64 = 0.02;
 const MOST_TOLD: usize = 5;
 /// The network is acquitted when no more than this share of the difference is its.
 const ACQUITTED: f64 = 0.1;
-/// Two round trips are the same path when they differ by less than this share.
-const SAME_PATH: f64 = 0.1;
-
 pub(super) fn paragraph(diff: &ProbeDiff) -> String {
     let mut sentences = vec![verdict(diff)];
     let shown = diff.difference.is_shown();
@@ -144,9 +141,7 @@ fn acquittal(diff: &ProbeDiff) -> Option<String> {
     let network = diff.sum(Kind::is_network);
     let lost = diff.sum(|kind| kind == Kind::Loss);
     let (ra, rb) = (diff.figures.0.rtt_ms?, diff.figures.1.rtt_ms?);
-    if (network + lost).abs() > ACQUITTED * by.abs()
-        || (rb - ra).abs() > SAME_PATH * ra.max(rb).max(0.5)
-    {
+    if (network + lost).abs() > ACQUITTED * by.abs() {
         return None;
     }
     let counts = (diff.figures.0.round_trips, diff.figures.1.round_trips);
