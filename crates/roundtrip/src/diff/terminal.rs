@@ -15,6 +15,8 @@ const GOOD: &str = "32";
 const BAD: &str = "31";
 const LABEL: usize = 18;
 const NUMBER: usize = 10;
+/// The longest label of a fact, and two blanks.
+const FACT: usize = 32;
 
 pub(super) struct Page<'a> {
     pub(super) style: Style,
@@ -185,11 +187,12 @@ impl Page<'_> {
             return Vec::new();
         }
         let mut lines = vec![String::new(), self.paint(FAINT, "  facts that differ")];
+        let label = (self.style.width / 3).min(FACT);
         let shown = |fact: &&FactDiff| self.verbose || fact.weight == Weight::Telling;
         let value = |side: &Option<String>| side.as_deref().map_or("none".into(), clean);
         for fact in facts.iter().filter(shown) {
             let text = format!("{} → {}", value(&fact.a), value(&fact.b));
-            lines.extend(self.labelled(FAINT, fact.label, 32, &text));
+            lines.extend(self.labelled(FAINT, fact.label, label, &text));
         }
         let folded = facts.len() - facts.iter().filter(shown).count();
         if folded > 0 {

@@ -21,6 +21,7 @@ impl Page<'_> {
         let beside = wrap(text, room);
         let line = |(n, part): (usize, &String)| {
             let label = if n == 0 { label } else { "" };
+            let label: String = label.chars().take(width).collect();
             let padded = if label.starts_with(['+', '-', '0']) {
                 format!("{label:>width$}")
             } else {
