@@ -78,6 +78,12 @@ pub enum Weight {
 }
 
 impl Probe {
+    /// Any run has this phase.
+    fn uses(&self, phase: &str) -> bool {
+        let mut stages = self.runs.iter().flat_map(|run| &run.stages);
+        stages.any(|stage| stage.name == phase)
+    }
+
     /// The middle half of the runs by their totals. Means over them are as robust as medians, and unlike medians the
     /// parts' sum to that of the whole.
     fn middle(&self) -> Vec<&Run> {

@@ -179,6 +179,53 @@ fn keys(value: &Value) -> Vec<String> {
 }
 
 #[test]
+fn no_line_is_wider_than_the_terminal() {
+    let reports = Reports::new();
+    for width in ["64", "80", "100"] {
+        let mut command = diff(reports.0.path(), &["-v", "old.json", "new.json"]);
+        let said = out(&command.env("COLUMNS", width).output().unwrap());
+        let widest = said.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= width.parse().ok(), "{width}:\n{said}");
+    }
+}
+
+#[test]
+fn two_machines_are_compared_by_their_findings() {
+    let reports = Reports::new();
+    let with = |status: &str| {
+        let check = json!({
+            "id": "openssl", "area": "tls", "title": "OpenSSL", "value": status, "status": status,
+            "meaning": "Two round trips.", "change": "a newer image",
+        });
+        json!({ "schema": "roundtrip/doctor/1", "root": null, "checks": [check] }).to_string()
+    };
+    reports.write("good.json", &with("good"));
+    reports.write("bad.json", &with("problem"));
+    let output = reports.diff(&[
+        "good.json",
+        "bad.json",
+        "--fail-if",
+        "worse > 0",
+        "--html",
+        "page.html",
+    ]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let said = out(&output);
+    assert!(
+        said.starts_with("B is worse in 1 finding: OpenSSL (good → problem)."),
+        "{said}"
+    );
+    assert!(said.contains("  worse     OpenSSL: good (good) → problem (problem)\n            Two round trips.\n            change: a newer image\n"), "{said}");
+    let page = fs::read_to_string(reports.0.path().join("page.html")).unwrap();
+    assert!(page.contains("problem (problem)"), "{page}");
+    let better = reports.diff(&["bad.json", "good.json", "--fail-if", "worse > 0"]);
+    assert!(
+        better.status.success() && out(&better).starts_with("B is better in 1 finding"),
+        "{better:?}"
+    );
+}
+
+#[test]
 fn limits_decide_the_exit_code() {
     let reports = Reports::new();
     let missed = reports.diff(&["-q", "new.json", "old.json", "--fail-if", "worse > 10%"]);

@@ -90,7 +90,7 @@ impl SideFigures {
 
 /// All phases that either side has.
 pub(super) fn stages(a: &Probe, b: &Probe) -> Vec<StageDiff> {
-    let merged = uses_quic(a) != uses_quic(b);
+    let merged = a.uses("quic") != b.uses("quic");
     let mut names: Vec<String> = ORDER.iter().map(|n| n.as_str().to_owned()).collect();
     for stage in [a, b].iter().flat_map(|p| &p.runs).flat_map(|r| &r.stages) {
         if names.len() < MOST_STAGES && !names.contains(&stage.name) {
@@ -109,11 +109,6 @@ pub(super) fn stages(a: &Probe, b: &Probe) -> Vec<StageDiff> {
     };
     let all = names.into_iter().map(laid);
     all.filter(|stage| stage.a.seen || stage.b.seen).collect()
-}
-
-fn uses_quic(probe: &Probe) -> bool {
-    let stages = probe.runs.iter().flat_map(|run| &run.stages);
-    stages.into_iter().any(|stage| stage.name == "quic")
 }
 
 fn is_connecting(name: &str) -> bool {

@@ -49,8 +49,7 @@ impl<'a> Reasons<'a> {
                 }
                 "quic" => reasons.extend(self.of_quic()),
                 CONNECT => {
-                    let quic = |probe: &Values| probe.only("QUIC peer").is_some();
-                    let (to, from) = if quic(self.values.1) {
+                    let (to, from) = if self.b.uses("quic") {
                         ("QUIC", "TCP and TLS")
                     } else {
                         ("TCP and TLS", "QUIC")

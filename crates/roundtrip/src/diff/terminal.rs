@@ -1,8 +1,9 @@
 //! The comparison for a terminal: the answer first, then the tables it was made from.
 
-use roundtrip_diff::{
-    Change, Check, DoctorDiff, FactDiff, FindingDiff, Priced, ProbeDiff, SideFigures, Turn, Weight,
-};
+mod doctor;
+mod layout;
+
+use roundtrip_diff::{FactDiff, FindingDiff, Priced, ProbeDiff, SideFigures, Weight};
 use roundtrip_report::terminal::Style;
 use roundtrip_report::{clean, ms};
 
@@ -14,6 +15,8 @@ const GOOD: &str = "32";
 const BAD: &str = "31";
 const LABEL: usize = 18;
 const NUMBER: usize = 10;
+/// The longest label of a fact, and two blanks.
+const FACT: usize = 32;
 
 pub(super) struct Page<'a> {
     pub(super) style: Style,
@@ -48,22 +51,6 @@ impl Page<'_> {
             lines.extend(self.parts(diff));
             lines.extend(self.findings(&diff.findings, Decimals::of(diff)));
             lines.extend(self.facts(&diff.facts));
-        }
-        self.finished(&lines)
-    }
-
-    pub(super) fn doctor(&self, diff: &DoctorDiff) -> String {
-        let mut lines = self.paragraph(&diff.answer);
-        if !self.quiet {
-            lines.push(String::new());
-            for (side, file, root) in [
-                ("A", self.files.0, &diff.roots.0),
-                ("B", self.files.1, &diff.roots.1),
-            ] {
-                let of = root.as_deref().map_or("the machine".into(), clean);
-                lines.push(format!("  {}  {file}: {of}", self.paint(STRONG, side)));
-            }
-            lines.extend(diff.changes.iter().flat_map(|change| self.change(change)));
         }
         self.finished(&lines)
     }
@@ -200,11 +187,12 @@ impl Page<'_> {
             return Vec::new();
         }
         let mut lines = vec![String::new(), self.paint(FAINT, "  facts that differ")];
+        let label = (self.style.width / 3).min(FACT);
         let shown = |fact: &&FactDiff| self.verbose || fact.weight == Weight::Telling;
         let value = |side: &Option<String>| side.as_deref().map_or("none".into(), clean);
         for fact in facts.iter().filter(shown) {
             let text = format!("{} → {}", value(&fact.a), value(&fact.b));
-            lines.extend(self.labelled(FAINT, fact.label, 32, &text));
+            lines.extend(self.labelled(FAINT, fact.label, label, &text));
         }
         let folded = facts.len() - facts.iter().filter(shown).count();
         if folded > 0 {
@@ -213,88 +201,6 @@ impl Page<'_> {
         }
         lines
     }
-
-    fn change(&self, change: &Change) -> Vec<String> {
-        let Some(check) = change.check() else {
-            return Vec::new();
-        };
-        let code = match change.turn {
-            Turn::Worse => BAD,
-            Turn::Better => GOOD,
-            Turn::Other => FAINT,
-        };
-        if change.turn == Turn::Other && !self.verbose && change.a.is_some() && change.b.is_some() {
-            return self.labelled(code, change.turn.as_str(), 8, &moved(change, check));
-        }
-        let mut lines = vec![String::new()];
-        lines.extend(self.labelled(code, change.turn.as_str(), 8, &moved(change, check)));
-        lines.extend(self.labelled(FAINT, "", 8, &clean(&check.meaning)));
-        if let Some(advice) = &check.change
-            && change.b.is_some()
-        {
-            lines.extend(self.labelled(FAINT, "", 8, &format!("change: {}", clean(advice))));
-        }
-        lines
-    }
-
-    fn paragraph(&self, text: &str) -> Vec<String> {
-        wrap(&clean(text), self.style.width)
-    }
-
-    /// A label and its text, wrapped beside it.
-    fn labelled(&self, code: &str, label: &str, width: usize, text: &str) -> Vec<String> {
-        let room = self.style.width.saturating_sub(width + 4).max(20);
-        let beside = wrap(text, room);
-        let line = |(n, part): (usize, &String)| {
-            let label = if n == 0 { label } else { "" };
-            let padded = if label.starts_with(['+', '-', '0']) {
-                format!("{label:>width$}")
-            } else {
-                format!("{label:width$}")
-            };
-            format!("  {}  {part}", self.paint(code, &padded))
-        };
-        beside.iter().enumerate().map(line).collect()
-    }
-
-    fn paint(&self, code: &str, text: &str) -> String {
-        if !self.style.colour || text.trim().is_empty() {
-            return text.to_owned();
-        }
-        format!("\x1b[{code}m{text}\x1b[0m")
-    }
-
-    fn finished(&self, lines: &[String]) -> String {
-        let mut text = String::new();
-        for line in lines {
-            text.push_str(line.trim_end());
-            text.push('\n');
-        }
-        if self.style.unicode {
-            return text;
-        }
-        let spelled = text.chars().map(|c| match c {
-            '→' => '>',
-            '−' => '-',
-            '\n' | '\x1b' | ' '..='~' => c,
-            _ => '?',
-        });
-        spelled.collect()
-    }
-}
-
-fn moved(change: &Change, check: &Check) -> String {
-    let value = |side: &Option<Check>| {
-        side.as_ref().map_or("none".into(), |c| {
-            format!("{} ({})", clean(&c.value), clean(&c.status))
-        })
-    };
-    format!(
-        "{}: {} → {}",
-        clean(&check.title),
-        value(&change.a),
-        value(&change.b)
-    )
 }
 
 /// Round trips on both sides; nothing where there is none.
@@ -312,42 +218,5 @@ fn tone(by: f64) -> &'static str {
         by if by < 0.0 => GOOD,
         by if by > 0.0 => BAD,
         _ => FAINT,
-    }
-}
-
-/// Breaks text at spaces, and inside a word only when the word alone is too long.
-fn wrap(text: &str, room: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    let mut used = 0;
-    for word in text.split(' ') {
-        let letters: Vec<char> = word.chars().collect();
-        for piece in letters.chunks(room.max(1)) {
-            let gap = usize::from(used > 0);
-            if used > 0 && used + gap + piece.len() > room {
-                lines.push(String::new());
-                used = 0;
-            }
-            if let Some(line) = lines.last_mut() {
-                if used > 0 {
-                    line.push(' ');
-                    used += 1;
-                }
-                line.extend(piece);
-                used += piece.len();
-            }
-        }
-    }
-    lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::wrap;
-
-    #[test]
-    fn lines_fit() {
-        assert_eq!(wrap("aa bb cc", 5), ["aa bb", "cc"]);
-        assert_eq!(wrap("a bbbbbbb", 5), ["a", "bbbbb", "bb"]);
-        assert_eq!(wrap("", 5), [""]);
     }
 }
