@@ -1,6 +1,6 @@
 //! Why a measurement is not what arithmetic predicted: what the exchanges themselves say. Pure.
 
-use roundtrip_model::{Exchange, Memory};
+use roundtrip_model::{Exchange, Http, Memory};
 use roundtrip_report::ms;
 
 use crate::outcome::Line;
@@ -21,6 +21,9 @@ pub(crate) fn of(line: &Line, baseline: &Line) -> Option<String> {
     }
     let told = line.typical().and_then(|s| s.last.as_deref()).map(detour);
     if let Some(why) = told.flatten() {
+        return Some(why);
+    }
+    if let Some(why) = losses(line).filter(|_| gap > 0.0) {
         return Some(why);
     }
     if let Some(counted) = line.round_trips()
@@ -54,7 +57,6 @@ pub(crate) fn waits_for_handshake(line: &Line, baseline: &Line, rtt: f64) -> Opt
 /// What the exchange says that it went through.
 fn detour(exchange: &Exchange) -> Option<String> {
     let tls = exchange.tls.as_ref();
-    let tcp = exchange.tcp.as_ref();
     if exchange.quic.as_ref().is_some_and(|q| q.retry) {
         return Some("the server answered with a QUIC Retry, which costs a round trip".into());
     }
@@ -64,14 +66,28 @@ fn detour(exchange: &Exchange) -> Option<String> {
                 .into(),
         );
     }
-    let lost = tcp.map_or(0, |t| t.retransmits + t.syn_retransmits);
-    if lost > 0 {
-        return Some(format!(
-            "{lost} segments were lost and sent again in a typical run"
-        ));
-    }
     (exchange.asked.reuse && !exchange.reused)
         .then(|| "the kept connection was closed before the request".into())
+}
+
+/// What went unanswered and had to go again, where that befell enough runs to move the median.
+fn losses(line: &Line) -> Option<String> {
+    let lost = |e: &Exchange| {
+        let tcp = e.tcp.as_ref();
+        let segments = tcp.map_or(0, |t| u64::from(t.retransmits + t.syn_retransmits));
+        segments + e.quic.as_ref().map_or(0, |q| q.lost_packets)
+    };
+    let runs = line.samples.iter().filter_map(|(_, s)| s.last.as_deref());
+    let (all, with) = runs.fold((0, 0), |(all, with), e| {
+        (all + 1, with + u32::from(lost(e) > 0))
+    });
+    (with * 3 > all).then(|| {
+        let what = match line.way.strategy.http {
+            Http::H3 => "a QUIC packet",
+            _ => "a segment",
+        };
+        format!("in {with} of {all} runs {what} was lost or not answered, and sent again after a time-out")
+    })
 }
 
 /// Whose time it is, where the round trips are as expected.

@@ -189,3 +189,6 @@ impl Ended {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

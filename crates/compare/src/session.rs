@@ -164,10 +164,15 @@ impl Measured {
         let rtt = comparison.rtt_ms.unwrap_or(f64::INFINITY);
         for line in &mut comparison.lines {
             let late = disagreement::waits_for_handshake(line, &comparison.baseline, rtt);
-            line.idle = line.idle.take().or(late);
             line.disagreement = disagreement::of(line, &comparison.baseline);
-            let works = line.idle.is_none();
-            line.advice = advice::of(line.way.remedy, comparison.server.as_deref(), works);
+            // What overflows the SYN is the client's affair: the server did its part.
+            let served = line.idle.is_none() || line.way.remedy == Remedy::FastOpen;
+            line.advice = advice::of(line.way.remedy, comparison.server.as_deref(), served);
+            if late.is_some() {
+                line.disagreement.clone_from(&late);
+                line.idle = late;
+                line.advice.server = Some(advice::AT_ONCE.into());
+            }
         }
         for way in &mut comparison.absent {
             way.advice = advice::of(way.way.remedy, comparison.server.as_deref(), false);
