@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use roundtrip_model::{Exchange, QuicFacts, Random, TlsFacts, Waited};
+use roundtrip_model::{Exchange, Finding, QuicFacts, Random, TlsFacts, Waited};
 use roundtrip_probe::Family;
 use roundtrip_report::terminal::Style;
 
@@ -40,7 +40,7 @@ fn line(word: &str, trips: f64, rest: f64, last: &Exchange) -> Line {
 
 fn paired(mut line: Line, baseline: &Line) -> Line {
     line.pair(&baseline.samples, &mut Random::seeded(1));
-    line.disagreement = disagreement::of(&line, baseline);
+    line.disagreement = disagreement::of(&line, baseline, 100.0);
     line
 }
 
@@ -60,6 +60,13 @@ fn comparison(lines: Vec<Line>, baseline: Line) -> Comparison {
         status: 200,
         rtt_ms: Some(100.0),
         address: Some("198.18.0.2:443".into()),
+        findings: vec![Finding {
+            id: "server-think-time",
+            ms: 2.0,
+            round_trips: 0,
+            evidence: HOSTILE.into(),
+            remedy: HOSTILE.into(),
+        }],
         control,
         lines,
         absent: vec![Absent {
@@ -134,7 +141,7 @@ fn what_others_chose_stays_text() {
 fn disagreements_have_the_reason_that_was_seen() {
     let plain = Exchange::default();
     let today = line("h1+tls1.3", 3.0, 2.0, &plain);
-    let why = |line: &Line| disagreement::of(line, &today);
+    let why = |line: &Line| disagreement::of(line, &today, 100.0);
     assert_eq!(why(&today), None);
     let slow = line("h1+tls1.3", 3.0, 52.0, &plain);
     assert!(why(&slow).unwrap().contains("the server took 50.0 ms more"));
@@ -154,6 +161,23 @@ fn disagreements_have_the_reason_that_was_seen() {
     });
     let lost = line("h3", 3.0, 90.0, &lossy);
     assert!(why(&lost).unwrap().contains("in 8 of 8 runs a QUIC packet"));
+}
+
+#[test]
+fn a_kept_connection_brings_large_bodies_sooner() {
+    let slow = |word: &str, trips: f64, transfer: f64| {
+        let mut line = line(word, trips, 2.0, &Exchange::default());
+        for (_, sample) in &mut line.samples {
+            sample.ms += transfer;
+            sample.waited.as_mut().unwrap().network += transfer;
+        }
+        line
+    };
+    let today = slow("h1+tls1.3", 3.0, 300.0);
+    let mut kept = slow("h1+tls1.3+reuse", 1.0, 20.0);
+    kept.predicted.as_mut().unwrap().ms += 300.0;
+    let why = disagreement::of(&kept, &today, 100.0).unwrap();
+    assert!(why.contains("280.0 ms sooner"), "{why}");
 }
 
 #[test]
