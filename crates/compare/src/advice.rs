@@ -14,6 +14,10 @@ pub struct Advice {
 /// Where a server does it already, there is nothing to be done on its side.
 pub(crate) const THERE: &str = "nothing: it does this already";
 
+/// What a server lacks that takes early data and lets it lie.
+pub(crate) const AT_ONCE: &str =
+    "answer what came as early data at once, and not only when the handshake is over";
+
 /// `server` is what it calls itself, if it does not do it already.
 pub(crate) fn of(remedy: Remedy, server: Option<&str>, works: bool) -> Advice {
     let make = server::Make::of(server.unwrap_or_default());

@@ -1,6 +1,7 @@
 //! Why a measurement is not what arithmetic predicted: what the exchanges themselves say. Pure.
 
-use roundtrip_model::{Exchange, Memory};
+use roundtrip_model::{Exchange, Http, Memory, Waited};
+use roundtrip_probe::Manner;
 use roundtrip_report::ms;
 
 use crate::outcome::Line;
@@ -10,7 +11,7 @@ const SHARE: f64 = 0.05;
 const LEAST_MS: f64 = 1.0;
 
 /// `None` where they agree, or where there is nothing to agree with.
-pub(crate) fn of(line: &Line, baseline: &Line) -> Option<String> {
+pub(crate) fn of(line: &Line, baseline: &Line, rtt: f64) -> Option<String> {
     let predicted = line.predicted?;
     let gap = line.median()? - predicted.ms;
     if gap.abs() <= (predicted.ms * SHARE).max(LEAST_MS) {
@@ -23,6 +24,12 @@ pub(crate) fn of(line: &Line, baseline: &Line) -> Option<String> {
     if let Some(why) = told.flatten() {
         return Some(why);
     }
+    if let Some(why) = finding(line, gap) {
+        return Some(why);
+    }
+    if let Some(why) = losses(line).filter(|_| gap > 0.0) {
+        return Some(why);
+    }
     if let Some(counted) = line.round_trips()
         && (counted - predicted.round_trips).abs() >= 0.5
     {
@@ -31,7 +38,7 @@ pub(crate) fn of(line: &Line, baseline: &Line) -> Option<String> {
             "{counted} round trips were counted, where arithmetic has {expected}"
         ));
     }
-    Some(by_party(line, baseline, gap))
+    Some(by_party(line, baseline, rtt, gap))
 }
 
 /// Early data that was taken and lay there until the handshake was over: the answer is a round trip late, and that time
@@ -54,7 +61,6 @@ pub(crate) fn waits_for_handshake(line: &Line, baseline: &Line, rtt: f64) -> Opt
 /// What the exchange says that it went through.
 fn detour(exchange: &Exchange) -> Option<String> {
     let tls = exchange.tls.as_ref();
-    let tcp = exchange.tcp.as_ref();
     if exchange.quic.as_ref().is_some_and(|q| q.retry) {
         return Some("the server answered with a QUIC Retry, which costs a round trip".into());
     }
@@ -64,24 +70,56 @@ fn detour(exchange: &Exchange) -> Option<String> {
                 .into(),
         );
     }
-    let lost = tcp.map_or(0, |t| t.retransmits + t.syn_retransmits);
-    if lost > 0 {
-        return Some(format!(
-            "{lost} segments were lost and sent again in a typical run"
-        ));
-    }
     (exchange.asked.reuse && !exchange.reused)
         .then(|| "the kept connection was closed before the request".into())
 }
 
+/// The cause that a typical run names, if its price is most of the gap.
+fn finding(line: &Line, gap: f64) -> Option<String> {
+    let findings = &line.typical()?.last.as_ref()?.findings;
+    let dear = findings.iter().filter(|f| f.ms >= gap / 2.0 && gap > 0.0);
+    let dearest = dear.max_by(|a, b| a.ms.total_cmp(&b.ms))?;
+    Some(format!("{}: {}", dearest.id, dearest.evidence))
+}
+
+/// What went unanswered and had to go again, where that befell enough runs to move the median.
+fn losses(line: &Line) -> Option<String> {
+    let lost = |e: &Exchange| {
+        let tcp = e.tcp.as_ref();
+        let segments = tcp.map_or(0, |t| u64::from(t.retransmits + t.syn_retransmits));
+        segments + e.quic.as_ref().map_or(0, |q| q.lost_packets)
+    };
+    let runs = line.samples.iter().filter_map(|(_, s)| s.last.as_deref());
+    let (all, with) = runs.fold((0, 0), |(all, with), e| {
+        (all + 1, with + u32::from(lost(e) > 0))
+    });
+    (with * 3 > all).then(|| {
+        let what = match line.way.strategy.http {
+            Http::H3 => "a QUIC packet",
+            _ => "a segment",
+        };
+        format!("in {with} of {all} runs {what} was lost or not answered, and sent again after a time-out")
+    })
+}
+
 /// Whose time it is, where the round trips are as expected.
-fn by_party(line: &Line, baseline: &Line, gap: f64) -> String {
+fn by_party(line: &Line, baseline: &Line, rtt: f64, gap: f64) -> String {
     let waited = |line: &Line| line.typical().and_then(|s| s.waited);
     let (Some(mine), Some(todays)) = (waited(line), waited(baseline)) else {
         let gap = ms(gap.abs());
         return format!("{gap} ms that nothing explains which was seen");
     };
+    // What the network took beyond its round trips: bytes on their way.
+    let transfer = |line: &Line, w: &Waited| w.network - line.round_trips().unwrap_or(0.0) * rtt;
+    let body = transfer(line, &mine) - transfer(baseline, &todays);
+    if line.way.manner == Manner::Kept && body < 0.0 && body.abs() >= gap.abs() / 2.0 {
+        return format!(
+            "the body came {} ms sooner than on a new connection, whose congestion window has to grow first",
+            ms(body.abs())
+        );
+    }
     let parts = [
+        ("the body's way took", body),
         ("the server took", mine.server - todays.server),
         ("this machine took", mine.client - todays.client),
         ("losses cost", mine.loss - todays.loss),

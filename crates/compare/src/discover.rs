@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use roundtrip_model::{Exchange, Strategy};
+use roundtrip_model::{Exchange, Memory, Strategy};
 use roundtrip_probe::Manner;
 
 use crate::budget::Budget;
@@ -90,7 +90,7 @@ pub(crate) async fn ways(
     let limit = limit(wishes, &first);
     for way in menu::ways(wishes, &first, &baseline) {
         told(&way, budget.sent());
-        let support = if let Some(known) = needless(&way, &found) {
+        let support = if let Some(known) = needless(wishes, &way, &found) {
             known
         } else if !budget.allows(way.dearest(wishes.requests)) || !budget.has_time() {
             Support::Absent("not asked: the budget was at its end".into())
@@ -138,9 +138,15 @@ async fn ask(wishes: &Wishes, way: &Way, budget: &mut Budget, limit: Duration) -
 }
 
 /// What need not be asked, because an answer is there already.
-fn needless(way: &Way, found: &[(Way, Support)]) -> Option<Support> {
+fn needless(wishes: &Wishes, way: &Way, found: &[(Way, Support)]) -> Option<Support> {
     if way.remedy == Remedy::AtOnce {
         return Some(Support::Works);
+    }
+    if way.strategy.memory == Memory::EarlyData && !wishes.is_safe() {
+        let method = wishes.method();
+        return Some(Support::Absent(format!(
+            "{method} does not leave as early data: an attacker may send it again (RFC 8470)"
+        )));
     }
     if way.remedy == Remedy::Tls13 {
         let why = "the server was offered TLS 1.3 and chose TLS 1.2";

@@ -23,6 +23,7 @@ pub fn page(c: &Comparison, made_by: &str) -> String {
                 (conditions(c))
             }
             (bars::figure(c))
+            (sections::findings(c))
             (sections::savings(c))
             (sections::idle(c))
             (sections::absent(c))

@@ -1,7 +1,7 @@
 //! The contract for programs, schema `roundtrip/compare/1`: keys may be added, never renamed. Figures are those of one
 //! request, in ms; what was not seen is `null`.
 
-use roundtrip_model::{CONFIDENCE, Saving};
+use roundtrip_model::{CONFIDENCE, Finding, Saving};
 use serde_json::{Value, json};
 
 use crate::outcome::{Absent, Comparison, Line, Prediction};
@@ -24,6 +24,7 @@ pub fn document(c: &Comparison) -> Value {
         "requests": c.requests,
         "rtt_ms": c.rtt_ms.map(rounded),
         "baseline": line(&c.baseline),
+        "findings": c.findings.iter().map(finding).collect::<Vec<Value>>(),
         "control": line(&c.control),
         "ways": c.lines.iter().map(line).collect::<Vec<Value>>(),
         "unsupported": c.absent.iter().map(absent).collect::<Vec<Value>>(),
@@ -36,6 +37,16 @@ pub fn document(c: &Comparison) -> Value {
         "ended": c.ended.as_str(),
         "seed": c.seed,
         "notes": c.notes,
+    })
+}
+
+fn finding(f: &Finding) -> Value {
+    json!({
+        "id": f.id,
+        "ms": rounded(f.ms),
+        "round_trips": f.round_trips,
+        "evidence": f.evidence,
+        "remedy": f.remedy,
     })
 }
 

@@ -36,9 +36,26 @@ pub(crate) fn ways(wishes: &Wishes, first: &Exchange, baseline: &Way) -> Vec<Way
 }
 
 fn all(wishes: &Wishes, first: &Exchange, baseline: &Way) -> Vec<Way> {
-    let base = baseline.strategy;
+    let tried = over_tcp(wishes, baseline.strategy)
+        .into_iter()
+        .chain(over_quic(wishes, baseline.strategy))
+        .filter(|(sensible, ..)| *sensible);
+    let mut ways: Vec<Way> = tried
+        .map(|(_, remedy, strategy)| Way::new(remedy, strategy, baseline.family))
+        .collect();
+    ways.extend(other_family(wishes, first, baseline));
+    ways.extend(sequences(wishes, baseline));
+    ways
+}
+
+/// Whether it makes sense, what it is, and how.
+type Dish = (bool, Remedy, Strategy);
+
+fn over_tcp(wishes: &Wishes, base: Strategy) -> Vec<Dish> {
     let secure = wishes.target.scheme == Scheme::Https;
     let modern = secure && base.security != Security::Tls12;
+    let early = modern && wishes.is_safe();
+    let classical = modern && base.post_quantum;
     // What is said of TCP is tried over TCP, even where HTTP/3 is what the server prefers.
     let tcp = match base.http {
         Http::H3 => Strategy {
@@ -48,63 +65,55 @@ fn all(wishes: &Wishes, first: &Exchange, baseline: &Way) -> Vec<Way> {
         },
         _ => base,
     };
-    let classical = |s: Strategy| Strategy {
-        post_quantum: false,
-        ..s
-    };
-    let memory = |s: Strategy, memory| Strategy { memory, ..s };
-    let fast = |s: Strategy| Strategy {
-        fast_open: true,
-        ..s
-    };
     let security = |security| Strategy { security, ..tcp };
     let http = |http| Strategy { http, ..tcp };
+    let fast = Strategy {
+        fast_open: true,
+        ..tcp
+    };
+    let small = Strategy {
+        post_quantum: false,
+        ..fast
+    };
+    vec![
+        (secure && !modern, Remedy::Tls13, security(Security::Tls13)),
+        (modern, Remedy::Tls12, security(Security::Tls12)),
+        (tcp.http != Http::H1, Remedy::Http1, http(Http::H1)),
+        (tcp.http != Http::H2, Remedy::Http2, http(Http::H2)),
+        (secure, Remedy::Resumption, with(base, Memory::Resume)),
+        (early, Remedy::EarlyData, with(base, Memory::EarlyData)),
+        (true, Remedy::FastOpen, fast),
+        (classical, Remedy::FastOpenClassical, small),
+        (early, Remedy::FastOpenEarly, with(small, Memory::EarlyData)),
+        (classical, Remedy::Classical, classical_only(base)),
+    ]
+}
+
+fn over_quic(wishes: &Wishes, base: Strategy) -> [Dish; 2] {
+    let other = wishes.target.scheme == Scheme::Https && base.http != Http::H3;
     let h3 = Strategy {
         http: Http::H3,
         security: Security::Auto,
         ..base
     };
-    let early = modern && wishes.is_safe();
-    let mut list: Vec<(bool, Remedy, Strategy)> = vec![
-        (secure && !modern, Remedy::Tls13, security(Security::Tls13)),
-        (modern, Remedy::Tls12, security(Security::Tls12)),
-        (tcp.http != Http::H1, Remedy::Http1, http(Http::H1)),
-        (tcp.http != Http::H2, Remedy::Http2, http(Http::H2)),
-        (secure, Remedy::Resumption, memory(base, Memory::Resume)),
-        (early, Remedy::EarlyData, memory(base, Memory::EarlyData)),
-        (true, Remedy::FastOpen, fast(tcp)),
-    ];
-    let small = fast(classical(tcp));
-    list.extend([
-        (
-            modern && base.post_quantum,
-            Remedy::FastOpenClassical,
-            small,
-        ),
-        (
-            early,
-            Remedy::FastOpenEarly,
-            memory(small, Memory::EarlyData),
-        ),
-        (secure && base.http != Http::H3, Remedy::Http3, h3),
-        (
-            secure && wishes.is_safe() && base.http != Http::H3,
-            Remedy::Http3Early,
-            memory(h3, Memory::EarlyData),
-        ),
-        (
-            modern && base.post_quantum,
-            Remedy::Classical,
-            classical(base),
-        ),
-    ]);
-    let tried = list.into_iter().filter(|(sensible, ..)| *sensible);
-    let mut ways: Vec<Way> = tried
-        .map(|(_, remedy, strategy)| Way::new(remedy, strategy, baseline.family))
-        .collect();
-    ways.extend(other_family(wishes, first, baseline));
-    ways.extend(sequences(wishes, baseline));
-    ways
+    let early = with(h3, Memory::EarlyData);
+    [
+        (other, Remedy::Http3, h3),
+        (other && wishes.is_safe(), Remedy::Http3Early, early),
+    ]
+}
+
+fn with(strategy: Strategy, memory: Memory) -> Strategy {
+    Strategy { memory, ..strategy }
+}
+
+/// Without a post-quantum key share.
+fn classical_only(strategy: Strategy) -> Strategy {
+    let post_quantum = false;
+    Strategy {
+        post_quantum,
+        ..strategy
+    }
 }
 
 /// Where there are several requests, one connection for all; where there is one, a connection that is open already.

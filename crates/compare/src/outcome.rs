@@ -1,6 +1,6 @@
 //! What came of a comparison: values, for any report.
 
-use roundtrip_model::{Random, Saving, Summary};
+use roundtrip_model::{Finding, Random, Saving, Summary};
 
 use crate::advice::Advice;
 use crate::sample::Sample;
@@ -22,6 +22,8 @@ pub struct Comparison {
     /// The address that was asked, as today's client chose it.
     pub address: Option<String>,
     pub baseline: Line,
+    /// What is to blame for today's time, as a typical run shows it.
+    pub findings: Vec<Finding>,
     /// The A/A arm.
     pub control: Line,
     /// The other ways that were measured, what saves most first.
@@ -189,3 +191,6 @@ impl Ended {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

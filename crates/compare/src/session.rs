@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use roundtrip_model::{Exchange, HttpFacts};
+use roundtrip_model::{Exchange, Finding, HttpFacts};
 
 use crate::advice;
 use crate::arithmetic::Costs;
@@ -134,12 +134,11 @@ impl Measured {
         costs: Option<&Costs>,
     ) -> Result<Comparison, CompareError> {
         let mut lines = self.lines.into_iter();
-        let (Some(mut baseline), Some(control)) = (lines.next(), lines.next()) else {
+        let (Some(baseline), Some(control)) = (lines.next(), lines.next()) else {
             return Err(CompareError::Interrupted);
         };
         let http = found.first.http.as_ref();
         let server = http.and_then(server_name);
-        baseline.disagreement = disagreement::of(&baseline, &baseline);
         let mut comparison = Comparison {
             url: wishes.target.redacted(),
             method: wishes.method(),
@@ -158,22 +157,41 @@ impl Measured {
             took_s: self.took.as_secs_f64(),
             ended: self.ended,
             notes: notes(wishes, found),
+            findings: findings(&baseline),
             baseline,
             server,
         };
-        let rtt = comparison.rtt_ms.unwrap_or(f64::INFINITY);
-        for line in &mut comparison.lines {
-            let late = disagreement::waits_for_handshake(line, &comparison.baseline, rtt);
-            line.idle = line.idle.take().or(late);
-            line.disagreement = disagreement::of(line, &comparison.baseline);
-            let works = line.idle.is_none();
-            line.advice = advice::of(line.way.remedy, comparison.server.as_deref(), works);
-        }
-        for way in &mut comparison.absent {
-            way.advice = advice::of(way.way.remedy, comparison.server.as_deref(), false);
-        }
+        annotate(&mut comparison);
         comparison.sort();
         Ok(comparison)
+    }
+}
+
+/// What a typical run of today's says is to blame.
+fn findings(baseline: &Line) -> Vec<Finding> {
+    let typical = baseline.typical().and_then(|s| s.last.as_ref());
+    typical.map_or_else(Vec::new, |last| last.findings.clone())
+}
+
+/// Why things are as they are, and who has to change what.
+fn annotate(c: &mut Comparison) {
+    let rtt = c.rtt_ms.unwrap_or(f64::INFINITY);
+    let name = c.server.as_deref();
+    c.baseline.disagreement = disagreement::of(&c.baseline, &c.baseline, rtt);
+    for line in &mut c.lines {
+        let late = disagreement::waits_for_handshake(line, &c.baseline, rtt);
+        line.disagreement = disagreement::of(line, &c.baseline, rtt);
+        // What overflows the SYN is the client's affair: the server did its part.
+        let works = line.idle.is_none() || line.way.remedy == Remedy::FastOpen;
+        line.advice = advice::of(line.way.remedy, name, works);
+        if late.is_some() {
+            line.disagreement.clone_from(&late);
+            line.idle = late;
+            line.advice.server = Some(advice::AT_ONCE.into());
+        }
+    }
+    for absent in &mut c.absent {
+        absent.advice = advice::of(absent.way.remedy, name, false);
     }
 }
 

@@ -59,10 +59,18 @@ fn opening(c: &Comparison, page: &mut Page) {
     };
     page.line(&today);
     page.item("predicted", &savings::predicted(&c.baseline));
-    if let Some(why) = &c.baseline.disagreement {
+    let found = |why: &&String| c.findings.iter().any(|f| why.starts_with(f.id));
+    if let Some(why) = c.baseline.disagreement.as_ref().filter(|why| !found(why)) {
         page.item("differs", &clean(why));
     }
     page.item("control", &savings::control(&c.control));
+    for f in &c.findings {
+        let told = format!("{} ({} ms): {}", f.id, ms(f.ms), f.evidence);
+        page.item("finding", &clean(&told));
+        if !f.remedy.is_empty() {
+            page.item("remedy", &clean(&f.remedy));
+        }
+    }
     for failure in c.baseline.failures.iter().take(1) {
         page.item("failed", &clean(failure));
     }

@@ -7,6 +7,19 @@ use crate::advice::Advice;
 use crate::outcome::{Comparison, Kind, Line};
 use crate::text::{change, interval, predicted, round_trips};
 
+/// What is to blame for today's time.
+pub(super) fn findings(c: &Comparison) -> Markup {
+    html! {
+        @for f in &c.findings {
+            div.finding {
+                p { b { (f.id) } " costs " (ms(f.ms)) " ms today" }
+                p { (clean(&f.evidence)) }
+                @if !f.remedy.is_empty() { p.remedy { b { "Remedy" } " " (clean(&f.remedy)) } }
+            }
+        }
+    }
+}
+
 pub(super) fn savings(c: &Comparison) -> Markup {
     let lines: Vec<&Line> = c.lines.iter().filter(|l| l.kind() == Kind::Saves).collect();
     html! {

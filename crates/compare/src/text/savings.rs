@@ -55,9 +55,8 @@ fn headline(line: &Line, c: &Comparison) -> String {
         }
         _ => String::new(),
     };
-    let each = if c.requests > 1 { " a request" } else { "" };
     format!(
-        "{title}: {} ms{each}{trips} {}",
+        "{title}: {} ms a request{trips} {}",
         change(saving.median),
         interval(&saving)
     )

@@ -1,0 +1,107 @@
+//! `roundtrip compare` as it is typed: what it announces, what it refuses, what it leaves behind.
+
+#![allow(clippy::unwrap_used)]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::process::{Command, Output};
+
+use roundtrip_origin::{Knobs, Origin, Running};
+use serde_json::Value;
+
+struct Scene {
+    origin: Running,
+    directory: tempfile::TempDir,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let origin = Origin::spawn_thread(Knobs::default()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("ca.pem"), &origin.ca_pem).unwrap();
+        Self { origin, directory }
+    }
+
+    /// Two ways besides today's, and little of it.
+    fn compare(&self, more: &[&str]) -> Output {
+        let url = format!("https://{}/bytes/100", self.origin.https);
+        let ca = self.directory.path().join("ca.pem");
+        let mut words: Vec<&OsStr> = ["--rate", "1000", "-n", "60", "--cacert"]
+            .map(OsStr::new)
+            .into();
+        words.push(ca.as_os_str());
+        words.extend(["--strategies", "h2+tls1.3+reuse,h1+tls1.2"].map(OsStr::new));
+        words.extend(more.iter().map(OsStr::new));
+        words.push(OsStr::new(&url));
+        roundtrip(&words)
+    }
+}
+
+fn roundtrip(words: &[&OsStr]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
+    command.env_remove("SSL_CERT_FILE").env("LC_ALL", "C.UTF-8");
+    command.arg("compare").args(words).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn what_is_announced_is_kept_to() {
+    let scene = Scene::new();
+    let output = scene.compare(&[]);
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{out}{err}");
+    assert!(err.contains("at most 60 requests"), "{err}");
+    let seen = scene.origin.stats().requests;
+    assert!((20..=60).contains(&seen), "{seen}");
+    assert!(out.contains("keep the connection: "), "{out}");
+    assert!(out.contains("Today: h2+tls1.3"), "{out}");
+}
+
+#[test]
+fn the_json_and_the_page() {
+    let scene = Scene::new();
+    let page = scene.directory.path().join("page.html");
+    let output = scene.compare(&["--json", "-q", "--html", page.to_str().unwrap()]);
+    let err = text(&output.stderr);
+    assert_eq!((output.status.code(), err.as_str()), (Some(0), ""));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["schema"], "roundtrip/compare/1");
+    let word = |way: &Value| way["way"].as_str().unwrap().to_owned();
+    let mut words: Vec<String> = document["ways"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(word)
+        .collect();
+    words.sort();
+    assert_eq!(words, ["h1+tls1.2", "h2+tls1.3+reuse"]);
+    assert!(document["control"]["saving"]["pairs"].as_u64().unwrap() >= 2);
+    assert!(document["requests_sent"].as_u64().unwrap() <= 60);
+    assert!(
+        fs::read_to_string(page)
+            .unwrap()
+            .starts_with("<!DOCTYPE html>")
+    );
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_before_anything_is_sent() {
+    let scene = Scene::new();
+    for (words, why) in [
+        (vec!["-X", "POST"], "--force"),
+        (vec!["-L"], "redirects"),
+        (vec!["--requests", "40"], "does not fit"),
+    ] {
+        let output = scene.compare(&words);
+        let err = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{err}");
+        assert!(err.contains(why), "{err}");
+    }
+    assert_eq!(scene.origin.stats().requests, 0);
+    let output = roundtrip(&["http://127.0.0.1:9/".as_ref()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("nothing to compare with"));
+}
