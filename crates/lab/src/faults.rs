@@ -1,11 +1,14 @@
 //! The gauntlet: faults are drawn, put into real exchanges on paths of several lengths, and what is named is held
 //! against what was put in. Healthy exchanges run among them, where nothing may be named.
 //!
-//! `entry` reads the faults (`lab/faults.toml`), `draw` makes cases of them, `stage` runs one, `text` shows the outcome.
+//! `entry` reads the faults (`lab/faults.toml`), `draw` makes cases of them, `stage` runs one, among faulty `peer`s and
+//! `names` where a path and an origin do not do; `text` shows the outcome.
 
 mod cost;
 mod draw;
 mod entry;
+mod names;
+mod peer;
 mod stage;
 pub mod text;
 
@@ -34,6 +37,8 @@ pub enum FaultsError {
     Origin(#[from] roundtrip_origin::OriginError),
     #[error("the URL cannot be: {0}")]
     Target(#[from] roundtrip_model::TargetError),
+    #[error("a faulty peer could not be set up")]
+    Peer(#[source] std::io::Error),
     #[error("a runtime could not be made")]
     Runtime(#[from] std::io::Error),
 }

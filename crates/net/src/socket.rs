@@ -101,13 +101,13 @@ impl Socket {
                 let Ok(mut guard) = guard else { return };
                 guard.clear_ready();
             } else {
-                self.opened();
+                self.opened(None);
             }
         }
     }
 
-    /// The SYN-ACK has come: what did it acknowledge?
-    fn opened(&self) {
+    /// The SYN-ACK has come: what did it acknowledge? Who learns of it only by an `answer` knows when that came.
+    fn opened(&self, answer: Option<Moment>) {
         let mut state = lock(&self.state);
         state.opening = false;
         state.peer = peer_of(self.fd.get_ref());
@@ -122,10 +122,20 @@ impl Socket {
         let data_acked = info.syn_data_acked(data_sent);
         state.fast_open.data_acked = data_acked;
         state.fast_open.saved_round_trips = u32::from(data_acked > 0 && data_acked == data_sent);
-        self.recorder.record(Event::SynAcked {
+        let now = self.recorder.now();
+        let at = match (answer, info.rtt()) {
+            // What the SYN-ACK left out was answered a round trip later, at the soonest.
+            (Some(answer), Some(rtt)) if data_acked < data_sent => {
+                answer - rtt
+            }
+            (Some(answer), _) => answer,
+            (None, _) => now,
+        };
+        let event = Event::SynAcked {
             data_sent,
             data_acked,
-        });
+        };
+        self.recorder.record_at(at, event);
     }
 
     fn departed(&mut self, bytes: usize, of: usize, at: Moment) {
@@ -149,10 +159,10 @@ impl Socket {
         let state = lock(&self.state);
         let opening = state.opening;
         drop(state);
-        if opening {
-            self.opened();
-        }
         let at = stamp.map_or(now, |stamp| clock::moment_of(stamp, now));
+        if opening {
+            self.opened(Some(at));
+        }
         self.recorder.record_at(
             at,
             Event::Received {

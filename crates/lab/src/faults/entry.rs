@@ -4,8 +4,8 @@ use clap::Parser;
 use roundtrip_origin::Knobs;
 use serde::Deserialize;
 
-use super::FaultsError;
 use super::cost::Cost;
+use super::{FaultsError, names, peer};
 
 const FILE: &str = include_str!("../../../../lab/faults.toml");
 
@@ -36,7 +36,49 @@ pub(super) struct Entry {
     #[serde(default)]
     pub(super) runs: Option<u32>,
     #[serde(default)]
-    pub(super) dead_first: bool,
+    pub(super) pause: Option<String>,
+    #[serde(default)]
+    pub(super) first: Option<First>,
+    #[serde(default)]
+    pub(super) method: Option<String>,
+    #[serde(default)]
+    pub(super) expect: bool,
+    #[serde(default)]
+    pub(super) cookie: Option<String>,
+    #[serde(default)]
+    pub(super) body: Option<String>,
+    #[serde(default)]
+    pub(super) names: Option<names::Manner>,
+    #[serde(default)]
+    pub(super) peer: Option<peer::Kind>,
+    #[serde(default)]
+    pub(super) late: Option<String>,
+    #[serde(default)]
+    pub(super) far: bool,
+    #[serde(default)]
+    pub(super) beside: Option<Beside>,
+    #[serde(default)]
+    pub(super) alone: bool,
+    #[serde(default)]
+    pub(super) not_with: Vec<String>,
+}
+
+/// A second cause that cannot be put in without.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Beside {
+    pub(super) cause: String,
+    pub(super) costs: String,
+}
+
+/// What the name's first address is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum First {
+    /// Nobody is there.
+    Dead,
+    /// The server's host, where nobody listens.
+    Refusing,
 }
 
 pub(super) fn all() -> Result<Vec<Entry>, FaultsError> {
@@ -45,8 +87,37 @@ pub(super) fn all() -> Result<Vec<Entry>, FaultsError> {
 }
 
 impl Entry {
+    /// What it changes, so that no other may change it as well.
+    pub(super) fn screws(&self) -> Vec<&str> {
+        let name = |text: &'static str, is: bool| is.then_some(text);
+        let words = self.knobs.iter().chain(&self.path);
+        let words = words.filter_map(|said| said.split('=').next());
+        let rest = [
+            name("place", self.place.is_some()),
+            name("hello", self.hello_delay.is_some()),
+            name("cold", self.cold),
+            name("runs", self.runs.is_some()),
+            name("first", self.first.is_some()),
+            name("expect", self.expect),
+            name("cookie", self.cookie.is_some()),
+            name("names", self.names.is_some()),
+            name("late", self.late.is_some()),
+        ];
+        words.chain(rest.into_iter().flatten()).collect()
+    }
+
     pub(super) fn cost(&self) -> Result<Cost, FaultsError> {
         Cost::parse(&self.costs).map_err(FaultsError::Entry)
+    }
+
+    /// Every cause that it puts in, with its cost.
+    pub(super) fn costs(&self) -> Result<Vec<(String, Cost)>, FaultsError> {
+        let mut all = vec![(self.cause.clone(), self.cost()?)];
+        if let Some(beside) = &self.beside {
+            let cost = Cost::parse(&beside.costs).map_err(FaultsError::Entry)?;
+            all.push((beside.cause.clone(), cost));
+        }
+        Ok(all)
     }
 }
 
@@ -76,6 +147,9 @@ mod tests {
             let all: Result<Vec<roundtrip_model::Strategy>, _> =
                 entry.strategies.iter().map(|word| word.parse()).collect();
             assert!(!all.unwrap().is_empty(), "{told}");
+            for other in &entry.not_with {
+                assert!(roundtrip_explain::by_id(other).is_some(), "{told}: {other}");
+            }
             let small = entry.cost().unwrap().ms(1, 1.0);
             assert!(small > 0.0, "{told}");
             let filled: Vec<String> = entry

@@ -6,11 +6,13 @@ use std::time::Duration;
 use roundtrip_model::{Exchange, Security, Target};
 use roundtrip_origin::{Origin, Running};
 use roundtrip_path::Path;
-use roundtrip_probe::{Options, Override, Prober};
+use roundtrip_probe::{Family, Options, Override, Prober, Proxy};
 use roundtrip_tls::Roots;
 
-use super::FaultsError;
 use super::draw::Case;
+use super::entry::First;
+use super::peer::{Kind, Peer, Surroundings};
+use super::{FaultsError, names};
 
 const NAME: &str = "shop.example";
 const LONGEST: Duration = Duration::from_secs(30);
@@ -34,45 +36,132 @@ pub(super) fn run(case: &Case, seed: u64) -> Result<Exchange, FaultsError> {
     knobs.listen.fast_open = 64;
     knobs.tls.names = vec![NAME.into()];
     let origin = path.server().run(move || Origin::spawn_thread(knobs))??;
-    let url = url(case, &origin);
-    let target = Target::parse(&url)?;
-    let options = options(case, &origin, address, &target);
+    let others = Others::of(case, &path, &origin)?;
+    let target = Target::parse(&url(case, &origin, others.peer.as_ref()))?;
+    let options = options(case, &origin, &path, &target, &others)?;
+    let (runs, pause) = (case.setting.runs, case.setting.pause);
     path.client()
-        .run(move || ask(options, &target, case.runs))?
+        .run(move || ask(options, &target, runs, pause))?
 }
 
-fn url(case: &Case, origin: &Running) -> String {
-    let place = &case.place;
+/// Who else takes part. They end before the path does.
+struct Others {
+    peer: Option<Peer>,
+    names: Option<Peer>,
+}
+
+impl Others {
+    fn of(case: &Case, path: &Path, origin: &Running) -> Result<Self, FaultsError> {
+        let address = path.server().address_v4();
+        let setting = &case.setting;
+        let around = Surroundings {
+            origin: origin.https,
+            address,
+            late: setting.late,
+        };
+        let peer = setting.peer.map(|kind| {
+            let spawned = path.server().run(move || Peer::spawn(kind, around));
+            spawned.map(|peer| peer.map_err(FaultsError::Peer))
+        });
+        let late = setting.late;
+        let names = setting.names.map(|manner| {
+            let at = if manner.is_far() {
+                path.server()
+            } else {
+                path.client()
+            };
+            let place = at.address_v4();
+            let spawned = at.run(move || names::spawn(manner, place, address, late));
+            spawned.map(|names| names.map_err(FaultsError::Peer))
+        });
+        Ok(Self {
+            peer: peer.transpose()?.transpose()?,
+            names: names.transpose()?.transpose()?,
+        })
+    }
+}
+
+/// A peer that answers for itself, or stands before the origin, is asked instead of it.
+fn url(case: &Case, origin: &Running, peer: Option<&Peer>) -> String {
+    let place = &case.setting.place;
+    let is_asked = !matches!(case.setting.peer, Some(Kind::Tunnel | Kind::Resolver));
+    let port = peer.filter(|_| is_asked).map(|peer| peer.place.port());
     if case.strategy.security == Security::Clear {
-        format!("http://{NAME}:{}{place}", origin.http.port())
+        let port = port.unwrap_or(origin.http.port());
+        format!("http://{NAME}:{port}{place}")
     } else {
-        format!("https://{NAME}:{}{place}", origin.https.port())
+        let port = port.unwrap_or(origin.https.port());
+        format!("https://{NAME}:{port}{place}")
     }
 }
 
-fn options(case: &Case, origin: &Running, address: Ipv4Addr, target: &Target) -> Options {
-    let dead = Ipv4Addr::from(u32::from(address) + 1);
+fn options(
+    case: &Case,
+    origin: &Running,
+    path: &Path,
+    target: &Target,
+    others: &Others,
+) -> Result<Options, FaultsError> {
+    let (setting, server) = (&case.setting, path.server());
+    let address = server.address_v4();
     let mut addresses: Vec<IpAddr> = vec![address.into()];
-    if case.dead_first {
-        addresses.insert(0, dead.into());
+    match setting.first {
+        Some(First::Dead) => addresses.insert(0, Ipv4Addr::from(u32::from(address) + 1).into()),
+        Some(First::Refusing) => addresses.insert(0, server.address_v6().into()),
+        None => {}
     }
-    Options {
+    let mut options = Options {
         strategy: case.strategy,
-        cold: case.cold,
-        hello_delay: case.hello_delay,
+        cold: setting.cold,
+        hello_delay: setting.hello_delay,
+        method: setting.method.clone(),
+        body: vec![b'x'; setting.body].into(),
         roots: Roots::Pem(origin.ca_pem.clone()),
-        overrides: vec![Override {
+        max_time: LONGEST,
+        ..Options::default()
+    };
+    let mut header = |name: &str, value: String| options.headers.push((name.into(), value));
+    if setting.expect {
+        header("Expect", "100-continue".into());
+    }
+    if setting.cookie > 0 {
+        header("Cookie", format!("c={}", "x".repeat(setting.cookie)));
+    }
+    if setting.peer == Some(Kind::Preflight) {
+        header("Origin", "https://elsewhere.example".into());
+        header("Access-Control-Request-Method", "PUT".into());
+    }
+    let place = others.peer.as_ref().map(|peer| peer.place);
+    match (setting.peer, place) {
+        (Some(Kind::Tunnel), Some(place)) => {
+            options.proxy = Some(Proxy(Target::parse(&format!("http://{place}/"))?));
+        }
+        (Some(Kind::Resolver), Some(place)) => {
+            options.doh = Some(Target::parse(&format!("http://{place}/dns-query"))?);
+            options.family = Family::V4;
+            return Ok(options);
+        }
+        _ => {}
+    }
+    if let Some(names) = &others.names {
+        options.name_servers = vec![names.place];
+    } else {
+        options.overrides = vec![Override {
             host: NAME.into(),
             port: target.port,
             addresses,
-        }],
-        max_time: LONGEST,
-        ..Options::default()
+        }];
     }
+    Ok(options)
 }
 
 /// The last hop of the last run.
-fn ask(options: Options, target: &Target, runs: u32) -> Result<Exchange, FaultsError> {
+fn ask(
+    options: Options,
+    target: &Target,
+    runs: u32,
+    pause: Duration,
+) -> Result<Exchange, FaultsError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -80,6 +169,9 @@ fn ask(options: Options, target: &Target, runs: u32) -> Result<Exchange, FaultsE
         let mut prober = Prober::new(options);
         let mut last = Exchange::default();
         for run in 0..runs {
+            if run > 0 {
+                tokio::time::sleep(pause).await;
+            }
             let hops = prober.run(target, run, &mut Vec::new()).await;
             last = hops.into_iter().last().unwrap_or_default();
         }
