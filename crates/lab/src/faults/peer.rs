@@ -171,7 +171,9 @@ async fn hesitate(client: TcpStream, around: Surroundings) -> io::Result<()> {
         let mut buffer = vec![0; 32 * 1024];
         let first = from_server.read(&mut buffer).await?;
         tokio::time::sleep(around.late).await;
-        to_client.write_all(buffer.get(..first).unwrap_or_default()).await?;
+        to_client
+            .write_all(buffer.get(..first).unwrap_or_default())
+            .await?;
         tokio::io::copy(&mut from_server, &mut to_client).await
     };
     tokio::try_join!(up, down).map(drop)
