@@ -105,7 +105,7 @@ impl Case {
             H3 => "--http3",
         };
         let stalls = self.fault.starts_with("stall");
-        let limit = if stalls { "2" } else { "60" };
+        let limit = if stalls { "4" } else { "60" };
         let report = site.report(&[version, "-m", limit, &url]);
         eprintln!("{} over {:?}: {}", self.fault, self.over, message(&report));
         // A reset that follows the SYN-ACK at once may be there before the connection was looked at.
