@@ -73,7 +73,7 @@ async fn once(
 }
 
 async fn asked(wishes: &Wishes, way: &Way, budget: &mut Budget, limit: Duration) -> Taken {
-    budget.turn().await;
+    budget.turn(way.dearest(1)).await;
     let taken = ours(wishes, way, 1, limit).await;
     budget.charge(taken.requests);
     taken
@@ -115,7 +115,7 @@ fn limit(wishes: &Wishes, first: &Exchange) -> Duration {
 
 async fn ask(wishes: &Wishes, way: &Way, budget: &mut Budget, limit: Duration) -> Support {
     if way.command.is_some() {
-        budget.turn().await;
+        budget.turn(way.dearest(wishes.requests)).await;
         let taken = take(wishes, way, wishes.requests).await;
         budget.charge(taken.requests);
         return taken
