@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use roundtrip_model::{
-    Attempt, AttemptOutcome, Event, Exchange, Phase, PhaseName, TcpFacts, TlsFacts,
+    Attempt, AttemptOutcome, Event, Exchange, Phase, PhaseName, Task, TcpFacts, TlsFacts,
 };
 
 use crate::{Claim, Cost, Part};
@@ -13,6 +13,9 @@ use crate::{Claim, Cost, Part};
 const SHORTEST_TELLING_RTT: f64 = 0.2;
 /// RFC 6928 §2: a sender may begin with ten segments.
 pub(crate) const INITIAL_WINDOW: u64 = 10;
+
+/// A SYN-ACK that was late by more than this had a reason of its own, which says nothing about the next answer.
+const MOST_UNREST: f64 = 10.0;
 
 #[derive(Debug)]
 pub struct Case<'a> {
@@ -67,6 +70,40 @@ impl<'a> Case<'a> {
         (n > 0).then(|| Cost::new(evidence).claim(claim))
     }
 
+    /// How long these tasks of the client took in a phase, as far as it waited for them.
+    pub(crate) fn worked(&self, name: PhaseName, tasks: &[Task]) -> f64 {
+        let took: f64 = self
+            .named(name)
+            .flat_map(|phase| self.tasks_within(phase))
+            .filter(|(task, _)| tasks.contains(task))
+            .map(|(_, took)| took)
+            .sum();
+        // Work that fell into a wait cost nothing.
+        took.min(self.waited(name, Part::Client))
+    }
+
+    /// Tasks that ended in the phase, as far as they ran in it.
+    pub(crate) fn tasks_within(&self, phase: &Phase) -> Vec<(Task, f64)> {
+        self.exchange
+            .timeline
+            .iter()
+            .filter_map(|(at, event)| match event {
+                Event::Worked { task, took } if *at > phase.start && *at <= phase.end => {
+                    Some((*task, ms((*took).min(at.since(phase.start)))))
+                }
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// How late the SYN-ACK was, which no application has to think about: so unquiet are this path and its ends.
+    pub(crate) fn unrest(&self) -> f64 {
+        let connect = self.waited(PhaseName::Tcp, Part::Network);
+        let late =
+            connect - f64::from(self.round_trips(PhaseName::Tcp)) * self.rtt.unwrap_or(connect);
+        late.clamp(0.0, MOST_UNREST)
+    }
+
     /// The TCP connection, where this exchange opened it.
     pub(crate) fn tcp(&self) -> Option<&'a TcpFacts> {
         self.exchange.tcp.as_ref().filter(|_| {
@@ -97,11 +134,15 @@ impl<'a> Case<'a> {
 
     /// The TCP attempts, and the one that won.
     pub(crate) fn tcp_attempts(&self) -> (Vec<&'a Attempt>, Option<&'a Attempt>) {
+        self.attempts(false)
+    }
+
+    pub(crate) fn attempts(&self, over_quic: bool) -> (Vec<&'a Attempt>, Option<&'a Attempt>) {
         let all: Vec<&Attempt> = self
             .exchange
             .attempts
             .iter()
-            .filter(|a| !a.over_quic)
+            .filter(|a| a.over_quic == over_quic)
             .collect();
         let won = all
             .iter()
@@ -116,6 +157,48 @@ impl<'a> Case<'a> {
             .tcp
             .as_ref()
             .map_or(1200, |t| u64::from(t.mss).max(500))
+    }
+
+    /// The names of the phases, each once.
+    pub(crate) fn phase_names(&self) -> Vec<PhaseName> {
+        let mut names: Vec<PhaseName> = Vec::new();
+        for phase in &self.phases {
+            if !names.contains(&phase.name) {
+                names.push(phase.name);
+            }
+        }
+        names
+    }
+
+    /// An answer that is none: it says to ask again, elsewhere or otherwise.
+    pub(crate) fn is_detour(&self) -> bool {
+        self.is_too_early() || self.is_redirect() || self.is_challenge() || self.is_preflight()
+    }
+
+    /// RFC 9110 §15.4, of what was only to be read: after a POST, a redirect is the way to the answer.
+    pub(crate) fn is_redirect(&self) -> bool {
+        self.exchange.http.as_ref().is_some_and(|h| {
+            let reads = matches!(h.method.as_str(), "" | "GET" | "HEAD");
+            reads && h.redirect.is_some() && matches!(h.status, 301..=303 | 307 | 308)
+        })
+    }
+
+    /// RFC 9110 §11.3 and §11.7.1.
+    pub(crate) fn is_challenge(&self) -> bool {
+        self.exchange.http.as_ref().is_some_and(|h| {
+            (h.status == 401 && h.header("www-authenticate").is_some())
+                || (h.status == 407 && h.header("proxy-authenticate").is_some())
+        })
+    }
+
+    /// The fetch standard, §4.8: a question about what may be asked.
+    pub(crate) fn is_preflight(&self) -> bool {
+        self.exchange.http.as_ref().is_some_and(|h| {
+            h.method == "OPTIONS"
+                && h.header("access-control-allow-origin").is_some()
+                && (h.header("access-control-allow-methods").is_some()
+                    || h.header("access-control-allow-headers").is_some())
+        })
     }
 
     /// What was answered with «425 Too Early» is asked again: the whole exchange was a detour. RFC 8470 §5.2.

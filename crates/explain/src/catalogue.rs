@@ -9,9 +9,14 @@ const HEAD: &str = "# Causes of a slow exchange
 Made from the entries in `crates/explain/src/causes`; a test fails when the two differ. To write it anew:
 `UPDATE_DOCS=1 cargo test -p roundtrip-explain --test causes`.
 
+`roundtrip causes` lists them too, `roundtrip causes ID` explains one, and `--json` writes either as one document: `schema`
+(`roundtrip/causes/1`) and `causes`, each with `id`, `family`, `name`, `shows`, `cost`, `remedy`, `settings` (`of`, `is`), `source`.
+
 A finding names a cause only with its evidence. Its cost is a claim on what the phases of the exchange waited for: no
 millisecond is claimed twice, and one round trip of the whole is never claimed (but for an answer of 425 Too Early, which
 is asked again). A cost below 1 ms or 2 % of the whole is not named, unless it is a whole round trip of at least 0.2 ms.
+What is left of the whole is the question's own round trip with the server's time and the name, one round trip each for TCP and
+TLS or QUIC, bytes under way and the client's small tasks. What has none of these reasons is called unexplained.
 ";
 
 /// The whole catalogue in Markdown.
@@ -33,6 +38,7 @@ fn entry(cause: &Cause) -> String {
         let _ = writeln!(text, "- {label}: {value}");
     };
     line("Shows", cause.shows);
+    line("Cost", cause.cost);
     line("Remedy", cause.remedy);
     for setting in cause.settings {
         line(setting.of, &format!("`{}`", setting.is));

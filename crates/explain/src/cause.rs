@@ -22,6 +22,8 @@ pub struct Cause {
     pub shows: &'static str,
     /// The evidence and the price, where the exchange proves the cause.
     pub signature: fn(&Case<'_>) -> Option<Cost>,
+    /// What it costs as a rule; a finding says what it cost.
+    pub cost: &'static str,
     /// What removes it, in a sentence.
     pub remedy: &'static str,
     /// Where to turn the knob.
@@ -70,6 +72,14 @@ pub enum Part {
 }
 
 impl Part {
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Network,
+        Self::Server,
+        Self::Client,
+        Self::Resolver,
+        Self::Loss,
+    ];
+
     pub(crate) fn of(self, waited: &Waited) -> f64 {
         match self {
             Self::Network => waited.network,
@@ -114,6 +124,23 @@ impl Cost {
             part,
             ms,
             round_trips: 0,
+        })
+    }
+
+    /// All that these phases waited for.
+    #[must_use]
+    pub(crate) fn phases(self, case: &Case<'_>, names: &[PhaseName], parts: &[Part]) -> Self {
+        let phases = case.phases.iter().filter(|p| names.contains(&p.name));
+        phases.fold(self, |cost, phase| {
+            parts.iter().fold(cost, |cost, part| {
+                let network = *part == Part::Network;
+                cost.claim(Claim {
+                    phase: phase.name,
+                    part: *part,
+                    ms: part.of(&phase.waited),
+                    round_trips: if network { phase.round_trips } else { 0 },
+                })
+            })
         })
     }
 

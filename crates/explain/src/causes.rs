@@ -2,25 +2,37 @@
 
 mod client;
 mod connect;
+mod detour;
 mod early_data;
 mod fast_open;
+mod greeting;
 mod http;
+mod kept;
+mod nagle;
 mod name;
 mod quic;
+mod tickets;
 mod tls;
 mod transfer;
+mod upload;
 
 use crate::{Cause, Family};
 
 /// Causes are heard in this order: where two could claim the same time, the more particular one stands first.
 pub const FAMILIES: &[Family] = &[
+    detour::FAMILY,
     name::FAMILY,
     connect::FAMILY,
     fast_open::FAMILY,
     early_data::FAMILY,
+    tickets::FAMILY,
+    greeting::FAMILY,
     tls::FAMILY,
     quic::FAMILY,
     client::FAMILY,
+    kept::FAMILY,
+    upload::FAMILY,
+    nagle::FAMILY,
     http::FAMILY,
     transfer::FAMILY,
 ];
@@ -49,7 +61,13 @@ mod tests {
                 "{}",
                 cause.id
             );
-            for text in [cause.name, cause.shows, cause.remedy, cause.source] {
+            for text in [
+                cause.name,
+                cause.shows,
+                cause.cost,
+                cause.remedy,
+                cause.source,
+            ] {
                 assert!(
                     !text.is_empty() && !text.contains('\n'),
                     "{}: {text:?}",

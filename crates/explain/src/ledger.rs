@@ -7,14 +7,6 @@ use roundtrip_model::PhaseName;
 
 use crate::{Case, Claim, Cost, Part};
 
-const PARTS: [Part; 5] = [
-    Part::Network,
-    Part::Server,
-    Part::Client,
-    Part::Resolver,
-    Part::Loss,
-];
-
 pub(crate) struct Ledger {
     accounts: HashMap<(PhaseName, Part), f64>,
     trips: HashMap<PhaseName, u32>,
@@ -36,13 +28,13 @@ impl Ledger {
         let mut trips = HashMap::new();
         for phase in &case.phases {
             *trips.entry(phase.name).or_insert(0) += phase.round_trips;
-            for part in PARTS {
+            for part in Part::ALL {
                 *accounts.entry((phase.name, part)).or_insert(0.0) +=
                     part.of(&phase.waited).max(0.0);
             }
         }
         // An answer that only says «ask again» is a detour as a whole: the round trip that must be is the next one's.
-        let kept = u32::from(!case.is_too_early());
+        let kept = u32::from(!case.is_detour());
         let all: u32 = trips.values().sum();
         Self {
             accounts,
@@ -50,6 +42,15 @@ impl Ledger {
             ms_left: (case.total - f64::from(kept) * case.rtt.unwrap_or(0.0)).max(0.0),
             trips_left: all.saturating_sub(kept),
         }
+    }
+
+    /// What nobody has claimed.
+    pub(crate) fn left(&self, phase: PhaseName, part: Part) -> f64 {
+        self.accounts.get(&(phase, part)).copied().unwrap_or(0.0)
+    }
+
+    pub(crate) fn trips_left(&self, phase: PhaseName) -> u32 {
+        self.trips.get(&phase).copied().unwrap_or(0)
     }
 
     /// Pays a cost as far as its accounts allow.

@@ -4,15 +4,15 @@
 //! `causes`; its signature reads a [`Case`] and states a [`Cost`] as claims on what the phases waited for. The ledger
 //! grants each millisecond once, so findings never overlap. What has no evidence is not named.
 
+mod account;
 mod case;
 mod catalogue;
 mod cause;
 mod causes;
-mod findings;
 mod ledger;
 
+pub use account::{Account, account, findings};
 pub use case::Case;
 pub use catalogue::page;
 pub use cause::{Cause, Claim, Cost, Family, Part, Setting};
 pub use causes::{FAMILIES, all, by_id};
-pub use findings::findings;

@@ -65,10 +65,12 @@ impl Reader<'_> {
             self.stream.flush().await?;
             // A `100 Continue` answers the head, not the request: it is no first byte.
             self.begun = true;
+            let began = self.pen.now();
             early_answer = timeout(CONTINUE_WAIT, self.head(facts))
                 .await
                 .ok()
                 .transpose()?;
+            facts.continue_wait = Some(self.pen.now().since(began));
             if early_answer.as_ref().is_some_and(|h| h.status >= 200) {
                 self.pen.departed();
                 self.pen.arrived();

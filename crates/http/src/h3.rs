@@ -3,11 +3,12 @@
 mod error;
 mod hellos;
 mod stream;
+mod tokens;
 mod watch;
 
 use std::future::poll_fn;
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ::h3::client::SendRequest;
@@ -23,6 +24,7 @@ use tokio::task::JoinHandle;
 use crate::turn::all;
 use crate::{Ended, HttpError, Turn};
 pub use error::QuicError;
+pub use tokens::Tokens;
 use watch::Watched;
 
 type Sender = SendRequest<h3_quinn::OpenStreams, Bytes>;
@@ -48,22 +50,27 @@ pub struct QuicGauge {
     local: Option<SocketAddr>,
     witness: Witness,
     offered_early: bool,
+    /// Packets that were lost by the end of the handshake.
+    lost: Arc<OnceLock<u64>>,
     accepted: Receiver<Option<bool>>,
 }
 
 impl Quic {
-    /// Opens a connection: with a fitting ticket at once (0-RTT), else after the handshake.
+    /// Opens a connection: with a fitting ticket at once (0-RTT), else after the handshake. Where a ticket may be shown,
+    /// an address token may be as well.
     pub async fn open(
         peer: SocketAddr,
         socket: UdpSocket,
         host: &str,
         client: &Client,
         offer: &Offer,
+        tokens: &Tokens,
         recorder: &Recorder,
     ) -> Result<Self, HttpError> {
         recorder.record(Event::AttemptStarted { peer });
         recorder.record(Event::HandshakeStarted);
-        let config = recorder.timed(Task::Configure, || client_config(client, offer))?;
+        let mut config = recorder.timed(Task::Configure, || client_config(client, offer))?;
+        config.token_store(tokens.for_connection(offer.resume));
         let watched = Watched::new(socket, recorder.clone()).map_err(HttpError::Io)?;
         let runtime = Arc::new(quinn::TokioRuntime);
         let mut endpoint = Endpoint::new_with_abstract_socket(
@@ -77,12 +84,15 @@ impl Quic {
         let name = host.strip_suffix('.').unwrap_or(host);
         let connecting = recorder.timed(Task::GenerateKeys, || endpoint.connect(peer, name))?;
         let (told, accepted) = channel(None);
+        let lost = Arc::new(OnceLock::new());
         let (connection, early) = match connecting.into_0rtt() {
             Ok((connection, zero_rtt)) => {
-                let recorder = recorder.clone();
+                let (recorder, opened) = (recorder.clone(), connection.clone());
+                let lost = lost.clone();
                 tokio::spawn(async move {
                     let accepted = zero_rtt.await;
                     recorder.record(Event::HandshakeFinished);
+                    let _ = lost.set(opened.stats().path.lost_packets);
                     if !accepted {
                         recorder.record(Event::EarlyDataRefused);
                     }
@@ -94,6 +104,7 @@ impl Quic {
                 client.witness().prepare(recorder);
                 let connection = connecting.await.map_err(|e| broken(e, &client.witness()))?;
                 recorder.record(Event::HandshakeFinished);
+                let _ = lost.set(connection.stats().path.lost_packets);
                 (connection, false)
             }
         };
@@ -103,6 +114,7 @@ impl Quic {
             watched,
             witness: client.witness(),
             offered_early: early,
+            lost,
             accepted: accepted.clone(),
         };
         let (send, driver) = start(connection.clone()).await.map_err(|error| {
@@ -257,6 +269,7 @@ impl QuicGauge {
             datagrams_sent: stats.udp_tx.datagrams,
             datagrams_received: stats.udp_rx.datagrams,
             lost_packets: stats.path.lost_packets,
+            lost_in_handshake: self.lost.get().copied().unwrap_or(0),
             mtu: stats.path.current_mtu,
             congestion_window: stats.path.cwnd,
         }

@@ -18,7 +18,7 @@ pub use body::Sink;
 pub use connection::Connection;
 pub use error::HttpError;
 pub use h1::response_head;
-pub use h3::{Quic, QuicError, QuicGauge};
+pub use h3::{Quic, QuicError, QuicGauge, Tokens};
 pub use request::{Request, check_sendable};
 pub use tunnel::open_tunnel;
 pub use turn::{Ended, Pen, Turn};

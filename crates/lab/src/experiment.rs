@@ -37,7 +37,6 @@ pub struct Experiment {
     pub unit: String,
     pub runs: u32,
     pub path: Words,
-    pub client_sysctl: BTreeMap<String, String>,
     /// What is measured in blocks: each arm, at each of its variants.
     pub cells: Vec<Cell>,
     pub sweeps: Vec<Sweep>,
@@ -57,6 +56,8 @@ pub struct Cell {
     pub against: Option<String>,
     /// It repeats another, to show what difference chance and drift alone make.
     pub control: bool,
+    /// One further run is recorded, and its packets are told.
+    pub packets: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -65,6 +66,10 @@ pub struct Arm {
     pub server: Arc<Server>,
     /// An unmeasured round goes before, in the same namespaces, to leave a ticket, a cookie or a connection.
     pub warm: bool,
+    /// Of the client's network: the experiment's, and its own.
+    pub sysctl: BTreeMap<String, String>,
+    /// It cannot succeed, and what it fails with says this.
+    pub fails: Option<String>,
     pub note: Option<String>,
 }
 
@@ -75,6 +80,8 @@ pub enum Client {
         manner: Manner,
         /// What the client computes before its ClientHello.
         hello_delay: Duration,
+        /// When it gives up.
+        max_time: Duration,
     },
     Program(Program),
 }

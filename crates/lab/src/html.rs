@@ -9,6 +9,7 @@ mod claims;
 mod curve;
 mod distance;
 mod figures;
+mod packets;
 mod page;
 mod remarks;
 mod runs;

@@ -5,6 +5,7 @@ use roundtrip_model::{Phase, Saving, Summary, Waited};
 use serde::{Serialize, Serializer};
 
 use crate::experiment::{Measure, Published, Words};
+use crate::packets::Packet;
 
 pub const SCHEMA: &str = "roundtrip/lab/1";
 
@@ -53,12 +54,19 @@ pub struct ArmOutcome {
     pub saving: Option<SavingOutcome>,
     /// Why some runs, or all, have no sample.
     pub failures: Vec<String>,
+    /// How runs failed that cannot succeed.
+    pub expected_failures: Vec<String>,
+    /// How many requests the origin saw in a run, the median run's; what warmed it is counted.
+    #[serde(serialize_with = "rounded_some")]
+    pub requests_seen: Option<f64>,
     /// Why it was not run at all, which is no failure of it.
     pub not_run: Option<String>,
     pub notes: Vec<String>,
     pub samples: Vec<Sample>,
     /// Of the run nearest to the median.
     pub phases: Vec<Span>,
+    /// Of one further run, where the file asks for them.
+    pub packets: Vec<Packet>,
 }
 
 /// Many samples in a few numbers; `None` where there are none.
@@ -274,7 +282,10 @@ fn rounded<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error>
 }
 
 #[allow(clippy::ref_option)] // serde asks so
-fn rounded_some<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn rounded_some<S: Serializer>(
+    value: &Option<f64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     match value {
         Some(value) if value.is_finite() => rounded(value, serializer),
         _ => serializer.serialize_none(),

@@ -19,7 +19,6 @@ use roundtrip_model::{Random, blocks};
 use roundtrip_path::Path;
 
 use crate::experiment::{Cell, Experiment};
-use crate::outcome::Sample;
 use crate::{LabError, Outcome};
 use scene::Mishap;
 use tally::Collected;
@@ -83,7 +82,8 @@ pub fn run(
         seed: wishes.seed,
     };
     let cells: Vec<&Cell> = experiment.cells.iter().collect();
-    let main = runner.measure(&cells, experiment.runs, &mut random);
+    let mut main = runner.measure(&cells, experiment.runs, &mut random);
+    runner.record(&cells, &mut main);
     let mut swept = Vec::new();
     for sweep in &experiment.sweeps {
         let points = sweep.points.iter().flat_map(|point| &point.cells);
@@ -105,7 +105,6 @@ fn wish(experiment: &mut Experiment, wishes: &Wishes) -> Result<(), LabError> {
         return Ok(());
     };
     let before = experiment.path.rtt();
-    let said = vec![format!("{}ms", rtt.as_secs_f64() * 1e3)];
     let swept = experiment
         .sweeps
         .iter_mut()
@@ -114,13 +113,13 @@ fn wish(experiment: &mut Experiment, wishes: &Wishes) -> Result<(), LabError> {
     let all = cells.chain(swept.flat_map(|point| point.cells.iter_mut().map(|(_, cell)| cell)));
     let mut changed = 0;
     for cell in all.filter(|cell| cell.path.rtt() == before) {
-        cell.path.say("rtt", said.clone());
+        cell.path.take(rtt);
         changed += 1;
     }
     if changed == 0 {
         return Err(LabError::OwnRoundTrips(experiment.name.clone()));
     }
-    experiment.path.say("rtt", said);
+    experiment.path.take(rtt);
     Ok(())
 }
 
@@ -130,7 +129,8 @@ fn amount(experiment: &Experiment) -> usize {
         let cells: usize = sweep.points.iter().map(|point| point.cells.len()).sum();
         cells * sweep.runs.min(experiment.runs) as usize
     });
-    experiment.cells.len() * experiment.runs as usize + swept.sum::<usize>()
+    let recorded = experiment.cells.iter().filter(|cell| cell.packets).count();
+    experiment.cells.len() * experiment.runs as usize + recorded + swept.sum::<usize>()
 }
 
 struct Runner<'a> {
@@ -164,6 +164,49 @@ impl Runner<'_> {
     }
 
     fn sample(&mut self, cell: &Cell, run: usize, collected: &mut Collected) {
+        self.advance(cell);
+        let hopeless = collected.samples.is_empty() && collected.failures.len() >= PATIENCE;
+        if collected.not_run.is_some() || hopeless {
+            return;
+        }
+        let seed = self.seed.wrapping_add(run as u64);
+        let visit = scene::sample(self.experiment, cell, &mut self.tools, seed, self.stop);
+        let taken = visit.and_then(|visit| {
+            collected.seen.extend(visit.requests.map(|n| n as f64));
+            visit.taken
+        });
+        match (taken, &cell.arm.fails) {
+            (Ok(_), Some(expected)) => {
+                let failure = format!("it was to fail («{expected}»), and did not");
+                collected.failures.push(failure);
+            }
+            (Ok(taken), None) => collected.keep(run, taken),
+            (Err(Mishap::Stopped), _) => {}
+            (Err(Mishap::Missing(missing)), _) => collected.not_run = Some(missing.to_string()),
+            (Err(mishap), expected) => collected.fail(mishap.to_string(), expected.as_deref()),
+        }
+    }
+
+    /// One further run of those whose packets are to be told.
+    fn record(&mut self, cells: &[&Cell], all: &mut [Collected]) {
+        for (cell, collected) in cells.iter().zip(all) {
+            if !cell.packets || self.stop.is_set() {
+                continue;
+            }
+            self.advance(cell);
+            if collected.not_run.is_some() || !collected.failures.is_empty() {
+                continue;
+            }
+            let tools = &mut self.tools;
+            match scene::record(self.experiment, cell, tools, self.seed, self.stop) {
+                Ok(packets) => collected.packets = packets,
+                Err(Mishap::Stopped) => {}
+                Err(mishap) => collected.failures.push(format!("recorded: {mishap}")),
+            }
+        }
+    }
+
+    fn advance(&mut self, cell: &Cell) {
         let (done, of) = (self.done, self.of);
         (self.progress)(Progress {
             done,
@@ -171,26 +214,5 @@ impl Runner<'_> {
             arm: &cell.name,
         });
         self.done += 1;
-        let hopeless = collected.samples.is_empty() && collected.failures.len() >= PATIENCE;
-        if collected.not_run.is_some() || hopeless {
-            return;
-        }
-        let seed = self.seed.wrapping_add(run as u64);
-        match scene::sample(self.experiment, cell, &mut self.tools, seed, self.stop) {
-            Ok(taken) => {
-                for note in taken.notes {
-                    if !collected.notes.contains(&note) {
-                        collected.notes.push(note);
-                    }
-                }
-                collected.samples.push(Sample {
-                    run,
-                    ..taken.sample
-                });
-            }
-            Err(Mishap::Stopped) => {}
-            Err(Mishap::Missing(missing)) => collected.not_run = Some(missing.to_string()),
-            Err(mishap) => collected.failures.push(mishap.to_string()),
-        }
     }
 }

@@ -1,5 +1,8 @@
 //! An outcome for a terminal: the question, a table of arms, the curve, the claims, how to run it again.
 
+mod ladder;
+#[cfg(test)]
+pub(crate) use ladder::tests::sample as ladder_sample;
 mod table;
 
 use std::fmt::Write;
@@ -40,6 +43,10 @@ pub fn render(outcome: &Outcome, style: Style) -> String {
         for claim in &outcome.claims {
             let _ = writeln!(out, "{}", page.claim(claim));
         }
+    }
+    for arm in outcome.arms.iter().filter(|arm| !arm.packets.is_empty()) {
+        out.push('\n');
+        out.push_str(&ladder::ladder(&arm.name, &arm.packets, style));
     }
     let _ = writeln!(
         out,
@@ -188,10 +195,12 @@ fn row(arm: &ArmOutcome, by_party: bool) -> Vec<Cell> {
     };
     let f = &arm.figures;
     if f.median.is_none() {
-        let (code, why) = match (&arm.not_run, arm.failures.first()) {
-            (Some(missing), _) => (DIM, format!("not run: {missing}")),
-            (None, Some(failure)) => (BAD, format!("failed: {failure}")),
-            (None, None) => (DIM, "not run".into()),
+        let expected = arm.expected_failures.first();
+        let (code, why) = match (&arm.not_run, arm.failures.first(), expected) {
+            (Some(missing), ..) => (DIM, format!("not run: {missing}")),
+            (None, Some(failure), _) => (BAD, format!("failed: {failure}")),
+            (None, None, Some(failure)) => (DIM, format!("fails, as it must: {failure}")),
+            (None, None, None) => (DIM, "not run".into()),
         };
         return vec![Cell::plain(name), Cell::long(code, why)];
     }

@@ -77,6 +77,14 @@ pub enum Task {
 }
 
 impl Task {
+    pub const ALL: [Self; 5] = [
+        Self::Configure,
+        Self::LoadRoots,
+        Self::GenerateKeys,
+        Self::Verify,
+        Self::Decrypt,
+    ];
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Configure => "configure",

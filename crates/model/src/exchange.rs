@@ -3,9 +3,13 @@
 use std::time::Duration;
 
 use crate::{
-    Attempt, EchoFacts, Failure, HttpFacts, NameFacts, Phase, QuicFacts, Strategy, TcpFacts,
-    Timeline, TlsFacts,
+    Attempt, EchoFacts, Failure, HttpFacts, KeptFacts, NameFacts, NotKept, Phase, QuicFacts,
+    Strategy, TcpFacts, Timeline, TlsFacts,
 };
+
+/// In milliseconds, and as a share of the whole.
+const LEAST_UNEXPLAINED: f64 = 5.0;
+const UNEXPLAINED_SHARE: f64 = 0.05;
 
 /// A request and what became of it. The first of a chain of redirects has `hop` 0.
 #[derive(Debug, Clone, Default)]
@@ -24,6 +28,10 @@ pub struct Exchange {
     pub attempts: Vec<Attempt>,
     /// The connection was open already.
     pub reused: bool,
+    /// What that connection had done before.
+    pub kept: Option<KeptFacts>,
+    /// One should have been open, and was not.
+    pub not_kept: Option<NotKept>,
     /// An unmeasured exchange went before, to leave a ticket, cookie or connection.
     pub primed: bool,
     pub tcp: Option<TcpFacts>,
@@ -38,6 +46,8 @@ pub struct Exchange {
     /// What a person should know that is no failure: a fallback, a cookie that was missing.
     pub notes: Vec<String>,
     pub findings: Vec<Finding>,
+    /// Milliseconds for which nothing accounts: neither a finding nor the arithmetic.
+    pub unexplained: f64,
     pub failure: Option<Failure>,
 }
 
@@ -48,6 +58,13 @@ impl Exchange {
 
     pub fn total(&self) -> Duration {
         self.timeline.end().since(crate::Moment::ZERO)
+    }
+
+    /// What nothing accounts for, where it is too much for the path's and the host's own unrest. A failure says itself
+    /// what was waited for in vain.
+    pub fn unexplained_worth_telling(&self) -> Option<f64> {
+        let share = UNEXPLAINED_SHARE * self.total().as_secs_f64() * 1e3;
+        (self.ok() && self.unexplained >= LEAST_UNEXPLAINED.max(share)).then_some(self.unexplained)
     }
 
     /// The phases that tile the whole.

@@ -32,6 +32,25 @@ pub struct NameFacts {
     pub resent: u32,
     pub truncated: bool,
     pub https_record: Option<HttpsRecord>,
+    pub waits: NameWaits,
+}
+
+/// What a lookup waited for beside the first answer.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NameWaits {
+    /// Names of the search list that were asked for first, in vain, and how long that took.
+    pub in_vain: Vec<String>,
+    pub suffixes: Duration,
+    /// The question again over TCP, because the answer was too long for UDP.
+    pub over_tcp: Duration,
+    /// The kind of address (`A` or `AAAA`) whose question had to be repeated or was never answered, and for how long
+    /// the other kind's answer had been there.
+    pub unanswered: Option<&'static str>,
+    pub half: Duration,
+    /// The HTTPS record, when the addresses were there.
+    pub https_record: Duration,
+    /// The connection to the resolver that had to be opened first (DNS over HTTPS).
+    pub opening: Duration,
 }
 
 impl NameFacts {
@@ -46,6 +65,7 @@ impl NameFacts {
             resent: 0,
             truncated: false,
             https_record: None,
+            waits: NameWaits::default(),
         }
     }
 }
@@ -107,9 +127,34 @@ pub struct TcpFacts {
     pub syn_retransmits: u32,
     pub congestion_window: u32,
     pub mss: u32,
+    /// The largest segment when the connection was new: where `mss` is smaller now, the path did not carry it.
+    pub first_mss: u32,
     pub peer_mss: u32,
     pub congestion_control: String,
     pub ecn: bool,
+    /// Segments that came out of order: something before them was lost or late.
+    pub out_of_order: u32,
+    /// How long the peer's window held back what was to be sent.
+    pub receiver_limited: Duration,
+}
+
+/// What a connection that was kept had done before this exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct KeptFacts {
+    /// Since anything last came or went.
+    pub idle: Duration,
+    pub bytes_received: u64,
+}
+
+/// Why a connection was opened although one should have been there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotKept {
+    /// The answer before had said that the connection would end.
+    Announced,
+    /// The server had ended it while it was idle.
+    Idle,
+    /// The server ended it while the request was on its way.
+    Crossed,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -119,6 +164,8 @@ pub struct TlsFacts {
     pub group: String,
     pub alpn: Option<String>,
     pub resumed: bool,
+    /// A ticket or a session was shown to the server.
+    pub ticket_shown: bool,
     pub early_data: EarlyData,
     pub hello_retry: bool,
     pub client_hello_bytes: u64,
@@ -175,6 +222,8 @@ pub struct QuicFacts {
     pub datagrams_sent: u64,
     pub datagrams_received: u64,
     pub lost_packets: u64,
+    /// How many of them before the handshake was over.
+    pub lost_in_handshake: u64,
     pub mtu: u16,
     pub congestion_window: u64,
 }
@@ -192,6 +241,8 @@ pub struct HttpFacts {
     pub request_bytes: u64,
     pub header_bytes: u64,
     pub uploaded: u64,
+    /// How long the body waited for `100 Continue`, or for the patience to end.
+    pub continue_wait: Option<Duration>,
     /// Body bytes as they came, and after decoding (`--compressed`).
     pub downloaded: u64,
     pub decoded: u64,

@@ -22,7 +22,8 @@ pub use event::{Event, Task};
 pub use exchange::{Exchange, Finding};
 pub use facts::{
     Answer, Attempt, AttemptOutcome, CertificateFacts, ChainFacts, EarlyData, EchoFacts,
-    FastOpenFacts, HttpFacts, HttpsRecord, NameFacts, QuicFacts, TcpFacts, TlsFacts,
+    FastOpenFacts, HttpFacts, HttpsRecord, KeptFacts, NameFacts, NameWaits, NotKept, QuicFacts,
+    TcpFacts, TlsFacts,
 };
 pub use failure::{Failure, FailureKind};
 pub use limit::{Limit, LimitError};

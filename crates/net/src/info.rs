@@ -3,7 +3,7 @@
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-use roundtrip_model::{FastOpenFacts, TcpFacts};
+use roundtrip_model::{FastOpenFacts, KeptFacts, TcpFacts};
 use socket2::Socket;
 
 use crate::sys;
@@ -42,6 +42,19 @@ impl TcpInfo {
         } else {
             micros(self.0.min_rtt)
         }
+    }
+
+    /// What was received, and how long ago anything last came or went.
+    pub(crate) fn past(&self) -> KeptFacts {
+        let idle = self.0.last_data_recv.min(self.0.last_data_sent);
+        KeptFacts {
+            idle: Duration::from_millis(idle.into()),
+            bytes_received: self.0.bytes_received,
+        }
+    }
+
+    pub(crate) fn mss(&self) -> u32 {
+        self.0.snd_mss
     }
 
     pub fn retransmits(&self) -> u32 {
@@ -110,6 +123,8 @@ pub(crate) fn tcp_facts(
         facts.congestion_window = info.0.snd_cwnd;
         facts.mss = info.0.snd_mss;
         facts.peer_mss = info.0.rcv_mss;
+        facts.out_of_order = info.0.rcv_ooopack;
+        facts.receiver_limited = Duration::from_micros(info.0.rwnd_limited);
         facts.ecn = info.0.options & OPTION_ECN != 0;
         if facts.fast_open.asked {
             facts.fast_open.kernel_says = info.fast_open_failure();

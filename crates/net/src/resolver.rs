@@ -7,11 +7,11 @@ mod ask;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use roundtrip_model::{Answer, HttpsRecord, NameFacts};
+use roundtrip_model::{Answer, HttpsRecord, NameFacts, NameWaits};
 use roundtrip_wire::dns::{Kind, Message, Name, Rcode};
 use roundtrip_wire::hosts::Hosts;
 use roundtrip_wire::resolv_conf::ResolvConf;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use ask::{Asked, ask};
 
@@ -120,18 +120,24 @@ impl Resolver {
         if let Some(addresses) = self.known(host, wanted) {
             return Ok(NameFacts::new(host, Answer::Hosts, addresses));
         }
-        let mut empty = None;
+        let began = Instant::now();
+        let (mut empty, mut in_vain) = (None, Vec::new());
         for candidate in self.conf.candidates(host) {
+            let before = began.elapsed();
             match self.ask_about(&candidate, wanted).await {
                 Err(error @ ResolveError::NoAddress { .. }) => empty = Some(error),
                 Err(ResolveError::NoSuchName { .. }) => {}
                 outcome => {
-                    return outcome.map(|found| NameFacts {
-                        host: host.to_owned(),
-                        ..found
+                    return outcome.map(|mut found| {
+                        host.clone_into(&mut found.host);
+                        if !in_vain.is_empty() {
+                            (found.waits.in_vain, found.waits.suffixes) = (in_vain, before);
+                        }
+                        found
                     });
                 }
             }
+            in_vain.push(candidate);
         }
         if let Some(error) = empty {
             return Err(error);
@@ -188,25 +194,24 @@ impl Resolver {
             }
         };
         let mut found = self.gather(&name, four, six)?;
+        let began = Instant::now();
         found.https_record = match (service_first, wanted.https) {
             (Some(record), _) => record,
             (None, Some((_, grace))) => timeout(grace, service).await.unwrap_or_default(),
             (None, None) => None,
         };
+        found.waits.https_record = began.elapsed();
         Ok(found)
     }
 
-    async fn maybe(
-        &self,
-        wanted: bool,
-        name: &Name,
-        kind: Kind,
-    ) -> Option<Result<Asked, ResolveError>> {
-        if wanted {
-            Some(ask(&self.conf, &self.servers, name, kind).await)
-        } else {
-            None
+    async fn maybe(&self, wanted: bool, name: &Name, kind: Kind) -> Option<Half> {
+        if !wanted {
+            return None;
         }
+        let began = Instant::now();
+        let outcome = ask(&self.conf, &self.servers, name, kind).await;
+        let took = began.elapsed();
+        Some(Half { outcome, took })
     }
 
     async fn service(&self, name: &Name, wanted: Wanted) -> Option<HttpsRecord> {
@@ -228,14 +233,17 @@ impl Resolver {
     fn gather(
         &self,
         name: &Name,
-        four: Option<Result<Asked, ResolveError>>,
-        six: Option<Result<Asked, ResolveError>>,
+        four: Option<Half>,
+        six: Option<Half>,
     ) -> Result<NameFacts, ResolveError> {
         let mut found = NameFacts::new(&name.to_string(), Answer::Hosts, Vec::new());
+        if let (Some(four), Some(six)) = (&four, &six) {
+            compare(&mut found.waits, four, six);
+        }
         let (mut trouble, mut missing) = (None, false);
         // IPv6 first, as getaddrinfo orders equal addresses. RFC 6724 §2.1.
-        for asked in [six, four].into_iter().flatten() {
-            let asked = match asked {
+        for half in [six, four].into_iter().flatten() {
+            let asked = match half.outcome {
                 Ok(asked) => asked,
                 Err(error) => {
                     trouble.get_or_insert(error);
@@ -245,7 +253,9 @@ impl Resolver {
             missing |= asked.message.rcode == Rcode::NO_SUCH_NAME;
             found.answer = Answer::Server(asked.server);
             found.resent += asked.resent;
-            found.truncated |= asked.over_tcp;
+            let over_tcp = asked.over_tcp.unwrap_or_default();
+            found.truncated |= asked.over_tcp.is_some();
+            found.waits.over_tcp = found.waits.over_tcp.max(over_tcp);
             add(&mut found, name, &asked.message);
         }
         let servers = self.servers.clone();
@@ -260,6 +270,36 @@ impl Resolver {
                 name: name.to_string(),
                 servers,
             }),
+        }
+    }
+}
+
+/// One of the two questions about addresses.
+struct Half {
+    outcome: Result<Asked, ResolveError>,
+    took: Duration,
+}
+
+impl Half {
+    fn is_clean(&self) -> bool {
+        self.outcome.as_ref().is_ok_and(|asked| asked.resent == 0)
+    }
+
+    /// Nobody answered, or nobody did at the first try.
+    fn is_unanswered(&self) -> bool {
+        match &self.outcome {
+            Ok(asked) => asked.resent > 0,
+            Err(error) => matches!(error, ResolveError::Silent { .. }),
+        }
+    }
+}
+
+/// One kind of address answered at once, the other not: the first waited for the second.
+fn compare(waits: &mut NameWaits, four: &Half, six: &Half) {
+    for (clean, late, kind) in [(four, six, "AAAA"), (six, four, "A")] {
+        if clean.is_clean() && late.is_unanswered() {
+            waits.unanswered = Some(kind);
+            waits.half = late.took.saturating_sub(clean.took);
         }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use roundtrip_model::{Event, FastOpenFacts, Moment, Recorder, TcpFacts};
+use roundtrip_model::{Event, FastOpenFacts, KeptFacts, Moment, Recorder, TcpFacts};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -32,6 +32,7 @@ struct State {
     fast_open: FastOpenFacts,
     handshake_rtt: Option<Duration>,
     syn_retransmits: u32,
+    first_mss: u32,
     /// The kernel forgets the peer of a connection that was reset.
     peer: Option<SocketAddr>,
     sent: u64,
@@ -60,6 +61,7 @@ impl Socket {
             fast_open,
             handshake_rtt: first.and_then(|i| i.rtt()),
             syn_retransmits: first.map_or(0, |i| i.retransmits()),
+            first_mss: first.map_or(0, |i| i.mss()),
             peer: peer_of(fd.get_ref()),
             ..State::default()
         };
@@ -99,13 +101,13 @@ impl Socket {
                 let Ok(mut guard) = guard else { return };
                 guard.clear_ready();
             } else {
-                self.opened();
+                self.opened(None);
             }
         }
     }
 
-    /// The SYN-ACK has come: what did it acknowledge?
-    fn opened(&self) {
+    /// The SYN-ACK has come: what did it acknowledge? Who learns of it only by an `answer` knows when that came.
+    fn opened(&self, answer: Option<Moment>) {
         let mut state = lock(&self.state);
         state.opening = false;
         state.peer = peer_of(self.fd.get_ref());
@@ -113,16 +115,25 @@ impl Socket {
             return;
         };
         state.handshake_rtt = info.rtt();
+        state.first_mss = info.mss();
         let data_again = u32::from(info.resent_syn_data());
         state.syn_retransmits = info.retransmits().saturating_sub(data_again);
         let data_sent = state.fast_open.data_sent;
         let data_acked = info.syn_data_acked(data_sent);
         state.fast_open.data_acked = data_acked;
         state.fast_open.saved_round_trips = u32::from(data_acked > 0 && data_acked == data_sent);
-        self.recorder.record(Event::SynAcked {
+        let now = self.recorder.now();
+        let at = match (answer, info.rtt()) {
+            // What the SYN-ACK left out was answered a round trip later, at the soonest.
+            (Some(answer), Some(rtt)) if data_acked < data_sent => answer - rtt,
+            (Some(answer), _) => answer,
+            (None, _) => now,
+        };
+        let event = Event::SynAcked {
             data_sent,
             data_acked,
-        });
+        };
+        self.recorder.record_at(at, event);
     }
 
     fn departed(&mut self, bytes: usize, of: usize, at: Moment) {
@@ -146,10 +157,10 @@ impl Socket {
         let state = lock(&self.state);
         let opening = state.opening;
         drop(state);
-        if opening {
-            self.opened();
-        }
         let at = stamp.map_or(now, |stamp| clock::moment_of(stamp, now));
+        if opening {
+            self.opened(Some(at));
+        }
         self.recorder.record_at(
             at,
             Event::Received {
@@ -166,6 +177,7 @@ impl Gauge {
         let mut facts =
             info::tcp_facts(&self.socket, state.fast_open.clone(), state.syn_retransmits);
         facts.handshake_rtt = state.handshake_rtt;
+        facts.first_mss = state.first_mss;
         facts.peer = facts.peer.or(state.peer);
         facts
     }
@@ -177,6 +189,11 @@ impl Gauge {
             .into_iter()
             .flatten()
             .min()
+    }
+
+    /// What the connection has done so far, for an exchange that comes after others.
+    pub fn past(&self) -> Option<KeptFacts> {
+        TcpInfo::of(&self.socket).map(|info| info.past())
     }
 
     /// Has the peer closed, or sent what nobody asked for? Such a connection carries no further request.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::io::unix::AsyncFd;
 
-/// The kernel's `struct tcp_info` as of Linux 4.19, the part that is read here. `include/uapi/linux/tcp.h`.
+/// The kernel's `struct tcp_info` as of Linux 5.4, the part that is read here. `include/uapi/linux/tcp.h`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RawTcpInfo {
@@ -54,6 +54,21 @@ pub(crate) struct RawTcpInfo {
     pub(crate) segs_in: u32,
     pub(crate) notsent_bytes: u32,
     pub(crate) min_rtt: u32,
+    pub(crate) data_segs_in: u32,
+    pub(crate) data_segs_out: u32,
+    pub(crate) delivery_rate: u64,
+    pub(crate) busy_time: u64,
+    /// In microseconds.
+    pub(crate) rwnd_limited: u64,
+    pub(crate) sndbuf_limited: u64,
+    pub(crate) delivered: u32,
+    pub(crate) delivered_ce: u32,
+    pub(crate) bytes_sent: u64,
+    pub(crate) bytes_retrans: u64,
+    pub(crate) dsack_dups: u32,
+    pub(crate) reord_seen: u32,
+    pub(crate) rcv_ooopack: u32,
+    pub(crate) snd_wnd: u32,
 }
 
 pub(crate) fn tcp_info(socket: &impl AsRawFd) -> io::Result<RawTcpInfo> {

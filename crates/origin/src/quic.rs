@@ -1,12 +1,14 @@
 //! QUIC connections: accepted, made to try again, ignored or refused as the knobs say, then handed to HTTP/3.
 
+mod redeemed;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use quinn::{Endpoint, Incoming, ZeroRttAccepted};
+use quinn::{Endpoint, Incoming, ServerConfig, ValidationTokenConfig, ZeroRttAccepted};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -14,14 +16,32 @@ use crate::serve::h3;
 use crate::site::Site;
 use crate::tcp::Hall;
 use crate::{FaultKind, FaultPhase};
+use redeemed::Redeemed;
 
 const HANDSHAKE: Duration = Duration::from_secs(30);
+const TOKEN_LIFETIME: Duration = Duration::from_hours(24);
 
 /// How the handshake is gone about.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Manner {
     pub(crate) retry: bool,
     pub(crate) early_data: bool,
+}
+
+/// With `tokens` for each client that has shown its address, which spare its next connection the doubt. RFC 9000,
+/// section 8.1.3.
+pub(crate) fn server_config(
+    crypto: Arc<dyn quinn::crypto::ServerConfig>,
+    tokens: u32,
+) -> ServerConfig {
+    let mut given = ValidationTokenConfig::default();
+    given
+        .sent(tokens)
+        .lifetime(TOKEN_LIFETIME)
+        .log(Arc::new(Redeemed::default()));
+    let mut config = ServerConfig::with_crypto(crypto);
+    config.validation_token_config(given);
+    config
 }
 
 /// Accepts until it is dropped, and its connections with it.
@@ -52,6 +72,10 @@ fn admit(incoming: Incoming, manner: Manner, site: &Site) -> Option<Incoming> {
             site.counters.quic_retries.increment();
         }
         return None;
+    }
+    // The token of a Retry validates the address as well, and forbids a second Retry.
+    if incoming.remote_address_validated() && incoming.may_retry() {
+        site.counters.quic_tokens_taken.increment();
     }
     let phases = [FaultPhase::Accept, FaultPhase::Hello, FaultPhase::Handshake];
     match site.fault_at(&phases) {

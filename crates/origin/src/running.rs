@@ -145,7 +145,7 @@ impl Running {
         }
         let crypto = tls::quic_config(&knobs.tls, certificates, &self.counters)?;
         for socket in ports.quic {
-            let config = quinn::ServerConfig::with_crypto(crypto.clone());
+            let config = quic::server_config(crypto.clone(), knobs.listen.quic_tokens);
             let endpoint = Endpoint::new(
                 EndpointConfig::default(),
                 Some(config),

@@ -36,6 +36,8 @@ counters! {
     quic_connections,
     /// QUIC Initials answered with a Retry.
     quic_retries,
+    /// QUIC connections whose client showed an address token of an earlier one that was taken.
+    quic_tokens_taken,
     /// TLS handshakes over TCP that were finished.
     tls_handshakes,
     /// Those of them that resumed a session.

@@ -150,6 +150,11 @@ impl Builder {
         self
     }
 
+    /// The delays of all stretches, there and back: what a small packet and its answer spend under way at least.
+    pub fn round_trip(&self) -> Duration {
+        self.delay_of(Direction::Up) + self.delay_of(Direction::Down)
+    }
+
     /// Says one thing in words, such as `loss` and `1%`; [`WORDS`](crate::WORDS) lists them.
     pub fn set(&mut self, word: &str, value: &str) -> Result<(), WordError> {
         words::apply(self, word, value)
@@ -217,11 +222,13 @@ impl Builder {
 
     /// What each packet spends under way at least, whichever way it goes.
     fn least_delay(&self) -> Duration {
-        let whole = |way| -> Duration {
-            let links = self.stretches.iter().map(|stretch| stretch.link.get(way));
-            links.map(|link| link.delay).sum()
-        };
-        whole(Direction::Up).min(whole(Direction::Down))
+        self.delay_of(Direction::Up)
+            .min(self.delay_of(Direction::Down))
+    }
+
+    fn delay_of(&self, way: Direction) -> Duration {
+        let links = self.stretches.iter().map(|stretch| stretch.link.get(way));
+        links.map(|link| link.delay).sum()
     }
 
     pub(crate) fn set_mtu(&mut self, mtu: u16) -> Result<(), Error> {

@@ -25,6 +25,8 @@ pub(crate) struct Departure {
     pub(crate) packet: Packet,
     pub(crate) way: Direction,
     pub(crate) due: Duration,
+    /// When the wire took it.
+    pub(crate) sent: Option<Duration>,
 }
 
 /// What came of the last steps.
@@ -85,6 +87,7 @@ impl Course {
                     packet,
                     way,
                     due: at,
+                    sent: None,
                 }),
                 Errand::Pass(packet, way, place) => self.walk(packet, way, Some(place), at, out),
                 Errand::Wake(place) => {

@@ -1,8 +1,10 @@
 //! DNS over HTTPS: the questions travel as POST requests over a connection of their own. RFC 8484.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use roundtrip_http::{Request, Sink};
-use roundtrip_model::{Answer, Exchange, Memory, NameFacts, Strategy, Target};
+use roundtrip_model::{Answer, Event, Exchange, Memory, Moment, NameFacts, Strategy, Target};
 use roundtrip_net::{ResolveError, Wanted, add_answer};
 use roundtrip_wire::dns::{Kind, Message, Name, Query, Rcode};
 
@@ -45,7 +47,8 @@ impl Prober {
             if !on {
                 continue;
             }
-            let message = asker.question(server, &name, kind).await?;
+            let (message, opening) = asker.question(server, &name, kind).await?;
+            found.waits.opening += opening;
             missing |= message.rcode == Rcode::NO_SUCH_NAME;
             add_answer(&mut found, &name, &message);
             if let Ok(services) = message.https_for(&name) {
@@ -71,7 +74,7 @@ impl Prober {
         server: &Target,
         name: &Name,
         kind: Kind,
-    ) -> Result<Message, Trouble> {
+    ) -> Result<(Message, Duration), Trouble> {
         // Id 0, so that caches on the way see equal questions as equal. RFC 8484 §4.1.
         let query = Query::new(0, name.clone(), kind);
         let failed = |why: String| Trouble::Doh {
@@ -93,6 +96,8 @@ impl Prober {
         let exchange: Exchange =
             Box::pin(self.exchange(&request, Strategy::default(), &mut answer as &mut dyn Sink))
                 .await;
+        let asked = exchange.timeline.first(|e| *e == Event::RequestStarted);
+        let opening = asked.map_or(Duration::ZERO, |at| at.since(Moment::ZERO));
         if let Some(failure) = exchange.failure {
             return Err(failed(failure.message));
         }
@@ -100,7 +105,8 @@ impl Prober {
         if status != 200 {
             return Err(failed(format!("it answered with status {status}")));
         }
-        Message::parse(&answer.0).map_err(|e| failed(e.to_string()))
+        let message = Message::parse(&answer.0).map_err(|e| failed(e.to_string()))?;
+        Ok((message, opening))
     }
 }
 

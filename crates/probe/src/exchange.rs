@@ -2,8 +2,8 @@
 
 use roundtrip_http::{Connection, HttpError, Pen, Request, Sink, Turn};
 use roundtrip_model::{
-    EarlyData, Event, Exchange, Http, HttpFacts, Memory, Recorder, Scheme, Security, Strategy,
-    Target, Task,
+    EarlyData, Event, Exchange, Http, HttpFacts, Memory, NotKept, Recorder, Scheme, Security,
+    Strategy, Target, Task,
 };
 use roundtrip_wire::{alt_svc, server_timing};
 use tokio::time::timeout;
@@ -24,6 +24,7 @@ impl Prober {
             url: request.target.redacted(),
             asked: strategy,
             used: strategy,
+            primed: self.primed,
             ..Exchange::default()
         };
         let kept = self.kept_open(&request.target);
@@ -62,8 +63,12 @@ impl Prober {
 
     /// The connection that was kept, if another request can go to that target on it.
     pub(crate) fn kept_open(&mut self, target: &Target) -> Option<Open> {
-        let kept = self.idle.take();
-        kept.filter(|open| open.serves(target) && open.is_usable())
+        let kept = self.idle.take().filter(|open| open.serves(target))?;
+        if kept.is_usable() {
+            return Some(kept);
+        }
+        self.tally.not_kept = Some((kept.origin, NotKept::Idle));
+        None
     }
 
     /// Time begins now, with the pen of the connection that was kept, or a new one.
@@ -81,6 +86,12 @@ impl Prober {
         sink: &mut dyn Sink,
     ) -> Result<(), Trouble> {
         hop.exchange.reused = kept.is_some();
+        hop.exchange.kept = kept.as_ref().and_then(Open::past);
+        let before = self.tally.not_kept.take();
+        let here = origin(&hop.request.target);
+        if let Some((_, why)) = before.filter(|(to, _)| kept.is_none() && *to == here) {
+            hop.exchange.not_kept = Some(why);
+        }
         let mut open = match kept {
             Some(open) => open,
             None => self.connect_in_time(hop).await?,
@@ -94,6 +105,8 @@ impl Prober {
                 "the connection that was kept had been closed by the server: connected anew".into(),
             );
             hop.exchange.reused = false;
+            hop.exchange.kept = None;
+            hop.exchange.not_kept = Some(NotKept::Crossed);
             // What the old connection still sends and hears is no part of the new one's story.
             hop.recorder = hop.recorder.branch();
             self.under_way = Some((hop.exchange.url.clone(), hop.recorder.clone()));
@@ -107,6 +120,8 @@ impl Prober {
         let reusable = outcome.is_ok() && hop.learnt.http.keep_alive;
         if reusable {
             self.idle = Some(open);
+        } else if outcome.is_ok() {
+            self.tally.not_kept = Some((open.origin, NotKept::Announced));
         }
         Ok(outcome?)
     }
@@ -196,9 +211,9 @@ impl Prober {
             }
         }
         if let (Some(tls), Some(client)) = (&mut hop.learnt.tls, self.tls()) {
-            tls.tickets = client
-                .tickets(matches!(open.connection, Connection::H3(_)))
-                .received();
+            let tickets = client.tickets(matches!(open.connection, Connection::H3(_)));
+            tls.tickets = tickets.received();
+            tls.ticket_shown = tickets.take_shown();
             tls.client_certificate_asked = client.take_certificate_asked();
         }
     }
@@ -279,7 +294,9 @@ impl Prober {
             u32::from(quic.retry) + u32::from(quic.version_negotiation) + u32::from(retried);
         exchange.used = used(exchange);
         exchange.failure = trouble.map(|trouble| trouble.explain(exchange));
-        exchange.findings = roundtrip_explain::findings(exchange);
+        let account = roundtrip_explain::account(exchange);
+        exchange.unexplained = account.unexplained;
+        exchange.findings = account.findings;
     }
 }
 

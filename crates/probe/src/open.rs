@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use roundtrip_http::{Connection, Quic, QuicGauge, Stream};
 use roundtrip_model::{
-    Attempt, AttemptOutcome, HttpFacts, Moment, NameFacts, QuicFacts, Recorder, Scheme, Target,
-    Task, TcpFacts, TlsFacts,
+    Attempt, AttemptOutcome, HttpFacts, KeptFacts, Moment, NameFacts, QuicFacts, Recorder, Scheme,
+    Target, Task, TcpFacts, TlsFacts,
 };
 use roundtrip_net::{Connect, Gauge, datagram_socket};
 use roundtrip_tls::Offer;
@@ -161,7 +161,16 @@ impl Prober {
             outcome,
         });
         let tls = self.tls_ready()?;
-        let quic = Quic::open(peer, socket, &target.host_name(), tls, offer, recorder).await;
+        let quic = Quic::open(
+            peer,
+            socket,
+            &target.host_name(),
+            tls,
+            offer,
+            &self.tokens,
+            recorder,
+        )
+        .await;
         if let Some(attempt) = learnt.attempts.get_mut(place) {
             attempt.ended = recorder.now();
             attempt.outcome = match &quic {
@@ -285,6 +294,14 @@ impl Open {
         match &self.gauge {
             Transport::Tcp { gauge, .. } => gauge.min_rtt(),
             Transport::Quic(gauge) => gauge.min_rtt(),
+        }
+    }
+
+    /// What it has carried before, as far as the kernel tells.
+    pub(crate) fn past(&self) -> Option<KeptFacts> {
+        match &self.gauge {
+            Transport::Tcp { gauge, .. } => gauge.past(),
+            Transport::Quic(_) => None,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtrip_http::{Request, Sink};
+use roundtrip_http::{Request, Sink, Tokens};
 use roundtrip_model::{Clock, Event, Exchange, Http, Memory, Recorder, Scheme, Strategy, Target};
 use roundtrip_net::{Resolver, SystemClock};
 use roundtrip_tls::Client;
@@ -21,6 +21,7 @@ pub struct Prober {
     pub(crate) options: Options,
     pub(crate) clock: Arc<dyn Clock>,
     tls: Option<Client>,
+    pub(crate) tokens: Tokens,
     resolver: Option<Resolver>,
     pub(crate) idle: Option<Open>,
     /// Origins that said `Alt-Svc: h3`.
@@ -37,6 +38,7 @@ impl Prober {
             options,
             clock: Arc::new(SystemClock::start()),
             tls: None,
+            tokens: Tokens::default(),
             resolver: None,
             idle: None,
             alt_svc_h3: Vec::new(),
@@ -132,7 +134,6 @@ impl Prober {
             let mut aside = Spool::new(self.options.follow, sink);
             let mut exchange = self.exchange(&request, strategy, &mut aside).await;
             (exchange.run, exchange.hop) = (run, hops.len() as u32);
-            exchange.primed = self.primed;
             next = self.next(&mut exchange, request, strategy);
             if next.is_none()
                 && let Err(error) = aside.release()
@@ -213,6 +214,7 @@ impl Prober {
 
     /// Closes the connection that was kept.
     pub async fn retire(&mut self) {
+        self.tally.not_kept = None;
         if let Some(open) = self.idle.take() {
             open.connection.close().await;
         }

@@ -2,6 +2,7 @@
 
 mod compare;
 mod demo;
+mod diff;
 mod lab;
 mod path;
 mod probe;
@@ -13,6 +14,7 @@ use roundtrip_origin::{EchoKnobs, Knobs};
 
 pub(crate) use compare::CompareArgs;
 pub(crate) use demo::DemoArgs;
+pub(crate) use diff::DiffArgs;
 pub(crate) use lab::{LabArgs, LabCommand, LabRunArgs};
 pub(crate) use path::{PathArgs, Wait};
 pub(crate) use probe::{ConnectionArgs, ProbeArgs, RequestArgs};
@@ -36,8 +38,12 @@ pub(crate) enum Command {
     Probe(Box<ProbeArgs>),
     /// What each remedy would save at a URL: predicted, and measured
     Compare(Box<CompareArgs>),
+    /// Two reports: what differs, and which cause explains it
+    Diff(DiffArgs),
     /// What this machine, or a container image, can do for latency
     Doctor(DoctorArgs),
+    /// What can make a request slow: how it shows, what it costs, what removes it
+    Causes(CausesArgs),
     /// Experiments: what each remedy saves, beside what was published
     Lab(LabArgs),
     /// A test server with every knob on the other side
@@ -64,6 +70,19 @@ pub(crate) struct DoctorArgs {
     /// Only what is a problem or worth a notice
     #[arg(short, long)]
     pub quiet: bool,
+    /// Colour
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
+    pub color: Color,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CausesArgs {
+    /// Explain this one; without it, all are listed
+    #[arg(value_name = "ID")]
+    pub id: Option<String>,
+    /// One JSON document
+    #[arg(long)]
+    pub json: bool,
     /// Colour
     #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
     pub color: Color,

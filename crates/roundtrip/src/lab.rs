@@ -1,5 +1,6 @@
 //! `roundtrip lab`: experiments found, run and shown.
 
+mod faults;
 mod page;
 mod progress;
 
@@ -42,7 +43,10 @@ fn list(machine: bool) -> Outcome {
         );
         Stream::Out.print(lines);
     }
-    Stream::Out.print("\nroundtrip lab run NAME, or a file of your own; `all` runs every one\n");
+    Stream::Out.print(
+        "faults         Is the cause that was put into an exchange the one that is named?\n\n\
+         roundtrip lab run NAME, or a file of your own; `all` runs every one but faults\n",
+    );
     Outcome::Done
 }
 
@@ -66,6 +70,9 @@ fn measure(args: &LabRunArgs) -> Outcome {
     if let Err(error) = roundtrip_path::enter_sandbox() {
         return failed(&error);
     }
+    if args.experiments == [roundtrip_lab::faults::NAME] {
+        return faults::run(args);
+    }
     let names = args
         .experiments
         .iter()
@@ -80,6 +87,9 @@ fn measure(args: &LabRunArgs) -> Outcome {
         Ok(experiments) => experiments,
         Err(error) => return Outcome::Usage(error.to_string()),
     };
+    if let Some(Err(error)) = args.html.as_deref().map(page::can_be_written) {
+        return failed(&error);
+    }
     let stop = Stop::default();
     if let Err(error) = stop_when_told(&stop) {
         return failed(&error);
@@ -134,14 +144,9 @@ fn write_page(
     let Some(file) = &args.html else {
         return Ok(());
     };
-    let shown = file.display();
-    if let Err(error) = page::write(file, args, outcomes, began) {
-        return Err(failed(&format!(
-            "cannot write the page to {shown}: {error}"
-        )));
-    }
+    page::write(file, args, outcomes, began).map_err(|error| failed(&error))?;
     if !args.quiet {
-        Stream::Err.print(format!("page written to {shown}\n"));
+        Stream::Err.print(format!("page written to {}\n", file.display()));
     }
     Ok(())
 }

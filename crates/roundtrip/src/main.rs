@@ -1,8 +1,10 @@
 //! The binary: arguments → one call → exit code. Each verb has a file of its own; what they do lives in crates below.
 
+mod causes;
 mod cli;
 mod compare;
 mod demo;
+mod diff;
 mod doctor;
 mod generate;
 mod lab;
@@ -23,7 +25,9 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::run(&args),
         Command::Probe(args) => probe::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Diff(args) => diff::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Causes(args) => causes::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Origin(args) => origin::run(*args),
         Command::Path(args) => path::run(&args),

@@ -78,7 +78,7 @@ fn rows_in_the_order_of_the_story_without_a_terminal() {
     .collect();
     assert!(places.is_sorted(), "{said}");
     // Each row once, though the table was shown many times.
-    assert_eq!(said.matches("kept connection").count(), 1, "{said}");
+    assert_eq!(said.matches("\n  kept connection").count(), 1, "{said}");
     assert!(
         said.lines().all(|line| line.chars().count() <= 100),
         "{said}"

@@ -8,11 +8,13 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-const VERBS: [&str; 9] = [
+const VERBS: [&str; 11] = [
     "demo",
     "probe",
     "compare",
+    "diff",
     "doctor",
+    "causes",
     "lab",
     "origin",
     "path",

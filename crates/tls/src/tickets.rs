@@ -1,7 +1,7 @@
 //! What the client remembers of earlier handshakes, counted.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use rustls::client::{
     ClientSessionMemoryCache, ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue,
@@ -14,6 +14,7 @@ use rustls::{NamedGroup, client};
 pub struct Tickets {
     inner: ClientSessionMemoryCache,
     received: AtomicU32,
+    shown: AtomicBool,
 }
 
 impl Tickets {
@@ -21,7 +22,18 @@ impl Tickets {
         Arc::new(Self {
             inner: ClientSessionMemoryCache::new(64),
             received: AtomicU32::new(0),
+            shown: AtomicBool::new(false),
         })
+    }
+
+    /// Was one handed out to be shown to a server since the last call?
+    pub fn take_shown(&self) -> bool {
+        self.shown.swap(false, Ordering::Relaxed)
+    }
+
+    fn show<T>(&self, found: Option<T>) -> Option<T> {
+        self.shown.fetch_or(found.is_some(), Ordering::Relaxed);
+        found
     }
 
     /// Tickets (or session ids) received so far.
@@ -45,7 +57,7 @@ impl ClientSessionStore for Tickets {
     }
 
     fn tls12_session(&self, server_name: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
-        self.inner.tls12_session(server_name)
+        self.show(self.inner.tls12_session(server_name))
     }
 
     fn remove_tls12_session(&self, server_name: &ServerName<'static>) {
@@ -65,6 +77,6 @@ impl ClientSessionStore for Tickets {
         &self,
         server_name: &ServerName<'static>,
     ) -> Option<client::Tls13ClientSessionValue> {
-        self.inner.take_tls13_ticket(server_name)
+        self.show(self.inner.take_tls13_ticket(server_name))
     }
 }

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use roundtrip_model::{Event, Phase, PhaseName, Task};
+use roundtrip_model::{PhaseName, Task};
 
-use crate::case::ms;
 use crate::{Case, Cause, Cost, Family, Part, Setting};
 
 /// A TLS library that is warm needs about a millisecond for all of its work.
@@ -12,21 +11,34 @@ const MUCH: f64 = 10.0;
 
 pub(super) const FAMILY: Family = Family {
     title: "The client",
-    causes: &[Cause {
-        id: "slow-client-library",
-        name: "The client computed for long before and during the handshake",
-        shows: "tasks of the client (configuration, trusted certificates, keys, verification) took 10 ms or more in which no packet was under way",
-        signature: slow_library,
-        remedy: "set the library up once and keep it, load a small CA bundle, load no engines or PKCS#11 modules that are not needed, prefer ECDSA and X25519",
-        settings: &[
-            Setting::new(
-                "OpenSSL",
-                "SSL_CERT_FILE=one-bundle.pem OPENSSL_CONF=/dev/null",
-            ),
-            Setting::new("curl", "--cacert one-bundle.pem"),
-        ],
-        source: "openssl-env(7); ossl-guide-libraries-introduction(7)",
-    }],
+    causes: &[
+        Cause {
+            id: "slow-verification",
+            name: "The client took long to verify the server's certificates",
+            shows: "the task of verification took 10 ms or more in which no packet was under way (seen only in synthetic exchanges)",
+            signature: slow_verification,
+            cost: "what it took: under 1 ms with ECDSA, more with long chains, large RSA keys or a key store in slow hardware",
+            remedy: "use ECDSA certificates and short chains, remember verified chains, resume sessions",
+            settings: &[Setting::new("certbot", "--key-type ecdsa")],
+            source: "RFC 5280 §6; RFC 8446 §2.2",
+        },
+        Cause {
+            id: "slow-client-library",
+            name: "The client computed for long before and during the handshake",
+            shows: "tasks of the client (configuration, trusted certificates, keys, verification) took 10 ms or more in which no packet was under way",
+            signature: slow_library,
+            cost: "what it took: tens to hundreds of ms",
+            remedy: "set the library up once and keep it, load a small CA bundle, load no engines or PKCS#11 modules that are not needed, prefer ECDSA and X25519",
+            settings: &[
+                Setting::new(
+                    "OpenSSL",
+                    "SSL_CERT_FILE=one-bundle.pem OPENSSL_CONF=/dev/null",
+                ),
+                Setting::new("curl", "--cacert one-bundle.pem"),
+            ],
+            source: "openssl-env(7); ossl-guide-libraries-introduction(7)",
+        },
+    ],
 };
 
 const PHASES: [PhaseName; 4] = [
@@ -36,11 +48,29 @@ const PHASES: [PhaseName; 4] = [
     PhaseName::Request,
 ];
 
+fn slow_verification(case: &Case<'_>) -> Option<Cost> {
+    let phase = case.handshake();
+    let took = case.worked(phase, &[Task::Verify]);
+    (took >= MUCH).then(|| {
+        let certificates = case
+            .exchange
+            .tls
+            .as_ref()
+            .and_then(|t| t.chain.as_ref())
+            .map_or(0, |c| c.certificates.len());
+        let evidence = format!("{certificates} certificates were verified in {took:.1} ms");
+        Cost::new(evidence).waited(phase, Part::Client, took)
+    })
+}
+
 fn slow_library(case: &Case<'_>) -> Option<Cost> {
     let mut cost = Cost::default();
+    // What has a finding of its own is not told again.
+    let told_apart = slow_verification(case).is_some();
     let mut told: BTreeMap<&str, f64> = BTreeMap::new();
     for phase in case.phases.iter().filter(|p| PHASES.contains(&p.name)) {
-        let tasks = tasks_within(case, phase);
+        let mut tasks = case.tasks_within(phase);
+        tasks.retain(|(task, _)| *task != Task::Verify || !told_apart);
         let worked: f64 = tasks.iter().map(|(_, took)| took).sum();
         // Work that fell into a wait cost nothing.
         let unhidden = worked.min(phase.waited.client);
@@ -57,18 +87,4 @@ fn slow_library(case: &Case<'_>) -> Option<Cost> {
         .collect();
     cost.evidence = format!("the client's tasks: {}", told.join(", "));
     (unhidden >= MUCH).then_some(cost)
-}
-
-/// Tasks that ended in the phase, as far as they ran in it.
-fn tasks_within(case: &Case<'_>, phase: &Phase) -> Vec<(Task, f64)> {
-    case.exchange
-        .timeline
-        .iter()
-        .filter_map(|(at, event)| match event {
-            Event::Worked { task, took } if *at > phase.start && *at <= phase.end => {
-                Some((*task, ms((*took).min(at.since(phase.start)))))
-            }
-            _ => None,
-        })
-        .collect()
 }

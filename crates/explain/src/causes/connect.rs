@@ -5,14 +5,32 @@ use roundtrip_model::{Attempt, AttemptOutcome, PhaseName};
 use crate::case::ms;
 use crate::{Case, Cause, Cost, Family, Part, Setting};
 
+/// A SYN-ACK that is later than this is no matter of a busy host.
+const LATE: f64 = 20.0;
+
 pub(super) const FAMILY: Family = Family {
     title: "Addresses and TCP",
     causes: &[
         Cause {
+            id: "address-refused",
+            name: "An address that refuses connections was tried first",
+            shows: "every attempt before the one that won failed at once, as a rule with a refusal",
+            signature: refused_address,
+            cost: "1 round trip an address; Windows repeats a refused SYN for a second",
+            remedy: "listen on every address that the name has, or take the address out of the DNS",
+            settings: &[
+                Setting::new("nginx", "listen [::]:443 ssl; listen 443 ssl;"),
+                Setting::new("HAProxy", "bind :::443 v4v6"),
+                Setting::new("Apache", "Listen 443 (both families) or Listen [::]:443"),
+            ],
+            source: "RFC 8305 §5; RFC 9293 §3.5.2",
+        },
+        Cause {
             id: "dead-address",
-            name: "An address that does not answer was tried first",
-            shows: "a TCP attempt failed or was given up, and another address won that was tried after it (broken IPv6, as a rule)",
+            name: "An address that did not answer in time was tried first",
+            shows: "an attempt over TCP or QUIC failed or was given up, and another address won that was tried after it (broken IPv6, as a rule)",
             signature: dead_address,
+            cost: "250 ms an address with Happy Eyeballs (RFC 8305), a minute and more without",
             remedy: "mend the address or take it out of the DNS; a client without Happy Eyeballs waits for minutes here",
             settings: &[
                 Setting::new("DNS", "withdraw the AAAA (or A) record that leads nowhere"),
@@ -25,6 +43,7 @@ pub(super) const FAMILY: Family = Family {
             name: "The SYN, or its answer, was lost",
             shows: "the kernel sent the SYN again, and the connection came about one retransmission time-out late",
             signature: syn_lost,
+            cost: "1 s; where it happens again, 1 s more each time, then twice as long each time",
             remedy: "look for loss on the path (mtr), a full accept queue at the server (nstat TcpExtListenOverflows) or a firewall that drops",
             settings: &[
                 Setting::new("Linux (server)", "net.core.somaxconn=4096"),
@@ -34,19 +53,58 @@ pub(super) const FAMILY: Family = Family {
             ],
             source: "RFC 6298 §2 and §5; tcp(7)",
         },
+        Cause {
+            id: "slow-first-packet",
+            name: "The first packet took much longer than those after it",
+            shows: "the SYN-ACK came late, though nothing was sent again, and later answers on the connection were quick",
+            signature: slow_first,
+            cost: "1 ms to 2 s: neighbour discovery, a firewall's new entry, a radio that wakes up",
+            remedy: "keep the path warm where it sleeps: an open connection that is used now and then, Wi-Fi without power saving",
+            settings: &[
+                Setting::new("Linux (Wi-Fi)", "iw dev wlan0 set power_save off"),
+                Setting::new(
+                    "Linux (neighbours)",
+                    "net.ipv4.neigh.default.base_reachable_time_ms=300000",
+                ),
+            ],
+            source: "RFC 4861 §7.3; RFC 826",
+        },
     ],
 };
 
+fn refused_address(case: &Case<'_>) -> Option<Cost> {
+    tried_before(case, true)
+}
+
 fn dead_address(case: &Case<'_>) -> Option<Cost> {
-    case.tcp()?;
-    let (attempts, won) = case.tcp_attempts();
+    tried_before(case, false)
+}
+
+/// What the addresses before the winner cost; `refused` where each of them said no.
+fn tried_before(case: &Case<'_>, refused: bool) -> Option<Cost> {
+    let over_quic = case.exchange.quic.is_some();
+    if !over_quic {
+        case.tcp()?;
+    }
+    let (attempts, won) = case.attempts(over_quic);
     let won = won?;
     let before: Vec<&&Attempt> = attempts
         .iter()
         .filter(|a| a.outcome != AttemptOutcome::Won && a.began < won.began)
         .collect();
     let first = before.iter().map(|a| a.began).min()?;
+    let all_failed = before
+        .iter()
+        .all(|a| matches!(a.outcome, AttemptOutcome::Failed(_)));
+    if all_failed != refused {
+        return None;
+    }
     let told: Vec<String> = before.iter().map(|a| fate(a)).collect();
+    let phase = if over_quic {
+        PhaseName::Quic
+    } else {
+        PhaseName::Tcp
+    };
     Some(
         Cost::new(format!(
             "{}; {}, tried {:.0} ms later, answered",
@@ -54,7 +112,7 @@ fn dead_address(case: &Case<'_>) -> Option<Cost> {
             won.peer,
             ms(won.began.since(first))
         ))
-        .waited(PhaseName::Tcp, Part::Loss, ms(won.began.since(first))),
+        .waited(phase, Part::Loss, ms(won.began.since(first))),
     )
 }
 
@@ -62,7 +120,8 @@ fn fate(attempt: &Attempt) -> String {
     match &attempt.outcome {
         AttemptOutcome::Failed(why) => format!("{} failed ({why})", attempt.peer),
         AttemptOutcome::Abandoned | AttemptOutcome::Won => {
-            format!("{} did not answer", attempt.peer)
+            let waited = ms(attempt.ended.since(attempt.began));
+            format!("{} had not answered after {waited:.0} ms", attempt.peer)
         }
     }
 }
@@ -80,6 +139,20 @@ fn syn_lost(case: &Case<'_>) -> Option<Cost> {
         ))
         .waited(PhaseName::Tcp, Part::Loss, syn_wait(case)?),
     )
+}
+
+fn slow_first(case: &Case<'_>) -> Option<Cost> {
+    let (tcp, r) = (case.tcp()?, case.rtt?);
+    let took = case.waited(PhaseName::Tcp, Part::Network);
+    let late = took - r;
+    // Another answer on the connection has to show what the path takes when it is awake.
+    let compared = case.waited(PhaseName::FirstByte, Part::Network) > 0.0;
+    (compared && tcp.syn_retransmits == 0 && late >= LATE.max(0.5 * r)).then(|| {
+        let evidence = format!(
+            "the SYN-ACK took {took:.1} ms, later answers no more than {r:.1} ms for the path"
+        );
+        Cost::new(evidence).waited(PhaseName::Tcp, Part::Network, late)
+    })
 }
 
 /// What the connect lost on the address that won in the end.

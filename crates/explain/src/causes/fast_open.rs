@@ -1,6 +1,6 @@
 //! TCP fast open that was asked for and saved nothing. What saved its round trip is no finding.
 
-use roundtrip_model::{FastOpenFacts, PhaseName, TcpFacts};
+use roundtrip_model::{Event, FastOpenFacts, PhaseName, TcpFacts};
 
 use super::connect::syn_wait;
 use crate::{Case, Cause, Cost, Family, Part, Setting};
@@ -23,6 +23,7 @@ pub(super) const FAMILY: Family = Family {
             name: "Fast open was asked for, but the kernel had no cookie for this server",
             shows: "the data waited for the SYN-ACK, because no earlier connection had left a cookie",
             signature: no_cookie,
+            cost: "1 round trip, as without fast open",
             remedy: "the next connection has the cookie, if the server gives one; if none ever comes, turn fast open on there, or look for a box that strips the option",
             settings: ENABLE,
             source: "RFC 7413 §4.2.1",
@@ -32,6 +33,7 @@ pub(super) const FAMILY: Family = Family {
             name: "The SYN with data got no answer, the plain one after it did",
             shows: "a cookie was there and data left in the SYN; the kernel had to send the SYN again, bare",
             signature: syn_dropped,
+            cost: "1 s",
             remedy: "a box on the path drops SYNs with data: do without fast open here, or let the kernel pause it after such a loss",
             settings: &[Setting::new(
                 "Linux (client)",
@@ -44,6 +46,7 @@ pub(super) const FAMILY: Family = Family {
             name: "The server did not take the data in the SYN",
             shows: "a cookie was there and data left in the SYN; the SYN-ACK acknowledged none of it",
             signature: data_ignored,
+            cost: "1 round trip, as without fast open",
             remedy: "give all servers behind one address the same cookie key, and a longer queue for connections opened this way",
             settings: &[
                 Setting::new("Linux (server)", "net.ipv4.tcp_fastopen_key=KEY[,BACKUP]"),
@@ -56,9 +59,29 @@ pub(super) const FAMILY: Family = Family {
             name: "The first flight did not fit into the SYN, so fast open saved nothing",
             shows: "the SYN-ACK acknowledged a part of the first flight; the rest had to wait for it",
             signature: flight_too_large,
+            cost: "1 round trip, as without fast open",
             remedy: "make the first flight smaller: a post-quantum key share (1216 bytes) leaves no room, the classical one fits (strategy -pq)",
             settings: &[Setting::new("OpenSSL (client)", "Groups = X25519")],
             source: "RFC 7413 §4.2.2; RFC 9293 §3.7.1",
+        },
+        Cause {
+            id: "fast-open-second-write",
+            name: "The first flight left in two writes, and the SYN carried only the first",
+            shows: "the SYN-ACK acknowledged all of the first write, and a second one had to wait for it (seen only in synthetic exchanges: ours is one write)",
+            signature: second_write,
+            cost: "1 round trip of the two that fast open and early data save together",
+            remedy: "gather the ClientHello and the early data into one write",
+            settings: &[
+                Setting::new(
+                    "Linux (client)",
+                    "one writev(2) or sendmsg(2) with MSG_FASTOPEN for both",
+                ),
+                Setting::new(
+                    "OpenSSL (client)",
+                    "a memory BIO that is flushed once, after SSL_write_early_data()",
+                ),
+            ],
+            source: "RFC 7413 §2.1; RFC 8446 §2.3",
         },
     ],
 };
@@ -117,4 +140,27 @@ fn flight_too_large(case: &Case<'_>) -> Option<Cost> {
         facts.data_acked, facts.data_sent
     );
     case.trips(PhaseName::Tcp, 1, evidence)
+}
+
+fn second_write(case: &Case<'_>) -> Option<Cost> {
+    let (_, facts) = sent(case)?;
+    let timeline = &case.exchange.timeline;
+    let acked = timeline.first(|e| matches!(e, Event::SynAcked { .. }))?;
+    let writes: Vec<u64> = timeline
+        .iter()
+        .take_while(|(at, _)| *at < acked)
+        .filter_map(|(_, e)| match e {
+            Event::Sent { bytes } => Some(*bytes),
+            _ => None,
+        })
+        .collect();
+    if facts.data_acked < facts.data_sent || writes.len() < 2 {
+        return None;
+    }
+    let later: u64 = writes.iter().skip(1).sum();
+    let evidence = format!(
+        "the SYN carried {} bytes; {later} more were written before its answer, and had to wait for it",
+        facts.data_sent
+    );
+    case.trips(PhaseName::Tls, 1, evidence)
 }

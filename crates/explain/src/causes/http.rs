@@ -8,8 +8,6 @@ use crate::{Case, Cause, Cost, Family, Part, Setting};
 const THOUGHT: f64 = 3.0;
 /// Nor can it be told from the path, where the wait varies by this share of a round trip anyway.
 const JITTER: f64 = 0.1;
-/// A SYN-ACK that was late by more than this had a reason of its own, which says nothing about the next answer.
-const MOST_UNREST: f64 = 10.0;
 
 pub(super) const FAMILY: Family = Family {
     title: "HTTP",
@@ -19,15 +17,41 @@ pub(super) const FAMILY: Family = Family {
             name: "A tunnel through a proxy had to be opened first",
             shows: "CONNECT was sent and answered before anything reached the target",
             signature: proxy_connect,
+            cost: "1 round trip to the proxy, and what the proxy takes to connect",
             remedy: "go past the proxy for this host, or keep tunnels open",
             settings: &[Setting::new("environment", "NO_PROXY=host")],
             source: "RFC 9110 §9.3.6",
+        },
+        Cause {
+            id: "cache-miss",
+            name: "A cache on the way did not have the answer and asked the origin",
+            shows: "the answer's own headers speak of a miss (Cache-Status, X-Cache, CF-Cache-Status), and the first byte came as late as server-think-time asks",
+            signature: cache_miss,
+            cost: "a round trip from the cache to the origin, and what the origin takes",
+            remedy: "let more be cached and for longer, put a shield before the origin, serve stale while it is fetched anew",
+            settings: &[
+                Setting::new(
+                    "nginx",
+                    "proxy_cache_use_stale updating; proxy_cache_background_update on;",
+                ),
+                Setting::new(
+                    "HAProxy",
+                    "http-request cache-use NAME and http-response cache-store NAME",
+                ),
+                Setting::new("Apache", "CacheEnable disk / and CacheIgnoreNoLastMod On"),
+                Setting::new(
+                    "origin",
+                    "Cache-Control: max-age=60, stale-while-revalidate=600",
+                ),
+            ],
+            source: "RFC 9211 §2; RFC 9111 §4; RFC 5861 §3",
         },
         Cause {
             id: "server-think-time",
             name: "The server took long to answer the request",
             shows: "the first byte came later than one round trip after the request, by 3 ms and more than the path varies, and nothing of ours was sent again",
             signature: think_time,
+            cost: "what it took",
             remedy: "profile the handler and what it waits for; let it say so in Server-Timing",
             settings: &[
                 Setting::new(
@@ -61,27 +85,53 @@ fn proxy_connect(case: &Case<'_>) -> Option<Cost> {
     Some(cost.waited(PhaseName::Proxy, Part::Server, beyond))
 }
 
-fn think_time(case: &Case<'_>) -> Option<Cost> {
+/// How much later than a round trip the first byte came, where that is more than the path and a busy host explain.
+fn thought(case: &Case<'_>) -> Option<f64> {
     if !case.is_answered() {
         return None;
     }
-    let least = THOUGHT.max(JITTER * case.rtt?).max(2.0 * unrest(case));
+    let least = THOUGHT.max(JITTER * case.rtt?).max(2.0 * case.unrest());
     let later = case.waited(PhaseName::FirstByte, Part::Server);
     let thought = later - behind_the_proxy(case)?;
-    (thought >= least).then(|| {
-        let evidence = format!(
-            "the first byte came {later:.1} ms later than a round trip after the request{}",
-            timing(case)
-        );
-        Cost::new(evidence).waited(PhaseName::FirstByte, Part::Server, thought)
-    })
+    (thought >= least).then_some(thought)
 }
 
-/// How late the SYN-ACK was, which no application has to think about: so unquiet are this path and its ends.
-fn unrest(case: &Case<'_>) -> f64 {
-    let connect = case.waited(PhaseName::Tcp, Part::Network);
-    let late = connect - f64::from(case.round_trips(PhaseName::Tcp)) * case.rtt.unwrap_or(connect);
-    late.clamp(0.0, MOST_UNREST)
+fn think_time(case: &Case<'_>) -> Option<Cost> {
+    let thought = thought(case)?;
+    let evidence = format!(
+        "the first byte came {:.1} ms later than a round trip after the request{}",
+        case.waited(PhaseName::FirstByte, Part::Server),
+        timing(case)
+    );
+    Some(Cost::new(evidence).waited(PhaseName::FirstByte, Part::Server, thought))
+}
+
+fn cache_miss(case: &Case<'_>) -> Option<Cost> {
+    let told = missed(case)?;
+    let thought = thought(case)?;
+    let evidence = format!(
+        "the first byte came {thought:.1} ms later than a round trip after the request, and {told}{}",
+        timing(case)
+    );
+    Some(Cost::new(evidence).waited(PhaseName::FirstByte, Part::Server, thought))
+}
+
+/// What a cache says of itself: RFC 9211 §2.2 (`fwd`), and the names that were there before it.
+fn missed(case: &Case<'_>) -> Option<String> {
+    let http = case.exchange.http.as_ref()?;
+    [
+        ("cache-status", "fwd="),
+        ("x-cache", "miss"),
+        ("cf-cache-status", "miss"),
+    ]
+    .into_iter()
+    .find_map(|(name, mark)| {
+        let value = String::from_utf8_lossy(http.header(name)?).to_ascii_lowercase();
+        // Of several caches, the nearest one stands last, and a hit anywhere spared the origin.
+        let missed = value.contains(mark) && !value.contains("hit");
+        let value: String = value.chars().filter(|c| !c.is_control()).take(60).collect();
+        missed.then(|| format!("{name} says: {value}"))
+    })
 }
 
 /// Through a tunnel, R reaches to the proxy only. How much farther the server is shows in the handshake behind it;

@@ -1,22 +1,103 @@
 //! Names: what the way from a host to its addresses cost.
 
+use std::time::Duration;
+
 use roundtrip_model::{Answer, NameFacts, PhaseName};
 
+use crate::case::ms;
 use crate::{Case, Cause, Cost, Family, Part, Setting};
 
 /// No resolver repeats a question sooner: resolv.conf(5) counts its time-out in seconds.
 const SHORTEST_TIMEOUT: f64 = 900.0;
 /// A resolver nearby that has the answer needs less.
 const SLOW: f64 = 10.0;
+/// One leads to a content network, and often a second within it.
+const MANY_ALIASES: usize = 3;
 
 pub(super) const FAMILY: Family = Family {
     title: "Names",
     causes: &[
         Cause {
+            id: "search-list",
+            name: "Other names were asked for first, because the search list said so",
+            shows: "the resolver asked for the name with one of its suffixes, in vain, before it asked for the name itself (seen only in synthetic exchanges)",
+            signature: search_list,
+            cost: "1 round trip to the resolver for each suffix, or what each miss takes",
+            remedy: "write the name with a dot at its end, or let names with fewer dots be asked for as they are",
+            settings: &[
+                Setting::new("Linux (/etc/resolv.conf)", "options ndots:1"),
+                Setting::new(
+                    "Kubernetes (dnsConfig)",
+                    "options: [{name: ndots, value: \"1\"}]",
+                ),
+            ],
+            source: "resolv.conf(5) (search, ndots)",
+        },
+        Cause {
+            id: "dns-over-tcp",
+            name: "The answer was too long for a datagram, and the question was asked again over TCP",
+            shows: "an answer over UDP was truncated, and another came over TCP",
+            signature: over_tcp,
+            cost: "2 round trips to the resolver",
+            remedy: "make the answer shorter (fewer records, ECDSA signatures), or let datagrams carry more",
+            settings: &[
+                Setting::new("unbound", "edns-buffer-size: 1232 and max-udp-size: 1232"),
+                Setting::new("BIND", "edns-udp-size 1232; max-udp-size 1232;"),
+            ],
+            source: "RFC 7766 §5; RFC 6891 §6.2.5",
+        },
+        Cause {
+            id: "dns-one-family-unanswered",
+            name: "The question for one kind of address got no answer, the other had one",
+            shows: "A was answered at once and AAAA had to be asked again or never was answered, or the other way round",
+            signature: one_family,
+            cost: "5 s with the C library's defaults: the time-out for each question",
+            remedy: "mend what drops one of two questions that leave together (firewalls, NAT), or let them leave one after the other",
+            settings: &[Setting::new(
+                "Linux (/etc/resolv.conf)",
+                "options single-request-reopen timeout:1",
+            )],
+            source: "resolv.conf(5) (single-request, single-request-reopen)",
+        },
+        Cause {
+            id: "https-record-late",
+            name: "The addresses were there, and the HTTPS record was waited for",
+            shows: "the lookup lasted 10 ms or more after both kinds of address had been answered",
+            signature: record_late,
+            cost: "at most 50 ms: the patience of RFC 8305",
+            remedy: "let the name server answer questions of type HTTPS at once, if only with «there is none»",
+            settings: &[],
+            source: "RFC 8305 §3; RFC 9460 §3",
+        },
+        Cause {
+            id: "doh-connection",
+            name: "The connection to the DNS over HTTPS server had to be opened first",
+            shows: "the lookup began with TCP and TLS to the resolver",
+            signature: doh_connection,
+            cost: "2 round trips to the resolver, and its own name",
+            remedy: "keep the connection to the resolver open between lookups: a local stub that forwards over DoH or DoT",
+            settings: &[
+                Setting::new("systemd-resolved", "DNSOverTLS=opportunistic Cache=yes"),
+                Setting::new("unbound", "forward-tls-upstream: yes"),
+            ],
+            source: "RFC 8484 §5.2; RFC 7858 §3.4",
+        },
+        Cause {
+            id: "alias-chain",
+            name: "The name leads to its addresses by way of several aliases",
+            shows: "three aliases or more, and a lookup of 10 ms or more",
+            signature: alias_chain,
+            cost: "what the resolver took to follow them, one after the other",
+            remedy: "let the name point to its addresses, or to the last alias; some providers flatten chains (ALIAS, ANAME)",
+            settings: &[],
+            source: "RFC 1034 §3.6.2",
+        },
+        Cause {
             id: "dns-query-unanswered",
             name: "A question to a name server got no answer and was asked again",
             shows: "the resolver had to repeat a question, and the lookup took as long as a time-out",
             signature: unanswered,
+            cost: "1 to 10 s: the time-out of the resolver for each question",
             remedy: "remove the name server that is silent, or mend what drops its packets; until then let the resolver give up sooner",
             settings: &[Setting::new(
                 "Linux (/etc/resolv.conf)",
@@ -29,6 +110,7 @@ pub(super) const FAMILY: Family = Family {
             name: "The name server took long to answer",
             shows: "the lookup was answered by a name server, at the first try, after 10 ms or more",
             signature: slow,
+            cost: "what it took: a round trip to the resolver, or what the resolver waited for",
             remedy: "keep answers near: a caching resolver on this host or network, a longer TTL at the name's owner, shorter chains of aliases",
             settings: &[
                 Setting::new("systemd-resolved", "Cache=yes"),
@@ -43,6 +125,85 @@ pub(super) const FAMILY: Family = Family {
 fn asked<'a>(case: &Case<'a>) -> Option<(&'a NameFacts, f64)> {
     let name = case.exchange.name.as_ref()?;
     Some((name, case.waited(PhaseName::Name, Part::Resolver)))
+}
+
+/// A part of the lookup that was timed for itself.
+fn part(took: Duration, least: f64, evidence: String) -> Option<Cost> {
+    let took = ms(took);
+    (took > 0.0 && took >= least)
+        .then(|| Cost::new(evidence).waited(PhaseName::Name, Part::Resolver, took))
+}
+
+fn search_list(case: &Case<'_>) -> Option<Cost> {
+    let (name, _) = asked(case)?;
+    let first = name.waits.in_vain.first()?;
+    let evidence = match name.waits.in_vain.len() {
+        1 => format!("{first} was asked for first, in vain"),
+        n => format!("{n} names were asked for first, in vain, such as {first}"),
+    };
+    part(name.waits.suffixes, 0.0, evidence)
+}
+
+fn over_tcp(case: &Case<'_>) -> Option<Cost> {
+    let (name, _) = asked(case)?;
+    let took = name.waits.over_tcp;
+    let evidence = format!(
+        "the answer about {} was truncated; over TCP it took {:.1} ms more",
+        name.host,
+        ms(took)
+    );
+    part(took, 0.0, evidence)
+}
+
+fn one_family(case: &Case<'_>) -> Option<Cost> {
+    let (name, _) = asked(case)?;
+    let kind = name.waits.unanswered?;
+    let half = name.waits.half;
+    let evidence = format!(
+        "the question of type {kind} about {} held the lookup up for {:.0} ms, when the other kind had been answered",
+        name.host,
+        ms(half)
+    );
+    part(half, SHORTEST_TIMEOUT, evidence)
+}
+
+fn record_late(case: &Case<'_>) -> Option<Cost> {
+    let (name, _) = asked(case)?;
+    let waited = name.waits.https_record;
+    let outcome = if name.https_record.is_some() {
+        "it came in time"
+    } else {
+        "none came"
+    };
+    let evidence = format!(
+        "the HTTPS record was waited for {:.1} ms after the addresses; {outcome}",
+        ms(waited)
+    );
+    part(waited, SLOW, evidence)
+}
+
+fn doh_connection(case: &Case<'_>) -> Option<Cost> {
+    let (name, _) = asked(case)?;
+    let Answer::Doh(server) = &name.answer else {
+        return None;
+    };
+    let opening = name.waits.opening;
+    let evidence = format!("{server} could be asked after {:.1} ms", ms(opening));
+    part(opening, SLOW, evidence)
+}
+
+fn alias_chain(case: &Case<'_>) -> Option<Cost> {
+    let (name, took) = asked(case)?;
+    let far = matches!(name.answer, Answer::Server(_) | Answer::Doh(_));
+    (far && name.aliases.len() >= MANY_ALIASES && took >= SLOW && name.resent == 0).then(|| {
+        let last = name.aliases.last().map_or("", String::as_str);
+        let evidence = format!(
+            "{} aliases from {} to {last}; the answer came after {took:.1} ms",
+            name.aliases.len(),
+            name.host
+        );
+        Cost::new(evidence).waited(PhaseName::Name, Part::Resolver, took)
+    })
 }
 
 fn unanswered(case: &Case<'_>) -> Option<Cost> {

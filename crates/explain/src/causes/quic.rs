@@ -1,6 +1,6 @@
 //! QUIC: what its handshake paid beyond one round trip, and what was lost when it did not come about.
 
-use roundtrip_model::{Attempt, AttemptOutcome, PhaseName};
+use roundtrip_model::{Answer, Attempt, AttemptOutcome, Http, PhaseName, Security};
 
 use crate::case::ms;
 use crate::{Case, Cause, Cost, Family, Part, Setting};
@@ -19,6 +19,7 @@ pub(super) const FAMILY: Family = Family {
             name: "HTTP/3 was announced, but QUIC got no answer",
             shows: "a QUIC attempt was given up, and TCP, tried beside it later, won",
             signature: blocked,
+            cost: "the head start that QUIC has: 300 ms here, 200 to 300 ms in other clients",
             remedy: "open UDP port 443 on the way, or do not announce HTTP/3 to those who cannot reach it",
             settings: &[
                 Setting::new(
@@ -36,17 +37,29 @@ pub(super) const FAMILY: Family = Family {
         Cause {
             id: "quic-failed",
             name: "HTTP/3 was announced, but QUIC failed",
-            shows: "a QUIC attempt failed, and TCP was used after it",
+            shows: "a QUIC attempt failed, and TCP was used after it (seen only in synthetic exchanges)",
             signature: failed,
+            cost: "what the attempt took, at most its head start",
             remedy: "mend the QUIC listener, or do not announce HTTP/3",
             settings: &[Setting::new("nginx", "add_header Alt-Svc clear;")],
             source: "RFC 9114 §3.1",
+        },
+        Cause {
+            id: "h3-by-alt-svc-only",
+            name: "The client learnt of HTTP/3 only when it had connected over TCP",
+            shows: "the answer's Alt-Svc offers h3, the name has no HTTPS record that does, and the client, which might have chosen, took TCP",
+            signature: announced_late,
+            cost: "1 round trip, once for each client",
+            remedy: "announce HTTP/3 in an HTTPS record too, so that the first connection can be QUIC",
+            settings: &[Setting::new("DNS", "example.com. HTTPS 1 . alpn=\"h3,h2\"")],
+            source: "RFC 9460 §7.1 and §9.1; RFC 9114 §3.1.1",
         },
         Cause {
             id: "quic-retry",
             name: "The server made the client prove its address with a Retry",
             shows: "a Retry packet came, and the handshake began anew with its token",
             signature: retry,
+            cost: "1 round trip",
             remedy: "send Retry only under attack, and give clients tokens for their next connection (NEW_TOKEN)",
             settings: &[
                 Setting::new("nginx", "quic_retry off;"),
@@ -57,8 +70,9 @@ pub(super) const FAMILY: Family = Family {
         Cause {
             id: "quic-version-negotiation",
             name: "The server did not speak the version of QUIC that was offered",
-            shows: "a Version Negotiation packet came, and the handshake began anew",
+            shows: "a Version Negotiation packet came, and the handshake began anew (seen only in synthetic exchanges)",
             signature: version_negotiation,
+            cost: "1 round trip",
             remedy: "offer QUIC version 1 first, and serve it",
             settings: &[],
             source: "RFC 9000 §6",
@@ -68,6 +82,7 @@ pub(super) const FAMILY: Family = Family {
             name: "The server had to stop until the client had proven its address",
             shows: "the certificates exceed three times the client's first flight, and the handshake waited once more",
             signature: stall,
+            cost: "1 round trip",
             remedy: "send a shorter chain or compress it, so that it fits three times the client's first datagrams",
             settings: &[
                 Setting::new("nginx (1.29.1 or later)", "ssl_certificate_compression on;"),
@@ -78,8 +93,9 @@ pub(super) const FAMILY: Family = Family {
         Cause {
             id: "quic-handshake-loss",
             name: "Packets of the QUIC handshake were lost",
-            shows: "the client sent again after a probe time-out, longer than the path needs",
+            shows: "the client sent again after a probe time-out, longer than the path needs, or packets were declared lost and the handshake waited once more",
             signature: loss,
+            cost: "1 s where the whole first flight is lost, three round trips later on; 1 round trip where the server could acknowledge a part of it",
             remedy: "look for loss or rate limits on UDP along the path",
             settings: &[],
             source: "RFC 9002 §6.2",
@@ -118,6 +134,33 @@ fn failed(case: &Case<'_>) -> Option<Cost> {
     Some(Cost::new(evidence).waited(PhaseName::Tcp, Part::Loss, cost))
 }
 
+fn announced_late(case: &Case<'_>) -> Option<Cost> {
+    case.tcp().and_then(|_| case.tls())?;
+    let (name, http) = (case.exchange.name.as_ref()?, case.exchange.http.as_ref()?);
+    // A record could have been there to be seen only where a name server was asked.
+    let asked = matches!(name.answer, Answer::Server(_) | Answer::Doh(_));
+    let known = name
+        .https_record
+        .as_ref()
+        .is_some_and(|r| r.alpn.iter().any(|p| p == "h3"));
+    let offered = http
+        .alt_svc
+        .as_ref()
+        .is_some_and(|v| v.starts_with("h3=") || v.contains(" h3=") || v.contains(",h3="));
+    let asked_for = case.exchange.asked;
+    let free = asked_for.http == Http::Auto
+        && asked_for.security == Security::Auto
+        && !asked_for.fast_open
+        && case.exchange.attempts.iter().all(|a| !a.over_quic);
+    let evidence = format!(
+        "Alt-Svc offers h3, which no HTTPS record of {} had announced: TCP had been waited for",
+        name.host
+    );
+    (asked && !known && offered && free)
+        .then(|| case.trips(PhaseName::Tcp, 1, evidence))
+        .flatten()
+}
+
 fn retry(case: &Case<'_>) -> Option<Cost> {
     let quic = case.exchange.quic.as_ref()?;
     let evidence = "a Retry packet answered the first Initial";
@@ -135,30 +178,72 @@ fn version_negotiation(case: &Case<'_>) -> Option<Cost> {
 }
 
 fn stall(case: &Case<'_>) -> Option<Cost> {
-    let quic = case.exchange.quic.as_ref()?;
-    let chain = case.tls()?.chain.as_ref()?.bytes_on_wire;
-    // A Retry has proven the address already.
-    if quic.retry || chain + BESIDE_CHAIN <= AMPLIFICATION * LEAST_FIRST_FLIGHT {
-        return None;
-    }
-    let more = case
-        .round_trips(PhaseName::Quic)
-        .saturating_sub(1 + case.exchange.extra_trips);
+    let chain = chain_over_limit(case)?;
+    let more = more_trips(case).saturating_sub(trips_of_loss(case));
     let evidence =
         format!("{chain} bytes of certificates are more than three times what the client had sent");
     case.trips(PhaseName::Quic, more, evidence)
 }
 
+/// The bytes of a chain that a server may not send at once.
+fn chain_over_limit(case: &Case<'_>) -> Option<u64> {
+    let quic = case.exchange.quic.as_ref()?;
+    let chain = case.tls()?.chain.as_ref()?.bytes_on_wire;
+    // A Retry has proven the address already.
+    let over = !quic.retry && chain + BESIDE_CHAIN > AMPLIFICATION * LEAST_FIRST_FLIGHT;
+    over.then_some(chain)
+}
+
+/// Round trips that the handshake's arithmetic does not know.
+fn more_trips(case: &Case<'_>) -> u32 {
+    case.round_trips(PhaseName::Quic)
+        .saturating_sub(1 + case.exchange.extra_trips)
+}
+
 fn loss(case: &Case<'_>) -> Option<Cost> {
     let quic = case.exchange.quic.as_ref()?;
     case.tls()?;
-    let lost = case.waited(PhaseName::Quic, Part::Loss);
+    let (waited, trips) = (in_vain(case), trips_of_loss(case));
     // On a path longer than the time-out, the client repeats what was not lost.
-    (lost > case.rtt?).then(|| {
-        let evidence = format!(
-            "the client waited {lost:.0} ms for nothing and sent again ({} packets declared lost)",
-            quic.lost_packets
-        );
-        Cost::new(evidence).waited(PhaseName::Quic, Part::Loss, lost)
-    })
+    if trips == 0 && waited <= case.rtt? {
+        return None;
+    }
+    let lost = quic.lost_in_handshake;
+    let evidence = match waited {
+        0.0 => format!("{lost} packets of the handshake were lost"),
+        _ => format!(
+            "{lost} packets of the handshake were lost; after {waited:.0} ms of waiting the client sent again"
+        ),
+    };
+    let cost = match case.trips(PhaseName::Quic, trips, evidence.clone()) {
+        Some(cost) => cost,
+        None => Cost::new(evidence),
+    };
+    Some(cost.waited(PhaseName::Quic, Part::Loss, waited))
+}
+
+/// Time-outs of the handshake, but for addresses that were given up.
+fn in_vain(case: &Case<'_>) -> f64 {
+    let (attempts, _) = case.attempts(true);
+    let began = || attempts.iter().map(|a| a.began);
+    let given_up = match (began().min(), began().max()) {
+        (Some(first), Some(last)) => ms(last.since(first)),
+        _ => 0.0,
+    };
+    (case.waited(PhaseName::Quic, Part::Loss) - given_up).max(0.0)
+}
+
+/// What an acknowledgement told to be lost costs a round trip, and a time-out no more than its wait. A chain over the
+/// limit has the first round trip that is too many.
+fn trips_of_loss(case: &Case<'_>) -> u32 {
+    let lost = case
+        .exchange
+        .quic
+        .as_ref()
+        .map_or(0, |q| q.lost_in_handshake);
+    if lost == 0 || case.rtt.is_some_and(|r| in_vain(case) > r) {
+        return 0;
+    }
+    let stalled = u32::from(chain_over_limit(case).is_some());
+    more_trips(case).saturating_sub(stalled).min(1)
 }

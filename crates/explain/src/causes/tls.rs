@@ -1,18 +1,33 @@
 //! The TLS handshake over TCP: round trips beyond the one that TLS 1.3 needs.
 
-use roundtrip_model::{EarlyData, Memory, PhaseName, TlsFacts};
+use roundtrip_model::{EarlyData, Event, Memory, PhaseName, TlsFacts};
 
-use crate::case::INITIAL_WINDOW;
-use crate::{Case, Cause, Cost, Family, Setting};
+use crate::case::{INITIAL_WINDOW, ms};
+use crate::{Case, Cause, Cost, Family, Part, Setting};
 
 pub(super) const FAMILY: Family = Family {
     title: "TLS",
     causes: &[
         Cause {
+            id: "record-over-window",
+            name: "The first TLS record of the answer was more than one window could carry",
+            shows: "bytes of the answer came a round trip and more before the first of them could be read: a record is decrypted whole",
+            signature: record_over_window,
+            cost: "1 round trip",
+            remedy: "let the server begin with small records",
+            settings: &[
+                Setting::new("nginx", "ssl_buffer_size 4k;"),
+                Setting::new("HAProxy", "tune.ssl.maxrecord 1419"),
+                Setting::new("OpenSSL", "SSL_CTX_set_max_send_fragment()"),
+            ],
+            source: "RFC 8446 §5.1; RFC 6928 §2",
+        },
+        Cause {
             id: "hello-retry-request",
             name: "The server wanted another key share and sent a HelloRetryRequest",
             shows: "the handshake began with two ClientHellos",
             signature: hello_retry,
+            cost: "1 round trip",
             remedy: "let server and client have a group in common that the client guesses first",
             settings: &[
                 Setting::new("nginx", "ssl_ecdh_curve X25519MLKEM768:X25519:prime256v1;"),
@@ -33,6 +48,7 @@ pub(super) const FAMILY: Family = Family {
             name: "The server's certificates were more than its first window could carry",
             shows: "over ten segments came in the handshake, in more flights than its arithmetic knows",
             signature: over_window,
+            cost: "1 round trip",
             remedy: "send a shorter chain (leaf and intermediate, ECDSA), compress it, or begin with a larger window",
             settings: &[
                 Setting::new("nginx (1.29.1 or later)", "ssl_certificate_compression on;"),
@@ -49,6 +65,7 @@ pub(super) const FAMILY: Family = Family {
             name: "A full handshake of TLS 1.2 took two round trips where TLS 1.3 takes one",
             shows: "the version is TLS 1.2, nothing was resumed, and the handshake waited twice",
             signature: tls12_full,
+            cost: "1 round trip",
             remedy: "enable TLS 1.3 on both sides; until then let sessions be resumed",
             settings: &[
                 Setting::new("nginx", "ssl_protocols TLSv1.2 TLSv1.3;"),
@@ -60,6 +77,30 @@ pub(super) const FAMILY: Family = Family {
         },
     ],
 };
+
+/// RFC 8446 §5.1: a record holds 16 KiB, and nothing of it can be read before its last byte.
+fn record_over_window(case: &Case<'_>) -> Option<Cost> {
+    let r = case
+        .rtt
+        .filter(|_| case.is_telling() && case.exchange.tls.is_some())?;
+    let timeline = &case.exchange.timeline;
+    let asked = timeline.last(|e| *e == Event::RequestSent)?;
+    let read = timeline.first(|e| *e == Event::FirstByte)?;
+    let mut arrived = timeline.iter().filter_map(|(at, e)| match e {
+        Event::Received { bytes } if *at > asked && *at < read => Some((*at, *bytes)),
+        _ => None,
+    });
+    let (first, bytes) = arrived.next()?;
+    let bytes = bytes + arrived.map(|(_, bytes)| bytes).sum::<u64>();
+    let full = (INITIAL_WINDOW - 1) * case.segment();
+    let waited = ms(read.since(first)).min(case.waited(PhaseName::FirstByte, Part::Server));
+    (case.exchange.quic.is_none() && bytes >= full && waited >= 0.5 * r).then(|| {
+        let evidence = format!(
+            "{bytes} bytes of the answer were there {waited:.1} ms before the first could be read"
+        );
+        Cost::new(evidence).waited(PhaseName::FirstByte, Part::Server, waited)
+    })
+}
 
 fn hello_retry(case: &Case<'_>) -> Option<Cost> {
     let tls = case.tls()?;
@@ -104,16 +145,14 @@ fn over_window(case: &Case<'_>) -> Option<Cost> {
 fn tls12_full(case: &Case<'_>) -> Option<Cost> {
     let tls = case.tls()?;
     let trips = case.round_trips(PhaseName::Tls);
-    if !is_full_tls12(tls) || trips < 2 {
+    // A resumption that was asked for and did not come about has a cause of its own.
+    let told =
+        case.exchange.asked.memory != Memory::Cold && (tls.ticket_shown || case.exchange.primed);
+    if !is_full_tls12(tls) || trips < 2 || told {
         return None;
     }
-    // Whether a ticket was shown and refused, or there was none to show, an exchange does not tell.
-    let wish = match case.exchange.asked.memory {
-        Memory::Cold => "not resumed",
-        Memory::Resume | Memory::EarlyData => "not resumed, though that was asked for",
-    };
     let evidence = format!(
-        "{}, {wish}: the handshake waited {trips} times",
+        "{}, not resumed: the handshake waited {trips} times",
         tls.version
     );
     case.trips(PhaseName::Tls, 1, evidence)

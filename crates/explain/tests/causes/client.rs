@@ -60,3 +60,21 @@ fn a_pause_without_a_task_has_no_evidence() {
         .end();
     assert_silent(&e);
 }
+
+#[test]
+fn verification_is_told_apart() {
+    let verified = |ms| {
+        Story::new()
+            .looked_up(Answer::Hosts, 0.1)
+            .connected(0.0)
+            .hello()
+            .answered(0.3, 3_000)
+            .worked(Task::Verify, ms)
+            .shook_hands(tls("TLSv1.3", 3_000))
+            .asked()
+            .told(0.4)
+            .end()
+    };
+    assert_only(&verified(60.0), "slow-verification", 60.0, 0);
+    assert_silent(&verified(1.5));
+}

@@ -28,7 +28,7 @@ fn an_address_that_does_not_answer_costs_the_head_start() {
         100.0,
         AttemptOutcome::Failed("connection refused".into()),
     ));
-    assert_only(&e, "dead-address", 100.0, 0);
+    assert_only(&e, "address-refused", 100.0, 0);
 }
 
 #[test]
@@ -43,6 +43,14 @@ fn an_address_that_lost_the_race_cost_nothing() {
         0.1,
         AttemptOutcome::Failed("unreachable".into()),
     )));
+}
+
+#[test]
+fn a_first_packet_that_was_late_by_itself() {
+    let late = |ms| finish(Story::new().looked_up(Answer::Hosts, 0.1).connected(ms));
+    let found = assert_only(&late(300.0), "slow-first-packet", 300.0, 0);
+    assert!(found.evidence.contains("400.0 ms"), "{}", found.evidence);
+    assert_silent(&late(30.0));
 }
 
 #[test]

@@ -77,3 +77,32 @@ fn a_flight_that_has_no_room_in_the_syn() {
         found.evidence
     );
 }
+
+#[test]
+fn a_first_flight_in_two_writes() {
+    let opened = |second: Option<u64>| {
+        let mut story = Story::new()
+            .looked_up(Answer::Hosts, 0.1)
+            .deferred()
+            .event(roundtrip_model::Event::HandshakeStarted)
+            .sent(520);
+        if let Some(bytes) = second {
+            story = story.pass(0.2).sent(bytes);
+        }
+        let facts = &mut story.e.tcp.as_mut().unwrap().fast_open;
+        (facts.data_sent, facts.data_acked) = (520, 520);
+        story
+            .pass(R)
+            .event(roundtrip_model::Event::SynAcked {
+                data_sent: 520,
+                data_acked: 520,
+            })
+            .received(3_000)
+            .shook_hands(tls("TLSv1.3", 3_000))
+            .asked()
+            .told(0.3)
+            .end()
+    };
+    assert_only(&opened(Some(300)), "fast-open-second-write", R, 1);
+    assert_silent(&opened(None));
+}

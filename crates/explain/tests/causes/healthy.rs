@@ -1,6 +1,6 @@
 //! What is as quick as it can be has no cause.
 
-use roundtrip_model::{Answer, Exchange};
+use roundtrip_model::{Answer, Event, Exchange};
 
 use crate::story::{Story, assert_silent, quic, tls};
 
@@ -65,4 +65,53 @@ fn on_loopback_even_a_detour_costs_nothing() {
 #[test]
 fn an_exchange_that_never_began() {
     assert_silent(&Exchange::default());
+}
+
+#[test]
+fn a_healthy_exchange_is_accounted_for_to_the_last_millisecond() {
+    for r in PATHS {
+        let account = roundtrip_explain::account(&cold(r, 0.02));
+        // The way is TCP and TLS; what must be is the question's round trip, the server's time and the name.
+        assert!((account.way - 2.0 * r).abs() < 0.5, "{account:?}");
+        assert!((account.irreducible - r).abs() < 1.0, "{account:?}");
+        assert!(account.unexplained < 0.5, "{account:?}");
+    }
+}
+
+#[test]
+fn what_nobody_tells_the_reason_of_is_unexplained() {
+    let e = Story::new()
+        .looked_up(Answer::Hosts, 0.05)
+        .connected(0.0)
+        .pass(200.0)
+        .tls13()
+        .asked()
+        .told(0.3)
+        .end();
+    let account = roundtrip_explain::account(&e);
+    assert!((account.unexplained - 200.0).abs() < 1.0, "{account:?}");
+    assert_eq!(account.findings, []);
+}
+
+#[test]
+fn bytes_under_way_and_echoes_are_accounted_for() {
+    let mut story = Story::new().looked_up(Answer::Hosts, 0.1).connected(0.0);
+    story = story.asked().told(0.3);
+    for _ in 0..50 {
+        story = story.pass(8.0).received(10_000);
+    }
+    story.e.http.as_mut().unwrap().downloaded = 500_000;
+    let account = roundtrip_explain::account(&story.end());
+    assert!((account.carried - 400.0).abs() < 5.0, "{account:?}");
+    assert!(account.unexplained < 1.0, "{account:?}");
+    let mut echo = Story::new().looked_up(Answer::Hosts, 0.1).connected(0.0);
+    echo.e.echo = Some(roundtrip_model::EchoFacts::default());
+    echo = echo
+        .event(Event::RequestStarted)
+        .sent(6)
+        .event(Event::RequestSent);
+    echo = echo.answered(0.2, 6).event(Event::FirstByte);
+    echo = echo.sent(6).answered(0.2, 6);
+    let account = roundtrip_explain::account(&echo.end());
+    assert!(account.unexplained < 1.0, "{account:?}");
 }

@@ -47,7 +47,10 @@ fn a_path_that_varies_is_no_thinking() {
     assert_eq!(answered(0.1, 12.0), ["server-think-time"]);
     assert_eq!(answered(8.0, 12.0), Vec::<&str>::new());
     // A first packet that was very late (a radio that slept) does not excuse the server.
-    assert_eq!(answered(400.0, 30.0), ["server-think-time"]);
+    assert_eq!(
+        answered(400.0, 30.0),
+        ["slow-first-packet", "server-think-time"]
+    );
 }
 
 #[test]
@@ -104,4 +107,33 @@ fn the_way_behind_a_proxy_is_not_the_server_s_thinking() {
     let found = roundtrip_explain::findings(&tunnelled(30.0, 250.0));
     assert_eq!(found[0].id, "server-think-time");
     assert!((found[0].ms - 250.0).abs() < 5.0, "{found:?}");
+}
+
+#[test]
+fn a_cache_that_missed_says_so_itself() {
+    let told = |name: &str, value: &str, think| {
+        let mut story = secured();
+        story.e.http = Some(HttpFacts {
+            status: 200,
+            headers: vec![(name.into(), value.into())],
+            ..HttpFacts::default()
+        });
+        story.asked().told(think).end()
+    };
+    for (name, value) in [
+        ("Cache-Status", "edge; fwd=uri-miss; stored"),
+        ("x-cache", "MISS from edge"),
+        ("CF-Cache-Status", "MISS"),
+    ] {
+        assert_only(&told(name, value, 120.0), "cache-miss", 120.0, 0);
+        assert_silent(&told(name, value, 0.5));
+    }
+    for value in ["edge; hit", "origin; fwd=miss, edge; hit"] {
+        assert_only(
+            &told("Cache-Status", value, 120.0),
+            "server-think-time",
+            120.0,
+            0,
+        );
+    }
 }

@@ -4,6 +4,7 @@
 
 mod client;
 mod connect;
+mod detour;
 mod early_data;
 mod fast_open;
 mod healthy;

@@ -1,6 +1,8 @@
 //! Names.
 
-use roundtrip_model::Answer;
+use std::time::Duration;
+
+use roundtrip_model::{Answer, NameFacts};
 
 use crate::story::{Story, assert_only, assert_silent};
 
@@ -44,4 +46,52 @@ fn an_unanswered_question_is_told_from_a_slow_answer() {
     let mut refused = looked_up(server(), 3.0);
     refused.e.name.as_mut().unwrap().resent = 1;
     assert_silent(&finish(refused));
+}
+
+/// A lookup of 200 ms of which `change` says what a part was for.
+fn partly(change: impl FnOnce(&mut NameFacts)) -> roundtrip_model::Exchange {
+    let mut story = looked_up(server(), 200.0);
+    change(story.e.name.as_mut().unwrap());
+    finish(story)
+}
+
+fn told(e: &roundtrip_model::Exchange) -> Vec<(&'static str, u32)> {
+    let found = roundtrip_explain::findings(e);
+    found.iter().map(|f| (f.id, f.ms.round() as u32)).collect()
+}
+
+#[test]
+fn what_a_lookup_waited_for_beside_its_answer() {
+    let ms = Duration::from_millis;
+    let e = partly(|name| {
+        name.waits.in_vain = vec!["shop.example.lan".into()];
+        name.waits.suffixes = ms(150);
+    });
+    assert_eq!(told(&e), [("search-list", 150), ("slow-name-lookup", 50)]);
+    let e = partly(|name| name.waits.over_tcp = ms(120));
+    assert_eq!(told(&e), [("dns-over-tcp", 120), ("slow-name-lookup", 80)]);
+    let e = partly(|name| name.waits.https_record = ms(199));
+    assert_eq!(told(&e), [("https-record-late", 199)]);
+    let e = partly(|name| name.aliases = vec!["x".into(); 3]);
+    assert_eq!(told(&e), [("alias-chain", 200)]);
+    let e = partly(|name| name.aliases = vec!["x".into(); 2]);
+    assert_eq!(told(&e), [("slow-name-lookup", 200)]);
+    let e = partly(|name| {
+        name.answer = Answer::Doh("https://resolver.example/".into());
+        name.waits.opening = ms(160);
+    });
+    assert_eq!(
+        told(&e),
+        [("doh-connection", 160), ("slow-name-lookup", 40)]
+    );
+}
+
+#[test]
+fn a_question_that_one_kind_of_address_did_not_answer() {
+    let mut story = looked_up(server(), 5_010.0);
+    let name = story.e.name.as_mut().unwrap();
+    name.resent = 1;
+    (name.waits.unanswered, name.waits.half) = (Some("AAAA"), Duration::from_millis(5_005));
+    let found = assert_only(&finish(story), "dns-one-family-unanswered", 5_005.0, 0);
+    assert!(found.evidence.contains("type AAAA"), "{}", found.evidence);
 }

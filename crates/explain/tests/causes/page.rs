@@ -16,6 +16,26 @@ fn the_page_is_not_stale() {
     );
 }
 
+/// What stands in these tests is injected over an emulated path; what does not says so.
+#[test]
+fn every_cause_is_injected_for_real_or_says_that_it_is_not() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../probe/tests/strategies");
+    let files = [tests.join("causes.rs")].into_iter().chain(
+        std::fs::read_dir(tests.join("causes"))
+            .unwrap()
+            .map(|f| f.unwrap().path()),
+    );
+    let written: String = files
+        .map(|file| std::fs::read_to_string(file).unwrap())
+        .collect();
+    for cause in roundtrip_explain::all() {
+        let injected = written.contains(&format!("\"{}\"", cause.id));
+        let synthetic = cause.shows.ends_with("(seen only in synthetic exchanges)")
+            || cause.shows.contains("(seen only in synthetic exchanges: ");
+        assert!(injected != synthetic, "{}", cause.id);
+    }
+}
+
 #[test]
 fn every_cause_has_its_section_and_can_be_found() {
     let page = roundtrip_explain::page();

@@ -1,8 +1,8 @@
 //! QUIC.
 
-use roundtrip_model::{Answer, Attempt, AttemptOutcome, Event, Exchange, Moment};
+use roundtrip_model::{Answer, Attempt, AttemptOutcome, Event, Exchange, Moment, QuicFacts};
 
-use crate::story::{R, Story, assert_only, assert_silent, quic, tls, v4};
+use crate::story::{R, Story, assert_only, assert_silent, ids, quic, tls, v4, v6};
 
 fn finish(story: Story, chain: u64) -> Exchange {
     let mut facts = tls("TLSv1.3", 0);
@@ -101,4 +101,76 @@ fn a_hello_retry_costs_quic_the_same() {
             .is_some()
     );
     assert_only(&e, "hello-retry-request", R, 1);
+}
+
+/// The first of two datagrams is lost: the server acknowledges the other, and a timer tells. RFC 9002 §6.1.2.
+fn half_a_hello(r: f64, chain: u64) -> Story {
+    let mut story = quic(r)
+        .answered(0.1, 52)
+        .pass(r / 8.0)
+        .sent(1_200)
+        .answered(0.4, if chain > 6_000 { 7_200 } else { 3_000 });
+    story.e.quic.as_mut().unwrap().lost_in_handshake = 1;
+    if chain > 6_000 {
+        story = story.sent(80).answered(0.1, 2_000);
+    }
+    story
+}
+
+#[test]
+fn half_a_hello_that_is_lost() {
+    for r in [0.5, 20.0, R] {
+        let e = finish(half_a_hello(r, 2_000), 2_000);
+        assert_only(&e, "quic-handshake-loss", 1.125 * r, 1);
+    }
+    let mut found = ids(&finish(half_a_hello(R, 8_000), 8_000));
+    found.sort_unstable();
+    assert_eq!(found, ["quic-amplification-stall", "quic-handshake-loss"]);
+    // What was lost later on cost the handshake nothing.
+    let mut later = quic(R).answered(0.4, 3_000);
+    later.e.quic.as_mut().unwrap().lost_packets = 1;
+    assert_silent(&finish(later, 2_000));
+}
+
+#[test]
+fn a_chain_over_the_limit_shows_on_a_short_path_too() {
+    let e = finish(
+        quic(0.5)
+            .answered(0.1, 7_200)
+            .sent(80)
+            .answered(0.1, 2_000)
+            .sent(40)
+            .answered(0.1, 60),
+        8_000,
+    );
+    assert_only(&e, "quic-amplification-stall", 0.5, 1);
+}
+
+#[test]
+fn an_address_that_is_given_up_for_the_next() {
+    let mut story = Story::new()
+        .looked_up(Answer::Hosts, 0.1)
+        .event(Event::AttemptStarted { peer: v6() })
+        .event(Event::HandshakeStarted)
+        .sent(2_400)
+        .pass(R)
+        .received(52)
+        .pass(250.0 - R)
+        .event(Event::AttemptStarted { peer: v4() })
+        .event(Event::HandshakeStarted)
+        .sent(2_400)
+        .answered(0.4, 3_000);
+    story.e.quic = Some(QuicFacts::default());
+    let outcomes = [AttemptOutcome::Abandoned, AttemptOutcome::Won];
+    for (place, outcome) in outcomes.into_iter().enumerate() {
+        let began = [0.1, 250.1][place];
+        story.e.attempts.push(Attempt {
+            peer: [v6(), v4()][place],
+            over_quic: true,
+            began: Moment::from_millis(began),
+            ended: Moment::from_millis([250.1, story.now][place]),
+            outcome,
+        });
+    }
+    assert_only(&finish(story, 2_000), "dead-address", 250.0, 0);
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use roundtrip_explain::findings;
 use roundtrip_model::{
     Answer, Attempt, AttemptOutcome, ChainFacts, Event, Exchange, Finding, HttpFacts, Moment,
-    NameFacts, QuicFacts, Task, TcpFacts, TlsFacts,
+    NameFacts, NameWaits, QuicFacts, Task, TcpFacts, TlsFacts,
 };
 
 pub(crate) const R: f64 = 100.0;
@@ -80,6 +80,7 @@ impl Story {
             resent: 0,
             truncated: false,
             https_record: None,
+            waits: NameWaits::default(),
         });
         self.event(Event::LookupStarted)
             .pass(ms)

@@ -1,6 +1,6 @@
 //! TLS over TCP.
 
-use roundtrip_model::{Answer, Exchange, TlsFacts};
+use roundtrip_model::{Answer, Exchange, Memory, Task, TlsFacts};
 
 use crate::story::{MSS, R, Story, assert_only, assert_silent, ids, tls};
 
@@ -89,4 +89,35 @@ fn two_detours_of_one_handshake_are_two_findings() {
     let mut found = ids(&e);
     found.sort_unstable();
     assert_eq!(found, ["server-flight-over-window", "tls12-full-handshake"]);
+}
+
+#[test]
+fn a_server_that_is_slow_to_greet() {
+    let greeted = |late| finish(greeted().answered(late, 3_000), tls("TLSv1.3", 3_000));
+    assert_only(&greeted(80.0), "slow-tls-server", 80.0, 0);
+    assert_silent(&greeted(6.0));
+}
+
+/// What is resumed, or refused, shows in facts; each with what it cost.
+#[test]
+fn tickets_that_are_of_no_use() {
+    let full = |version: &str, shown, primed| {
+        let mut story = greeted().answered(0.4, 3_000);
+        if version == "TLSv1.2" {
+            story = story.sent(300).answered(0.2, 300);
+        }
+        story.e.asked.memory = Memory::Resume;
+        story.e.primed = primed;
+        let facts = TlsFacts {
+            ticket_shown: shown,
+            ..tls(version, 3_000)
+        };
+        finish(story.worked(Task::Verify, 8.0), facts)
+    };
+    assert_only(&full("TLSv1.2", true, true), "ticket-refused", R + 8.0, 1);
+    assert_only(&full("TLSv1.2", false, true), "no-ticket", R + 8.0, 1);
+    assert_only(&full("TLSv1.3", true, true), "ticket-refused", 8.0, 0);
+    // Nothing went before that could have left one.
+    assert_only(&full("TLSv1.2", false, false), "tls12-full-handshake", R, 1);
+    assert_silent(&full("TLSv1.3", false, false));
 }

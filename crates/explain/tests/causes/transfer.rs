@@ -1,6 +1,6 @@
 //! Bytes under way.
 
-use roundtrip_model::{Exchange, HttpFacts};
+use roundtrip_model::{Event, Exchange, HttpFacts};
 
 use crate::story::{MSS, R, assert_only, assert_silent, secured};
 
@@ -46,4 +46,28 @@ fn a_request_that_was_lost_is_no_thinking() {
     };
     assert_only(&told(1), "segment-lost", 305.0, 0);
     assert_only(&told(0), "server-think-time", 305.0, 0);
+}
+
+#[test]
+fn a_small_segment_that_was_held_back() {
+    let paused = |gap: f64, bytes: u64| {
+        let mut story = secured().asked().told(0.3);
+        story.e.http.as_mut().unwrap().downloaded = bytes;
+        story.pass(gap).received(bytes).end()
+    };
+    let found = assert_only(&paused(R + 41.0, 300), "nagle-delayed-ack", R + 41.0, 0);
+    assert!(found.evidence.contains("41 ms"), "{}", found.evidence);
+    // Tickets came first, and the answer's head was held back.
+    let behind = secured()
+        .asked()
+        .answered(0.3, 500)
+        .pass(R + 41.0)
+        .received(300);
+    let mut behind = behind.event(Event::FirstByte);
+    behind.e.http = Some(HttpFacts::default());
+    assert_only(&behind.end(), "nagle-delayed-ack", R + 41.0, 0);
+    // A server that pauses for as long, or for a round trip, has another reason.
+    assert_silent(&paused(41.0, 300));
+    assert_silent(&paused(R, 300));
+    assert_silent(&paused(R + 90.0, 300));
 }

@@ -83,8 +83,12 @@ fn value(node: &Node, results: &dyn Results) -> Option<f64> {
 /// In what the left side is told: as the right side is written, where that says it.
 fn shown<'a>(comparison: &Comparison, unit: &'a str) -> (f64, &'a str) {
     match (&comparison.left, &comparison.right) {
-        (Node::Of(Function::Saving, _), _) | (_, Node::Percent(_)) => (100.0, "%"),
+        (Node::Of(Function::Saving | Function::Failed, _), _) | (_, Node::Percent(_)) => {
+            (100.0, "%")
+        }
         (Node::Of(Function::RoundTrips, _), _) => (1.0, "round trips"),
+        (Node::Of(Function::Requests, _), _) => (1.0, "requests"),
+        (Node::Of(Function::SentTwice | Function::ArrivedTwice, _), _) => (1.0, "bytes"),
         (_, Node::Ms(_) | Node::RoundTrips(_))
         | (
             Node::Of(

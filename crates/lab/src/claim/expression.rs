@@ -94,13 +94,20 @@ pub enum Function {
     Loss,
     /// The path's round trip for that arm.
     Rtt,
+    /// The share of runs that failed, of an arm that is expected to.
+    Failed,
+    /// Requests that the origin saw in a run.
+    Requests,
+    /// Bytes that the client sent more than once, and that reached the server more than once, in the recorded run.
+    SentTwice,
+    ArrivedTwice,
     /// (ARM, BASE): what ARM saves of BASE's median, as a share.
     Saving,
     /// (ARM, BASE): the lower end of the interval of the paired difference.
     SavingLow,
 }
 
-const FUNCTIONS: [(&str, Function); 13] = [
+const FUNCTIONS: [(&str, Function); 17] = [
     ("median", Function::Median),
     ("min", Function::Min),
     ("max", Function::Max),
@@ -112,6 +119,10 @@ const FUNCTIONS: [(&str, Function); 13] = [
     ("client", Function::Client),
     ("loss", Function::Loss),
     ("rtt", Function::Rtt),
+    ("failed", Function::Failed),
+    ("requests", Function::Requests),
+    ("sent_twice", Function::SentTwice),
+    ("arrived_twice", Function::ArrivedTwice),
     ("saving", Function::Saving),
     ("saving_low", Function::SavingLow),
 ];
@@ -135,7 +146,12 @@ impl Function {
     /// The power of time in its result.
     fn dimension(self, in_ms: bool) -> i32 {
         match self {
-            Self::RoundTrips | Self::Saving => 0,
+            Self::RoundTrips
+            | Self::Failed
+            | Self::Requests
+            | Self::SentTwice
+            | Self::ArrivedTwice
+            | Self::Saving => 0,
             Self::Network | Self::Server | Self::Client | Self::Loss | Self::Rtt => 1,
             Self::Median | Self::Min | Self::Max | Self::Mean | Self::P90 | Self::SavingLow => {
                 i32::from(in_ms)

@@ -73,6 +73,8 @@ pub(super) struct Arm {
     pub(super) strategy: Option<Spanned<String>>,
     pub(super) manner: Option<Manner>,
     pub(super) hello_delay: Option<Spanned<String>>,
+    /// When our own client gives up.
+    pub(super) max_time: Option<Spanned<String>>,
     /// Or a program.
     pub(super) program: Option<Spanned<String>>,
     #[serde(default)]
@@ -88,6 +90,14 @@ pub(super) struct Arm {
     pub(super) against: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) path: BTreeMap<String, Spanned<Value>>,
+    /// Of the client's network, beside the experiment's.
+    #[serde(default)]
+    pub(super) sysctl: BTreeMap<String, Value>,
+    /// It cannot succeed, and what it fails with says this.
+    pub(super) fails: Option<String>,
+    /// One further run is recorded, and its packets are told.
+    #[serde(default)]
+    pub(super) packets: bool,
     pub(super) note: Option<String>,
 }
 
@@ -99,6 +109,8 @@ pub(super) struct Variant {
     pub(super) name: Spanned<String>,
     pub(super) path: BTreeMap<String, Spanned<Value>>,
     pub(super) arms: Option<Vec<Spanned<String>>>,
+    /// Packets are told here, too, or only here.
+    pub(super) packets: Option<bool>,
 }
 
 #[derive(Debug, Deserialize)]

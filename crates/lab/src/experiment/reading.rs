@@ -141,7 +141,6 @@ fn understand(name: &str, file: File) -> Result<Experiment, Unplaced> {
         unit,
         runs: *file.runs.get_ref(),
         path,
-        client_sysctl: parts::settings(&file.client.sysctl)?,
         cells: measured,
         sweeps,
         published: file.published,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use roundtrip_path::{Builder, PRESETS, Path, WORDS, WordError};
+use roundtrip_path::{Builder, Path, WORDS, WordError};
 
 /// Words with their values, in the order of the words; one word may be said several times.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,19 +29,19 @@ impl Words {
             .map(|(word, values)| (word.as_str(), values.as_slice()))
     }
 
-    /// The round trip that is said, or that of the network which is named.
+    /// The delays of all that is said, there and back; nothing for a path without any.
     pub fn rtt(&self) -> Option<Duration> {
-        if let Some(said) = self.0.get("rtt") {
-            return span(said.last()?);
-        }
-        let named = self.0.get("preset")?.last()?;
-        let preset = PRESETS.iter().find(|preset| preset.name == named)?;
-        let words = preset.words.split_whitespace();
-        span(
-            words
-                .filter_map(|word| word.strip_prefix("rtt="))
-                .next_back()?,
-        )
+        let rtt = self.builder(0).ok()?.round_trip();
+        (!rtt.is_zero()).then_some(rtt)
+    }
+
+    /// Makes it the round trip of the whole path: the first stretch takes what the further ones leave of it.
+    pub fn take(&mut self, rtt: Duration) {
+        self.0.remove("delay");
+        self.say("rtt", vec!["0ms".into()]);
+        let further = self.rtt().unwrap_or_default();
+        let first = rtt.saturating_sub(further).as_secs_f64() * 1e3;
+        self.say("rtt", vec![format!("{first}ms")]);
     }
 
     pub fn rtt_ms(&self) -> Option<f64> {
@@ -103,6 +103,7 @@ mod tests {
         let mut words = Words::default();
         words.say("preset", vec!["transatlantic".into()]);
         assert_eq!(words.rtt_ms(), Some(90.0));
+        assert_eq!(Words::default().rtt_ms(), None);
         for (word, value) in [
             ("rtt", "soon"),
             ("speed", "high"),
@@ -113,5 +114,22 @@ mod tests {
             words.say(word, vec![value.into()]);
             assert!(words.builder(1).is_err(), "{word} {value}");
         }
+    }
+    #[test]
+    fn the_round_trip_is_that_of_the_whole_path() {
+        let mut words = Words::default();
+        words.say("delay", vec!["up:10ms".into(), "down:30ms".into()]);
+        assert_eq!(words.rtt_ms(), Some(40.0));
+        words.say(
+            "then",
+            vec![
+                "rtt=50ms".into(),
+                "rate=5mbit".into(),
+                "delay=up:5ms".into(),
+            ],
+        );
+        assert_eq!(words.rtt_ms(), Some(95.0));
+        words.take(Duration::from_millis(75));
+        assert_eq!(words.rtt_ms(), Some(75.0));
     }
 }

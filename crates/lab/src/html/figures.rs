@@ -105,10 +105,10 @@ fn path(arm: &ArmOutcome) -> String {
     let words: Vec<String> = words
         .map(|(word, values)| format!("{word} {}", values.join(", ")))
         .collect();
-    match words.is_empty() {
-        true => String::new(),
-        false => clean(&format!(", {}", words.join(", "))),
+    if words.is_empty() {
+        return String::new();
     }
+    clean(&format!(", {}", words.join(", ")))
 }
 
 fn number(value: Option<f64>) -> String {

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use roundtrip_report::html::frame;
 use roundtrip_report::{clean, count};
 
-use super::{arms, claims, curve, distance, figures, remarks, runs, verdict};
+use super::{arms, claims, curve, distance, figures, packets, remarks, runs, verdict};
 use crate::Outcome;
 
 const STYLE: &str = include_str!("lab.css");
@@ -94,6 +94,7 @@ fn experiment(outcome: &Outcome, key: usize) -> Markup {
             (distance::section(outcome, key))
             (claims::section(outcome))
             (runs::section(outcome, key))
+            (packets::section(outcome, key))
             @for (place, curve) in outcome.curves.iter().enumerate() {
                 (curve::section(curve, outcome, &format!("{key}-{place}")))
             }

@@ -22,6 +22,7 @@ pub(super) fn section(outcome: &Outcome) -> Markup {
             @for words in &controls { p { (words) } }
         }
         (failures(outcome))
+        (expected(outcome))
         (not_run(outcome))
         @for (arm, note) in notes {
             p.note { b { (clean(arm)) } " " (clean(note)) }
@@ -51,6 +52,20 @@ fn failures(outcome: &Outcome) -> Markup {
             div.failure { @for (name, why, times) in met {
                 p { b { (clean(name)) } @if times > 1 { ", " (times) " times" } ": " (clean(why)) }
             } }
+        }
+    }
+}
+
+/// Of arms that cannot succeed.
+fn expected(outcome: &Outcome) -> Markup {
+    let arms = outcome.arms.iter();
+    let told: Vec<(&str, &str)> = arms
+        .filter_map(|arm| Some((arm.name.as_str(), arm.expected_failures.first()?.as_str())))
+        .collect();
+    html! {
+        @if !told.is_empty() {
+            h2 { "What failed, as it must" }
+            dl.facts { @for (name, why) in told { div { dt { (clean(name)) } dd { (clean(why)) } } } }
         }
     }
 }

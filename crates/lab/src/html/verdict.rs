@@ -55,16 +55,13 @@ fn saved(outcome: &Outcome, arm: &ArmOutcome, saving: &SavingOutcome) -> String 
         base.and_then(|b| b.figures.round_trips),
     ) {
         (Some(now), Some(before)) if now < before => {
-            format!(
-                ", {} {} instead of {}",
-                trips(now),
-                if now == 1.0 {
-                    "round trip"
-                } else {
-                    "round trips"
-                },
-                trips(before)
-            )
+            let now = trips(now);
+            let word = if now == "1" {
+                "round trip"
+            } else {
+                "round trips"
+            };
+            format!(", {now} {word} instead of {}", trips(before))
         }
         _ => String::new(),
     };

@@ -11,21 +11,20 @@ use super::scene::{Mishap, Scene, Taken};
 use crate::experiment::{Manner, Measure, Scheme};
 use crate::outcome::{Sample, Span, WaitedFor};
 
-const LONGEST: Duration = Duration::from_secs(30);
 const STEP: Duration = Duration::from_millis(50);
 
 pub(super) fn sample(
     scene: &Scene<'_>,
     strategy: Strategy,
     manner: Manner,
-    hello_delay: Duration,
+    (hello_delay, max_time): (Duration, Duration),
 ) -> Result<Taken, Mishap> {
     let target = Target::parse(&scene.url(scheme(strategy))?)?;
     let options = Options {
         strategy,
         cold: !scene.cell.arm.warm,
         roots: Roots::File(scene.ca()),
-        max_time: LONGEST,
+        max_time,
         hello_delay,
         ..Options::default()
     };

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::Path as FilePath;
+use std::time::Duration;
 
 use roundtrip_path::{Path, WordError};
 
@@ -10,6 +11,11 @@ use super::tools::{Missing, Tools};
 use super::{Stop, ours, program};
 use crate::experiment::{Cell, Client, Experiment, Scheme};
 use crate::outcome::Sample;
+use crate::packets::{self, Packet, RecordingError};
+
+const RECORDING: &str = "path.pcapng";
+/// What both ends may need to close what they opened, beside the path's delay.
+const LAST_WORDS: Duration = Duration::from_millis(20);
 
 /// Why there is no sample.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +36,8 @@ pub(super) enum Mishap {
     Target(#[from] roundtrip_model::TargetError),
     #[error("request {0}: {1}")]
     Exchange(usize, String),
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
     #[error("{0}: {1}")]
     Io(String, #[source] io::Error),
     #[error("{0} ended with {1}: {2}")]
@@ -61,44 +69,95 @@ pub(super) struct Scene<'a> {
     pub(super) stop: &'a Stop,
 }
 
+/// What became of a run, and what the server saw of it.
+pub(super) struct Visit {
+    pub(super) taken: Result<Taken, Mishap>,
+    pub(super) requests: Option<u64>,
+}
+
 pub(super) fn sample(
     experiment: &Experiment,
     cell: &Cell,
     tools: &mut Tools,
     seed: u64,
     stop: &Stop,
-) -> Result<Taken, Mishap> {
+) -> Result<Visit, Mishap> {
+    let scene = set(experiment, cell, tools, seed, stop, false)?;
+    Ok(Visit {
+        taken: scene.ask(tools),
+        requests: scene.serving.requests(),
+    })
+}
+
+/// The packets of a run, whether it was answered or not.
+pub(super) fn record(
+    experiment: &Experiment,
+    cell: &Cell,
+    tools: &mut Tools,
+    seed: u64,
+    stop: &Stop,
+) -> Result<Vec<Packet>, Mishap> {
+    let scene = set(experiment, cell, tools, seed, stop, true)?;
+    if let Err(Mishap::Stopped) = scene.ask(tools) {
+        return Err(Mishap::Stopped);
+    }
+    // The last farewells are still under way.
+    let rtt = cell.path.rtt().unwrap_or_default();
+    std::thread::sleep(LAST_WORDS + rtt + rtt / 2);
+    let file = scene.directory.path().join(RECORDING);
+    drop(scene.serving);
+    scene.path.close()?;
+    let recorded = std::fs::read(&file).map_err(|e| Mishap::Io("the recording".into(), e))?;
+    Ok(packets::read(&recorded)?)
+}
+
+fn set<'a>(
+    experiment: &'a Experiment,
+    cell: &'a Cell,
+    tools: &mut Tools,
+    seed: u64,
+    stop: &'a Stop,
+    recorded: bool,
+) -> Result<Scene<'a>, Mishap> {
     // What is missing is known before anything is made.
     tools.needed(experiment, cell, stop)?;
-    let path = cell.path.builder(seed)?.build()?;
-    for (name, value) in &experiment.client_sysctl {
+    let directory =
+        tempfile::tempdir().map_err(|e| Mishap::Io("a temporary directory".into(), e))?;
+    let mut builder = cell.path.builder(seed)?;
+    if recorded {
+        builder = builder.record(directory.path().join(RECORDING));
+    }
+    let path = builder.build()?;
+    for (name, value) in &cell.arm.sysctl {
         path.client().sysctl(name, value)?;
     }
     for (name, value) in &cell.arm.server.sysctl {
         path.server().sysctl(name, value)?;
     }
-    let directory =
-        tempfile::tempdir().map_err(|e| Mishap::Io("a temporary directory".into(), e))?;
     let serving = Serving::start(&cell.arm.server, &path, directory.path(), tools, stop)?;
-    let scene = Scene {
+    Ok(Scene {
         experiment,
         cell,
         serving,
         path,
         directory,
         stop,
-    };
-    match &cell.arm.client {
-        Client::Ours {
-            strategy,
-            manner,
-            hello_delay,
-        } => ours::sample(&scene, *strategy, *manner, *hello_delay),
-        Client::Program(program) => program::sample(&scene, program, tools),
-    }
+    })
 }
 
 impl Scene<'_> {
+    fn ask(&self, tools: &Tools) -> Result<Taken, Mishap> {
+        match &self.cell.arm.client {
+            Client::Ours {
+                strategy,
+                manner,
+                hello_delay,
+                max_time,
+            } => ours::sample(self, *strategy, *manner, (*hello_delay, *max_time)),
+            Client::Program(program) => program::sample(self, program, tools),
+        }
+    }
+
     pub(super) fn url(&self, scheme: Scheme) -> Result<String, Mishap> {
         let door = match scheme {
             Scheme::Https => self.serving.https.ok_or(Mishap::NoDoor("HTTPS")),

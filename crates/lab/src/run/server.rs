@@ -22,7 +22,7 @@ pub(super) struct Serving {
     pub(super) http: Option<SocketAddr>,
     pub(super) https: Option<SocketAddr>,
     pub(super) echo: Option<SocketAddr>,
-    _origin: Option<Running>,
+    origin: Option<Running>,
     process: Option<Child>,
 }
 
@@ -58,13 +58,18 @@ impl Serving {
                     http: Some((address, *port).into()),
                     https: None,
                     echo: None,
-                    _origin: None,
+                    origin: None,
                     process: Some(process),
                 };
                 serving.await_ready(&directory.join(ready), directory, &server.name, stop)?;
                 Ok(serving)
             }
         }
+    }
+
+    /// How many requests it has seen, where it is ours.
+    pub(super) fn requests(&self) -> Option<u64> {
+        self.origin.as_ref().map(|origin| origin.stats().requests)
     }
 
     fn origin(knobs: &Knobs, path: &Path, directory: &FilePath) -> Result<Self, Mishap> {
@@ -78,7 +83,7 @@ impl Serving {
             http: Some(running.http),
             https: Some(running.https),
             echo: running.echo,
-            _origin: Some(running),
+            origin: Some(running),
             process: None,
         })
     }

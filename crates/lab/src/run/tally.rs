@@ -2,22 +2,52 @@
 
 use std::collections::BTreeMap;
 
-use roundtrip_model::{Random, Saving};
+use roundtrip_model::{Random, Saving, Summary};
 
+use super::scene::Taken;
 use crate::Outcome;
 use crate::claim::{Function, Results};
 use crate::experiment::{Cell, Experiment, Sweep};
 use crate::outcome::{
     ArmOutcome, ClaimOutcome, Curve, CurvePoint, Figures, Line, SCHEMA, Sample, SavingOutcome, Span,
 };
+use crate::packets::{Packet, arrived_twice, sent_twice};
 
 /// What became of one cell.
 #[derive(Debug, Default)]
 pub(super) struct Collected {
     pub(super) samples: Vec<Sample>,
     pub(super) failures: Vec<String>,
+    /// Of an arm that cannot succeed.
+    pub(super) expected: Vec<String>,
+    /// Requests that the origin saw, in each run.
+    pub(super) seen: Vec<f64>,
+    pub(super) packets: Vec<Packet>,
     pub(super) not_run: Option<String>,
     pub(super) notes: Vec<String>,
+}
+
+impl Collected {
+    pub(super) fn keep(&mut self, run: usize, taken: Taken) {
+        for note in taken.notes {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+        self.samples.push(Sample {
+            run,
+            ..taken.sample
+        });
+    }
+
+    /// As `expected`, where that is said, or not.
+    pub(super) fn fail(&mut self, failure: String, expected: Option<&str>) {
+        if expected.is_some_and(|expected| failure.contains(expected)) {
+            self.expected.push(failure);
+        } else {
+            self.failures.push(failure);
+        }
+    }
 }
 
 pub(super) fn outcome(
@@ -42,6 +72,7 @@ pub(super) fn outcome(
         let saving = held.and_then(|(name, base)| saving(name, base, collected, random));
         let arm = arm(experiment, cell, collected, saving);
         judged.learn(cell, &arm.figures, arm.saving.as_ref());
+        judged.learn_more(&arm);
         arms.push(arm);
     }
     let mut curves = Vec::new();
@@ -91,10 +122,13 @@ fn arm(
         published: published.map(|p| p.value),
         saving,
         failures: collected.failures.clone(),
+        expected_failures: collected.expected.clone(),
+        requests_seen: Summary::of(&collected.seen).map(|seen| seen.median),
         not_run: collected.not_run.clone(),
         notes: note.chain(collected.notes.iter().cloned()).collect(),
         phases: phases_of_the_median(&figures, &collected.samples),
         samples: collected.samples.clone(),
+        packets: collected.packets.clone(),
     }
 }
 
@@ -189,6 +223,17 @@ struct Known {
     figures: Figures,
     rtt_ms: Option<f64>,
     low: Option<(String, f64)>,
+    more: More,
+}
+
+/// What is known of an arm beside its samples.
+#[derive(Debug, Default)]
+struct More {
+    /// The share of runs that failed as they must.
+    failed: Option<f64>,
+    requests: Option<f64>,
+    sent_twice: Option<f64>,
+    arrived_twice: Option<f64>,
 }
 
 impl Judged {
@@ -197,8 +242,23 @@ impl Judged {
             figures: *figures,
             rtt_ms: cell.path.rtt_ms(),
             low: saving.map(|s| (s.against.clone(), s.saving.low)),
+            more: More::default(),
         };
         self.known.insert(cell.name.clone(), known);
+    }
+
+    fn learn_more(&mut self, arm: &ArmOutcome) {
+        let expected = arm.expected_failures.len() as f64;
+        let runs = expected + (arm.failures.len() + arm.samples.len()) as f64;
+        let packets = (!arm.packets.is_empty()).then_some(&arm.packets);
+        if let Some(known) = self.known.get_mut(&arm.name) {
+            known.more = More {
+                failed: (runs > 0.0).then_some(expected / runs),
+                requests: arm.requests_seen,
+                sent_twice: packets.map(|packets| sent_twice(packets) as f64),
+                arrived_twice: packets.map(|packets| arrived_twice(packets) as f64),
+            };
+        }
     }
 }
 
@@ -217,6 +277,10 @@ impl Results for Judged {
             Function::Client => arm.figures.client_ms,
             Function::Loss => arm.figures.loss_ms,
             Function::Rtt => arm.rtt_ms,
+            Function::Failed => arm.more.failed,
+            Function::Requests => arm.more.requests,
+            Function::SentTwice => arm.more.sent_twice,
+            Function::ArrivedTwice => arm.more.arrived_twice,
             Function::Saving => {
                 let base = self.known.get(arms.get(1)?)?;
                 Some(1.0 - arm.figures.median? / base.figures.median?)

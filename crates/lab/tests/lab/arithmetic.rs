@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use roundtrip_lab::experiment::Client;
+use roundtrip_lab::outcome::ArmOutcome;
+use roundtrip_lab::packets::{End, Packet};
 
 use crate::{arm, round_trips, run, some_of};
 
@@ -57,11 +59,15 @@ fn fast_open() {
         ("off", 3, 6),
         ("on", 3, 4),
         ("on-warm", 3, 3),
+        ("on-no-cookie", 3, 3),
         ("echo-off", 2, 6),
         ("echo-on", 2, 5),
         ("tls-off", 3, 9),
         ("tls-on", 3, 6),
         ("tls-pq-on", 3, 9),
+        ("tls-0rtt", 3, 7),
+        ("tls-0rtt-on", 3, 5),
+        ("tls-0rtt-on-warm", 3, 3),
         ("twice", 2, 3),
         ("twice@strip-fast-open", 2, 4),
         ("echo-on@strip-fast-open", 2, 6),
@@ -74,6 +80,54 @@ fn fast_open() {
     let lost = |name: &str| arm(&outcome, name).figures.loss_ms.unwrap();
     assert!((400.0..900.0).contains(&lost("twice@drop-syn-data")));
     assert!(lost("twice@drop-syn-tfo") > 900.0 && lost("twice") < 100.0);
+    let swallowed = arm(&outcome, "twice@drop-after-syn-data");
+    let failures = &swallowed.expected_failures;
+    assert!(failures.len() == 1 && failures[0].starts_with("request 2: "));
+    assert_eq!(
+        (swallowed.figures.runs, swallowed.requests_seen),
+        (0, Some(2.0))
+    );
+    greetings(arm(&outcome, "echo-on"));
+    for (name, what, again, lost) in [
+        ("twice@drop-syn-data", "SYN, shows its cookie", false, true),
+        ("twice@nat", "data", true, false),
+        ("twice@duplicate-syn", "SYN, shows its cookie", false, false),
+        (
+            "twice@strip-fast-open",
+            "SYN, asks for a cookie",
+            false,
+            false,
+        ),
+    ] {
+        let packets = &arm(&outcome, name).packets;
+        let told = packets.iter().rfind(|packet| {
+            packet.from == End::Client
+                && packet.again == again
+                && packet.describe().starts_with(what)
+        });
+        let told = told.unwrap_or_else(|| panic!("{name}: no {what} in {packets:?}"));
+        assert_eq!((told.connection, told.is_lost()), (1, lost), "{name}");
+    }
+}
+
+/// The second connection's SYN carries hello, and its answer comes before anything else was sent.
+fn greetings(arm: &ArmOutcome) {
+    let second = arm
+        .packets
+        .iter()
+        .filter(|p| p.connection == 1 && !p.is_idle());
+    let told: Vec<String> = second.map(Packet::describe).collect();
+    let hello = "data, 6 bytes";
+    assert_eq!(
+        told,
+        [
+            "SYN, shows its cookie, 6 bytes",
+            "SYN+ACK, acknowledges 6 bytes of the SYN",
+            hello,
+            hello,
+            hello
+        ]
+    );
 }
 
 #[test]

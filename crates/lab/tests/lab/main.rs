@@ -4,6 +4,7 @@
 
 mod arithmetic;
 mod contract;
+mod faults;
 mod programs;
 mod running;
 #[path = "../../../../tests/skip.rs"]

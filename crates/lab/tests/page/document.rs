@@ -41,6 +41,8 @@ fn every_arm_claim_and_reason_is_told() {
         "broken, 2 times: it fell over",
         "absenthttping is not installed",
         "the second byte was late",
+        "swallowedrequest 2: no answer",
+        "2 packets. client: SYN, shows its cookie, 93 bytes; sent at 0.000; lost: drop-syn-data. server: SYN+ACK; sent at 1046",
         "roundtrip lab run persistence --seed 1",
         "roundtrip lab run all --html page.html",
         "Linux 6.1 on x86_64, 2 cores",
@@ -150,7 +152,11 @@ fn every_picture_has_its_own_words() {
     let unique: HashSet<&str> = ids.iter().copied().collect();
     assert_eq!(ids.len(), unique.len(), "an id appears twice");
     let labels = values(&html, "aria-labelledby=\"");
-    assert_eq!(labels.len(), 2 * 4, "arms, distances, waterfalls, curve");
+    assert_eq!(
+        labels.len(),
+        2 * 5,
+        "arms, distances, waterfalls, packets, curve"
+    );
     for id in labels.iter().flat_map(|label| label.split(' ')) {
         assert!(unique.contains(id), "no element has the id {id}");
     }

@@ -6,7 +6,9 @@ use roundtrip_lab::outcome::{
     ArmOutcome, ClaimOutcome, Curve, CurvePoint, Figures, Line, Outcome, SCHEMA, Sample,
     SavingOutcome, Span, WaitedFor,
 };
+use roundtrip_lab::packets::{End, FastOpen, Kind, Packet, Repeated};
 use roundtrip_model::{Random, Saving};
+use roundtrip_wire::packet::Flags;
 
 pub(crate) const R: f64 = 90.0;
 
@@ -19,7 +21,7 @@ pub(crate) fn head() -> Head {
     }
 }
 
-/// Two arms, their control, one that failed, one that was not run, and a curve.
+/// Two arms, their control, one that failed, one that was not run, one that cannot succeed, and a curve.
 pub(crate) fn outcome() -> Outcome {
     let mut arms = vec![
         arm("no-reuse", 9, 830.0),
@@ -27,16 +29,19 @@ pub(crate) fn outcome() -> Outcome {
         arm("no-reuse (A/A)", 9, 830.5),
         bare("broken", 0),
         bare("absent", 0),
+        bare("swallowed", 0),
     ];
     let base = arms[0].samples.clone();
     for held in arms.iter_mut().skip(1).filter(|a| !a.samples.is_empty()) {
         held.saving = saving(&base, &held.samples);
     }
     arms[0].published = Some(1104.0);
+    arms[1].packets = packets();
     arms[1].notes = vec!["the second byte was late".into()];
     arms[2].control = true;
     arms[3].failures = vec!["it fell over".into(), "it fell over".into()];
     arms[4].not_run = Some("httping is not installed".into());
+    arms[5].expected_failures = vec!["request 2: no answer".into()];
     Outcome {
         schema: SCHEMA,
         experiment: "persistence".into(),
@@ -108,11 +113,42 @@ pub(crate) fn bare(name: &str, turns: u32) -> ArmOutcome {
         published: None,
         saving: None,
         failures: Vec::new(),
+        expected_failures: Vec::new(),
+        requests_seen: None,
         not_run: None,
         notes: Vec::new(),
         samples: Vec::new(),
         phases: Vec::new(),
+        packets: Vec::new(),
     }
+}
+
+/// A SYN that is lost, and the server's first word.
+pub(crate) fn packets() -> Vec<Packet> {
+    let syn = Packet {
+        connection: 0,
+        from: End::Client,
+        sent_ms: Some(0.0),
+        arrived_ms: None,
+        kind: Kind::Tcp(Flags::SYN),
+        fast_open: Some(FastOpen::Cookie),
+        bytes: 93,
+        again: false,
+        acknowledges: None,
+        path: vec!["lost: drop-syn-data".into()],
+        repeated: Repeated::default(),
+    };
+    let answer = Packet {
+        from: End::Server,
+        sent_ms: Some(1046.0),
+        arrived_ms: Some(1092.0),
+        kind: Kind::Tcp(Flags::SYN | Flags::ACK),
+        fast_open: None,
+        bytes: 0,
+        path: Vec::new(),
+        ..syn.clone()
+    };
+    vec![syn, answer]
 }
 
 fn sample(run: usize, turns: u32, value: f64) -> Sample {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Event, QuicFacts, TcpFacts};
+use crate::{Event, HttpFacts, QuicFacts, TcpFacts};
 
 const R: f64 = 50.0;
 
@@ -310,6 +310,73 @@ fn acknowledgements_on_loopback_are_no_round_trips() {
     e.rtt = Some(Duration::from_micros(250));
     e.quic = Some(QuicFacts::default());
     assert_eq!(names(&e).last(), Some(&("quic", 1)));
+}
+
+/// A request of `bytes` whose answer comes `wait` ms after it was handed over.
+fn uploaded(bytes: u64, wait: f64) -> Exchange {
+    let mut events = connect(50.3);
+    events.extend([
+        (50.3, Event::RequestStarted),
+        (50.4, sent(bytes)),
+        (50.4, Event::RequestSent),
+        (50.4 + wait, received(500)),
+        (50.4 + wait, Event::FirstByte),
+        (50.4 + wait, Event::Finished),
+    ]);
+    let mut e = exchange(&events);
+    e.http = Some(HttpFacts {
+        uploaded: bytes,
+        ..HttpFacts::default()
+    });
+    e
+}
+
+#[test]
+fn a_large_request_s_flights_are_the_network_s() {
+    let wait = |e: &Exchange| {
+        let phases = e.phases();
+        let wait = phases
+            .iter()
+            .find(|p| p.name == PhaseName::FirstByte)
+            .unwrap();
+        (wait.round_trips, wait.waited.server.round() as u32)
+    };
+    // 42 segments: ten, twenty, and the rest.
+    assert_eq!(wait(&uploaded(60_000, 3.0 * R + 2.0)), (3, 2));
+    assert_eq!(wait(&uploaded(60_000, R + 20.0)), (1, 20));
+    assert_eq!(wait(&uploaded(60_000, 3.0 * R + 200.0)), (3, 200));
+    assert_eq!(wait(&uploaded(1_000, 3.0 * R)), (1, 100));
+    let mut kept = uploaded(60_000, 3.0 * R);
+    kept.reused = true;
+    assert_eq!(wait(&kept), (1, 100), "its window has grown");
+}
+
+#[test]
+fn who_waits_for_100_continue_waits_for_a_round_trip_or_in_vain() {
+    let asked = |wait: f64, interim: Vec<u16>| {
+        let mut events = connect(50.3);
+        events.extend([
+            (50.3, Event::RequestStarted),
+            (50.4, sent(200)),
+            (50.4 + wait, sent(5)),
+            (50.4 + wait, Event::RequestSent),
+            (100.4 + wait, Event::FirstByte),
+        ]);
+        let mut e = exchange(&events);
+        e.http = Some(HttpFacts {
+            continue_wait: Some(Duration::from_secs_f64(wait / 1e3)),
+            interim,
+            ..HttpFacts::default()
+        });
+        let phases = e.phases();
+        let request = phases
+            .iter()
+            .find(|p| p.name == PhaseName::Request)
+            .unwrap();
+        (request.round_trips, request.waited.server.round() as u32)
+    };
+    assert_eq!(asked(R + 10.0, vec![100]), (1, 10));
+    assert_eq!(asked(1_000.0, Vec::new()), (0, 1_000));
 }
 
 fn any_event() -> impl Strategy<Value = Event> {

@@ -15,8 +15,11 @@ const SHORTEST_TELLING_RTT: Duration = Duration::from_micros(200);
 const SHORTEST_TELLING_QUIC_RTT: Duration = Duration::from_millis(2);
 /// Nine tenths of the initial window of RFC 6928, in segments: a sender that stops there stopped for the window.
 const FULL_FIRST_WINDOW: u64 = 9;
+const INITIAL_WINDOW: u64 = 10;
 /// Linux' shortest retransmission time-out, less a tenth, in milliseconds.
 const SHORTEST_TIMEOUT: f64 = 180.0;
+/// RFC 9000 §14.1.
+const SMALLEST_INITIAL: u64 = 1200;
 
 /// Round trips and waits of one phase.
 pub(super) fn attribute(
@@ -67,10 +70,12 @@ fn request(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
         .map(|(at, _)| *at)
         .collect();
     let whole = ms(end.since(start));
-    let network = match (sent.first(), sent.last()) {
-        (Some(first), Some(last)) => ms(last.since(*first)),
+    let paused = match (sent.first(), sent.last()) {
+        (Some(first), Some(last)) if may_wait(exchange) => ms(last.since(*first)),
         _ => 0.0,
     };
+    let server = silence_before_body(exchange).min(paused);
+    let network = paused - server;
     let trips = match exchange.rtt {
         Some(r) if r >= SHORTEST_TELLING_RTT => (network / ms(r)).floor() as u32,
         _ => 0,
@@ -79,10 +84,33 @@ fn request(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
         trips,
         Waited {
             network,
-            client: whole - network,
+            server,
+            client: whole - paused,
             ..Waited::default()
         },
     )
+}
+
+/// Whether the path can have held the request up: what fits the first window leaves as fast as we can write it.
+fn may_wait(exchange: &Exchange) -> bool {
+    exchange.http.as_ref().is_none_or(|http| {
+        let mss = exchange.tcp.as_ref().map_or(1200, |tcp| tcp.mss);
+        let window = INITIAL_WINDOW * u64::from(mss).max(500);
+        http.continue_wait.is_some() || http.request_bytes + http.uploaded > window
+    })
+}
+
+/// What the body waited for `100 Continue` beyond a round trip; all of it, where that never came.
+fn silence_before_body(exchange: &Exchange) -> f64 {
+    let http = exchange.http.as_ref();
+    let Some((http, wait)) = http.and_then(|h| Some((h, ms(h.continue_wait?)))) else {
+        return 0.0;
+    };
+    if http.interim.contains(&100) {
+        (wait - rtt_ms(exchange)).max(0.0)
+    } else {
+        wait
+    }
 }
 
 /// From the request's last byte to the response's first: one round trip, and the server's time to think.
@@ -93,7 +121,33 @@ fn first_byte(exchange: &Exchange, whole: f64) -> (u32, Waited) {
         .is_some();
     let mut waited = Waited::default();
     split(exchange, whole, &mut waited);
-    (u32::from(answered), waited)
+    if !answered {
+        return (0, waited);
+    }
+    // Of a large request, the answer's wait begins while most of it is still in the kernel.
+    let more = flights_left(exchange, waited.server);
+    let carried = f64::from(more) * rtt_ms(exchange).min(whole);
+    if more > 0 {
+        waited.network += carried;
+        waited.server -= carried;
+    }
+    (1 + more, waited)
+}
+
+/// How many round trips of this silence were a new connection's window growing under the request: at most as many as
+/// doubling needs, and whole ones only. RFC 5681 §3.1.
+fn flights_left(exchange: &Exchange, silence: f64) -> u32 {
+    let r = rtt_ms(exchange);
+    let (Some(http), Some(tcp)) = (&exchange.http, &exchange.tcp) else {
+        return 0;
+    };
+    if exchange.reused || ms(SHORTEST_TELLING_RTT) > r || !r.is_finite() {
+        return 0;
+    }
+    let window = INITIAL_WINDOW * u64::from(tcp.mss).max(500);
+    let windows = (http.request_bytes + http.uploaded).div_ceil(window);
+    let doublings = (windows + 1).next_power_of_two().ilog2().saturating_sub(1);
+    doublings.min((silence / r + 0.1) as u32)
 }
 
 /// Follows the bytes of one phase in the order of their times.
@@ -105,6 +159,11 @@ struct Walk<'a> {
     rtt: f64,
     /// Bytes since the sender last had to stop.
     burst: u64,
+    /// Bytes of this phase in either direction.
+    sent: u64,
+    received: u64,
+    /// The peer could not go on before it heard what the client said last.
+    stopped: bool,
     round_trips: u32,
     waited: Waited,
 }
@@ -123,12 +182,16 @@ impl<'a> Walk<'a> {
             one_way: name == PhaseName::Body && exchange.echo.is_none(),
             rtt: rtt_ms(exchange),
             burst: 0,
+            sent: 0,
+            received: 0,
+            stopped: false,
             round_trips: 0,
             waited: Waited::default(),
         }
     }
 
     fn run(mut self, start: Moment, end: Moment) -> (u32, Waited) {
+        let start = self.given_up(start, end);
         let mut last = (start, self.before(start));
         for (at, event) in self.exchange.timeline.iter() {
             let (direction, bytes) = match event {
@@ -142,18 +205,73 @@ impl<'a> Walk<'a> {
                 continue;
             }
             self.step(last.1, direction, ms(at.since(last.0)));
-            self.burst = if direction == Direction::Out {
-                0
-            } else {
-                self.burst + bytes
-            };
+            self.count(direction, bytes);
             last = (*at, Some(direction));
         }
         self.trailing(last.1, ms(end.since(last.0)), end);
         if self.name == PhaseName::Quic && self.round_trips > 0 {
-            self.round_trips = self.round_trips.max(1 + self.exchange.extra_trips);
+            let extra = self.exchange.extra_trips;
+            self.round_trips = if self.is_telling() {
+                self.round_trips.max(1 + extra)
+            } else {
+                self.round_trips + extra
+            };
         }
         (self.round_trips, self.waited)
+    }
+
+    /// Addresses that were given up before the one whose QUIC handshake this is: their time is lost, and what they said
+    /// is not counted. Where the rest begins.
+    fn given_up(&mut self, start: Moment, end: Moment) -> Moment {
+        let attempts = self.exchange.attempts.iter().filter(|a| a.over_quic);
+        let began = |at: Option<Moment>| at.map(|at| at.clamp(start, end));
+        let first = began(attempts.clone().map(|a| a.began).min());
+        let last = began(attempts.map(|a| a.began).max());
+        let (PhaseName::Quic, Some((first, last))) = (self.name, first.zip(last)) else {
+            return start;
+        };
+        if first == last {
+            return start;
+        }
+        self.waited.client += ms(first.since(start));
+        self.waited.loss += ms(last.since(first));
+        last
+    }
+
+    fn count(&mut self, direction: Direction, bytes: u64) {
+        if direction == Direction::Out {
+            self.stopped |= self.is_incomplete() || self.is_at_limit();
+            self.burst = 0;
+            self.sent += bytes;
+        } else {
+            self.burst += bytes;
+            self.received += bytes;
+        }
+    }
+
+    fn is_telling(&self) -> bool {
+        let shortest = ms(if self.name == PhaseName::Quic {
+            SHORTEST_TELLING_QUIC_RTT
+        } else {
+            SHORTEST_TELLING_RTT
+        });
+        self.rtt.is_finite() && self.rtt >= shortest
+    }
+
+    /// A packet of the QUIC handshake was lost, and the peer has only acknowledged: a datagram with more of an Initial
+    /// is never smaller. RFC 9000 §14.1.
+    fn is_incomplete(&self) -> bool {
+        let quic = self.exchange.quic.as_ref();
+        let detour = quic.is_some_and(|q| q.retry || q.version_negotiation);
+        let lost = quic.is_some_and(|q| q.lost_in_handshake > 0);
+        lost && !detour && (1..SMALLEST_INITIAL).contains(&self.received)
+    }
+
+    /// The peer has sent all that it may before the client's address is proven. RFC 9000 §8.1.
+    fn is_at_limit(&self) -> bool {
+        let limit = 3 * self.sent;
+        let retried = self.exchange.quic.as_ref().is_some_and(|q| q.retry);
+        !retried && (limit.saturating_sub(SMALLEST_INITIAL) + 1..=limit).contains(&self.received)
     }
 
     /// What the client was doing when the phase began: still waiting for an answer, or about to speak?
@@ -177,16 +295,11 @@ impl<'a> Walk<'a> {
     fn step(&mut self, from: Option<Direction>, to: Direction, gap: f64) {
         use Direction::{In, Out};
         let quic = self.name == PhaseName::Quic;
-        let shortest = ms(if quic {
-            SHORTEST_TELLING_QUIC_RTT
-        } else {
-            SHORTEST_TELLING_RTT
-        });
-        let telling = self.rtt.is_finite() && self.rtt >= shortest;
+        let telling = self.is_telling();
         let long = telling && gap >= 0.5 * self.rtt;
         // An acknowledgement may cross a flight that still arrives; QUIC sends many.
         let crossing = if quic {
-            self.round_trips > 0 && !long
+            self.round_trips > 0 && !long && !std::mem::take(&mut self.stopped)
         } else {
             telling && !long
         };
@@ -195,6 +308,8 @@ impl<'a> Walk<'a> {
             (Some(Out), In) => self.answer(gap),
             (Some(In), In) => self.silence(gap, long),
             (Some(Out), Out) if quic && gap >= SHORTEST_TIMEOUT => self.waited.loss += gap,
+            // The client's timer says which packet was lost. RFC 9002 §6.1.2.
+            (Some(In), Out) if quic && self.is_incomplete() => self.waited.loss += gap,
             (_, Out) | (None, In) => self.waited.client += gap,
         }
     }

@@ -3,12 +3,13 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use roundtrip_wire::dns::{Kind, Message, Name, Query, Rcode};
 use roundtrip_wire::resolv_conf::ResolvConf;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::ResolveError;
 
@@ -17,7 +18,8 @@ pub(super) struct Asked {
     pub(super) message: Message,
     pub(super) server: SocketAddr,
     pub(super) resent: u32,
-    pub(super) over_tcp: bool,
+    /// How long the same question took over TCP, because the answer was too long for UDP.
+    pub(super) over_tcp: Option<Duration>,
 }
 
 pub(super) async fn ask(
@@ -69,7 +71,7 @@ async fn once(
     conf: &ResolvConf,
     server: SocketAddr,
     query: &mut Query,
-) -> io::Result<(Message, bool)> {
+) -> io::Result<(Message, Option<Duration>)> {
     let limit = conf.timeout;
     if !conf.use_vc {
         let answer = timeout(limit, over_udp(server, query))
@@ -80,16 +82,17 @@ async fn once(
             let plain = timeout(limit, over_udp(server, query))
                 .await
                 .map_err(|_| io::ErrorKind::TimedOut)??;
-            return Ok((plain, false));
+            return Ok((plain, None));
         }
         if !answer.truncated {
-            return Ok((answer, false));
+            return Ok((answer, None));
         }
     }
+    let began = Instant::now();
     let answer = timeout(limit, over_tcp(server, query))
         .await
         .map_err(|_| io::ErrorKind::TimedOut)??;
-    Ok((answer, true))
+    Ok((answer, Some(began.elapsed())))
 }
 
 async fn over_udp(server: SocketAddr, query: &Query) -> io::Result<Message> {

@@ -147,6 +147,9 @@ async fn the_search_list_is_gone_through_in_order() {
     let names: Vec<String> = server.log().into_iter().map(|(name, ..)| name).collect();
     let names: Vec<&str> = names.iter().map(|n| n.trim_end_matches('.')).collect();
     assert_eq!(names, ["host.one.example", "host.two.example"]);
+    let tried: Vec<&str> = found.waits.in_vain.iter().map(String::as_str).collect();
+    assert_eq!(tried, ["host.one.example"]);
+    assert!(!found.waits.suffixes.is_zero());
 }
 
 #[tokio::test]

@@ -37,7 +37,14 @@ pub struct ListenKnobs {
     /// Answer the first QUIC Initial with a Retry (RFC 9000, section 8.1.2)
     #[arg(long)]
     pub quic_retry: bool,
+    /// Address tokens for a client's next QUIC connections (RFC 9000, section 8.1.3); 0 is none
+    #[arg(long, value_name = "N", default_value_t = TOKENS,
+          value_parser = clap::value_parser!(u32).range(..=16))]
+    pub quic_tokens: u32,
 }
+
+/// One for each of two connections at the same time.
+const TOKENS: u32 = 2;
 
 impl Default for ListenKnobs {
     fn default() -> Self {
@@ -51,6 +58,7 @@ impl Default for ListenKnobs {
             max_connections: 4096,
             h3: Quic::On,
             quic_retry: false,
+            quic_tokens: TOKENS,
         }
     }
 }

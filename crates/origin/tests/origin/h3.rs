@@ -148,6 +148,28 @@ async fn a_retry_comes_before_the_handshake() {
     assert_eq!((stats.quic_retries, stats.quic_connections), (1, 1));
 }
 
+#[tokio::test]
+async fn a_client_that_was_given_a_token_is_not_doubted_again() {
+    for (tokens, retries) in [(2, 1), (0, 2)] {
+        let (origin, client) = start(|knobs| {
+            knobs.listen.quic_retry = true;
+            knobs.listen.quic_tokens = tokens;
+        })
+        .await;
+        for _ in 0..2 {
+            let (quic, mut sender) = client.open().await;
+            assert_eq!(ask(&mut sender, "/", None).await.unwrap().status, 200);
+            quic.close(0_u32.into(), b"");
+        }
+        let stats = origin.stats();
+        let taken = u64::from(tokens > 0);
+        assert_eq!(
+            (stats.quic_retries, stats.quic_tokens_taken),
+            (retries, taken)
+        );
+    }
+}
+
 /// Visits, waits for a ticket, and visits again with early data. Returns whether it was taken, and the status.
 async fn visit_early(origin: &Running, client: &Client) -> Option<(bool, u16)> {
     let (quic, mut sender) = client.open().await;

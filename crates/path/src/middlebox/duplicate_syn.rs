@@ -34,7 +34,7 @@ impl Hop for DuplicateSyn {
         let segment = segment.and_then(|packet| packet.tcp());
         let twin = segment
             .is_some_and(|segment| is_syn(&segment))
-            .then(|| packet.clone());
+            .then(|| packet.twin());
         exit.forward(packet, way, at);
         if let Some(mut twin) = twin {
             twin.remark(|| "the path's own copy of a SYN".into());

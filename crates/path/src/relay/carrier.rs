@@ -196,18 +196,27 @@ impl Carrier {
                 None => keep(&mut self.spare, loss.packet),
             }
         }
-        for batch in self.out.departures.chunk_by(|a, b| a.way == b.way) {
-            for batch in batch.chunks(BATCH) {
-                let Some(first) = batch.first() else { continue };
-                send(self.to.get(first.way), batch, ledgers.get_mut(first.way));
+        for batch in self.out.departures.chunk_by_mut(|a, b| a.way == b.way) {
+            for batch in batch.chunks_mut(BATCH) {
+                let Some(way) = batch.first().map(|first| first.way) else {
+                    continue;
+                };
+                send(self.to.get(way), batch, ledgers.get_mut(way));
             }
         }
-        let now = time::monotonic();
         for departure in self.out.departures.drain(..) {
-            if let Some(recording) = &self.recording {
-                recording.delivered(&departure.packet, departure.way, departure.due, now);
+            let Departure {
+                packet,
+                way,
+                due,
+                sent,
+            } = departure;
+            match (&self.recording, sent) {
+                (Some(recording), Some(sent)) => recording.delivered(&packet, way, due, sent),
+                (Some(recording), None) => recording.lost(packet.clone(), way, "the relay's fault"),
+                (None, _) => {}
             }
-            keep(&mut self.spare, departure.packet);
+            keep(&mut self.spare, packet);
         }
     }
 
@@ -248,22 +257,23 @@ impl Carrier {
 }
 
 /// Sends a batch of one way, and books it.
-fn send(tap: &Tap, batch: &[Departure], ledger: &mut Ledger) {
+fn send(tap: &Tap, batch: &mut [Departure], ledger: &mut Ledger) {
     let mut rest = batch;
     while !rest.is_empty() {
         let now = time::monotonic();
         let frames = rest.iter().map(|departure| departure.packet.frame());
         // What the wire does not take is gone, and the next one gets its chance.
         let sent = tap.send(frames).unwrap_or(0);
-        let (left, after) = rest.split_at(sent.min(rest.len()));
-        for departure in left {
+        let (left, after) = rest.split_at_mut(sent.min(rest.len()));
+        for departure in left.iter_mut() {
+            departure.sent = Some(now);
             ledger.lateness.record(now.saturating_sub(departure.due));
         }
         ledger.tally.delivered += left.len() as u64;
         rest = after;
         if sent == 0 {
             ledger.tally.missed += 1;
-            rest = rest.get(1..).unwrap_or_default();
+            rest = rest.get_mut(1..).unwrap_or_default();
         }
     }
 }

@@ -106,9 +106,9 @@ fn a_connection_that_was_idle_is_reset_by_a_box_that_says_so() {
 
 #[test]
 fn a_policer_costs_packets_and_no_data() {
-    let path = path_with(&["throttle:40mbit"]);
+    let path = path_with(&["throttle:8mbit"]);
     let (_listener, mut client, mut server) = connection(&path);
-    let sent = vec![7; 2 << 20];
+    let sent = vec![7; 512 << 10];
     let mut received = vec![0; sent.len()];
     thread::scope(|scope| {
         scope.spawn(|| client.write_all(&sent).unwrap());

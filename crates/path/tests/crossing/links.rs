@@ -30,7 +30,7 @@ fn send_over(builder: Builder, count: u32, length: usize) -> (Vec<Vec<u8>>, Coun
         sender.send_to(&datagram, server).unwrap();
         std::thread::sleep(Duration::from_micros(300));
     }
-    settle(&path);
+    settle(&path, count);
     receiver.set_nonblocking(true).unwrap();
     let mut buffer = [0; 2000];
     let arrived = std::iter::from_fn(|| {
@@ -40,14 +40,13 @@ fn send_over(builder: Builder, count: u32, length: usize) -> (Vec<Vec<u8>>, Coun
     (arrived.collect(), path.close().unwrap())
 }
 
-/// Until all that entered has left or was lost.
-fn settle(path: &Path) {
+/// Until all that were sent have entered, and all of those left or were lost.
+fn settle(path: &Path, sent: u32) {
     let limit = Instant::now() + Duration::from_secs(20);
     let still = || {
         let up = path.counters().up;
-        up.packets > up.delivered + up.dropped + up.missed
+        up.packets < sent.into() || up.packets > up.delivered + up.dropped + up.missed
     };
-    std::thread::sleep(Duration::from_millis(5));
     while still() && Instant::now() < limit {
         std::thread::sleep(Duration::from_millis(5));
     }

@@ -63,9 +63,13 @@ fn early_data_over_tcp() {
 #[test]
 fn over_quic() {
     let scene = with_early_data();
-    for word in ["h3", "h3+resume", "h3+0rtt"] {
+    check(&scene, "h3");
+    let taken = || scene.origin.stats().quic_tokens_taken;
+    assert_eq!(taken(), 0);
+    for word in ["h3+resume", "h3+0rtt"] {
         check(&scene, word);
     }
+    assert!(taken() > 0, "an address token goes with a ticket");
 }
 
 #[test]

@@ -1,5 +1,12 @@
 //! A fault put into a real exchange is the finding that is named first, at its price; without one nothing is named.
 
+mod detours;
+mod kept;
+mod lookups;
+mod tls;
+mod transfers;
+mod uploads;
+
 use roundtrip_model::{Exchange, Finding, Target};
 use roundtrip_origin::{EarlyData, Group, Knobs, Quic, Tickets, TlsVersions};
 use roundtrip_path::{Direction, Path};
@@ -39,25 +46,64 @@ fn assert_silent(scene: &Scene, word: &str) {
     let quietest = (0..5)
         .map(|_| scene.probe(word, "/bytes/1000"))
         .inspect(|e| assert!(e.ok(), "{word}: {:?}", e.failure))
-        .find(|e| e.findings.is_empty());
+        .find(|e| e.findings.is_empty() && e.unexplained < 0.2 * trip());
     assert!(quietest.is_some(), "{word} names something each time");
 }
 
+/// Every strategy that costs what its arithmetic says, and no more than it needs.
 #[test]
 fn healthy_exchanges_name_nothing() {
-    let scene = Scene::new(Knobs::default());
+    let mut knobs = Knobs::default();
+    knobs.tls.early_data = EarlyData::On;
+    let scene = Scene::new(knobs);
     for word in [
+        "auto",
         "h1+clear",
+        "h2+clear",
         "h1+tls1.3",
+        "h1+tls1.3-pq",
         "h2+tls1.3",
         "h3",
-        "h1+tls1.3+resume",
         "h1+tls1.2+resume",
+        "h1+tls1.3+resume",
+        "h2+tls1.3+resume",
+        "h3+resume",
+        "h1+tls1.3+0rtt",
+        "h2+tls1.3+0rtt",
+        "h3+0rtt",
         "h1+clear+tfo",
         "h1+tls1.3+tfo-pq",
+        "h1+tls1.3+tfo+0rtt-pq",
+        "h1+clear+reuse",
+        "h1+tls1.2+reuse",
         "h2+tls1.3+reuse",
+        "h3+reuse",
     ] {
         assert_silent(&scene, word);
+    }
+}
+
+/// Requests and answers of some size, on connections that have room for them.
+#[test]
+fn what_fits_a_window_names_nothing() {
+    let scene = Scene::new(Knobs::default());
+    let quiet = |word: &str, bytes: usize, place: &str| {
+        let options = Options {
+            strategy: word.parse().unwrap(),
+            body: vec![b'x'; bytes].into(),
+            ..Options::default()
+        };
+        let runs = scene.probe_times(5, options, place);
+        let quietest = runs.iter().find(|e| e.findings.is_empty());
+        assert!(
+            quietest.is_some(),
+            "{word}: {:?}",
+            runs.last().unwrap().findings
+        );
+    };
+    for word in ["h1+clear", "h1+tls1.3", "h2+tls1.3", "h3"] {
+        quiet(word, 8_000, "/bytes/8000");
+        quiet(word, 0, "/gzip?bytes=5000");
     }
 }
 
@@ -165,11 +211,12 @@ fn quic_retry() {
 
 #[test]
 fn tickets_that_are_of_no_use_cost_tls_1_2_a_round_trip() {
-    for tickets in [Tickets::Refused, Tickets::Off] {
+    for (tickets, id) in [
+        (Tickets::Refused, "ticket-refused"),
+        (Tickets::Off, "no-ticket"),
+    ] {
         let exchange = probe_with(|k| k.tls.tickets = tickets, "h1+tls1.2+resume");
-        assert_named(&exchange, "tls12-full-handshake", trip(), 1);
-        let evidence = &exchange.findings.first().unwrap().evidence;
-        assert!(evidence.contains("asked for"), "{evidence}");
+        assert_named(&exchange, id, trip(), 1);
     }
 }
 
@@ -210,4 +257,27 @@ fn an_address_that_is_dead() {
     let target = Target::parse(&format!("http://shop.test:{port}/bytes/10")).unwrap();
     let exchange = scene.ask(1, options, target).remove(0);
     assert_named(&exchange, "dead-address", 250.0, 0);
+}
+
+#[test]
+fn an_address_that_refuses() {
+    let scene = Scene::new(Knobs::default());
+    // The origin listens on one of its host's two addresses.
+    let (alive, closed) = (
+        scene.path.server().address_v4(),
+        scene.path.server().address_v6(),
+    );
+    let port = scene.origin.http.port();
+    let options = Options {
+        strategy: "h1+clear".parse().unwrap(),
+        overrides: vec![
+            format!("shop.test:{port}:[{closed}],{alive}")
+                .parse()
+                .unwrap(),
+        ],
+        ..Options::default()
+    };
+    let target = Target::parse(&format!("http://shop.test:{port}/bytes/10")).unwrap();
+    let exchange = scene.ask(1, options, target).remove(0);
+    assert_named(&exchange, "address-refused", trip(), 0);
 }

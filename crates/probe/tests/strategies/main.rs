@@ -9,6 +9,7 @@ mod detours;
 mod fast_open;
 mod interruptions;
 mod names;
+mod peer;
 mod scene;
 mod sequences;
 

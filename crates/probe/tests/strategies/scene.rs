@@ -100,7 +100,7 @@ impl Scene {
             .unwrap()
     }
 
-    fn target(&self, strategy: Strategy, place: &str) -> Target {
+    pub(crate) fn target(&self, strategy: Strategy, place: &str) -> Target {
         let base = if strategy.security == Security::Clear {
             format!("http://{}", self.origin.http)
         } else {
@@ -120,6 +120,17 @@ impl Scene {
     }
 
     pub(crate) fn ask(&self, n: u32, options: Options, target: Target) -> Vec<Exchange> {
+        self.ask_pausing(n, options, target, Duration::ZERO)
+    }
+
+    /// The same with a pause between one answer and the next question.
+    pub(crate) fn ask_pausing(
+        &self,
+        n: u32,
+        options: Options,
+        target: Target,
+        pause: Duration,
+    ) -> Vec<Exchange> {
         self.path
             .client()
             .run(move || {
@@ -131,6 +142,9 @@ impl Scene {
                     let mut prober = Prober::new(options);
                     let mut last = Vec::new();
                     for run in 0..n {
+                        if run > 0 {
+                            tokio::time::sleep(pause).await;
+                        }
                         last.extend(prober.run(&target, run, &mut std::io::sink()).await.pop());
                     }
                     prober.retire().await;

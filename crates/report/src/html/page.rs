@@ -174,6 +174,7 @@ fn hop_section(run: &Run, key: usize, place: usize, hop: &Exchange) -> Markup {
             (waterfall::figure(run, key, place, hop))
             (parts::notes(&hop.notes))
             (parts::findings(&hop.findings))
+            (parts::unexplained(hop.unexplained_worth_telling()))
             (waterfall::table(hop))
             (parts::facts(hop))
         }

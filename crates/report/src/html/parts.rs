@@ -67,6 +67,14 @@ pub(super) fn findings(findings: &[Finding]) -> Markup {
     }
 }
 
+pub(super) fn unexplained(found: Option<f64>) -> Markup {
+    html! {
+        @if let Some(unexplained) = found {
+            p.note { b { "Unexplained" } " " (ms(unexplained)) " ms" }
+        }
+    }
+}
+
 pub(super) fn failure(failure: &Failure) -> Markup {
     html! {
         div.failure role="alert" {

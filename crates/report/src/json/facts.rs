@@ -2,7 +2,8 @@
 
 use roundtrip_model::{
     Answer, Attempt, AttemptOutcome, CertificateFacts, ChainFacts, EarlyData, EchoFacts, Event,
-    Exchange, HttpFacts, HttpsRecord, Moment, NameFacts, QuicFacts, TcpFacts, TlsFacts,
+    Exchange, HttpFacts, HttpsRecord, KeptFacts, Moment, NameFacts, NameWaits, NotKept, QuicFacts,
+    TcpFacts, TlsFacts,
 };
 use serde_json::{Value, json};
 
@@ -34,6 +35,19 @@ pub(super) fn name(name: &NameFacts) -> Value {
         "resent": name.resent,
         "truncated": name.truncated,
         "https_record": name.https_record.as_ref().map(https_record),
+        "waits": waits(&name.waits),
+    })
+}
+
+fn waits(waits: &NameWaits) -> Value {
+    json!({
+        "in_vain": waits.in_vain,
+        "suffixes_ms": span(waits.suffixes),
+        "over_tcp_ms": span(waits.over_tcp),
+        "unanswered": waits.unanswered,
+        "half_ms": span(waits.half),
+        "https_record_ms": span(waits.https_record),
+        "opening_ms": span(waits.opening),
     })
 }
 
@@ -85,9 +99,24 @@ pub(super) fn tcp(tcp: &TcpFacts) -> Value {
         "congestion_window": tcp.congestion_window,
         "congestion_control": tcp.congestion_control,
         "mss": tcp.mss,
+        "first_mss": tcp.first_mss,
+        "out_of_order": tcp.out_of_order,
+        "receiver_limited_ms": span(tcp.receiver_limited),
         "peer_mss": tcp.peer_mss,
         "ecn": tcp.ecn,
     })
+}
+
+pub(super) fn kept(kept: KeptFacts) -> Value {
+    json!({ "idle_ms": span(kept.idle), "bytes_received": kept.bytes_received })
+}
+
+pub(super) fn not_kept(why: NotKept) -> &'static str {
+    match why {
+        NotKept::Announced => "announced",
+        NotKept::Idle => "idle",
+        NotKept::Crossed => "crossed",
+    }
 }
 
 pub(super) fn quic(quic: &QuicFacts) -> Value {
@@ -100,6 +129,7 @@ pub(super) fn quic(quic: &QuicFacts) -> Value {
         "datagrams_sent": quic.datagrams_sent,
         "datagrams_received": quic.datagrams_received,
         "lost_packets": quic.lost_packets,
+        "lost_in_handshake": quic.lost_in_handshake,
         "mtu": quic.mtu,
         "congestion_window": quic.congestion_window,
     })
@@ -112,6 +142,7 @@ pub(super) fn tls(tls: &TlsFacts) -> Value {
         "group": tls.group,
         "alpn": tls.alpn,
         "resumed": tls.resumed,
+        "ticket_shown": tls.ticket_shown,
         "early_data": tls.early_data == EarlyData::Accepted,
         "early_data_outcome": match tls.early_data {
             EarlyData::NotOffered => "not_offered",
@@ -172,6 +203,7 @@ pub(super) fn http(http: &HttpFacts) -> Value {
         "request_bytes": http.request_bytes,
         "header_bytes": http.header_bytes,
         "uploaded_bytes": http.uploaded,
+        "continue_wait_ms": http.continue_wait.map(span),
         "downloaded_bytes": http.downloaded,
         "decoded_bytes": http.decoded,
         "redirect": http.redirect,

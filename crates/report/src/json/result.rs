@@ -1,6 +1,6 @@
 //! One exchange as a value.
 
-use roundtrip_model::{Exchange, Failure, Finding, Phase};
+use roundtrip_model::{Event, Exchange, Failure, Finding, Phase};
 use serde_json::{Map, Value, json};
 
 use super::{facts, rounded, span};
@@ -24,9 +24,11 @@ pub fn result(exchange: &Exchange) -> Value {
         "expected_round_trips": exchange.used.round_trips(),
         "extra_round_trips": exchange.extra_trips,
         "reused": exchange.reused,
+        "kept": exchange.kept.map(facts::kept),
+        "not_kept": exchange.not_kept.map(facts::not_kept),
         "primed": exchange.primed,
         "waited_for": waited(&crate::party::sum(phases.iter().map(|p| &p.waited))),
-        "phases": phases.iter().map(phase).collect::<Vec<Value>>(),
+        "phases": phases.iter().map(|p| phase(exchange, p)).collect::<Vec<Value>>(),
         "client_work": client_work(exchange),
         "name": exchange.name.as_ref().map(facts::name),
         "attempts": exchange.attempts.iter().map(facts::attempt).collect::<Vec<Value>>(),
@@ -37,14 +39,19 @@ pub fn result(exchange: &Exchange) -> Value {
         "echo": exchange.echo.as_ref().map(facts::echo),
         "notes": exchange.notes,
         "findings": exchange.findings.iter().map(finding).collect::<Vec<Value>>(),
+        "unexplained_ms": rounded(exchange.unexplained),
     })
 }
 
-fn phase(phase: &Phase) -> Value {
+fn phase(exchange: &Exchange, phase: &Phase) -> Value {
+    let within = |at| at >= phase.start && at <= phase.end;
+    let mut events = exchange.timeline.iter();
+    let spoke = events.find(|(at, e)| matches!(e, Event::Sent { .. }) && within(*at));
     json!({
         "name": phase.name.as_str(),
         "start_ms": rounded(phase.start.as_millis()),
         "ms": rounded(phase.ms()),
+        "first_sent_ms": spoke.map(|(at, _)| span(at.since(phase.start))),
         "round_trips": phase.round_trips,
         "waited_for": waited(&phase.waited),
     })

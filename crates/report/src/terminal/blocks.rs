@@ -17,6 +17,7 @@ pub(super) fn verdict(style: &Style, exchange: &Exchange) -> Vec<String> {
     for finding in &exchange.findings {
         lines.extend(finding_block(style, finding));
     }
+    lines.extend(unexplained_block(style, exchange));
     lines.extend(notes_block(style, &exchange.notes));
     if !lines.is_empty() {
         lines.push(String::new());
@@ -68,6 +69,14 @@ fn finding_block(style: &Style, finding: &Finding) -> Vec<String> {
         ));
     }
     lines
+}
+
+fn unexplained_block(style: &Style, exchange: &Exchange) -> Vec<String> {
+    let Some(ms) = exchange.unexplained_worth_telling() else {
+        return Vec::new();
+    };
+    let told = format!("{} ms", text::ms(ms));
+    labelled(style, Tone::Warn, "unexplained", Tone::Plain, &told)
 }
 
 fn failure_block(style: &Style, failure: &Failure) -> Vec<String> {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use roundtrip_model::{
     Answer, CertificateFacts, ChainFacts, EarlyData, Event, Exchange, Failure, FailureKind,
-    Finding, HttpFacts, HttpsRecord, Moment, NameFacts, PhaseName, QuicFacts, Task, TcpFacts,
-    TlsFacts,
+    Finding, HttpFacts, HttpsRecord, Moment, NameFacts, NameWaits, PhaseName, QuicFacts, Task,
+    TcpFacts, TlsFacts,
 };
 
 pub(crate) const R: f64 = 50.0;
@@ -115,6 +115,7 @@ fn name() -> NameFacts {
             alpn: vec!["h3".into(), "h2".into()],
             ..HttpsRecord::default()
         }),
+        waits: NameWaits::default(),
     }
 }
 

@@ -122,6 +122,18 @@ fn the_waterfall_says_what_was_measured() {
 }
 
 #[test]
+fn what_is_unexplained_is_said_where_it_is_much() {
+    let told = |unexplained: f64| {
+        let mut e = samples::explained();
+        e.unexplained = unexplained;
+        let html = roundtrip_report::html::page(std::slice::from_ref(&e), "test");
+        [exchange(&e, &plain(100)), html].map(|text| text.to_lowercase().contains("unexplained"))
+    };
+    assert_eq!(told(120.0), [true, true]);
+    assert_eq!(told(2.0), [false, false]);
+}
+
+#[test]
 fn repeats_are_summed_up() {
     let series = samples::repeats(20);
     let text: String = runs(&series)

@@ -27,9 +27,12 @@ pub(crate) enum LabCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct LabRunArgs {
-    /// An experiment of `lab list`, a file that ends in .toml, or all
-    #[arg(value_name = "NAME|FILE|all", required = true)]
+    /// An experiment of `lab list`, a file that ends in .toml, all of these, or faults: the gauntlet of `explain`
+    #[arg(value_name = "NAME|FILE|all|faults", required = true)]
     pub experiments: Vec<String>,
+    /// Of `faults`: how many are drawn
+    #[arg(long, value_name = "N", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub count: u32,
     /// Measure each arm so often, whatever the experiment says
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub runs: Option<u32>,

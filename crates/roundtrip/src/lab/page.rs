@@ -1,6 +1,6 @@
 //! The page that `--html` asks for: what only the process knows of it, and where it is written.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -9,13 +9,23 @@ use roundtrip_lab::html::{Head, page};
 
 use crate::cli::LabRunArgs;
 
+/// Said before minutes are spent on measuring.
+pub(super) fn can_be_written(file: &Path) -> Result<(), String> {
+    let opened = OpenOptions::new().append(true).create(true).open(file);
+    opened.map(drop).map_err(|error| trouble(file, &error))
+}
+
+fn trouble(file: &Path, error: &std::io::Error) -> String {
+    format!("cannot write the page to {}: {error}", file.display())
+}
+
 /// Measuring began at `began`.
 pub(super) fn write(
     file: &Path,
     args: &LabRunArgs,
     outcomes: &[Outcome],
     began: std::time::SystemTime,
-) -> std::io::Result<()> {
+) -> Result<(), String> {
     let since = began.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let head = Head {
         made_by: concat!("roundtrip ", env!("CARGO_PKG_VERSION")).into(),
@@ -23,7 +33,7 @@ pub(super) fn write(
         machine: machine(),
         command: command(args, file),
     };
-    fs::write(file, page(outcomes, &head))
+    fs::write(file, page(outcomes, &head)).map_err(|error| trouble(file, &error))
 }
 
 fn machine() -> String {

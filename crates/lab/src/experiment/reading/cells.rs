@@ -34,7 +34,7 @@ impl Cells {
         let (mut known, mut plain) = (BTreeSet::new(), Vec::new());
         for arm in &file.arm {
             sole(&mut known, "arm", &arm.name)?;
-            let made = Arc::new(parts::arm(arm, &servers, &first)?);
+            let made = Arc::new(parts::arm(arm, &file.client, &servers, &first)?);
             plain.push(cell(file, arm, made, path)?);
         }
         if plain.is_empty() {
@@ -79,6 +79,7 @@ impl Cells {
                     against: within
                         .map(|name| format!("{name}{suffix}"))
                         .or(cell.against.clone()),
+                    packets: variant.packets.unwrap_or(cell.packets),
                     ..(*cell).clone()
                 });
             }
@@ -101,6 +102,7 @@ impl Cells {
             name: format!("{} (A/A)", same.name),
             against: Some(same.name.clone()),
             control: true,
+            packets: false,
             ..same.clone()
         })
     }
@@ -143,6 +145,7 @@ fn cell(file: &File, arm: &format::Arm, made: Arc<Arm>, path: &Words) -> Result<
             .map(|name| name.get_ref().clone())
             .filter(|name| !name.is_empty()),
         control: false,
+        packets: arm.packets,
     })
 }
 
@@ -152,6 +155,7 @@ fn moved(cell: &Cell, sweep: &format::Sweep, value: &str) -> Result<Cell, Unplac
     let mut moved = Cell {
         name,
         against: None,
+        packets: false,
         ..cell.clone()
     };
     if sweep.word.get_ref() == "requests" {

@@ -12,6 +12,9 @@ use super::{At, FlawKind, Unplaced, refuse};
 use crate::experiment::words::span;
 use crate::experiment::{Arm, Client, Program, Server, ServerKind, Words, format};
 
+/// When our own client gives up, unless an arm says another time.
+const LONGEST: Duration = Duration::from_secs(30);
+
 pub(super) fn words(said: &BTreeMap<String, Spanned<Value>>) -> Result<Words, Unplaced> {
     let mut words = Words::default();
     for (word, value) in said {
@@ -117,6 +120,7 @@ fn parse(flags: &[String]) -> Result<Knobs, FlawKind> {
 
 pub(super) fn arm(
     arm: &format::Arm,
+    every: &format::Client,
     servers: &BTreeMap<String, Arc<Server>>,
     first: &Arc<Server>,
 ) -> Result<Arm, Unplaced> {
@@ -135,6 +139,12 @@ pub(super) fn arm(
         client: client(arm)?,
         server,
         warm: arm.warm,
+        sysctl: {
+            let mut all = settings(&every.sysctl)?;
+            all.extend(settings(&arm.sysctl)?);
+            all
+        },
+        fails: arm.fails.clone(),
         note: arm.note.clone(),
     })
 }
@@ -151,12 +161,18 @@ fn client(arm: &format::Arm) -> Result<Client, Unplaced> {
             Ok(Client::Ours {
                 strategy: word.get_ref().parse().at(word.span())?,
                 manner: arm.manner.unwrap_or_default(),
-                hello_delay: delay(arm)?,
+                hello_delay: time(arm.hello_delay.as_ref(), Duration::ZERO)?,
+                max_time: time(arm.max_time.as_ref(), LONGEST)?,
             })
         }
         (None, Some(program)) => {
-            if let Some(delay) = &arm.hello_delay {
-                return refuse(delay.span(), FlawKind::Misplaced("hello-delay", "strategy"));
+            for (said, what) in [
+                (&arm.hello_delay, "hello-delay"),
+                (&arm.max_time, "max-time"),
+            ] {
+                if let Some(said) = said {
+                    return refuse(said.span(), FlawKind::Misplaced(what, "strategy"));
+                }
             }
             Ok(Client::Program(Program {
                 name: program.get_ref().clone(),
@@ -173,9 +189,9 @@ fn client(arm: &format::Arm) -> Result<Client, Unplaced> {
     }
 }
 
-fn delay(arm: &format::Arm) -> Result<Duration, Unplaced> {
-    let Some(text) = &arm.hello_delay else {
-        return Ok(Duration::ZERO);
+fn time(said: Option<&Spanned<String>>, otherwise: Duration) -> Result<Duration, Unplaced> {
+    let Some(text) = said else {
+        return Ok(otherwise);
     };
     let parsed = span(text.get_ref());
     parsed

@@ -1,6 +1,7 @@
 //! What a file may say, and how it is told what it may not.
 
 use super::*;
+use crate::experiment::Client;
 
 const HEAD: &str = "question = 'Why?'\narticle = 'A0'\nmeasure = 'total'\nruns = 3\n";
 const REST: &str =
@@ -47,6 +48,33 @@ fn variants_multiply_arms_and_keep_their_company() {
             ("a (A/A)", 50.0, Some("a")),
         ]
     );
+}
+
+#[test]
+fn an_arm_s_settings_go_before_the_experiment_s() {
+    let text = format!(
+        "{HEAD}[client]\nsysctl = {{ a = 1, b = 2 }}\n{REST}packets = true\nfails = 'no answer'\n\
+         max-time = '2s'\nsysctl = {{ b = 3 }}\n\
+         [[variant]]\nname = '@lan'\npath = {{ rtt = '1ms' }}\npackets = false\n"
+    );
+    let cells = read("x", "x.toml", &text).unwrap().cells;
+    let arm = &cells[0].arm;
+    let settings: Vec<_> = arm
+        .sysctl
+        .iter()
+        .map(|(k, v)| (k.as_str(), v.as_str()))
+        .collect();
+    assert_eq!(settings, [("a", "1"), ("b", "3")]);
+    assert_eq!(arm.fails.as_deref(), Some("no answer"));
+    let told: Vec<_> = cells
+        .iter()
+        .map(|cell| (cell.name.as_str(), cell.packets))
+        .collect();
+    assert_eq!(told, [("a", true), ("a@lan", false)]);
+    let Client::Ours { max_time, .. } = &arm.client else {
+        panic!("not ours");
+    };
+    assert_eq!(max_time.as_secs(), 2);
 }
 
 #[test]
@@ -121,6 +149,11 @@ fn nonsense_is_refused_with_its_line() {
             "strategy = 'h1'",
             "program = 'curl'\nhello-delay = '1ms'",
             "x.toml:11: hello-delay is for",
+        ),
+        (
+            "strategy = 'h1'",
+            "program = 'curl'\nmax-time = '1s'",
+            "x.toml:11: max-time is for",
         ),
         (
             "name = 'a'",

@@ -1,0 +1,237 @@
+//! Two reports of `doctor`: which findings changed, and whether for the better.
+
+use crate::ReadError;
+use crate::read::Node;
+
+/// More than any machine has findings.
+const MOST_CHECKS: usize = 10_000;
+/// Changes that the answer names.
+const MOST_TOLD: usize = 4;
+/// A longer value is cut there; the changes have it whole.
+const LONGEST_TOLD: usize = 60;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Doctor {
+    /// The image that was examined; none is the running machine.
+    pub root: Option<String>,
+    pub checks: Vec<Check>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    pub id: String,
+    pub area: String,
+    pub title: String,
+    pub value: String,
+    /// `good`, `notice`, `problem` or `unknown`.
+    pub status: String,
+    pub meaning: String,
+    pub change: Option<String>,
+}
+
+impl Check {
+    /// How bad it is; `None` where that is not known.
+    fn rank(&self) -> Option<u8> {
+        match self.status.as_str() {
+            "good" => Some(0),
+            "notice" => Some(1),
+            "problem" => Some(2),
+            _ => None,
+        }
+    }
+}
+
+/// Where a finding went from A to B.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    Worse,
+    Better,
+    /// Another value of the same status, or one that cannot be held against the other.
+    Other,
+}
+
+impl Turn {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Worse => "worse",
+            Self::Better => "better",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// A finding that is not the same on both sides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    pub a: Option<Check>,
+    pub b: Option<Check>,
+    pub turn: Turn,
+}
+
+impl Change {
+    fn of(a: Option<Check>, b: Option<Check>) -> Self {
+        let rank = |side: &Option<Check>| side.as_ref().and_then(Check::rank);
+        let turn = match (rank(&a), rank(&b)) {
+            (Some(a), Some(b)) if b > a => Turn::Worse,
+            (Some(a), Some(b)) if b < a => Turn::Better,
+            _ => Turn::Other,
+        };
+        Self { a, b, turn }
+    }
+
+    /// The side that is there, B's where both are.
+    pub fn check(&self) -> Option<&Check> {
+        self.b.as_ref().or(self.a.as_ref())
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DoctorDiff {
+    pub roots: (Option<String>, Option<String>),
+    /// Worse, then better, then the others, each in the order of the reports.
+    pub changes: Vec<Change>,
+    /// How many findings are the same.
+    pub same: usize,
+    pub answer: String,
+}
+
+impl DoctorDiff {
+    pub fn of(a: &Doctor, b: &Doctor) -> Self {
+        let mut ids: Vec<&str> = Vec::new();
+        let mut known = std::collections::HashSet::new();
+        for check in a.checks.iter().chain(&b.checks) {
+            if known.insert(check.id.as_str()) {
+                ids.push(&check.id);
+            }
+        }
+        let mut same = 0;
+        let mut changes = Vec::new();
+        for id in ids {
+            let (alike, unlike) = held(of_id(a, id), of_id(b, id));
+            same += alike;
+            changes.extend(unlike);
+        }
+        changes.sort_by_key(|change| match change.turn {
+            Turn::Worse => 0,
+            Turn::Better => 1,
+            Turn::Other => 2,
+        });
+        let mut diff = Self {
+            roots: (a.root.clone(), b.root.clone()),
+            changes,
+            same,
+            answer: String::new(),
+        };
+        diff.answer = diff.paragraph();
+        diff
+    }
+
+    pub fn count(&self, turn: Turn) -> usize {
+        self.changes.iter().filter(|c| c.turn == turn).count()
+    }
+
+    fn paragraph(&self) -> String {
+        if self.changes.is_empty() {
+            return format!("No difference: all {} findings are the same.", self.same);
+        }
+        let mut sentences = Vec::new();
+        for (turn, word) in [(Turn::Worse, "worse"), (Turn::Better, "better")] {
+            let mine = || self.changes.iter().filter(|c| c.turn == turn);
+            if self.count(turn) > 0 {
+                let told: Vec<String> = mine().take(MOST_TOLD).map(moved).collect();
+                let more = self.count(turn).saturating_sub(MOST_TOLD);
+                let more = if more > 0 {
+                    format!(", and {more} more")
+                } else {
+                    String::new()
+                };
+                let count = findings(self.count(turn));
+                sentences.push(format!(
+                    "B is {word} in {count}: {}{more}.",
+                    told.join(", ")
+                ));
+            }
+        }
+        let other = self.count(Turn::Other);
+        if other > 0 {
+            sentences.push(format!(
+                "{} differ without being better or worse.",
+                findings(other)
+            ));
+        }
+        let verb = if self.same == 1 { "is" } else { "are" };
+        sentences.push(format!("{} {verb} the same.", findings(self.same)));
+        sentences.join(" ")
+    }
+}
+
+fn findings(count: usize) -> String {
+    format!("{count} finding{}", if count == 1 { "" } else { "s" })
+}
+
+fn moved(change: &Change) -> String {
+    let value = |side: &Option<Check>| {
+        let value = side.as_ref().map_or("none", |c| c.value.as_str());
+        let mut short: String = value.chars().take(LONGEST_TOLD).collect();
+        if short.len() < value.len() {
+            short.push('…');
+        }
+        short
+    };
+    let title = change.check().map_or("", |check| check.title.as_str());
+    format!("{title} ({} → {})", value(&change.a), value(&change.b))
+}
+
+fn of_id(doctor: &Doctor, id: &str) -> Vec<Check> {
+    let mine = doctor.checks.iter().filter(|check| check.id == id);
+    mine.cloned().collect()
+}
+
+/// Findings of one kind: what is equal is set aside, the rest is laid beside each other in order.
+fn held(a: Vec<Check>, mut b: Vec<Check>) -> (usize, Vec<Change>) {
+    let mut left = Vec::new();
+    let mut same = 0;
+    for check in a {
+        let twin = b
+            .iter()
+            .position(|o| o.value == check.value && o.status == check.status);
+        match twin {
+            Some(place) => {
+                b.remove(place);
+                same += 1;
+            }
+            None => left.push(check),
+        }
+    }
+    let mut left = left.into_iter();
+    let mut right = b.into_iter();
+    let mut changes = Vec::new();
+    loop {
+        match (left.next(), right.next()) {
+            (None, None) => return (same, changes),
+            (a, b) => changes.push(Change::of(a, b)),
+        }
+    }
+}
+
+pub(crate) fn read(root: Node<'_>) -> Result<Doctor, ReadError> {
+    let checks = root.get("checks")?;
+    let checks = checks.list(MOST_CHECKS)?;
+    Ok(Doctor {
+        root: root.get("root")?.maybe_text()?.map(str::to_owned),
+        checks: checks.iter().map(check).collect::<Result<_, _>>()?,
+    })
+}
+
+fn check(node: &Node<'_>) -> Result<Check, ReadError> {
+    let text = |key| -> Result<String, ReadError> { Ok(node.get(key)?.text()?.to_owned()) };
+    Ok(Check {
+        id: text("id")?,
+        area: text("area")?,
+        title: text("title")?,
+        value: text("value")?,
+        status: text("status")?,
+        meaning: text("meaning")?,
+        change: node.get("change")?.maybe_text()?.map(str::to_owned),
+    })
+}

@@ -1,0 +1,41 @@
+//! Why a document is no report that can be compared. Each message fits one line behind the file's name.
+
+use crate::read::{LARGEST, MOST_RESULTS};
+
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    #[error("larger than {} MB, which no report is", LARGEST >> 20)]
+    TooLarge,
+    #[error("no JSON: {0}")]
+    Syntax(#[source] serde_json::Error),
+    #[error(
+        "no report of roundtrip: make one with `roundtrip probe --json` or `roundtrip doctor --json`"
+    )]
+    NoReport,
+    #[error(
+        "holds '{0}', which this version does not compare; it compares roundtrip/probe/1 and roundtrip/doctor/1"
+    )]
+    Schema(String),
+    #[error("holds several documents; only results of `probe --ndjson` may follow one another")]
+    Several,
+    #[error("{path}: {wanted} was expected, {found} was found")]
+    Type {
+        path: String,
+        wanted: &'static str,
+        found: &'static str,
+    },
+    #[error("{path}: {value:e} is out of range")]
+    Range { path: String, value: f64 },
+    #[error("{path}: more than {most} entries")]
+    TooMany { path: String, most: usize },
+    #[error("holds more than {MOST_RESULTS} results")]
+    TooManyResults,
+    #[error("holds no results: nothing was measured")]
+    Empty,
+    #[error("holds no run that succeeded ({0}), so that there is nothing to compare")]
+    Failed(String),
+    #[error("holds results of several URLs ({0}); choose one with --url")]
+    Urls(String),
+    #[error("holds no result of {0}; it has {1}")]
+    NoSuchUrl(String, String),
+}

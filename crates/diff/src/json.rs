@@ -1,0 +1,158 @@
+//! The contract for programs, schema `roundtrip/diff/1`: keys may be added, never renamed. `docs/json.md` explains each.
+
+use roundtrip_model::{Summary, Waited};
+use serde_json::{Value, json};
+
+use crate::probe::{FindingDiff, Part, Priced, SideFigures, StageDiff, Weight};
+use crate::{Change, Check, DoctorDiff, ProbeDiff, Turn};
+
+pub const SCHEMA: &str = "roundtrip/diff/1";
+
+/// `files` are the names of A and B as they were given.
+pub fn probe(diff: &ProbeDiff, files: (&str, &str)) -> Value {
+    let (figures, difference) = (&diff.figures, &diff.difference);
+    json!({
+        "schema": SCHEMA,
+        "of": "probe",
+        "a": side(files.0, &diff.urls.0, diff.failed.0, &figures.0),
+        "b": side(files.1, &diff.urls.1, diff.failed.1, &figures.1),
+        "difference": {
+            "ms": rounded(difference.ms),
+            "share": difference.share.map(rounded),
+            "low_ms": difference.interval.map(|(low, _)| rounded(low)),
+            "high_ms": difference.interval.map(|(_, high)| rounded(high)),
+            "shown": difference.is_shown(),
+        },
+        "answer": diff.answer,
+        "parts": diff.parts.iter().map(part).collect::<Vec<Value>>(),
+        "unexplained_ms": rounded(diff.unexplained_ms()),
+        "phases": diff.stages.iter().map(stage).collect::<Vec<Value>>(),
+        "facts": diff.facts.iter().map(|fact| json!({
+            "name": fact.label,
+            "a": fact.a,
+            "b": fact.b,
+            "telling": fact.weight == Weight::Telling,
+        })).collect::<Vec<Value>>(),
+        "findings": diff.findings.iter().map(finding).collect::<Vec<Value>>(),
+    })
+}
+
+fn side(file: &str, url: &str, failed: usize, figures: &SideFigures) -> Value {
+    let Summary {
+        n,
+        min,
+        median,
+        p90,
+        max,
+        ..
+    } = figures.total;
+    json!({
+        "file": file,
+        "url": url,
+        "n": n,
+        "failed": failed,
+        "total_ms": {
+            "median": rounded(median), "min": rounded(min), "p90": rounded(p90), "max": rounded(max),
+        },
+        "ttfb_ms": figures.ttfb_ms.map(rounded),
+        "rtt_ms": figures.rtt_ms.map(rounded),
+        "round_trips": rounded(figures.round_trips),
+        "redirects": rounded(figures.hops - 1.0),
+    })
+}
+
+fn part(part: &Part) -> Value {
+    json!({
+        "kind": part.kind.as_str(),
+        "phase": part.stage,
+        "ms": rounded(part.ms),
+        "a": part.sides.map(|(a, _)| rounded(a)),
+        "b": part.sides.map(|(_, b)| rounded(b)),
+        "what": part.what,
+        "why": part.why,
+    })
+}
+
+fn stage(stage: &StageDiff) -> Value {
+    let (ms, trips, waits) = (stage.ms(), stage.round_trips(), stage.waited());
+    let side = |ms: Option<f64>, trips: f64, waited: Waited| {
+        ms.map(|ms| {
+            json!({
+                "ms": rounded(ms),
+                "round_trips": rounded(trips),
+                "waited_for": {
+                    "network_ms": rounded(waited.network),
+                    "server_ms": rounded(waited.server),
+                    "client_ms": rounded(waited.client),
+                    "resolver_ms": rounded(waited.resolver),
+                    "loss_ms": rounded(waited.loss),
+                },
+            })
+        })
+    };
+    json!({
+        "name": stage.name,
+        "ms": rounded(ms.1.unwrap_or(0.0) - ms.0.unwrap_or(0.0)),
+        "a": side(ms.0, trips.0, waits.0),
+        "b": side(ms.1, trips.1, waits.1),
+    })
+}
+
+fn finding(finding: &FindingDiff) -> Value {
+    let side = |priced: &Option<Priced>| {
+        priced.as_ref().map(|p| {
+            json!({
+                "ms": rounded(p.ms),
+                "round_trips": rounded(p.round_trips),
+                "typical_ms": rounded(p.typical_ms),
+                "runs": p.runs.0,
+                "evidence": p.evidence,
+                "remedy": p.remedy,
+            })
+        })
+    };
+    json!({
+        "id": finding.id,
+        "ms": rounded(finding.ms()),
+        "a": side(&finding.a),
+        "b": side(&finding.b),
+    })
+}
+
+/// Of two reports of `doctor`.
+pub fn doctor(diff: &DoctorDiff, files: (&str, &str)) -> Value {
+    json!({
+        "schema": SCHEMA,
+        "of": "doctor",
+        "a": { "file": files.0, "root": diff.roots.0 },
+        "b": { "file": files.1, "root": diff.roots.1 },
+        "answer": diff.answer,
+        "worse": diff.count(Turn::Worse),
+        "better": diff.count(Turn::Better),
+        "other": diff.count(Turn::Other),
+        "same": diff.same,
+        "changes": diff.changes.iter().map(change).collect::<Vec<Value>>(),
+    })
+}
+
+fn change(change: &Change) -> Value {
+    let side = |check: &Option<Check>| {
+        check.as_ref().map(|c| {
+            json!({ "value": c.value, "status": c.status, "meaning": c.meaning, "change": c.change })
+        })
+    };
+    json!({
+        "id": change.check().map(|c| &c.id),
+        "area": change.check().map(|c| &c.area),
+        "title": change.check().map(|c| &c.title),
+        "turn": change.turn.as_str(),
+        "a": side(&change.a),
+        "b": side(&change.b),
+    })
+}
+
+/// Microsecond precision; what is no number is `null`.
+fn rounded(value: f64) -> Value {
+    // Adding zero turns -0.0 into 0.0.
+    json!((value * 1e3).round() / 1e3 + 0.0)
+}

@@ -1,0 +1,270 @@
+//! Limits on a difference, for pipelines: `worse > 10%`, `client > 5ms`, `round_trips > 0`. When one holds, B has failed.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::probe::{Kind, ProbeDiff, StageDiff};
+use crate::{DoctorDiff, Turn};
+
+/// A condition on B − A that must not hold.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limit {
+    quantity: Quantity,
+    comparison: Comparison,
+    bound: f64,
+    unit: Unit,
+    text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Quantity {
+    /// The total, unless no difference is shown; of `doctor`, how many findings are worse.
+    Worse,
+    FirstByte,
+    Rtt,
+    RoundTrips,
+    Unexplained,
+    Party(Kind),
+    Network,
+    Phase(&'static str),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Comparison {
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    Plain,
+    Ms,
+    Percent,
+}
+
+/// The words are those of the limits of `probe`.
+const QUANTITIES: [(&str, Quantity); 17] = [
+    ("worse", Quantity::Worse),
+    ("ttfb", Quantity::FirstByte),
+    ("rtt", Quantity::Rtt),
+    ("round_trips", Quantity::RoundTrips),
+    ("network", Quantity::Network),
+    ("server", Quantity::Party(Kind::Server)),
+    ("client", Quantity::Party(Kind::Client)),
+    ("resolver", Quantity::Party(Kind::Resolver)),
+    ("loss", Quantity::Party(Kind::Loss)),
+    ("unexplained", Quantity::Unexplained),
+    ("setup", Quantity::Phase("setup")),
+    ("name", Quantity::Phase("name")),
+    ("tcp", Quantity::Phase("tcp")),
+    ("handshake", Quantity::Phase("tls")),
+    ("quic", Quantity::Phase("quic")),
+    ("wait", Quantity::Phase("first_byte")),
+    ("body", Quantity::Phase("body")),
+];
+
+const COMPARISONS: [(&str, Comparison); 4] = [
+    ("<=", Comparison::LessOrEqual),
+    (">=", Comparison::GreaterOrEqual),
+    ("<", Comparison::Less),
+    (">", Comparison::Greater),
+];
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LimitError {
+    #[error(
+        "'{0}' is not a limit; write QUANTITY COMPARISON VALUE, as in 'worse > 10%' or 'client > 5ms'"
+    )]
+    Shape(String),
+    #[error("'{0}' is nothing that can be limited; known: {known}", known = known())]
+    Quantity(String),
+    #[error(
+        "'{0}' is not a value for this quantity; times take us, ms, s or %, counts a number or %"
+    )]
+    Value(String),
+    #[error(
+        "'{0}' cannot be said of two doctor reports; 'worse > 0' counts findings that got worse"
+    )]
+    Doctor(String),
+}
+
+fn known() -> String {
+    let names: Vec<&str> = QUANTITIES.iter().map(|(name, _)| *name).collect();
+    names.join(" ")
+}
+
+/// A limit that was missed: by what, and how sure that is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Broken(pub String);
+
+impl FromStr for Limit {
+    type Err = LimitError;
+
+    fn from_str(text: &str) -> Result<Self, LimitError> {
+        let short = || text.chars().take(60).collect::<String>();
+        let split = |(sign, c): &(&str, Comparison)| {
+            text.split_once(sign)
+                .map(|(l, r)| (l.trim(), *c, r.trim(), l.len()))
+        };
+        // At the same place the longer sign is the one that was meant, and it stands first.
+        let (left, comparison, right, _) = COMPARISONS
+            .iter()
+            .filter_map(split)
+            .min_by_key(|(.., place)| *place)
+            .ok_or_else(|| LimitError::Shape(short()))?;
+        let found = QUANTITIES.iter().find(|(name, _)| *name == left);
+        let (_, quantity) = found.ok_or_else(|| LimitError::Quantity(short()))?;
+        let (bound, unit) = quantity
+            .read(right)
+            .ok_or_else(|| LimitError::Value(right.chars().take(40).collect()))?;
+        Ok(Self {
+            quantity: *quantity,
+            comparison,
+            bound,
+            unit,
+            text: text.trim().to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Quantity {
+    fn read(self, text: &str) -> Option<(f64, Unit)> {
+        let number = |s: &str| s.trim().parse::<f64>().ok().filter(|v| v.is_finite());
+        if let Some(percent) = text.strip_suffix('%') {
+            return Some((number(percent)? / 100.0, Unit::Percent));
+        }
+        if self == Self::RoundTrips {
+            return Some((number(text)?, Unit::Plain));
+        }
+        // "us" and "ms" end in "s" too, so the longer suffixes are tried first.
+        for (unit, scale) in [("us", 1e-3), ("µs", 1e-3), ("ms", 1.0), ("s", 1e3)] {
+            if let Some(rest) = text.strip_suffix(unit) {
+                return Some((number(rest)? * scale, Unit::Ms));
+            }
+        }
+        Some((number(text)?, Unit::Plain))
+    }
+
+    /// A's value and what B has more; `None` where it was not measured.
+    fn of(self, diff: &ProbeDiff) -> Option<(f64, f64)> {
+        let (a, b) = (&diff.figures.0, &diff.figures.1);
+        let of = |a: f64, b: f64| (a, b - a);
+        let waits = |pick: fn(&roundtrip_model::Waited) -> f64| {
+            let sum = |side: fn(&StageDiff) -> roundtrip_model::Waited| {
+                diff.stages.iter().map(|stage| pick(&side(stage))).sum()
+            };
+            of(sum(|s| s.waited().0), sum(|s| s.waited().1))
+        };
+        match self {
+            Self::Worse => Some((a.total.median, diff.difference.ms)),
+            Self::FirstByte => Some(of(a.ttfb_ms?, b.ttfb_ms?)),
+            Self::Rtt => Some(of(a.rtt_ms?, b.rtt_ms?)),
+            Self::RoundTrips => Some(of(a.round_trips, b.round_trips)),
+            Self::Unexplained => Some((a.total.median, diff.unexplained_ms())),
+            Self::Network => Some(waits(|w| w.network)),
+            Self::Party(Kind::Server) => Some(waits(|w| w.server)),
+            Self::Party(Kind::Client) => Some(waits(|w| w.client)),
+            Self::Party(Kind::Resolver) => Some(waits(|w| w.resolver)),
+            Self::Party(_) => Some(waits(|w| w.loss)),
+            Self::Phase(name) => {
+                let stage = diff.stages.iter().find(|stage| stage.name == name)?;
+                let (a, b) = stage.ms();
+                Some(of(a.unwrap_or(0.0), b.unwrap_or(0.0)))
+            }
+        }
+    }
+}
+
+impl Limit {
+    fn holds(&self, value: f64) -> bool {
+        match self.comparison {
+            Comparison::Less => value < self.bound,
+            Comparison::LessOrEqual => value <= self.bound,
+            Comparison::Greater => value > self.bound,
+            Comparison::GreaterOrEqual => value >= self.bound,
+        }
+    }
+
+    /// What was measured, when the difference breaks this limit. What was not seen breaks nothing, and what chance
+    /// can explain is not «worse».
+    pub fn broken_by(&self, diff: &ProbeDiff) -> Option<Broken> {
+        let (a, more) = self.quantity.of(diff)?;
+        if self.quantity == Quantity::Worse && diff.difference.is_shown() == Some(false) {
+            return None;
+        }
+        let (value, shown) = match self.unit {
+            Unit::Percent if a == 0.0 && more == 0.0 => (0.0, "nothing more of nothing".into()),
+            // Of nothing any more is more than any share.
+            Unit::Percent if a == 0.0 => (more * f64::INFINITY, format!("{more:+.3} from none")),
+            Unit::Percent => (more / a, format!("{:+.1} %", more / a * 100.0)),
+            _ if self.quantity == Quantity::RoundTrips => (more, format!("{more:+}")),
+            _ => (more, format!("{more:+.3} ms")),
+        };
+        self.holds(value).then_some(Broken(shown))
+    }
+
+    /// The same for findings of `doctor`.
+    pub fn broken_by_doctor(&self, diff: &DoctorDiff) -> Result<Option<Broken>, LimitError> {
+        if self.quantity != Quantity::Worse || self.unit != Unit::Plain {
+            return Err(LimitError::Doctor(self.text.chars().take(60).collect()));
+        }
+        let worse = diff.count(Turn::Worse);
+        let broken = self.holds(worse as f64);
+        Ok(broken.then(|| Broken(format!("{worse} worse"))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_read_as_those_of_probe() {
+        for good in [
+            "worse > 10%",
+            "client>=5ms",
+            "round_trips > 0",
+            "handshake > 0.1s",
+            "worse > 20",
+            "rtt < -5 %",
+        ] {
+            assert!(good.parse::<Limit>().is_ok(), "{good}");
+        }
+        let limit: Limit = "worse >= 0.5s".parse().unwrap();
+        assert_eq!(
+            (limit.bound, limit.unit, limit.comparison),
+            (500.0, Unit::Ms, Comparison::GreaterOrEqual)
+        );
+    }
+
+    #[test]
+    fn bad_limits_are_named() {
+        assert!(matches!(
+            "worse".parse::<Limit>(),
+            Err(LimitError::Shape(_))
+        ));
+        assert!(matches!(
+            "speed > 3".parse::<Limit>(),
+            Err(LimitError::Quantity(_))
+        ));
+        for bad in [
+            "worse > much",
+            "worse > NaN%",
+            "worse >",
+            "round_trips > 3ms",
+        ] {
+            assert!(
+                matches!(bad.parse::<Limit>(), Err(LimitError::Value(_))),
+                "{bad}"
+            );
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What a report of `probe` says, as far as two of them can be compared, and the comparison.
+
+mod answer;
+mod attribution;
+mod comparison;
+mod difference;
+mod figures;
+mod reasons;
+mod unlike;
+mod words;
+
+use roundtrip_model::Waited;
+
+pub use attribution::{Kind, Part};
+pub use comparison::ProbeDiff;
+pub use difference::Difference;
+pub use figures::{SideFigures, StageDiff};
+pub use unlike::{FactDiff, FindingDiff, Priced};
+
+/// All runs of one URL.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Probe {
+    pub url: String,
+    /// Those that succeeded; at least one.
+    pub runs: Vec<Run>,
+    pub failed: usize,
+    /// Why the first failed that did.
+    pub failure: Option<String>,
+}
+
+/// One run with all its redirects.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Run {
+    pub total_ms: f64,
+    pub ttfb_ms: Option<f64>,
+    pub rtt_ms: Option<f64>,
+    pub hops: usize,
+    pub stages: Vec<Stage>,
+    /// The client's tasks and their milliseconds.
+    pub work: Vec<(String, f64)>,
+    pub findings: Vec<Finding>,
+    /// Of the last hop.
+    pub facts: Vec<Fact>,
+}
+
+/// A phase as the report has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stage {
+    pub name: String,
+    pub ms: f64,
+    pub round_trips: f64,
+    /// From its start until the client spoke.
+    pub first_sent_ms: Option<f64>,
+    pub waited: Waited,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    pub id: String,
+    pub ms: f64,
+    pub round_trips: f64,
+    pub evidence: String,
+    pub remedy: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fact {
+    pub label: &'static str,
+    pub value: String,
+    pub weight: Weight,
+}
+
+/// Whether a fact may make a difference in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    Telling,
+    Fine,
+}
+
+impl Probe {
+    /// Any run has this phase.
+    fn uses(&self, phase: &str) -> bool {
+        let mut stages = self.runs.iter().flat_map(|run| &run.stages);
+        stages.any(|stage| stage.name == phase)
+    }
+
+    /// The middle half of the runs by their totals. Means over them are as robust as medians, and unlike medians the
+    /// parts' sum to that of the whole.
+    fn middle(&self) -> Vec<&Run> {
+        let mut runs: Vec<&Run> = self.runs.iter().collect();
+        runs.sort_by(|a, b| a.total_ms.total_cmp(&b.total_ms));
+        let aside = runs.len() / 4;
+        runs.drain(..aside);
+        runs.truncate(runs.len() - aside);
+        runs
+    }
+}
+
+/// The mean, zero for none.
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let n = values.len().max(1) as f64;
+    values.sum::<f64>() / n
+}
+
+/// The median, zero for none.
+fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let values: Vec<f64> = values.into_iter().collect();
+    roundtrip_model::Summary::of(&values).map_or(0.0, |summary| summary.median)
+}

@@ -1,0 +1,233 @@
+//! The difference of the totals, split without overlap: round trips, the path, the server, the client, the resolver,
+//! losses. What the parts do not reach is a part of its own, so that they always sum to the whole.
+
+use super::figures::{CONNECT, SideFigures, StageDiff};
+use super::reasons::Reasons;
+use super::words;
+
+/// What a part of the difference is due to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// More or fewer of them, at the mean of both sides' round trip.
+    RoundTrips,
+    /// A round trip is longer or shorter, at the mean of both sides' count.
+    Path,
+    /// The network's beyond whole round trips: bytes under way, queues, jitter.
+    Transit,
+    Server,
+    Client,
+    Resolver,
+    Loss,
+    Unexplained,
+}
+
+impl Kind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::RoundTrips => "round_trips",
+            Self::Path => "path",
+            Self::Transit => "transit",
+            Self::Server => "server",
+            Self::Client => "client",
+            Self::Resolver => "resolver",
+            Self::Loss => "loss",
+            Self::Unexplained => "unexplained",
+        }
+    }
+
+    /// Caused between the two hosts.
+    pub fn is_network(self) -> bool {
+        matches!(self, Self::RoundTrips | Self::Path | Self::Transit)
+    }
+}
+
+/// A part of the difference.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    pub kind: Kind,
+    /// The phase, where it lies in one.
+    pub stage: Option<String>,
+    /// B − A: negative where B is faster.
+    pub ms: f64,
+    /// What was measured on each side: milliseconds, round trips for [`Kind::RoundTrips`], the length of one for
+    /// [`Kind::Path`].
+    pub sides: Option<(f64, f64)>,
+    /// As «130 ms of it is …» goes on.
+    pub what: String,
+    /// What shows it; may be empty.
+    pub why: String,
+}
+
+/// The parts, the largest first and what is unexplained last. Nothing that is zero is among them.
+pub(super) fn parts(
+    stages: &[StageDiff],
+    sides: (&SideFigures, &SideFigures),
+    difference: f64,
+    reasons: &Reasons<'_>,
+) -> Vec<Part> {
+    let mut parts = Vec::new();
+    network(&mut parts, stages, sides, reasons);
+    for stage in stages {
+        client(&mut parts, stage);
+        waits(&mut parts, stage, reasons);
+    }
+    parts.retain(|part| part.ms != 0.0);
+    reasons.name_tasks(&mut parts);
+    parts.sort_by(|a, b| b.ms.abs().total_cmp(&a.ms.abs()));
+    let explained: f64 = parts.iter().map(|part| part.ms).sum();
+    let rest = difference - explained;
+    // Reports have three decimals: less than one of each part's cannot be told from rounding.
+    if rest.abs() > 1e-9 {
+        parts.push(Part {
+            kind: Kind::Unexplained,
+            stage: None,
+            ms: rest,
+            sides: None,
+            what: "unexplained".into(),
+            why: String::new(),
+        });
+    }
+    parts
+}
+
+/// kB·RB − kA·RA is split evenly: what the counts differ by at the mean length, what the lengths differ by at the mean
+/// count. Without a round trip on both sides nothing can be counted in them.
+fn network(
+    parts: &mut Vec<Part>,
+    stages: &[StageDiff],
+    sides: (&SideFigures, &SideFigures),
+    reasons: &Reasons<'_>,
+) {
+    let (ra, rb) = match (sides.0.rtt_ms, sides.1.rtt_ms) {
+        (Some(a), Some(b)) => (a, b),
+        _ => (0.0, 0.0),
+    };
+    let (mut path, mut transit) = (0.0, (0.0, 0.0));
+    for stage in stages {
+        let (ka, kb) = stage.round_trips();
+        path += f64::midpoint(ka, kb) * (rb - ra);
+        parts.push(trips(stage, f64::midpoint(ra, rb), reasons));
+        let beyond = (
+            stage.a.waited.network - ka * ra,
+            stage.b.waited.network - kb * rb,
+        );
+        if stage.name == "body" {
+            let what = "bytes of the body under way";
+            parts.push(of(Kind::Transit, Some(stage), beyond, what.into()));
+        } else {
+            transit = (transit.0 + beyond.0, transit.1 + beyond.1);
+        }
+    }
+    let what = if ra > 0.0 {
+        "network time beyond whole round trips"
+    } else {
+        "network time, which a report without a round trip cannot split"
+    };
+    parts.push(of(Kind::Transit, None, transit, what.into()));
+    let longer = if rb > ra { "longer" } else { "shorter" };
+    parts.push(Part {
+        ms: path,
+        what: format!(
+            "a {longer} path (a round trip takes {} instead of {})",
+            words::ms(rb),
+            words::ms(ra)
+        ),
+        ..of(Kind::Path, None, (ra, rb), String::new())
+    });
+}
+
+fn trips(stage: &StageDiff, rtt: f64, reasons: &Reasons<'_>) -> Part {
+    let (ka, kb) = stage.round_trips();
+    let more = if kb > ka { "more" } else { "less" };
+    let what = format!(
+        "{} {more} in {}",
+        words::trips((kb - ka).abs()),
+        words::stage(&stage.name)
+    );
+    Part {
+        ms: (kb - ka) * rtt,
+        why: reasons.of_trips(stage),
+        ..of(Kind::RoundTrips, Some(stage), (ka, kb), what)
+    }
+}
+
+/// The client's time, in a handshake apart before and after it spoke.
+fn client(parts: &mut Vec<Part>, stage: &StageDiff) {
+    let (a, b) = (stage.a.waited.client, stage.b.waited.client);
+    let at = words::stage(&stage.name);
+    let secure = matches!(stage.name.as_str(), "tls" | "quic");
+    let before = match (stage.a.before, stage.b.before) {
+        (Some(a), Some(b)) if secure => Some((a, b)),
+        _ => None,
+    };
+    let Some((before_a, before_b)) = before else {
+        let what = if stage.name == "setup" {
+            format!("{at}, before anything was asked")
+        } else {
+            format!("client work in {at}")
+        };
+        parts.push(of(Kind::Client, Some(stage), (a, b), what));
+        return;
+    };
+    let hello = if stage.name == "tls" {
+        "client work before the ClientHello"
+    } else {
+        "client work before the first datagram"
+    };
+    let silent = of(
+        Kind::Client,
+        Some(stage),
+        (before_a, before_b),
+        hello.into(),
+    );
+    let rest = format!("client work in the rest of {at}");
+    let rest = of(
+        Kind::Client,
+        Some(stage),
+        (a - before_a, b - before_b),
+        rest,
+    );
+    parts.extend([silent, rest]);
+}
+
+fn waits(parts: &mut Vec<Part>, stage: &StageDiff, reasons: &Reasons<'_>) {
+    let (a, b) = stage.waited();
+    let at = match stage.name.as_str() {
+        "first_byte" => "before the first byte".to_owned(),
+        name @ CONNECT => format!("while {}", words::stage(name)),
+        name => format!("in {}", words::stage(name)),
+    };
+    let server = of(
+        Kind::Server,
+        Some(stage),
+        (a.server, b.server),
+        format!("server time {at}"),
+    );
+    let resolver = of(
+        Kind::Resolver,
+        Some(stage),
+        (a.resolver, b.resolver),
+        "waiting for the name server".into(),
+    );
+    let loss = Part {
+        why: reasons.of_loss(),
+        ..of(
+            Kind::Loss,
+            Some(stage),
+            (a.loss, b.loss),
+            format!("waiting for what got lost or did not answer, {at}"),
+        )
+    };
+    parts.extend([server, resolver, loss]);
+}
+
+fn of(kind: Kind, stage: Option<&StageDiff>, sides: (f64, f64), what: String) -> Part {
+    Part {
+        kind,
+        stage: stage.map(|stage| stage.name.clone()),
+        ms: sides.1 - sides.0,
+        sides: Some(sides),
+        what,
+        why: String::new(),
+    }
+}

@@ -1,0 +1,68 @@
+//! The comparison as a whole.
+
+use roundtrip_model::Random;
+
+use super::attribution::{Kind, Part, parts};
+use super::difference::Difference;
+use super::figures::{SideFigures, StageDiff, stages};
+use super::reasons::Reasons;
+use super::unlike::{FactDiff, FindingDiff, Values, facts, findings};
+use super::{Probe, answer};
+
+/// The same comparison gives the same interval.
+const SEED: u64 = 1;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProbeDiff {
+    pub urls: (String, String),
+    pub failed: (usize, usize),
+    pub figures: (SideFigures, SideFigures),
+    pub difference: Difference,
+    pub stages: Vec<StageDiff>,
+    /// They sum to the difference.
+    pub parts: Vec<Part>,
+    pub facts: Vec<FactDiff>,
+    pub findings: Vec<FindingDiff>,
+    /// What it comes to, in one paragraph.
+    pub answer: String,
+}
+
+impl ProbeDiff {
+    /// `None` where a side has no runs, which [`crate::read`] never returns.
+    pub fn of(a: &Probe, b: &Probe) -> Option<Self> {
+        let figures = (SideFigures::of(a)?, SideFigures::of(b)?);
+        let totals =
+            |probe: &Probe| -> Vec<f64> { probe.runs.iter().map(|r| r.total_ms).collect() };
+        let difference = Difference::of(&totals(a), &totals(b), &mut Random::seeded(SEED));
+        let stages = stages(a, b);
+        let values = (Values::of(a), Values::of(b));
+        let both = (&figures.0, &figures.1);
+        let reasons = Reasons::new(a, b, both, (&values.0, &values.1));
+        let parts = parts(&stages, both, difference.ms, &reasons);
+        let mut diff = Self {
+            urls: (a.url.clone(), b.url.clone()),
+            failed: (a.failed, b.failed),
+            figures,
+            difference,
+            stages,
+            parts,
+            facts: facts(&values.0, &values.1),
+            findings: findings(a, b),
+            answer: String::new(),
+        };
+        diff.answer = answer::paragraph(&diff);
+        Some(diff)
+    }
+
+    /// What no part accounts for.
+    pub fn unexplained_ms(&self) -> f64 {
+        self.sum(|kind| kind == Kind::Unexplained)
+    }
+
+    /// What these kinds of parts come to.
+    pub fn sum(&self, of: impl Fn(Kind) -> bool) -> f64 {
+        let mine = self.parts.iter().filter(|part| of(part.kind));
+        // Adding zero turns the -0.0 of an empty sum into 0.0.
+        mine.map(|part| part.ms).sum::<f64>() + 0.0
+    }
+}

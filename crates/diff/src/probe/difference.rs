@@ -1,0 +1,137 @@
+//! Whether two series differ by more than chance: the difference of their medians, and its bootstrap interval.
+
+use roundtrip_model::{CONFIDENCE, Random, Summary};
+
+/// How often both series are drawn anew.
+const DRAWS: usize = 2000;
+/// Draws are as long as the series, up to this: longer ones have intervals far narrower than anything that matters.
+const LONGEST_DRAW: usize = 1000;
+/// With fewer on either side a bootstrap of medians knows too few values to be believed.
+const LEAST: usize = 5;
+
+/// B − A.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Difference {
+    pub ms: f64,
+    /// As a share of A's median; `None` where that is zero.
+    pub share: Option<f64>,
+    /// The interval; `None` for too few results on either side.
+    pub interval: Option<(f64, f64)>,
+}
+
+impl Difference {
+    /// Of series that were measured apart, not in pairs.
+    pub(crate) fn of(a: &[f64], b: &[f64], random: &mut Random) -> Self {
+        let median = |values: &[f64]| Summary::of(values).map_or(0.0, |summary| summary.median);
+        let before = median(a);
+        let ms = median(b) - before;
+        let enough = a.len() >= LEAST && b.len() >= LEAST;
+        Self {
+            ms,
+            share: (before > 0.0).then(|| ms / before),
+            interval: enough.then(|| interval(a, b, random)).flatten(),
+        }
+    }
+
+    /// The interval does not hold zero. `None` where there is no interval.
+    pub fn is_shown(&self) -> Option<bool> {
+        self.interval.map(|(low, high)| low > 0.0 || high < 0.0)
+    }
+}
+
+fn interval(a: &[f64], b: &[f64], random: &mut Random) -> Option<(f64, f64)> {
+    let mut drawn: Vec<f64> = (0..DRAWS)
+        .filter_map(|_| Some(redrawn(b, random)? - redrawn(a, random)?))
+        .collect();
+    drawn.sort_by(f64::total_cmp);
+    let tail = (1.0 - CONFIDENCE) / 2.0;
+    let at =
+        |share: f64| drawn.get((share * drawn.len().saturating_sub(1) as f64).round() as usize);
+    Some((*at(tail)?, *at(1.0 - tail)?))
+}
+
+/// The median of values that were each drawn from all.
+fn redrawn(values: &[f64], random: &mut Random) -> Option<f64> {
+    let draw = |_| values.get(random.below(values.len())).copied();
+    let mut drawn: Vec<f64> = (0..values.len().min(LONGEST_DRAW))
+        .filter_map(draw)
+        .collect();
+    if drawn.is_empty() {
+        return None;
+    }
+    let half = drawn.len() / 2;
+    let is_odd = drawn.len() % 2 == 1;
+    let (below, upper, _) = drawn.select_nth_unstable_by(half, f64::total_cmp);
+    let lower = below.iter().copied().max_by(f64::total_cmp);
+    match lower {
+        Some(lower) if !is_odd => Some(f64::midpoint(lower, *upper)),
+        _ => Some(*upper),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(a: &[f64], b: &[f64]) -> Difference {
+        Difference::of(a, b, &mut Random::seeded(1))
+    }
+
+    fn noisy(n: usize, level: f64, random: &mut Random) -> Vec<f64> {
+        (0..n).map(|_| level + random.normal()).collect()
+    }
+
+    #[test]
+    fn few_results_have_no_interval() {
+        let few = of(&[3.0], &[1.0]);
+        assert_eq!((few.ms, few.interval, few.is_shown()), (-2.0, None, None));
+        assert_eq!(of(&[0.0], &[1.0]).share, None);
+    }
+
+    #[test]
+    fn a_drawn_median_is_a_median() {
+        let same = redrawn(&[7.0; 6], &mut Random::seeded(1));
+        assert_eq!(
+            (same, redrawn(&[], &mut Random::seeded(1))),
+            (Some(7.0), None)
+        );
+        let halves = (0..50).map(|seed| redrawn(&[1.0, 2.0], &mut Random::seeded(seed)).unwrap());
+        assert!(
+            halves.clone().any(|m| (1.4..1.6).contains(&m))
+                && halves.clone().all(|m| (1.0..=2.0).contains(&m))
+        );
+    }
+
+    #[test]
+    fn what_is_apart_is_shown_and_what_is_not_is_not() {
+        let a = [10.0, 10.2, 9.9, 10.1, 10.3, 9.8];
+        assert_eq!(of(&a, &a.map(|x| x - 3.0)).is_shown(), Some(true));
+        assert_eq!(of(&a, &a).is_shown(), Some(false));
+    }
+
+    #[test]
+    fn the_same_is_seldom_taken_for_different() {
+        for n in [LEAST, 12] {
+            let mut random = Random::seeded(n as u64);
+            let alarm = |_: &i32| {
+                let (a, b) = (noisy(n, 50.0, &mut random), noisy(n, 50.0, &mut random));
+                Difference::of(&a, &b, &mut random).is_shown() == Some(true)
+            };
+            let alarms = (0..200).filter(alarm).count();
+            assert!(alarms <= 10, "{alarms} of 200 with {n}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_interval_lies_within_what_is_possible(
+            a in proptest::collection::vec(0.0..1e3, LEAST..20), b in proptest::collection::vec(0.0..1e3, LEAST..20), seed: u64
+        ) {
+            let (low, high) = Difference::of(&a, &b, &mut Random::seeded(seed)).interval.unwrap();
+            let (a, b) = (Summary::of(&a).unwrap(), Summary::of(&b).unwrap());
+            prop_assert!(b.min - a.max <= low && low <= high && high <= b.max - a.min);
+        }
+    }
+}

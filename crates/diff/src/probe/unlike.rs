@@ -1,0 +1,189 @@
+//! Facts and findings of both sides: what only one has, and what differs.
+
+use super::{Finding, Probe, Weight, median, words};
+
+/// Values of one fact that are listed; it seldom has more than two.
+const MOST_VALUES: usize = 4;
+
+/// Facts of a layer that only one side has say no more than these.
+const PRESENCE: [&str; 8] = [
+    "TLS version",
+    "ALPN",
+    "peer",
+    "QUIC peer",
+    "certificate",
+    "certificates compressed",
+    "name server",
+    "proxy status",
+];
+
+/// A fact that differs; each side with the values its runs had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FactDiff {
+    pub label: &'static str,
+    pub weight: Weight,
+    pub a: Option<String>,
+    pub b: Option<String>,
+}
+
+/// What all runs of a side say, by fact, in the order of the facts.
+pub(super) struct Values(Vec<(&'static str, Weight, Vec<String>)>);
+
+impl Values {
+    pub(super) fn of(probe: &Probe) -> Self {
+        let mut all: Vec<(&'static str, Weight, Vec<String>)> = Vec::new();
+        for fact in probe.runs.iter().flat_map(|run| &run.facts) {
+            let place = all.iter().position(|(label, ..)| *label == fact.label);
+            match place.and_then(|place| all.get_mut(place)) {
+                Some((_, _, values)) => {
+                    if values.len() <= MOST_VALUES && !values.contains(&fact.value) {
+                        values.push(fact.value.clone());
+                    }
+                }
+                None => all.push((fact.label, fact.weight, vec![fact.value.clone()])),
+            }
+        }
+        for (_, _, values) in &mut all {
+            values.sort_unstable();
+        }
+        Self(all)
+    }
+
+    fn get(&self, label: &str) -> Option<&[String]> {
+        let found = self.0.iter().find(|(known, ..)| *known == label);
+        found.map(|(_, _, values)| values.as_slice())
+    }
+
+    /// The value, where all runs that have it agree.
+    pub(super) fn only(&self, label: &str) -> Option<&str> {
+        match self.get(label) {
+            Some([one]) => Some(one),
+            _ => None,
+        }
+    }
+
+    fn listed(&self, label: &str) -> Option<String> {
+        let values = self.get(label)?;
+        let more = if values.len() > MOST_VALUES {
+            " or more"
+        } else {
+            ""
+        };
+        let shown: Vec<&str> = values
+            .iter()
+            .take(MOST_VALUES)
+            .map(String::as_str)
+            .collect();
+        Some(format!("{}{more}", shown.join(" or ")))
+    }
+}
+
+/// What differs, the telling facts first.
+pub(super) fn facts(a: &Values, b: &Values) -> Vec<FactDiff> {
+    let mut labels: Vec<(&'static str, Weight)> = Vec::new();
+    for (label, weight, _) in a.0.iter().chain(&b.0) {
+        if !labels.iter().any(|(known, _)| known == label) {
+            labels.push((label, *weight));
+        }
+    }
+    let differs = labels
+        .into_iter()
+        .filter(|(label, _)| a.get(label) != b.get(label));
+    let mut facts: Vec<FactDiff> = differs
+        .map(|(label, weight)| {
+            let (a, b) = (a.listed(label), b.listed(label));
+            let one_sided = a.is_none() || b.is_none();
+            let weight = if one_sided && !PRESENCE.contains(&label) {
+                Weight::Fine
+            } else {
+                weight
+            };
+            FactDiff {
+                label,
+                weight,
+                a,
+                b,
+            }
+        })
+        .collect();
+    facts.sort_by_key(|fact| fact.weight);
+    facts
+}
+
+/// A finding of either side or both.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FindingDiff {
+    pub id: String,
+    pub a: Option<Priced>,
+    pub b: Option<Priced>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Priced {
+    /// The median over all runs: nothing for what fewer than half of them have.
+    pub typical_ms: f64,
+    /// Medians over the runs that have it.
+    pub ms: f64,
+    pub round_trips: f64,
+    /// Runs that have it, and all there are.
+    pub runs: (usize, usize),
+    pub evidence: String,
+    pub remedy: String,
+}
+
+impl FindingDiff {
+    /// What it typically costs in B beyond A.
+    pub fn ms(&self) -> f64 {
+        let price = |side: &Option<Priced>| side.as_ref().map_or(0.0, |priced| priced.typical_ms);
+        price(&self.b) - price(&self.a)
+    }
+
+    /// It stands for round trips that only one side pays.
+    pub(super) fn changes_trips(&self) -> bool {
+        let trips = |side: &Option<Priced>| side.as_ref().map_or(0.0, |priced| priced.round_trips);
+        !words::same(trips(&self.a), trips(&self.b))
+    }
+}
+
+/// Those with the largest difference first.
+pub(super) fn findings(a: &Probe, b: &Probe) -> Vec<FindingDiff> {
+    let mut ids: Vec<&str> = Vec::new();
+    for finding in [a, b]
+        .iter()
+        .flat_map(|p| &p.runs)
+        .flat_map(|r| &r.findings)
+    {
+        // The catalogue is shorter.
+        if ids.len() < 256 && !ids.contains(&finding.id.as_str()) {
+            ids.push(&finding.id);
+        }
+    }
+    let both = ids.into_iter().map(|id| FindingDiff {
+        id: id.to_owned(),
+        a: priced(a, id),
+        b: priced(b, id),
+    });
+    let mut findings: Vec<FindingDiff> = both.collect();
+    findings.sort_by(|x, y| y.ms().abs().total_cmp(&x.ms().abs()));
+    findings
+}
+
+fn priced(probe: &Probe, id: &str) -> Option<Priced> {
+    let mine = |finding: &&Finding| finding.id == id;
+    let found: Vec<&Finding> = probe
+        .runs
+        .iter()
+        .filter_map(|run| run.findings.iter().find(mine))
+        .collect();
+    let first = found.first()?;
+    let missing = probe.runs.len() - found.len();
+    let costs = found.iter().map(|f| f.ms);
+    Some(Priced {
+        typical_ms: median(costs.chain(std::iter::repeat_n(0.0, missing))),
+        ms: median(found.iter().map(|f| f.ms)),
+        round_trips: median(found.iter().map(|f| f.round_trips)),
+        runs: (found.len(), probe.runs.len()),
+        evidence: first.evidence.clone(),
+        remedy: first.remedy.clone(),
+    })
+}

@@ -1,0 +1,54 @@
+//! How phases, numbers and counts are called in sentences.
+
+use super::figures::CONNECT;
+
+/// A phase, as «in …» goes on.
+pub(super) fn stage(name: &str) -> String {
+    match name {
+        "setup" => "client set-up".into(),
+        "name" => "the name lookup".into(),
+        "tcp" => "the TCP connect".into(),
+        "proxy" => "the proxy tunnel".into(),
+        "tls" => "the TLS handshake".into(),
+        "quic" => "the QUIC handshake".into(),
+        "request" => "sending the request".into(),
+        "first_byte" => "the wait for the first byte".into(),
+        "body" => "the body".into(),
+        CONNECT => "connecting".into(),
+        other => format!("the phase '{}'", other.chars().take(40).collect::<String>()),
+    }
+}
+
+/// Milliseconds that a person can read.
+pub(super) fn ms(value: f64) -> String {
+    let decimals = match value.abs() {
+        v if v < 0.0995 => 3,
+        v if v < 0.995 => 2,
+        _ => 1,
+    };
+    format!("{value:.decimals$} ms")
+}
+
+/// A count of round trips; medians may be halves.
+pub(super) fn trips(count: f64) -> String {
+    let text = number(count);
+    let unit = if text == "1" {
+        "round trip"
+    } else {
+        "round trips"
+    };
+    format!("{text} {unit}")
+}
+
+/// Two counts, each a mean or a median.
+pub(super) fn same(a: f64, b: f64) -> bool {
+    (a - b).abs() < 1e-9
+}
+
+pub(super) fn number(count: f64) -> String {
+    if (count - count.round()).abs() < 1e-9 {
+        format!("{count:.0}")
+    } else {
+        format!("{count:.1}")
+    }
+}

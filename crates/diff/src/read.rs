@@ -1,0 +1,74 @@
+//! From bytes to a report: which document it is, within which bounds. What stands in each document is left to the
+//! modules below.
+
+mod facts;
+mod node;
+mod results;
+
+use serde_json::Value;
+
+use crate::{Doctor, Probe, ReadError};
+pub(crate) use node::Node;
+
+/// The most bytes that are read of one document: the report of some five thousand requests.
+pub const LARGEST: usize = 32 << 20;
+pub(crate) const MOST_RESULTS: usize = 10_000;
+/// What is cited of a document that is not understood.
+const LONGEST_CITED: usize = 60;
+
+/// A report that can be compared with one of its own kind.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Report {
+    Probe(Probe),
+    Doctor(Doctor),
+}
+
+/// Reads one document, or results of `probe` line by line. Of several URLs, `url` chooses one.
+pub fn read(bytes: &[u8], url: Option<&str>) -> Result<Report, ReadError> {
+    if bytes.len() > LARGEST {
+        return Err(ReadError::TooLarge);
+    }
+    // The parser refuses what is nested deeper than 128 times.
+    let mut stream = serde_json::Deserializer::from_slice(bytes).into_iter::<Value>();
+    let mut values = Vec::new();
+    for value in &mut stream {
+        values.push(value.map_err(ReadError::Syntax)?);
+        if values.len() > MOST_RESULTS {
+            return Err(ReadError::TooManyResults);
+        }
+    }
+    match values.as_slice() {
+        [] => Err(ReadError::Empty),
+        [one] if one.get("schema").is_some() => document(one, url),
+        results if results.iter().all(is_result) => {
+            let nodes = results.iter().enumerate();
+            let nodes: Vec<Node<'_>> = nodes.map(|(n, v)| Node::line(v, n)).collect();
+            results::probe(&nodes, url).map(Report::Probe)
+        }
+        several if several.len() > 1 && several.iter().any(|v| v.get("schema").is_some()) => {
+            Err(ReadError::Several)
+        }
+        _ => Err(ReadError::NoReport),
+    }
+}
+
+/// An element of `results`, as `probe --ndjson` writes one to a line.
+fn is_result(value: &Value) -> bool {
+    ["url", "phases", "total_ms"]
+        .iter()
+        .all(|key| value.get(key).is_some())
+}
+
+fn document(value: &Value, url: Option<&str>) -> Result<Report, ReadError> {
+    let root = Node::root(value);
+    match root.get("schema")?.text()? {
+        "roundtrip/probe/1" => {
+            let results = root.get("results")?;
+            results::probe(&results.list(MOST_RESULTS)?, url).map(Report::Probe)
+        }
+        "roundtrip/doctor/1" => crate::doctor::read(root).map(Report::Doctor),
+        other => Err(ReadError::Schema(
+            other.chars().take(LONGEST_CITED).collect(),
+        )),
+    }
+}

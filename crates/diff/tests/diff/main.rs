@@ -1,0 +1,10 @@
+//! Two reports: what is read of them, how the difference is split, and what is said of it.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod attribution;
+mod doctor;
+mod facts;
+mod hostile;
+mod limits;
+mod samples;

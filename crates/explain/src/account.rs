@@ -1,0 +1,122 @@
+//! The judgement: every cause is heard, what the ledger grants is weighed, and what weighs enough is a finding. What is
+//! left of the whole is told apart too: what must be, what the way costs, what is too little to name, and the rest.
+
+use roundtrip_model::{Exchange, Finding, PhaseName, Task};
+
+use crate::ledger::{Granted, Ledger};
+use crate::{Case, Part, causes};
+
+/// What is less in milliseconds, or less of the whole, explains nothing, unless it is a whole round trip.
+const LEAST_MS: f64 = 1.0;
+const LEAST_SHARE: f64 = 0.02;
+
+/// Where the whole of an exchange went, in milliseconds. Its parts sum to `whole`, and none is negative.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Account {
+    pub whole: f64,
+    /// The causes that the exchange proves, the dearest first. No millisecond is claimed twice.
+    pub findings: Vec<Finding>,
+    /// One round trip, the server's time and the name, as far as no finding claims them.
+    pub irreducible: f64,
+    /// The round trips of connecting and of shaking hands, one each.
+    pub way: f64,
+    /// Bytes under way: what the line's rate made of their number.
+    pub carried: f64,
+    /// What has a reason and is too little to be named, such as the client's own work.
+    pub minor: f64,
+    /// What has no evidence.
+    pub unexplained: f64,
+}
+
+/// The causes that an exchange proves, the dearest first.
+pub fn findings(exchange: &Exchange) -> Vec<Finding> {
+    account(exchange).findings
+}
+
+/// Hears every cause, and accounts for the whole.
+pub fn account(exchange: &Exchange) -> Account {
+    let case = Case::of(exchange);
+    let mut ledger = Ledger::of(&case);
+    let (mut findings, mut unnamed) = (Vec::new(), 0.0);
+    for cause in causes::all() {
+        let Some(cost) = (cause.signature)(&case) else {
+            continue;
+        };
+        let granted = ledger.grant(&cost);
+        if weighs(&case, granted) {
+            findings.push(Finding {
+                id: cause.id,
+                ms: granted.ms,
+                round_trips: granted.round_trips,
+                evidence: cost.evidence,
+                remedy: cause.advice(),
+            });
+        } else {
+            unnamed += granted.ms;
+        }
+    }
+    findings.sort_by(|a, b| b.ms.total_cmp(&a.ms));
+    let rest = Rest::of(&case, &ledger);
+    let mut left = case.total - findings.iter().map(|f| f.ms).sum::<f64>();
+    let mut take = |wanted: f64| {
+        let taken = wanted.min(left).max(0.0);
+        left -= taken;
+        taken
+    };
+    Account {
+        whole: case.total,
+        irreducible: take(rest.irreducible),
+        way: take(rest.way),
+        carried: take(rest.carried),
+        minor: take(rest.minor + unnamed),
+        unexplained: left.max(0.0),
+        findings,
+    }
+}
+
+fn weighs(case: &Case<'_>, granted: Granted) -> bool {
+    // Half a round trip is what tells an answer from a coincidence in the phases, too.
+    let whole_trips = case.is_telling()
+        && granted.round_trips > 0
+        && case
+            .rtt
+            .is_some_and(|r| granted.ms >= 0.5 * r * f64::from(granted.round_trips));
+    whole_trips || (granted.ms >= LEAST_MS && granted.ms >= LEAST_SHARE * case.total)
+}
+
+/// What no finding claimed, by its reason.
+#[derive(Default)]
+struct Rest {
+    irreducible: f64,
+    way: f64,
+    carried: f64,
+    minor: f64,
+}
+
+impl Rest {
+    fn of(case: &Case<'_>, ledger: &Ledger) -> Self {
+        let mut rest = Self::default();
+        for name in case.phase_names() {
+            let left = |part| ledger.left(name, part);
+            let trip = left(Part::Network).min(case.rtt.unwrap_or(f64::INFINITY));
+            match name {
+                PhaseName::Name => rest.irreducible += left(Part::Resolver),
+                PhaseName::FirstByte => rest.irreducible += trip + left(Part::Server),
+                PhaseName::Tcp | PhaseName::Tls | PhaseName::Quic => rest.way += trip,
+                // An echo asks in its body what others ask before it.
+                PhaseName::Body if case.exchange.echo.is_some() => {
+                    rest.irreducible += left(Part::Network) + left(Part::Server);
+                }
+                // Bytes need time to be carried; a stall that no cause claims is no such time.
+                PhaseName::Body => {
+                    let stalls = f64::from(ledger.trips_left(name)) * case.rtt.unwrap_or(0.0);
+                    rest.carried += (left(Part::Network) - stalls).max(0.0);
+                }
+                PhaseName::Request => rest.carried += left(Part::Network),
+                PhaseName::Setup | PhaseName::Proxy => {}
+            }
+            rest.minor += left(Part::Client).min(case.worked(name, &Task::ALL));
+        }
+        rest
+    }
+}

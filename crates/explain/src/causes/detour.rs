@@ -1,0 +1,162 @@
+//! Answers that are none: whoever asked has to ask again. The whole exchange was for nothing, but for a connection that
+//! the next request can take.
+
+use roundtrip_model::{PhaseName, Scheme, Target};
+
+use crate::{Case, Cause, Cost, Family, Part, Setting};
+
+pub(super) const FAMILY: Family = Family {
+    title: "Detours",
+    causes: &[
+        Cause {
+            id: "redirect-to-https",
+            name: "The URL said http, and the server sent the client to https",
+            shows: "a redirect in answer to a request in clear, to the same host over TLS",
+            signature: to_https,
+            cost: "2 round trips, and a name that has to be looked up",
+            remedy: "write https in links and configurations, and let browsers know beforehand: HSTS with preload, or an HTTPS record",
+            settings: &[
+                Setting::new(
+                    "nginx",
+                    "add_header Strict-Transport-Security 'max-age=63072000; includeSubDomains; preload' always;",
+                ),
+                Setting::new(
+                    "HAProxy",
+                    "http-response set-header Strict-Transport-Security \"max-age=63072000; includeSubDomains; preload\"",
+                ),
+                Setting::new(
+                    "Apache",
+                    "Header always set Strict-Transport-Security \"max-age=63072000; includeSubDomains; preload\"",
+                ),
+            ],
+            source: "RFC 6797 §6.1 and §8.3; RFC 9460 §9.5",
+        },
+        Cause {
+            id: "redirect",
+            name: "The server sent the client elsewhere",
+            shows: "a redirect in answer to a request that only reads",
+            signature: elsewhere,
+            cost: "1 round trip at the same origin, a whole new connection at another",
+            remedy: "link to where the answer is, let one redirect lead all the way, and let clients remember it (301 or 308 with a lifetime)",
+            settings: &[
+                Setting::new("nginx", "return 308 https://host$request_uri; in one step"),
+                Setting::new("HAProxy", "http-request redirect code 308 location URL"),
+                Setting::new("Apache", "Redirect 308 /old https://host/new"),
+            ],
+            source: "RFC 9110 §15.4",
+        },
+        Cause {
+            id: "auth-challenge",
+            name: "The server wanted credentials, so that the request has to be sent again",
+            shows: "the status is 401 or 407 with a challenge",
+            signature: challenge,
+            cost: "1 round trip, 2 with NTLM or Negotiate",
+            remedy: "send credentials with the first request where the server is known to want them; prefer tokens to schemes that need a challenge each time",
+            settings: &[
+                Setting::new(
+                    "curl",
+                    "--basic --user NAME or --oauth2-bearer TOKEN, without --anyauth",
+                ),
+                Setting::new("Apache (Negotiate)", "GssapiUseSessions On"),
+            ],
+            source: "RFC 9110 §11.3 and §11.7.1; RFC 7617 §2.2",
+        },
+        Cause {
+            id: "cors-preflight",
+            name: "A browser had to ask whether it may ask",
+            shows: "an OPTIONS request that was answered with Access-Control-Allow-Methods or -Headers",
+            signature: preflight,
+            cost: "1 round trip before each request that the browser does not remember",
+            remedy: "let browsers remember the answer, serve from the same origin, or ask in ways that need no preflight",
+            settings: &[
+                Setting::new("nginx", "add_header Access-Control-Max-Age 7200;"),
+                Setting::new(
+                    "HAProxy",
+                    "http-response set-header Access-Control-Max-Age 7200",
+                ),
+                Setting::new("Apache", "Header set Access-Control-Max-Age 7200"),
+            ],
+            source: "Fetch standard, CORS-preflight fetch",
+        },
+    ],
+};
+
+/// What the next request cannot use.
+fn whole(case: &Case<'_>, next: Option<&Target>, evidence: String) -> Cost {
+    let own = [PhaseName::Request, PhaseName::FirstByte, PhaseName::Body];
+    let here = Target::parse(&case.exchange.url).ok();
+    let same = here
+        .zip(next)
+        .is_none_or(|(here, next)| here.same_origin(next));
+    let stays = same && case.exchange.http.as_ref().is_some_and(|h| h.keep_alive);
+    let names = if stays {
+        own.to_vec()
+    } else {
+        case.phase_names()
+    };
+    Cost::new(evidence).phases(case, &names, &Part::ALL)
+}
+
+fn to_https(case: &Case<'_>) -> Option<Cost> {
+    let next = location(case)?;
+    let here = Target::parse(&case.exchange.url).ok()?;
+    let upgrade = here.scheme == Scheme::Http
+        && next.scheme == Scheme::Https
+        && here.host_name() == next.host_name();
+    upgrade.then(|| whole(case, Some(&next), told(case)))
+}
+
+fn elsewhere(case: &Case<'_>) -> Option<Cost> {
+    let next = location(case);
+    case.is_redirect()
+        .then(|| whole(case, next.as_ref(), told(case)))
+}
+
+fn location(case: &Case<'_>) -> Option<Target> {
+    let http = case.exchange.http.as_ref().filter(|_| case.is_redirect())?;
+    let here = Target::parse(&case.exchange.url).ok()?;
+    here.join(http.redirect.as_deref()?).ok()
+}
+
+fn told(case: &Case<'_>) -> String {
+    let http = case.exchange.http.as_ref();
+    let to = http.and_then(|h| h.redirect.as_deref()).unwrap_or_default();
+    let to: String = to.chars().filter(|c| !c.is_control()).take(80).collect();
+    format!("the answer is {} to {to}", http.map_or(0, |h| h.status))
+}
+
+fn challenge(case: &Case<'_>) -> Option<Cost> {
+    let http = case
+        .exchange
+        .http
+        .as_ref()
+        .filter(|_| case.is_challenge())?;
+    let name = if http.status == 401 {
+        "www-authenticate"
+    } else {
+        "proxy-authenticate"
+    };
+    let scheme = http.header(name).unwrap_or_default();
+    let scheme: String = String::from_utf8_lossy(scheme)
+        .chars()
+        .take_while(char::is_ascii_alphanumeric)
+        .take(20)
+        .collect();
+    let evidence = format!("the answer is {} and asks for {scheme}", http.status);
+    Some(whole(case, None, evidence))
+}
+
+fn preflight(case: &Case<'_>) -> Option<Cost> {
+    case.is_preflight().then(|| {
+        let http = case.exchange.http.as_ref();
+        let age = http.and_then(|h| h.header("access-control-max-age"));
+        let age = match age {
+            Some(age) => format!(
+                "may be remembered for {} s",
+                String::from_utf8_lossy(age.get(..9).unwrap_or(age))
+            ),
+            None => "does not say how long it may be remembered (browsers take 5 s)".to_owned(),
+        };
+        whole(case, None, format!("the answer to OPTIONS {age}"))
+    })
+}

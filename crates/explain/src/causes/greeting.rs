@@ -1,0 +1,104 @@
+//! The ClientHello and the first byte that answers it.
+
+use roundtrip_model::{EarlyData, Event, Moment, PhaseName};
+
+use crate::case::ms;
+use crate::{Case, Cause, Cost, Family, Part, Setting};
+
+/// What a busy server may need for a key exchange and a signature.
+const LATE: f64 = 10.0;
+
+pub(super) const FAMILY: Family = Family {
+    title: "The ClientHello",
+    causes: &[
+        Cause {
+            id: "large-hello-lost",
+            name: "A ClientHello of more than one segment got no answer at all",
+            shows: "the handshake ended without a byte from the server, and the kernel sent what the client said again and again",
+            signature: hello_lost,
+            cost: "the whole patience of the client",
+            remedy: "mend the box that drops it: one that knows only a ClientHello of one packet, or a link that carries no full segments; without the post-quantum share it fits (strategy -pq)",
+            settings: &[
+                Setting::new("OpenSSL (client)", "Groups = X25519"),
+                Setting::new(
+                    "Linux (router)",
+                    "nft add rule inet filter forward tcp flags syn tcp option maxseg size set rt mtu",
+                ),
+            ],
+            source: "RFC 8446 §4.1.2 and §5.1; RFC 2923 §2.1",
+        },
+        Cause {
+            id: "slow-tls-server",
+            name: "The server took long to answer the ClientHello",
+            shows: "the first byte of the server's flight came later than one round trip after the ClientHello, by 10 ms and more than the path varies",
+            signature: slow_server,
+            cost: "what it took",
+            remedy: "use an ECDSA key, look for a queue before the server (few workers, a full accept queue, a key in slow hardware), resume sessions",
+            settings: &[
+                Setting::new("nginx", "worker_processes auto; ssl_certificate ecdsa.pem;"),
+                Setting::new("HAProxy", "nbthread and bind :443 ssl crt ecdsa.pem"),
+                Setting::new(
+                    "Apache",
+                    "MaxRequestWorkers and SSLCertificateFile ecdsa.pem",
+                ),
+            ],
+            source: "RFC 8446 §2; RFC 8422 §1",
+        },
+    ],
+};
+
+fn hello_lost(case: &Case<'_>) -> Option<Cost> {
+    let tcp = case.tcp()?;
+    let began = case
+        .exchange
+        .timeline
+        .first(|e| *e == Event::HandshakeStarted)?;
+    let later = case.exchange.timeline.iter().filter(|(at, _)| *at >= began);
+    let (mut sent, mut received) = (0, 0);
+    for (_, event) in later {
+        match event {
+            Event::Sent { bytes } => sent += bytes,
+            Event::Received { bytes } => received += bytes,
+            _ => {}
+        }
+    }
+    let again = tcp.retransmits.saturating_sub(tcp.syn_retransmits);
+    let unheard = case.exchange.failure.is_some() && received == 0 && again > 0;
+    (unheard && sent > case.segment()).then(|| {
+        let evidence = format!(
+            "{sent} bytes of ClientHello ({} fit a segment) were sent, {again} segments of them again, and nothing came",
+            case.segment()
+        );
+        let parts = [Part::Network, Part::Server, Part::Loss];
+        Cost::new(evidence).phases(case, &[PhaseName::Tls], &parts)
+    })
+}
+
+fn slow_server(case: &Case<'_>) -> Option<Cost> {
+    let (tls, r) = (case.tls()?, case.rtt?);
+    let in_syn = case.tcp().is_some_and(|t| t.fast_open.cookie);
+    let tunnelled = case.happened(|e| *e == Event::TunnelReady);
+    if in_syn || tunnelled || tls.early_data != EarlyData::NotOffered {
+        return None;
+    }
+    let began = case
+        .exchange
+        .timeline
+        .last(|e| *e == Event::HandshakeStarted)?;
+    let after = |is: fn(&Event) -> bool, than: Moment| {
+        let mut events = case.exchange.timeline.iter();
+        events
+            .find(|(at, e)| *at >= than && is(e))
+            .map(|(at, _)| *at)
+    };
+    let sent = after(|e| matches!(e, Event::Sent { .. }), began)?;
+    let answered = after(|e| matches!(e, Event::Received { .. }), sent)?;
+    let phase = case.handshake();
+    let late = (ms(answered.since(sent)) - r).min(case.waited(phase, Part::Server));
+    (late >= LATE.max(0.1 * r).max(2.0 * case.unrest())).then(|| {
+        let evidence = format!(
+            "the server's flight began {late:.1} ms later than a round trip after the ClientHello"
+        );
+        Cost::new(evidence).waited(phase, Part::Server, late)
+    })
+}

@@ -1,0 +1,94 @@
+//! Connections that should have been kept: what opening another one cost.
+
+use roundtrip_model::{NotKept, PhaseName};
+
+use crate::{Case, Cause, Cost, Family, Part, Setting};
+
+const SETUP: [PhaseName; 5] = [
+    PhaseName::Name,
+    PhaseName::Tcp,
+    PhaseName::Proxy,
+    PhaseName::Tls,
+    PhaseName::Quic,
+];
+/// What was lost had a reason of its own.
+const PARTS: [Part; 4] = [Part::Network, Part::Server, Part::Client, Part::Resolver];
+
+pub(super) const FAMILY: Family = Family {
+    title: "Kept connections",
+    causes: &[
+        Cause {
+            id: "no-keep-alive",
+            name: "The server ends the connection after each answer",
+            shows: "the answer before said that the connection would end, and this request had to open another",
+            signature: announced,
+            cost: "2 to 4 round trips a request: TCP and TLS",
+            remedy: "keep connections open, on the server and on every proxy in between",
+            settings: &[
+                Setting::new("nginx", "keepalive_timeout 75s; keepalive_requests 1000;"),
+                Setting::new(
+                    "nginx (to upstreams)",
+                    "proxy_http_version 1.1; proxy_set_header Connection \"\"; keepalive 32;",
+                ),
+                Setting::new("HAProxy", "option http-keep-alive"),
+                Setting::new("Apache", "KeepAlive On"),
+            ],
+            source: "RFC 9112 §9.3 and §9.6",
+        },
+        Cause {
+            id: "idle-connection-closed",
+            name: "The server had closed the idle connection",
+            shows: "the connection that was kept had been ended when it was needed",
+            signature: idle,
+            cost: "2 to 4 round trips: TCP and TLS",
+            remedy: "let servers keep idle connections longer than clients want them, or clients ask sooner",
+            settings: &[
+                Setting::new("nginx", "keepalive_timeout 75s;"),
+                Setting::new("HAProxy", "timeout http-keep-alive 75s"),
+                Setting::new("Apache", "KeepAliveTimeout 75"),
+            ],
+            source: "RFC 9112 §9.5",
+        },
+        Cause {
+            id: "reuse-race",
+            name: "The server closed the kept connection while the request was on its way",
+            shows: "a request on a kept connection was answered with its end and had to be sent again on another",
+            signature: crossed,
+            cost: "2 to 4 round trips, and the one that was lost",
+            remedy: "let clients give up idle connections sooner than the server does",
+            settings: &[
+                Setting::new("nginx", "keepalive_timeout 75s;"),
+                Setting::new("HAProxy", "timeout http-keep-alive 75s"),
+                Setting::new("Apache", "KeepAliveTimeout 75"),
+                Setting::new(
+                    "nginx (to upstreams)",
+                    "keepalive_timeout 30s; in upstream, less than the upstream's",
+                ),
+            ],
+            source: "RFC 9112 §9.3.1 and §9.5",
+        },
+    ],
+};
+
+fn setup(case: &Case<'_>, why: NotKept, evidence: &str) -> Option<Cost> {
+    (case.exchange.not_kept == Some(why) && !case.exchange.reused)
+        .then(|| Cost::new(evidence).phases(case, &SETUP, &PARTS))
+}
+
+fn announced(case: &Case<'_>) -> Option<Cost> {
+    let evidence = "the answer before ended its connection: this request had to open another";
+    setup(case, NotKept::Announced, evidence)
+}
+
+fn idle(case: &Case<'_>) -> Option<Cost> {
+    let evidence = "the connection that was kept had been closed by the server when it was needed";
+    setup(case, NotKept::Idle, evidence)
+}
+
+fn crossed(case: &Case<'_>) -> Option<Cost> {
+    let evidence =
+        "the request on the kept connection was answered with its end, and sent again on another";
+    let cost = setup(case, NotKept::Crossed, evidence)?;
+    // What went by before the second attempt is all that its timeline shows of the first.
+    Some(cost.phases(case, &[PhaseName::Setup], &[Part::Client]))
+}

@@ -1,0 +1,187 @@
+//! The gauntlet: faults are drawn, put into real exchanges on paths of several lengths, and what is named is held
+//! against what was put in. Healthy exchanges run among them, where nothing may be named.
+//!
+//! `entry` reads the faults (`lab/faults.toml`), `draw` makes cases of them, `stage` runs one, among faulty `peer`s and
+//! `names` where a path and an origin do not do; `text` shows the outcome.
+
+mod cost;
+mod draw;
+mod entry;
+mod names;
+mod peer;
+mod stage;
+pub mod text;
+
+use roundtrip_model::{Exchange, Random};
+use serde::Serialize;
+
+use crate::run::Stop;
+use draw::Case;
+
+pub const SCHEMA: &str = "roundtrip/lab/1";
+pub const NAME: &str = "faults";
+
+/// What is off by no more than this is right.
+const SHARE: f64 = 0.05;
+const LEAST_MS: f64 = 1.0;
+
+#[derive(Debug, thiserror::Error)]
+pub enum FaultsError {
+    #[error("lab/faults.toml: {0}")]
+    Entry(String),
+    #[error(transparent)]
+    Path(#[from] roundtrip_path::Error),
+    #[error("the path cannot be: {0}")]
+    Word(#[from] roundtrip_path::WordError),
+    #[error("the origin: {0}")]
+    Origin(#[from] roundtrip_origin::OriginError),
+    #[error("the URL cannot be: {0}")]
+    Target(#[from] roundtrip_model::TargetError),
+    #[error("a faulty peer could not be set up")]
+    Peer(#[source] std::io::Error),
+    #[error("a runtime could not be made")]
+    Runtime(#[from] std::io::Error),
+}
+
+/// How many cases, drawn from what.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    pub count: usize,
+    pub seed: u64,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Gauntlet {
+    pub schema: &'static str,
+    pub experiment: &'static str,
+    pub seed: u64,
+    pub cases: Vec<Verdict>,
+    /// The share of faults of which the most costly was named first.
+    pub first_named: f64,
+    /// The share of these whose milliseconds were right as well.
+    pub priced: f64,
+    /// Healthy exchanges in which something was named, and how many there were.
+    pub false_alarms: usize,
+    pub controls: usize,
+    pub interrupted: bool,
+}
+
+/// One case, and what came of it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Verdict {
+    /// What was put in; `none` for a healthy exchange.
+    pub fault: String,
+    pub path: String,
+    pub strategy: String,
+    /// What was named first.
+    pub named: Option<String>,
+    pub ms_injected: f64,
+    pub ms_attributed: f64,
+    /// The most costly of what was put in was named first.
+    pub first: bool,
+    pub ok: bool,
+    /// All that was named, with its price.
+    pub findings: Vec<(String, f64)>,
+    pub total_ms: f64,
+    /// Why there was no answer.
+    pub failure: Option<String>,
+    /// What the second of two faults cost, and what was attributed to it.
+    pub second: Option<(String, f64, f64)>,
+}
+
+/// Runs the gauntlet. An ordinary user's process must have entered the sandbox first.
+pub fn run(
+    plan: Plan,
+    stop: &Stop,
+    mut progress: impl FnMut(usize, &str),
+) -> Result<Gauntlet, FaultsError> {
+    let entries = entry::all()?;
+    let mut random = Random::seeded(plan.seed);
+    let mut cases = Vec::new();
+    for number in 0..plan.count {
+        if stop.is_set() {
+            break;
+        }
+        let case = draw::case(&entries, number, &mut random)?;
+        progress(number, &case.name());
+        let exchange = stage::run(&case, random.next_u64())?;
+        cases.push(judge(&case, &exchange));
+    }
+    Ok(summed(plan, cases, stop.is_set()))
+}
+
+fn judge(case: &Case, exchange: &Exchange) -> Verdict {
+    let findings: Vec<(String, f64)> = exchange
+        .findings
+        .iter()
+        .map(|finding| (finding.id.to_owned(), finding.ms))
+        .collect();
+    let attributed = |cause: &str| -> f64 {
+        let of_it = findings.iter().filter(|(id, _)| id == cause);
+        of_it.map(|(_, ms)| ms).sum()
+    };
+    let named = findings.first().map(|(id, _)| id.clone());
+    let costs = case.costs();
+    let (worst, injected) = costs.first().cloned().unwrap_or_default();
+    let priced = costs
+        .iter()
+        .all(|(cause, ms)| is_near(attributed(cause), *ms));
+    // Of two that cost the same, either may come first.
+    let costliest: Vec<String> = costs
+        .iter()
+        .filter(|(_, ms)| is_near(*ms, injected))
+        .map(|(cause, _)| cause.clone())
+        .collect();
+    let first = match &named {
+        Some(named) => costliest.contains(named),
+        None => costliest.is_empty(),
+    };
+    Verdict {
+        fault: case.name(),
+        path: format!("{} ms", case.rtt_ms),
+        strategy: case.strategy.to_string(),
+        ms_injected: injected,
+        ms_attributed: attributed(&worst),
+        first,
+        ok: exchange.failure.is_none() && first && priced,
+        named,
+        findings: findings.clone(),
+        total_ms: exchange.total().as_secs_f64() * 1e3,
+        failure: exchange.failure.as_ref().map(|f| f.message.clone()),
+        second: costs
+            .get(1)
+            .map(|(cause, ms)| (cause.clone(), *ms, attributed(cause))),
+    }
+}
+
+fn is_near(measured: f64, injected: f64) -> bool {
+    (measured - injected).abs() <= (injected * SHARE).max(LEAST_MS)
+}
+
+fn summed(plan: Plan, cases: Vec<Verdict>, interrupted: bool) -> Gauntlet {
+    let (controls, faulted): (Vec<&Verdict>, Vec<&Verdict>) =
+        cases.iter().partition(|case| case.is_control());
+    let share = |right: usize| match faulted.len() {
+        0 => 0.0,
+        all => right as f64 / all as f64,
+    };
+    let first = faulted.iter().filter(|case| case.first).count();
+    let priced = faulted.iter().filter(|case| case.ok).count();
+    Gauntlet {
+        schema: SCHEMA,
+        experiment: NAME,
+        seed: plan.seed,
+        first_named: share(first),
+        priced: share(priced),
+        false_alarms: controls.iter().filter(|case| !case.ok).count(),
+        controls: controls.len(),
+        interrupted,
+        cases,
+    }
+}
+
+impl Verdict {
+    fn is_control(&self) -> bool {
+        self.fault == draw::HEALTHY
+    }
+}

@@ -1,0 +1,311 @@
+//! Drawing a case: one fault, two that go together, or none; on which path, asked how.
+
+use std::time::Duration;
+
+use roundtrip_model::{Http, Memory, Random, Security, Strategy};
+use roundtrip_origin::Knobs;
+
+use super::entry::{self, Entry, First};
+use super::{FaultsError, names, peer};
+use crate::experiment::span;
+
+/// Round trips in ms: within a building, within a country, across the world.
+const PATHS: [f64; 3] = [0.5, 20.0, 150.0];
+/// Where some causes cost less than is named.
+const NEAR: f64 = 1.0;
+/// All of them fit the window that a server begins with.
+const SIZES: [usize; 6] = [0, 10, 1_000, 5_000, 9_000, 12_000];
+const UPLOADS: [usize; 4] = [0, 0, 500, 8_000];
+const HEALTHY_STRATEGIES: [&str; 20] = [
+    "auto",
+    "h1+clear",
+    "h2+clear",
+    "h1+tls1.3",
+    "h1+tls1.3-pq",
+    "h2+tls1.3",
+    "h3",
+    "h1+tls1.2+resume",
+    "h1+tls1.3+resume",
+    "h2+tls1.3+resume",
+    "h3+resume",
+    "h1+tls1.3+0rtt",
+    "h2+tls1.3+0rtt",
+    "h3+0rtt",
+    "h1+clear+tfo",
+    "h1+tls1.3+tfo-pq",
+    "h1+clear+reuse",
+    "h1+tls1.2+reuse",
+    "h2+tls1.3+reuse",
+    "h3+reuse",
+];
+/// How many of a hundred cases are healthy, and how many have two faults.
+const HEALTHY_PERCENT: usize = 20;
+const PAIR_PERCENT: usize = 25;
+pub(super) const HEALTHY: &str = "none";
+
+/// An exchange to be had, and what must be found in it.
+#[derive(Debug)]
+pub(super) struct Case {
+    pub(super) rtt_ms: f64,
+    pub(super) strategy: Strategy,
+    pub(super) words: Vec<String>,
+    pub(super) knobs: Knobs,
+    pub(super) setting: Setting,
+    /// Cause and milliseconds, the most costly first.
+    costs: Vec<(String, f64)>,
+}
+
+/// How to ask whom.
+#[derive(Debug)]
+pub(super) struct Setting {
+    pub(super) place: String,
+    pub(super) hello_delay: Duration,
+    pub(super) cold: bool,
+    pub(super) runs: u32,
+    pub(super) pause: Duration,
+    pub(super) first: Option<First>,
+    pub(super) method: Option<String>,
+    pub(super) expect: bool,
+    /// Bytes of a cookie and of a body.
+    pub(super) cookie: usize,
+    pub(super) body: usize,
+    pub(super) names: Option<names::Manner>,
+    pub(super) peer: Option<peer::Kind>,
+    pub(super) late: Duration,
+}
+
+impl Case {
+    pub(super) fn costs(&self) -> &[(String, f64)] {
+        &self.costs
+    }
+
+    pub(super) fn name(&self) -> String {
+        if self.costs.is_empty() {
+            return HEALTHY.into();
+        }
+        let causes: Vec<&str> = self.costs.iter().map(|(cause, _)| cause.as_str()).collect();
+        causes.join(" + ")
+    }
+}
+
+pub(super) fn case(
+    entries: &[Entry],
+    number: usize,
+    random: &mut Random,
+) -> Result<Case, FaultsError> {
+    let rtt_ms = PATHS.get(number % PATHS.len()).copied().unwrap_or(20.0);
+    let fits = |entry: &&Entry| !entry.far || rtt_ms > NEAR;
+    let entries: Vec<&Entry> = entries.iter().filter(fits).collect();
+    let kind = random.below(100);
+    let chosen: Vec<&Entry> = if kind < HEALTHY_PERCENT {
+        Vec::new()
+    } else if kind < HEALTHY_PERCENT + PAIR_PERCENT {
+        pair(&entries, random)
+    } else {
+        let one = entries.get(random.below(entries.len()));
+        one.copied().into_iter().collect()
+    };
+    let strategy = strategy(&chosen, random)?;
+    build(&chosen, strategy, rtt_ms, random)
+}
+
+/// Two that can be put into one exchange; one, when chance finds no two.
+fn pair<'a>(entries: &[&'a Entry], random: &mut Random) -> Vec<&'a Entry> {
+    let first = entries.get(random.below(entries.len())).copied();
+    let others: Vec<&Entry> = entries
+        .iter()
+        .copied()
+        .filter(|other| first.is_some_and(|first| go_together(first, other)))
+        .collect();
+    let second = others.get(random.below(others.len())).copied();
+    first.into_iter().chain(second).collect()
+}
+
+/// Whether neither spoils the other: some way to ask suits both, and they turn different screws.
+fn go_together(a: &Entry, b: &Entry) -> bool {
+    let (ours, theirs) = (a.screws(), b.screws());
+    // One family's causes exclude each other: there is one cookie, one chain.
+    let family = |entry: &Entry| entry.cause.split('-').take(2).collect::<String>();
+    let excludes = |a: &Entry, b: &Entry| a.alone || a.not_with.contains(&b.cause);
+    family(a) != family(b)
+        && !excludes(a, b)
+        && !excludes(b, a)
+        && a.strategies.iter().any(|word| b.strategies.contains(word))
+        && !ours.is_empty()
+        && !ours.iter().any(|screw| theirs.contains(screw))
+}
+
+fn strategy(chosen: &[&Entry], random: &mut Random) -> Result<Strategy, FaultsError> {
+    let suits = |word: &&String| chosen.iter().all(|entry| entry.strategies.contains(word));
+    let words: Vec<&str> = match chosen.first() {
+        Some(first) => first
+            .strategies
+            .iter()
+            .filter(suits)
+            .map(String::as_str)
+            .collect(),
+        None => HEALTHY_STRATEGIES.to_vec(),
+    };
+    let word = words
+        .get(random.below(words.len()))
+        .copied()
+        .unwrap_or("h1+tls1.3");
+    word.parse()
+        .map_err(|_| FaultsError::Entry(format!("'{word}' is no strategy")))
+}
+
+fn build(
+    chosen: &[&Entry],
+    strategy: Strategy,
+    rtt_ms: f64,
+    random: &mut Random,
+) -> Result<Case, FaultsError> {
+    let mut setting = Setting::plain(chosen.is_empty(), random);
+    let (mut knobs, mut words) = (Vec::new(), Vec::new());
+    let mut costs = Vec::new();
+    for entry in chosen {
+        let amount = entry.amount.map_or(0, |[least, most]| {
+            least + random.below((most.saturating_sub(least) + 1) as usize) as u64
+        });
+        let fill = |text: &String| text.replace("@amount@", &amount.to_string());
+        knobs.extend(entry.knobs.iter().map(fill));
+        words.extend(entry.path.iter().map(fill));
+        setting.change(entry, fill)?;
+        let all = entry.costs()?.into_iter();
+        costs.extend(all.map(|(cause, cost)| (cause, cost.ms(amount, rtt_ms))));
+    }
+    costs.sort_by(|a: &(String, f64), b| b.1.total_cmp(&a.1));
+    // Early data that is accepted is what a healthy exchange with it has.
+    if strategy.memory == Memory::EarlyData
+        && !knobs.iter().any(|knob| knob.starts_with("early-data"))
+    {
+        knobs.push("early-data=on".into());
+    }
+    // What may not be repeated may not be early data.
+    if strategy.memory == Memory::EarlyData {
+        setting.body = 0;
+    }
+    if chosen.is_empty() {
+        setting.keep_small(strategy);
+    }
+    debug_assert!(strategy.security != Security::Clear || setting.hello_delay.is_zero());
+    Ok(Case {
+        rtt_ms,
+        strategy,
+        words,
+        knobs: entry::knobs(&knobs)?,
+        setting,
+        costs,
+    })
+}
+
+impl Setting {
+    /// A body of some size is asked for; when nothing is wrong, one may be sent as well.
+    fn plain(is_healthy: bool, random: &mut Random) -> Self {
+        let draw = |sizes: &[usize], random: &mut Random| {
+            sizes.get(random.below(sizes.len())).copied().unwrap_or(0)
+        };
+        let size = draw(&SIZES, random);
+        let upload = draw(&UPLOADS, random);
+        Self {
+            place: format!("/bytes/{size}"),
+            hello_delay: Duration::ZERO,
+            cold: false,
+            runs: 1,
+            pause: Duration::ZERO,
+            first: None,
+            method: None,
+            expect: false,
+            cookie: 0,
+            body: if is_healthy { upload } else { 0 },
+            names: None,
+            peer: None,
+            late: Duration::ZERO,
+        }
+    }
+
+    /// What a SYN has no room for is no healthy exchange with fast open, nor with QUIC what its first window has none for
+    /// (ten datagrams, RFC 9002 §7.2).
+    fn keep_small(&mut self, strategy: Strategy) {
+        if strategy.fast_open {
+            self.body = self.body.min(500);
+        }
+        if strategy.http == Http::H3 && self.place == "/bytes/12000" {
+            self.place = "/bytes/9000".into();
+        }
+    }
+
+    fn change(
+        &mut self,
+        entry: &Entry,
+        fill: impl Fn(&String) -> String,
+    ) -> Result<(), FaultsError> {
+        let time = |said: &Option<String>, or: Duration| {
+            let said = said.as_ref().map(&fill);
+            said.map_or(Ok(or), |said| {
+                span(&said).ok_or_else(|| FaultsError::Entry(format!("'{said}' is no time")))
+            })
+        };
+        let number = |said: &Option<String>, or: usize| {
+            let said = said.as_ref().map(&fill);
+            said.map_or(Ok(or), |said| {
+                said.parse()
+                    .map_err(|_| FaultsError::Entry(format!("'{said}' is no number of bytes")))
+            })
+        };
+        self.hello_delay = time(&entry.hello_delay, self.hello_delay)?;
+        self.pause = time(&entry.pause, self.pause)?;
+        self.late = time(&entry.late, self.late)?;
+        self.cookie = number(&entry.cookie, self.cookie)?;
+        self.body = number(&entry.body, self.body)?;
+        self.cold |= entry.cold;
+        self.expect |= entry.expect;
+        self.runs = self.runs.max(entry.runs.unwrap_or(1));
+        self.first = entry.first.or(self.first);
+        self.names = entry.names.or(self.names);
+        self.peer = entry.peer.or(self.peer);
+        if let Some(said) = &entry.place {
+            self.place = fill(said);
+        }
+        if let Some(said) = &entry.method {
+            self.method = Some(said.clone());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(seed: u64) -> Vec<String> {
+        let entries = entry::all().unwrap();
+        let mut random = Random::seeded(seed);
+        let draw = |number| case(&entries, number, &mut random).unwrap().name();
+        (0..600).map(draw).collect()
+    }
+
+    #[test]
+    fn every_cause_is_drawn_some_are_pairs_and_some_are_healthy() {
+        let all = names(1);
+        for entry in entry::all().unwrap() {
+            let drawn = all
+                .iter()
+                .filter(|name| name.contains(&entry.cause))
+                .count();
+            assert!(drawn > 0, "{}", entry.cause);
+        }
+        let pairs = all.iter().filter(|name| name.contains(" + ")).count();
+        let healthy = all.iter().filter(|name| *name == HEALTHY).count();
+        assert!(
+            (60..180).contains(&pairs) && (60..180).contains(&healthy),
+            "{pairs} {healthy}"
+        );
+    }
+
+    #[test]
+    fn the_seed_decides() {
+        assert_eq!(names(3), names(3));
+        assert_ne!(names(3), names(4));
+    }
+}

@@ -1,0 +1,168 @@
+//! The faults there are, read from `lab/faults.toml`.
+
+use clap::Parser;
+use roundtrip_origin::Knobs;
+use serde::Deserialize;
+
+use super::cost::Cost;
+use super::{FaultsError, names, peer};
+
+const FILE: &str = include_str!("../../../../lab/faults.toml");
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    fault: Vec<Entry>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Entry {
+    pub(super) cause: String,
+    pub(super) strategies: Vec<String>,
+    #[serde(default)]
+    pub(super) amount: Option<[u64; 2]>,
+    pub(super) costs: String,
+    #[serde(default)]
+    pub(super) path: Vec<String>,
+    #[serde(default)]
+    pub(super) knobs: Vec<String>,
+    #[serde(default)]
+    pub(super) place: Option<String>,
+    #[serde(default)]
+    pub(super) hello_delay: Option<String>,
+    #[serde(default)]
+    pub(super) cold: bool,
+    #[serde(default)]
+    pub(super) runs: Option<u32>,
+    #[serde(default)]
+    pub(super) pause: Option<String>,
+    #[serde(default)]
+    pub(super) first: Option<First>,
+    #[serde(default)]
+    pub(super) method: Option<String>,
+    #[serde(default)]
+    pub(super) expect: bool,
+    #[serde(default)]
+    pub(super) cookie: Option<String>,
+    #[serde(default)]
+    pub(super) body: Option<String>,
+    #[serde(default)]
+    pub(super) names: Option<names::Manner>,
+    #[serde(default)]
+    pub(super) peer: Option<peer::Kind>,
+    #[serde(default)]
+    pub(super) late: Option<String>,
+    #[serde(default)]
+    pub(super) far: bool,
+    #[serde(default)]
+    pub(super) beside: Option<Beside>,
+    #[serde(default)]
+    pub(super) alone: bool,
+    #[serde(default)]
+    pub(super) not_with: Vec<String>,
+}
+
+/// A second cause that cannot be put in without.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Beside {
+    pub(super) cause: String,
+    pub(super) costs: String,
+}
+
+/// What the name's first address is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum First {
+    /// Nobody is there.
+    Dead,
+    /// The server's host, where nobody listens.
+    Refusing,
+}
+
+pub(super) fn all() -> Result<Vec<Entry>, FaultsError> {
+    let file: File = toml::from_str(FILE).map_err(|error| FaultsError::Entry(error.to_string()))?;
+    Ok(file.fault)
+}
+
+impl Entry {
+    /// What it changes, so that no other may change it as well.
+    pub(super) fn screws(&self) -> Vec<&str> {
+        let name = |text: &'static str, is: bool| is.then_some(text);
+        let words = self.knobs.iter().chain(&self.path);
+        let words = words.filter_map(|said| said.split('=').next());
+        let rest = [
+            name("place", self.place.is_some()),
+            name("hello", self.hello_delay.is_some()),
+            name("cold", self.cold),
+            name("runs", self.runs.is_some()),
+            name("first", self.first.is_some()),
+            name("expect", self.expect),
+            name("cookie", self.cookie.is_some()),
+            name("names", self.names.is_some()),
+            name("late", self.late.is_some()),
+        ];
+        words.chain(rest.into_iter().flatten()).collect()
+    }
+
+    pub(super) fn cost(&self) -> Result<Cost, FaultsError> {
+        Cost::parse(&self.costs).map_err(FaultsError::Entry)
+    }
+
+    /// Every cause that it puts in, with its cost.
+    pub(super) fn costs(&self) -> Result<Vec<(String, Cost)>, FaultsError> {
+        let mut all = vec![(self.cause.clone(), self.cost()?)];
+        if let Some(beside) = &self.beside {
+            let cost = Cost::parse(&beside.costs).map_err(FaultsError::Entry)?;
+            all.push((beside.cause.clone(), cost));
+        }
+        Ok(all)
+    }
+}
+
+/// Flags of `roundtrip origin`, without their dashes.
+pub(super) fn knobs(said: &[String]) -> Result<Knobs, FaultsError> {
+    #[derive(Debug, Parser)]
+    #[command(no_binary_name = true, disable_help_flag = true)]
+    struct Flags {
+        #[command(flatten)]
+        knobs: Knobs,
+    }
+    let flags = said.iter().map(|flag| format!("--{flag}"));
+    Flags::try_parse_from(flags)
+        .map(|flags| flags.knobs)
+        .map_err(|error| FaultsError::Entry(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_entry_can_be() {
+        for entry in all().unwrap() {
+            let told = &entry.cause;
+            assert!(roundtrip_explain::by_id(told).is_some(), "{told}");
+            let all: Result<Vec<roundtrip_model::Strategy>, _> =
+                entry.strategies.iter().map(|word| word.parse()).collect();
+            assert!(!all.unwrap().is_empty(), "{told}");
+            for other in &entry.not_with {
+                assert!(roundtrip_explain::by_id(other).is_some(), "{told}: {other}");
+            }
+            let small = entry.cost().unwrap().ms(1, 1.0);
+            assert!(small > 0.0, "{told}");
+            let filled: Vec<String> = entry
+                .knobs
+                .iter()
+                .map(|knob| knob.replace("@amount@", "20"))
+                .collect();
+            knobs(&filled).unwrap();
+            let mut path = roundtrip_path::Path::builder();
+            for said in &entry.path {
+                let (word, value) = said.split_once('=').unwrap();
+                path.set(word, value).unwrap();
+            }
+        }
+    }
+}

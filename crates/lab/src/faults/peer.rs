@@ -1,0 +1,194 @@
+//! Faulty peers of a few lines, at the far end of the path: what no knob of the origin does. Each serves on a thread of
+//! its own, which ends when the peer is dropped.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use roundtrip_wire::dns::Message;
+use serde::Deserialize;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+
+use super::names;
+
+/// More of a request's head than anybody sends here.
+const LARGEST_HEAD: usize = 64 * 1024;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Kind {
+    /// Stands before the origin, and holds its first bytes back.
+    Hesitant,
+    /// A cache that says it had to ask, and answers late.
+    Cache,
+    /// Answers the question whether one may ask.
+    Preflight,
+    /// Ends its first connection when the second request is on its way.
+    EndsOnce,
+    /// A proxy that opens tunnels.
+    Tunnel,
+    /// A resolver over HTTP, in clear.
+    Resolver,
+}
+
+/// Ends its thread when it is dropped.
+pub(super) struct Peer {
+    pub(super) place: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What a peer knows of the others.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Surroundings {
+    pub(super) origin: SocketAddr,
+    pub(super) address: Ipv4Addr,
+    pub(super) late: Duration,
+}
+
+impl Peer {
+    /// To be called at the far end; the thread stays there.
+    pub(super) fn spawn(kind: Kind, around: Surroundings) -> io::Result<Self> {
+        let listener = TcpListener::bind((around.address, 0))?;
+        let place = listener.local_addr()?;
+        listener.set_nonblocking(true)?;
+        let is_first = Arc::new(AtomicBool::new(true));
+        Self::on_a_thread(place, async move {
+            let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
+                return;
+            };
+            while let Ok((stream, _)) = listener.accept().await {
+                let once = is_first.swap(false, Ordering::Relaxed);
+                // A connection that breaks is the client's to tell.
+                tokio::spawn(async move { serve(kind, stream, around, once).await.ok() });
+            }
+        })
+    }
+
+    pub(super) fn on_a_thread(
+        place: SocketAddr,
+        serving: impl Future<Output = ()> + Send + 'static,
+    ) -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let (stop, stopped) = oneshot::channel::<()>();
+        let thread = std::thread::Builder::new()
+            .name("roundtrip-faulty".into())
+            .spawn(move || {
+                runtime.block_on(async {
+                    tokio::select! {
+                        () = serving => {}
+                        _ = stopped => {}
+                    }
+                });
+            })?;
+        Ok(Self {
+            place,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+async fn serve(
+    kind: Kind,
+    mut stream: TcpStream,
+    around: Surroundings,
+    is_first: bool,
+) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    match kind {
+        Kind::Hesitant => hesitate(stream, around).await,
+        Kind::Tunnel => {
+            read_head(&mut stream).await?;
+            let mut origin = TcpStream::connect(around.origin).await?;
+            origin.set_nodelay(true)?;
+            stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await?;
+            copy_bidirectional(&mut stream, &mut origin).await.map(drop)
+        }
+        Kind::Cache => {
+            let answer =
+                "HTTP/1.1 200 OK\r\nCache-Status: edge; fwd=miss\r\nContent-Length: 2\r\n\r\nok";
+            answer_all(&mut stream, answer, around.late).await
+        }
+        Kind::Preflight => {
+            let answer = "HTTP/1.1 204 No Content\r\nAccess-Control-Allow-Origin: *\r\n\
+                          Access-Control-Allow-Methods: PUT\r\n\r\n";
+            answer_all(&mut stream, answer, Duration::ZERO).await
+        }
+        Kind::EndsOnce => {
+            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+            loop {
+                read_head(&mut stream).await?;
+                stream.write_all(answer).await?;
+                if is_first {
+                    read_head(&mut stream).await?;
+                    return Ok(());
+                }
+            }
+        }
+        Kind::Resolver => loop {
+            let (_, body) = read_head(&mut stream).await?;
+            let query = Message::parse(&body).map_err(io::Error::other)?;
+            let reply = names::reply(&query, around.address);
+            let body = reply.encode().map_err(io::Error::other)?;
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+            stream.write_all(&[head.as_bytes(), &body].concat()).await?;
+        },
+    }
+}
+
+async fn answer_all(stream: &mut TcpStream, answer: &str, late: Duration) -> io::Result<()> {
+    loop {
+        read_head(stream).await?;
+        tokio::time::sleep(late).await;
+        stream.write_all(answer.as_bytes()).await?;
+    }
+}
+
+async fn hesitate(client: TcpStream, around: Surroundings) -> io::Result<()> {
+    let server = TcpStream::connect(around.origin).await?;
+    server.set_nodelay(true)?;
+    let (mut from_client, mut to_client) = client.into_split();
+    let (mut from_server, mut to_server) = server.into_split();
+    let up = tokio::io::copy(&mut from_client, &mut to_server);
+    let down = async {
+        let mut buffer = vec![0; 32 * 1024];
+        let first = from_server.read(&mut buffer).await?;
+        tokio::time::sleep(around.late).await;
+        to_client
+            .write_all(buffer.get(..first).unwrap_or_default())
+            .await?;
+        tokio::io::copy(&mut from_server, &mut to_client).await
+    };
+    tokio::try_join!(up, down).map(drop)
+}
+
+/// The head of the next request, and what came with it of the body.
+async fn read_head(stream: &mut TcpStream) -> io::Result<(Vec<u8>, Vec<u8>)> {
+    let mut head = Vec::new();
+    loop {
+        if let Some(end) = head.windows(4).position(|four| four == b"\r\n\r\n") {
+            let body = head.split_off(end + 4);
+            return Ok((head, body));
+        }
+        if head.len() > LARGEST_HEAD || stream.read_buf(&mut head).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+}

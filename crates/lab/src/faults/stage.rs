@@ -1,0 +1,181 @@
+//! One case: a path and an origin of its own, and our prober in between, all of it gone afterwards.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use roundtrip_model::{Exchange, Security, Target};
+use roundtrip_origin::{Origin, Running};
+use roundtrip_path::Path;
+use roundtrip_probe::{Family, Options, Override, Prober, Proxy};
+use roundtrip_tls::Roots;
+
+use super::draw::Case;
+use super::entry::First;
+use super::peer::{Kind, Peer, Surroundings};
+use super::{FaultsError, names};
+
+const NAME: &str = "shop.example";
+const LONGEST: Duration = Duration::from_secs(30);
+
+pub(super) fn run(case: &Case, seed: u64) -> Result<Exchange, FaultsError> {
+    let mut builder = Path::builder().seed(seed);
+    builder.set("rtt", &format!("{}ms", case.rtt_ms))?;
+    for said in &case.words {
+        let (word, value) = said.split_once('=').unwrap_or((said, ""));
+        builder.set(word, value)?;
+    }
+    let path = builder.build()?;
+    for side in [path.client(), path.server()] {
+        side.sysctl("net.ipv4.tcp_fastopen", "3")?;
+        // The one that every network namespace may have; with pacing, a window does not arrive at once.
+        side.sysctl("net.ipv4.tcp_congestion_control", "reno")?;
+    }
+    let address = path.server().address_v4();
+    let mut knobs = case.knobs.clone();
+    knobs.listen.bind = vec![address.into()];
+    knobs.listen.fast_open = 64;
+    knobs.tls.names = vec![NAME.into()];
+    let origin = path.server().run(move || Origin::spawn_thread(knobs))??;
+    let others = Others::of(case, &path, &origin)?;
+    let target = Target::parse(&url(case, &origin, others.peer.as_ref()))?;
+    let options = options(case, &origin, &path, &target, &others)?;
+    let (runs, pause) = (case.setting.runs, case.setting.pause);
+    path.client()
+        .run(move || ask(options, &target, runs, pause))?
+}
+
+/// Who else takes part. They end before the path does.
+struct Others {
+    peer: Option<Peer>,
+    names: Option<Peer>,
+}
+
+impl Others {
+    fn of(case: &Case, path: &Path, origin: &Running) -> Result<Self, FaultsError> {
+        let address = path.server().address_v4();
+        let setting = &case.setting;
+        let around = Surroundings {
+            origin: origin.https,
+            address,
+            late: setting.late,
+        };
+        let peer = setting.peer.map(|kind| {
+            let spawned = path.server().run(move || Peer::spawn(kind, around));
+            spawned.map(|peer| peer.map_err(FaultsError::Peer))
+        });
+        let late = setting.late;
+        let names = setting.names.map(|manner| {
+            let at = if manner.is_far() {
+                path.server()
+            } else {
+                path.client()
+            };
+            let place = at.address_v4();
+            let spawned = at.run(move || names::spawn(manner, place, address, late));
+            spawned.map(|names| names.map_err(FaultsError::Peer))
+        });
+        Ok(Self {
+            peer: peer.transpose()?.transpose()?,
+            names: names.transpose()?.transpose()?,
+        })
+    }
+}
+
+/// A peer that answers for itself, or stands before the origin, is asked instead of it.
+fn url(case: &Case, origin: &Running, peer: Option<&Peer>) -> String {
+    let place = &case.setting.place;
+    let is_asked = !matches!(case.setting.peer, Some(Kind::Tunnel | Kind::Resolver));
+    let port = peer.filter(|_| is_asked).map(|peer| peer.place.port());
+    if case.strategy.security == Security::Clear {
+        let port = port.unwrap_or(origin.http.port());
+        format!("http://{NAME}:{port}{place}")
+    } else {
+        let port = port.unwrap_or(origin.https.port());
+        format!("https://{NAME}:{port}{place}")
+    }
+}
+
+fn options(
+    case: &Case,
+    origin: &Running,
+    path: &Path,
+    target: &Target,
+    others: &Others,
+) -> Result<Options, FaultsError> {
+    let (setting, server) = (&case.setting, path.server());
+    let address = server.address_v4();
+    let mut addresses: Vec<IpAddr> = vec![address.into()];
+    match setting.first {
+        Some(First::Dead) => addresses.insert(0, Ipv4Addr::from(u32::from(address) + 1).into()),
+        Some(First::Refusing) => addresses.insert(0, server.address_v6().into()),
+        None => {}
+    }
+    let mut options = Options {
+        strategy: case.strategy,
+        cold: setting.cold,
+        hello_delay: setting.hello_delay,
+        method: setting.method.clone(),
+        body: vec![b'x'; setting.body].into(),
+        roots: Roots::Pem(origin.ca_pem.clone()),
+        max_time: LONGEST,
+        ..Options::default()
+    };
+    let mut header = |name: &str, value: String| options.headers.push((name.into(), value));
+    if setting.expect {
+        header("Expect", "100-continue".into());
+    }
+    if setting.cookie > 0 {
+        header("Cookie", format!("c={}", "x".repeat(setting.cookie)));
+    }
+    if setting.peer == Some(Kind::Preflight) {
+        header("Origin", "https://elsewhere.example".into());
+        header("Access-Control-Request-Method", "PUT".into());
+    }
+    let place = others.peer.as_ref().map(|peer| peer.place);
+    match (setting.peer, place) {
+        (Some(Kind::Tunnel), Some(place)) => {
+            options.proxy = Some(Proxy(Target::parse(&format!("http://{place}/"))?));
+        }
+        (Some(Kind::Resolver), Some(place)) => {
+            options.doh = Some(Target::parse(&format!("http://{place}/dns-query"))?);
+            options.family = Family::V4;
+            return Ok(options);
+        }
+        _ => {}
+    }
+    if let Some(names) = &others.names {
+        options.name_servers = vec![names.place];
+    } else {
+        options.overrides = vec![Override {
+            host: NAME.into(),
+            port: target.port,
+            addresses,
+        }];
+    }
+    Ok(options)
+}
+
+/// The last hop of the last run.
+fn ask(
+    options: Options,
+    target: &Target,
+    runs: u32,
+    pause: Duration,
+) -> Result<Exchange, FaultsError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let mut prober = Prober::new(options);
+        let mut last = Exchange::default();
+        for run in 0..runs {
+            if run > 0 {
+                tokio::time::sleep(pause).await;
+            }
+            let hops = prober.run(target, run, &mut Vec::new()).await;
+            last = hops.into_iter().last().unwrap_or_default();
+        }
+        prober.retire().await;
+        Ok(last)
+    })
+}

@@ -1,0 +1,94 @@
+//! The gauntlet for people: the score, by cause, and each miss with what was named instead.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::{Gauntlet, Verdict};
+
+pub fn render(gauntlet: &Gauntlet) -> String {
+    let mut text = String::new();
+    let faulted = gauntlet.cases.len() - gauntlet.controls;
+    // Writing to a string does not fail.
+    let _ = writeln!(
+        text,
+        "faults: is the cause that was put in named first, at its price?\n{} cases (seed {}){}\n",
+        gauntlet.cases.len(),
+        gauntlet.seed,
+        if gauntlet.interrupted {
+            ", interrupted"
+        } else {
+            ""
+        },
+    );
+    let _ = writeln!(
+        text,
+        "  {:<44} {:>5} {:>6} {:>7}",
+        "put in", "cases", "first", "priced"
+    );
+    for (fault, verdicts) in by_fault(gauntlet) {
+        let count = |is: fn(&Verdict) -> bool| verdicts.iter().filter(|case| is(case)).count();
+        let (first, priced) = (count(|case| case.first), count(|case| case.ok));
+        let first = if verdicts.iter().any(|case| case.is_control()) {
+            "–".into()
+        } else {
+            first.to_string()
+        };
+        let _ = writeln!(
+            text,
+            "  {fault:<44} {:>5} {first:>6} {priced:>7}",
+            verdicts.len()
+        );
+    }
+    let misses: Vec<&Verdict> = gauntlet.cases.iter().filter(|case| !case.ok).collect();
+    if !misses.is_empty() {
+        let _ = writeln!(text, "\nmisses");
+    }
+    for case in misses {
+        let _ = writeln!(text, "  {}", miss(case));
+    }
+    let _ = writeln!(
+        text,
+        "\nnamed first {:.1} % of {faulted}, priced within 5 % or 1 ms {:.1} %; something named in {} of {} healthy exchanges",
+        gauntlet.first_named * 100.0,
+        gauntlet.priced * 100.0,
+        gauntlet.false_alarms,
+        gauntlet.controls,
+    );
+    text
+}
+
+/// One kind of fault a line; pairs together, and the healthy ones last.
+fn by_fault(gauntlet: &Gauntlet) -> Vec<(String, Vec<&Verdict>)> {
+    let mut kinds: BTreeMap<(u8, String), Vec<&Verdict>> = BTreeMap::new();
+    for case in &gauntlet.cases {
+        let kind = match &*case.fault {
+            fault if case.is_control() => (2, format!("{fault} (healthy)")),
+            fault if fault.contains(" + ") => (1, "two at once".into()),
+            fault => (0, fault.to_owned()),
+        };
+        kinds.entry(kind).or_default().push(case);
+    }
+    kinds
+        .into_iter()
+        .map(|((_, name), cases)| (name, cases))
+        .collect()
+}
+
+fn miss(case: &Verdict) -> String {
+    let found: Vec<String> = case
+        .findings
+        .iter()
+        .map(|(id, ms)| format!("{id} {ms:.1} ms"))
+        .collect();
+    let found = match (&case.failure, found.is_empty()) {
+        (Some(failure), _) => format!("no answer: {failure}"),
+        (None, true) => "nothing".into(),
+        (None, false) => found.join(", "),
+    };
+    let second = case.second.as_ref();
+    let second = second.map_or(String::new(), |(_, ms, _)| format!(" and {ms:.1}"));
+    format!(
+        "{} of {:.1}{second} ms over {} on {}: found {found}",
+        case.fault, case.ms_injected, case.strategy, case.path
+    )
+}

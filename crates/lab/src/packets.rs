@@ -1,0 +1,149 @@
+//! The packets of a run: what each end sent, when, and what the path did to it, from the path's own recording of both
+//! ends. How they are drawn belongs to `text`; the recording is the path's.
+
+mod recording;
+
+use roundtrip_wire::packet::Flags;
+use serde::{Serialize, Serializer};
+
+use crate::outcome::rounded_some;
+
+pub use recording::RecordingError;
+
+/// One packet from one end to the other.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Packet {
+    /// Which connection, in the order of their first packets, from 0.
+    pub connection: usize,
+    pub from: End,
+    /// Milliseconds since the first packet; nothing where no end sent it, because the path made it.
+    #[serde(serialize_with = "rounded_some")]
+    pub sent_ms: Option<f64>,
+    /// Nothing where it was lost.
+    #[serde(serialize_with = "rounded_some")]
+    pub arrived_ms: Option<f64>,
+    /// `SYN+ACK`, or `UDP`
+    #[serde(rename = "what", serialize_with = "name")]
+    pub kind: Kind,
+    pub fast_open: Option<FastOpen>,
+    /// Of payload.
+    pub bytes: usize,
+    /// Bytes of payload, or a SYN, that this end had sent before.
+    pub again: bool,
+    /// Of a SYN-ACK: how many bytes of the SYN's payload it acknowledges.
+    pub acknowledges: Option<u32>,
+    /// What the path did to it, or why it was lost.
+    pub path: Vec<String>,
+    /// Bytes that this end had sent before, and that the other end had received before.
+    pub repeated: Repeated,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum End {
+    Client,
+    Server,
+}
+
+impl End {
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Tcp(Flags),
+    Udp,
+}
+
+/// The fast-open option (RFC 7413 §4.1.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FastOpen {
+    /// Empty: a cookie is asked for.
+    Asks,
+    /// With the cookie that is shown, or given.
+    Cookie,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Repeated {
+    pub sent: u64,
+    pub arrived: u64,
+}
+
+impl Packet {
+    /// Nobody waits for it: it acknowledges or closes, and no more.
+    pub fn is_idle(&self) -> bool {
+        let idle = Flags::ACK | Flags::FIN;
+        matches!(self.kind, Kind::Tcp(flags) if flags.without(idle).is_empty()) && self.bytes == 0
+    }
+
+    pub fn is_lost(&self) -> bool {
+        self.arrived_ms.is_none()
+    }
+
+    /// `SYN, cookie, 87 bytes`
+    pub fn describe(&self) -> String {
+        let mut words = vec![match self.kind {
+            Kind::Tcp(flags) if self.bytes > 0 && !flags.intersects(Flags::SYN | Flags::FIN) => {
+                "data".to_owned()
+            }
+            Kind::Tcp(flags) => flags.without(Flags::PSH).to_string(),
+            Kind::Udp => "datagram".to_owned(),
+        }];
+        words.extend(self.fast_open.map(|option| match (option, self.from) {
+            (FastOpen::Asks, _) => "asks for a cookie".to_owned(),
+            (FastOpen::Cookie, End::Client) => "shows its cookie".to_owned(),
+            (FastOpen::Cookie, End::Server) => "gives a cookie".to_owned(),
+        }));
+        match self.bytes {
+            0 => {}
+            1 => words.push("1 byte".into()),
+            bytes => words.push(format!("{bytes} bytes")),
+        }
+        words.extend(match self.acknowledges {
+            None | Some(0) => None,
+            Some(bytes) => Some(format!("acknowledges {bytes} bytes of the SYN")),
+        });
+        if self.again {
+            words.push("again".into());
+        }
+        words.join(", ")
+    }
+}
+
+/// Bytes of payload that the client sent more than once, the first time not counted.
+pub(crate) fn sent_twice(packets: &[Packet]) -> u64 {
+    from_client(packets)
+        .map(|packet| packet.repeated.sent)
+        .sum()
+}
+
+/// Bytes of the client's payload that reached the server more than once, the first time not counted.
+pub(crate) fn arrived_twice(packets: &[Packet]) -> u64 {
+    let repeated = from_client(packets).map(|packet| packet.repeated.arrived);
+    repeated.sum()
+}
+
+fn from_client(packets: &[Packet]) -> impl Iterator<Item = &Packet> {
+    packets.iter().filter(|packet| packet.from == End::Client)
+}
+
+/// Reads a recording of the path.
+pub(crate) fn read(pcapng: &[u8]) -> Result<Vec<Packet>, RecordingError> {
+    recording::read(pcapng)
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde asks so
+fn name<S: Serializer>(kind: &Kind, serializer: S) -> Result<S::Ok, S::Error> {
+    match kind {
+        Kind::Tcp(flags) => serializer.collect_str(flags),
+        Kind::Udp => serializer.serialize_str("UDP"),
+    }
+}

@@ -1,0 +1,89 @@
+//! The packets of an arm as a ladder: the client's times on the left, the server's on the right, a packet on each line.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use roundtrip_report::terminal::Style;
+
+use crate::packets::{End, Packet};
+
+/// Between the two columns of times.
+const NARROW: usize = 40;
+const WIDE: usize = 56;
+/// What stands left and right of it.
+const MARGINS: usize = 24;
+const DIM: &str = "2";
+const BAD: &str = "31";
+
+pub(super) fn ladder(name: &str, packets: &[Packet], style: Style) -> String {
+    let width = style.width.saturating_sub(MARGINS).clamp(NARROW, WIDE);
+    let mut out = String::new();
+    let (from, to) = ("client", "server");
+    let _ = writeln!(out, "  packets of {name}, in ms since the first");
+    let _ = writeln!(out, "  {from:>9} {:width$} {to}", "");
+    let mut connections = 1;
+    let mut told = BTreeSet::new();
+    for packet in packets.iter().filter(|packet| !packet.is_idle()) {
+        if packet.connection >= connections {
+            connections = packet.connection + 1;
+            out.push('\n');
+        }
+        let _ = writeln!(out, "{}", line(packet, width, style).trim_end());
+        // What a box does to each packet of a connection is said once.
+        let mut news = packet.path.clone();
+        news.retain(|said| told.insert((packet.connection, said.clone())) || packet.is_lost());
+        for said in news {
+            let code = if packet.is_lost() { BAD } else { DIM };
+            let _ = writeln!(out, "  {:>9}   {}", "", paint(code, &said, style));
+        }
+    }
+    let idle = packets.iter().filter(|packet| packet.is_idle()).count();
+    if idle > 0 {
+        let said = format!("left out: {idle} that only acknowledge or close");
+        let _ = writeln!(out, "  {:>9}   {}", "", paint(DIM, &said, style));
+    }
+    out
+}
+
+fn line(packet: &Packet, width: usize, style: Style) -> String {
+    let time = |ms: Option<f64>| ms.map_or(String::new(), |ms| format!("{ms:.1}"));
+    let (client, server) = match packet.from {
+        End::Client => (packet.sent_ms, packet.arrived_ms),
+        End::Server => (packet.arrived_ms, packet.sent_ms),
+    };
+    let arrow = arrow(packet, width, style.unicode);
+    format!("  {:>9} {arrow} {}", time(client), time(server))
+}
+
+/// Its text stands at the end that sends it. One that is lost ends half way.
+fn arrow(packet: &Packet, width: usize, unicode: bool) -> String {
+    let (dash, head, lost) = match (unicode, packet.from) {
+        (true, End::Client) => ("─", "▶", "✗"),
+        (true, End::Server) => ("─", "◀", "✗"),
+        (false, End::Client) => ("-", ">", "x"),
+        (false, End::Server) => ("-", "<", "x"),
+    };
+    let said = packet.describe();
+    // One dash, a blank on either side of the text, and the head.
+    let rest = width.saturating_sub(said.chars().count() + 4);
+    let (shaft, head, blank) = if packet.is_lost() {
+        (rest / 2, lost, rest - rest / 2)
+    } else {
+        (rest, head, 0)
+    };
+    let (shaft, blank) = (dash.repeat(shaft), " ".repeat(blank));
+    match packet.from {
+        End::Client => format!("{dash} {said} {shaft}{head}{blank}"),
+        End::Server => format!("{blank}{head}{shaft} {said} {dash}"),
+    }
+}
+
+fn paint(code: &str, text: &str, style: Style) -> String {
+    if !style.colour {
+        return text.to_owned();
+    }
+    format!("\x1b[{code}m{text}\x1b[0m")
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

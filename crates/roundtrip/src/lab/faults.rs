@@ -1,0 +1,65 @@
+//! `roundtrip lab run faults`: the gauntlet that `explain` has to run.
+
+use std::path::Path;
+
+use roundtrip_lab::Stop;
+use roundtrip_lab::faults::{self, Gauntlet, Plan};
+
+use super::progress::Progress;
+use super::{failed, stop_when_told};
+use crate::cli::LabRunArgs;
+use crate::output::{Outcome, Stream};
+
+/// What is asked of the catalogue: this share named first, and nothing where nothing is wrong.
+const GOAL: f64 = 0.95;
+
+pub(super) fn run(args: &LabRunArgs) -> Outcome {
+    let stop = Stop::default();
+    if let Err(error) = stop_when_told(&stop) {
+        return failed(&error);
+    }
+    let plan = Plan {
+        count: args.count as usize,
+        seed: args.seed,
+    };
+    let progress = Progress::start(faults::NAME, args.quiet);
+    let gauntlet = faults::run(plan, &stop, |done, arm| {
+        progress.show(roundtrip_lab::Progress {
+            done,
+            of: plan.count,
+            arm,
+        });
+    });
+    progress.stop();
+    match gauntlet {
+        Ok(gauntlet) => show(args, &gauntlet),
+        Err(error) => failed(&error),
+    }
+}
+
+fn show(args: &LabRunArgs, gauntlet: &Gauntlet) -> Outcome {
+    let text = if args.json {
+        match serde_json::to_string_pretty(gauntlet) {
+            Ok(document) => document + "\n",
+            Err(error) => return failed(&error),
+        }
+    } else {
+        faults::text::render(gauntlet)
+    };
+    match &args.output {
+        Some(file) if file != Path::new("-") => {
+            if let Err(error) = std::fs::write(file, text) {
+                let file = file.display();
+                return failed(&format!("cannot write the report to {file}: {error}"));
+            }
+        }
+        _ if args.quiet && !args.json => {}
+        _ => Stream::Out.print(text),
+    }
+    let good = gauntlet.first_named >= GOAL && gauntlet.false_alarms == 0;
+    if good && !gauntlet.interrupted {
+        Outcome::Done
+    } else {
+        Outcome::Failed
+    }
+}
