@@ -12,6 +12,8 @@ pub(crate) struct Budget {
     /// When the next may begin, for the rate's sake.
     next: Instant,
     sent: u32,
+    /// What the sample that is under way may take.
+    under_way: u32,
 }
 
 impl Budget {
@@ -22,12 +24,14 @@ impl Budget {
             began: now,
             next: now,
             sent: 0,
+            under_way: 0,
         }
     }
 
-    /// Requests that were sent so far, those that nobody measured included.
+    /// Requests that were sent so far, those that nobody measured included; of a sample that was broken off, as many as
+    /// it may have sent.
     pub(crate) fn sent(&self) -> u32 {
-        self.sent
+        self.sent.saturating_add(self.under_way)
     }
 
     pub(crate) fn allows(&self, requests: u32) -> bool {
@@ -42,14 +46,16 @@ impl Budget {
         self.began.elapsed()
     }
 
-    /// Waits until the rate allows the next request.
-    pub(crate) async fn turn(&self) {
+    /// Waits until the rate allows the next sample, which takes so many requests at the most.
+    pub(crate) async fn turn(&mut self, most: u32) {
         sleep_until(self.next).await;
+        self.under_way = most;
     }
 
     /// Enters what a sample took that has just ended.
     pub(crate) fn charge(&mut self, requests: u32) {
         self.sent = self.sent.saturating_add(requests);
+        self.under_way = 0;
         let began = self.next.max(self.began);
         let pause = Duration::from_secs_f64(f64::from(requests) / self.limits.rate.max(0.001));
         // Time that went by unused is not made up for by a burst.
@@ -71,10 +77,11 @@ mod tests {
         let began = Instant::now();
         for _ in 0..2 {
             assert!(budget.allows(2));
-            budget.turn().await;
+            budget.turn(3).await;
+            assert_eq!(budget.sent() % 2, 1);
             budget.charge(2);
         }
-        budget.turn().await;
+        budget.turn(0).await;
         // Four requests at fifty a second.
         assert!(began.elapsed() >= Duration::from_millis(80));
         assert_eq!(budget.sent(), 4);

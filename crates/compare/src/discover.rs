@@ -73,7 +73,7 @@ async fn once(
 }
 
 async fn asked(wishes: &Wishes, way: &Way, budget: &mut Budget, limit: Duration) -> Taken {
-    budget.turn().await;
+    budget.turn(way.dearest(1)).await;
     let taken = ours(wishes, way, 1, limit).await;
     budget.charge(taken.requests);
     taken
@@ -93,7 +93,7 @@ pub(crate) async fn ways(
         let support = if let Some(known) = needless(wishes, &way, &found) {
             known
         } else if !budget.allows(way.dearest(wishes.requests)) || !budget.has_time() {
-            Support::Absent("not asked: the budget was at its end".into())
+            Support::Unasked("not asked: the budget was at its end".into())
         } else {
             ask(wishes, &way, budget, limit).await
         };
@@ -115,7 +115,7 @@ fn limit(wishes: &Wishes, first: &Exchange) -> Duration {
 
 async fn ask(wishes: &Wishes, way: &Way, budget: &mut Budget, limit: Duration) -> Support {
     if way.command.is_some() {
-        budget.turn().await;
+        budget.turn(way.dearest(wishes.requests)).await;
         let taken = take(wishes, way, wishes.requests).await;
         budget.charge(taken.requests);
         return taken
@@ -144,7 +144,7 @@ fn needless(wishes: &Wishes, way: &Way, found: &[(Way, Support)]) -> Option<Supp
     }
     if way.strategy.memory == Memory::EarlyData && !wishes.is_safe() {
         let method = wishes.method();
-        return Some(Support::Absent(format!(
+        return Some(Support::Unasked(format!(
             "{method} does not leave as early data: an attacker may send it again (RFC 8470)"
         )));
     }
@@ -156,6 +156,7 @@ fn needless(wishes: &Wishes, way: &Way, found: &[(Way, Support)]) -> Option<Supp
     let (before, support) = found.iter().find(|(w, _)| w.remedy == needed)?;
     match support {
         Support::Absent(why) => Some(Support::Absent(why.clone())),
+        Support::Unasked(why) => Some(Support::Unasked(why.clone())),
         // Tickets that are never taken carry no early data; a first flight that overflows may fit in another form.
         Support::Idle(why) if before.remedy == Remedy::Resumption => {
             Some(Support::Absent(why.clone()))

@@ -43,7 +43,7 @@ fn verdict(c: &Comparison) -> String {
             let today = c.baseline.median().unwrap_or_default();
             format!(
                 "{} would save {} of {} ms{each}",
-                capital(best.way.remedy.title()),
+                capital(&clean(&best.way.title())),
                 ms(saving),
                 ms(today)
             )

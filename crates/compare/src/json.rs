@@ -58,7 +58,7 @@ fn line(line: &Line) -> Value {
     let waited = line.typical().and_then(|s| s.waited);
     json!({
         "way": line.way.word(),
-        "title": line.way.remedy.title(),
+        "title": line.way.title(),
         "saves_nothing_because": line.idle,
         "runs": line.samples.len(),
         "median": figures.map(|f| rounded(f.median)),
@@ -102,7 +102,7 @@ fn prediction(p: Prediction) -> Value {
 fn absent(absent: &Absent) -> Value {
     json!({
         "way": absent.way.word(),
-        "title": absent.way.remedy.title(),
+        "title": absent.way.title(),
         "why": absent.why,
         "would_save": absent.would_save.map(prediction),
         "server_change": absent.advice.server,

@@ -53,7 +53,7 @@ pub(crate) async fn run(
             }
             let sent = budget.sent();
             told(line, Step { block, sent });
-            budget.turn().await;
+            budget.turn(line.way.dearest(k)).await;
             let taken = take(wishes, &line.way, k).await;
             budget.charge(taken.requests);
             match taken.outcome {

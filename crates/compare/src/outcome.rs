@@ -57,6 +57,16 @@ pub struct Prediction {
     pub round_trips: f64,
 }
 
+impl Prediction {
+    /// What is saved by that other one.
+    pub(crate) fn less(self, other: Self) -> Self {
+        Self {
+            ms: self.ms - other.ms,
+            round_trips: self.round_trips - other.round_trips,
+        }
+    }
+}
+
 /// A way that was measured.
 #[derive(Debug, Clone)]
 pub struct Line {
@@ -93,9 +103,20 @@ pub struct Absent {
     pub way: Way,
     /// What was seen.
     pub why: String,
-    /// What it would save by arithmetic, in ms and round trips.
+    /// What it would save by arithmetic, in ms and round trips; none for a way that was not asked for.
     pub would_save: Option<Prediction>,
     pub advice: Advice,
+}
+
+impl Absent {
+    pub(crate) fn new(way: Way, why: String, would_save: Option<Prediction>) -> Self {
+        Self {
+            way,
+            why,
+            would_save,
+            advice: Advice::default(),
+        }
+    }
 }
 
 impl Line {

@@ -11,7 +11,7 @@ use crate::disagreement;
 use crate::discover::{self, Found};
 use crate::error::CompareError;
 use crate::measure::{self, Step};
-use crate::outcome::{Absent, Comparison, Ended, Line, Prediction};
+use crate::outcome::{Absent, Comparison, Ended, Line};
 use crate::verdict::Support;
 use crate::way::{Remedy, Way};
 use crate::wishes::Wishes;
@@ -98,16 +98,13 @@ fn arms(found: &Found, costs: Option<&Costs>, k: u32) -> (Vec<Line>, Vec<Absent>
             Support::Works => None,
             Support::Idle(why) => Some(why.clone()),
             Support::Absent(why) => {
-                let would = today.zip(predicted);
-                absent.push(Absent {
-                    way: way.clone(),
-                    why: why.clone(),
-                    would_save: would.map(|(today, then)| Prediction {
-                        ms: today.ms - then.ms,
-                        round_trips: today.round_trips - then.round_trips,
-                    }),
-                    advice: advice::Advice::default(),
-                });
+                let would = today.zip(predicted).map(|(today, then)| today.less(then));
+                absent.push(Absent::new(way.clone(), why.clone(), would));
+                continue;
+            }
+            // What it would save here is not known without knowing whether it is there.
+            Support::Unasked(why) => {
+                absent.push(Absent::new(way.clone(), why.clone(), None));
                 continue;
             }
         };
@@ -190,7 +187,8 @@ fn annotate(c: &mut Comparison) {
             line.advice.server = Some(advice::AT_ONCE.into());
         }
     }
-    for absent in &mut c.absent {
+    let asked = |absent: &&mut Absent| absent.would_save.is_some();
+    for absent in c.absent.iter_mut().filter(asked) {
         absent.advice = advice::of(absent.way.remedy, name, false);
     }
 }

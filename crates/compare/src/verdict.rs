@@ -10,6 +10,8 @@ pub(crate) enum Support {
     Idle(String),
     /// It is not there; this was seen.
     Absent(String),
+    /// It was not asked for, for this reason.
+    Unasked(String),
 }
 
 use Support::{Absent, Idle, Works};

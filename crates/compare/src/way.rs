@@ -86,6 +86,14 @@ impl Way {
         }
     }
 
+    /// For people; what the user named is called as he named it.
+    pub fn title(&self) -> String {
+        match self.remedy {
+            Remedy::Asked | Remedy::Client => self.word(),
+            remedy => remedy.title().into(),
+        }
+    }
+
     /// One word, or the command line: what JSON and `--strategies` call it.
     pub fn word(&self) -> String {
         if let Some(command) = &self.command {

@@ -56,11 +56,13 @@ fn nginx(remedy: Remedy) -> Option<&'static str> {
         Remedy::FastOpenEarly => {
             "nginx: listen 443 ssl fastopen=256; ssl_early_data on; and sysctl net.ipv4.tcp_fastopen=3"
         }
-        Remedy::Http2 => "nginx: http2 on;",
+        Remedy::Http2 => "nginx: http2 on; (before 1.25.1: listen 443 ssl http2)",
         Remedy::Http3 => {
             "nginx: listen 443 quic reuseport; and add_header Alt-Svc 'h3=\":443\"; ma=86400' always; UDP open"
         }
-        Remedy::Http3Early => "nginx: listen 443 quic reuseport; ssl_early_data on; UDP open",
+        Remedy::Http3Early => {
+            "nginx: listen 443 quic reuseport; ssl_early_data on; a TLS library with early data over QUIC; UDP open"
+        }
         other => return any(other),
     })
 }
@@ -126,7 +128,6 @@ fn haproxy(remedy: Remedy) -> Option<&'static str> {
         Remedy::Http3 => {
             "HAProxy: bind quic4@:443 ssl crt … alpn h3, and an alt-svc header; UDP open"
         }
-        Remedy::Http3Early => "HAProxy: bind quic4@:443 ssl crt … alpn h3 allow-0rtt; UDP open",
         other => return any(other),
     })
 }

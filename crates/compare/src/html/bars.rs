@@ -70,7 +70,7 @@ fn row(line: &Line, top: usize, scale: f64, rtt: Option<f64>) -> Markup {
     let median = line.median().unwrap_or_default();
     html! {
         g {
-            text.label x="0" y=(top + 13) { (line.way.remedy.title()) tspan.quiet { " " (clean(&line.way.word())) } }
+            text.label x="0" y=(top + 13) { (clean(&line.way.title())) tspan.quiet { " " (clean(&line.way.word())) } }
             @if let Some(trips) = line.round_trips() {
                 text.value.trips x="100%" dx="-62" y=(top + 13) { (crate::disagreement::trips(trips)) " RT" }
             }
@@ -112,7 +112,7 @@ fn description(lines: &[&Line]) -> String {
         let predicted = line
             .predicted
             .map_or(String::new(), |p| format!(", predicted {}", ms(p.ms)));
-        format!("{} {median} ms{predicted}", line.way.remedy.title())
+        format!("{} {median} ms{predicted}", clean(&line.way.title()))
     });
     format!("Medians: {}.", each.collect::<Vec<String>>().join("; "))
 }

@@ -55,7 +55,7 @@ pub(super) fn idle(c: &Comparison) -> Markup {
 
 fn head(line: &Line) -> Markup {
     html! {
-        b { (line.way.remedy.title()) }
+        b { (clean(&line.way.title())) }
         @if let Some(saving) = &line.saving { " " (change(saving.median)) " ms " span.quiet { (interval(saving)) } }
         " " code { (clean(&line.way.word())) }
     }
@@ -83,7 +83,7 @@ pub(super) fn absent(c: &Comparison) -> Markup {
                 thead { tr { th scope="col" { "Way" } th scope="col" { "Would save" } th scope="col" { "What was seen" } th scope="col" { "To have it" } } }
                 tbody { @for way in &c.absent {
                     tr {
-                        th scope="row" { (way.way.remedy.title()) }
+                        th scope="row" { (clean(&way.way.title())) }
                         td.number { @if let Some(would) = way.would_save.filter(|w| w.round_trips >= 0.05) { (ms(would.ms)) " ms, " (round_trips(would.round_trips)) } }
                         td { (clean(&way.why)) }
                         td { @if let Some(server) = &way.advice.server { (server) } }

@@ -111,7 +111,7 @@ fn the_largest_saving_comes_first_and_each_line_is_of_one_kind() {
     assert_eq!(c.best().unwrap().way.word(), "h1+tls1.3+reuse");
     let text = text::render(&c, Style::default());
     assert!(
-        text.contains("as asked for: −200.0 ms a request (2 round trips)"),
+        text.contains("h1+tls1.3+reuse: −200.0 ms a request (2 round trips)"),
         "{text}"
     );
 }

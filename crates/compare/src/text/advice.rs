@@ -22,7 +22,7 @@ pub(super) fn absent(c: &Comparison, page: &mut Page) {
     page.blank();
     page.strong("Not supported");
     for way in &c.absent {
-        let title = way.way.remedy.title();
+        let title = clean(&way.way.title());
         let would = way.would_save.filter(|p| p.round_trips >= 0.05);
         let would = would.map_or(String::new(), |p| {
             format!(

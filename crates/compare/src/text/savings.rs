@@ -42,7 +42,7 @@ pub(super) fn all(c: &Comparison, page: &mut Page) {
 
 /// `keep the connection: −180.2 ms a request (2 round trips) [−182.1, −178.4]`.
 fn headline(line: &Line, c: &Comparison) -> String {
-    let title = line.way.remedy.title();
+    let title = clean(&line.way.title());
     let Some(saving) = line.saving else {
         return match line.failures.first() {
             Some(failure) => format!("{title}: failed: {}", clean(failure)),

@@ -53,12 +53,15 @@ fn what_may_do_something_each_time_is_not_repeated() {
     assert!(matches!(refused, Err(CompareError::Unsafe(..))));
     assert_eq!(scene.origin.stats().requests, 0);
     wishes.force = true;
-    let c = scene.compare(wishes);
+    let c = scene.compare(wishes.clone());
     assert_eq!(c.method, "POST");
     let words = c.lines.iter().map(|line| line.way.word());
     let absent = c.absent.iter().map(|a| a.way.word());
     assert!(words.chain(absent).all(|word| !word.contains("0rtt")));
     assert!(c.notes.iter().any(|note| note.contains("early data")));
+    wishes.strategies = vec!["h2+tls1.3+0rtt".parse().unwrap()];
+    let c = scene.compare(wishes);
+    assert!(c.absent.iter().any(|a| a.why.contains("RFC 8470")));
     assert_eq!(scene.origin.stats().early_requests, 0);
 }
 

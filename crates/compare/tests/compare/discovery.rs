@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use roundtrip_compare::{Comparison, Remedy};
 use roundtrip_origin::{EarlyData, Knobs, Quic, Tickets, TlsVersions};
+use roundtrip_probe::Family;
 
 use crate::scene::{Scene, absent, idle, measurable};
 
@@ -140,4 +141,24 @@ fn clear_text() {
     assert_eq!(c.baseline.way.word(), "h1+clear");
     let works = [Remedy::FastOpen, Remedy::Http2, Remedy::KeepConnection];
     assert_same(measurable(&c), &works);
+}
+
+#[test]
+fn the_other_family_of_addresses() {
+    let scene = Scene::new(RTT, able());
+    let url = format!("https://far.test:{}/bytes/100", scene.origin.https.port());
+    let mut wishes = scene.wishes_for(&url, 36);
+    wishes.options.overrides = vec![scene.both_families()];
+    let c = scene.compare(wishes.clone());
+    let families = [Remedy::IPv4, Remedy::IPv6];
+    let other: Vec<Remedy> = measurable(&c)
+        .into_iter()
+        .filter(|remedy| families.contains(remedy))
+        .collect();
+    assert_eq!(other.len(), 1, "{other:?}");
+    // Who asks for one family is not shown the other.
+    wishes.options.family = Family::V4;
+    let c = scene.compare(wishes);
+    assert!(!measurable(&c).iter().any(|r| families.contains(r)));
+    assert!(c.address.unwrap().starts_with("198.18."));
 }

@@ -6,7 +6,7 @@ use roundtrip_compare::{CompareError, Comparison, Limits, Remedy, Wishes, compar
 use roundtrip_model::Target;
 use roundtrip_origin::{Knobs, Origin, Running};
 use roundtrip_path::Path;
-use roundtrip_probe::Options;
+use roundtrip_probe::{Options, Override};
 use roundtrip_tls::Roots;
 
 pub(crate) struct Scene {
@@ -22,9 +22,9 @@ impl Scene {
         for side in [path.client(), path.server()] {
             side.sysctl("net.ipv4.tcp_fastopen", "3").unwrap();
         }
-        let address = path.server().address_v4();
-        knobs.listen.bind = vec![address.into()];
-        knobs.tls.names = vec![address.to_string()];
+        let (v4, v6) = (path.server().address_v4(), path.server().address_v6());
+        knobs.listen.bind = vec![v4.into(), v6.into()];
+        knobs.tls.names = vec![v4.to_string(), "far.test".into()];
         let origin = path
             .server()
             .run(move || Origin::spawn_thread(knobs))
@@ -33,6 +33,16 @@ impl Scene {
         let ca = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(ca.path(), &origin.ca_pem).unwrap();
         Self { path, origin, ca }
+    }
+
+    /// Both addresses of the server under one name.
+    pub(crate) fn both_families(&self) -> Override {
+        let server = self.path.server();
+        Override {
+            host: "far.test".into(),
+            port: self.origin.https.port(),
+            addresses: vec![server.address_v4().into(), server.address_v6().into()],
+        }
     }
 
     /// At most so many requests, as fast as answers come.
