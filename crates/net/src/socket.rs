@@ -125,9 +125,7 @@ impl Socket {
         let now = self.recorder.now();
         let at = match (answer, info.rtt()) {
             // What the SYN-ACK left out was answered a round trip later, at the soonest.
-            (Some(answer), Some(rtt)) if data_acked < data_sent => {
-                answer - rtt
-            }
+            (Some(answer), Some(rtt)) if data_acked < data_sent => answer - rtt,
             (Some(answer), _) => answer,
             (None, _) => now,
         };

@@ -209,10 +209,9 @@ fn loss(case: &Case<'_>) -> Option<Cost> {
         return None;
     }
     let lost = quic.lost_in_handshake;
-    let mut evidence = format!("{lost} packets of the handshake were lost");
-    if waited > 0.0 {
-        evidence += &format!("; after {waited:.0} ms of waiting the client sent again");
-    }
+    let evidence = format!(
+        "{lost} packets of the handshake were lost, and the client sent again after {waited:.1} ms in which nothing came"
+    );
     let cost = match case.trips(PhaseName::Quic, trips, evidence.clone()) {
         Some(cost) => cost,
         None => Cost::new(evidence),
@@ -234,7 +233,11 @@ fn in_vain(case: &Case<'_>) -> f64 {
 /// What an acknowledgement told to be lost costs a round trip, and a time-out no more than its wait. A chain over the
 /// limit has the first round trip that is too many.
 fn trips_of_loss(case: &Case<'_>) -> u32 {
-    let lost = case.exchange.quic.as_ref().map_or(0, |q| q.lost_in_handshake);
+    let lost = case
+        .exchange
+        .quic
+        .as_ref()
+        .map_or(0, |q| q.lost_in_handshake);
     if lost == 0 || case.rtt.is_some_and(|r| in_vain(case) > r) {
         return 0;
     }

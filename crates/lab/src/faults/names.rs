@@ -46,10 +46,7 @@ pub(super) fn spawn(
     tcp.set_nonblocking(true)?;
     Peer::on_a_thread(place, async move {
         // Sockets that end are told by the lookup that fails.
-        let _ = tokio::join!(
-            over_udp(udp, manner, of, late),
-            over_tcp(tcp, manner, of)
-        );
+        let _ = tokio::join!(over_udp(udp, manner, of, late), over_tcp(tcp, manner, of));
     })
 }
 

@@ -143,8 +143,14 @@ async fn serve(
             }
         }
         Kind::Resolver => loop {
-            let (_, body) = read_head(&mut stream).await?;
-            let query = Message::parse(&body).map_err(io::Error::other)?;
+            let (head, mut query) = read_head(&mut stream).await?;
+            let rest = length_of_body(&head).saturating_sub(query.len());
+            let read = query.len();
+            query.resize(read + rest, 0);
+            stream
+                .read_exact(query.get_mut(read..).unwrap_or_default())
+                .await?;
+            let query = Message::parse(&query).map_err(io::Error::other)?;
             let reply = names::reply(&query, around.address);
             let body = reply.encode().map_err(io::Error::other)?;
             let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
@@ -171,10 +177,21 @@ async fn hesitate(client: TcpStream, around: Surroundings) -> io::Result<()> {
         let mut buffer = vec![0; 32 * 1024];
         let first = from_server.read(&mut buffer).await?;
         tokio::time::sleep(around.late).await;
-        to_client.write_all(buffer.get(..first).unwrap_or_default()).await?;
+        to_client
+            .write_all(buffer.get(..first).unwrap_or_default())
+            .await?;
         tokio::io::copy(&mut from_server, &mut to_client).await
     };
     tokio::try_join!(up, down).map(drop)
+}
+
+fn length_of_body(head: &[u8]) -> usize {
+    let head = String::from_utf8_lossy(head).to_ascii_lowercase();
+    let length = head.lines().find_map(|line| {
+        let value = line.strip_prefix("content-length:")?;
+        value.trim().parse().ok()
+    });
+    length.unwrap_or(0).min(LARGEST_HEAD)
 }
 
 /// The head of the next request, and what came with it of the body.

@@ -37,7 +37,14 @@ fn the_document_has_the_keys_that_programs_read() {
     let cases = document["cases"].as_array().unwrap();
     assert_eq!(cases.len(), 3);
     for case in cases {
-        for key in ["fault", "path", "named", "ms_injected", "ms_attributed", "ok"] {
+        for key in [
+            "fault",
+            "path",
+            "named",
+            "ms_injected",
+            "ms_attributed",
+            "ok",
+        ] {
             assert!(case.get(key).is_some(), "{key} is not in {case}");
         }
     }
