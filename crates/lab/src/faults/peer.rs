@@ -142,20 +142,24 @@ async fn serve(
                 }
             }
         }
-        Kind::Resolver => loop {
-            let (head, mut query) = read_head(&mut stream).await?;
-            let rest = length_of_body(&head).saturating_sub(query.len());
-            let read = query.len();
-            query.resize(read + rest, 0);
-            stream
-                .read_exact(query.get_mut(read..).unwrap_or_default())
-                .await?;
-            let query = Message::parse(&query).map_err(io::Error::other)?;
-            let reply = names::reply(&query, around.address);
-            let body = reply.encode().map_err(io::Error::other)?;
-            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
-            stream.write_all(&[head.as_bytes(), &body].concat()).await?;
-        },
+        Kind::Resolver => resolve(stream, around.address).await,
+    }
+}
+
+/// RFC 8484 §4.1, as far as it takes.
+async fn resolve(mut stream: TcpStream, address: Ipv4Addr) -> io::Result<()> {
+    loop {
+        let (head, mut query) = read_head(&mut stream).await?;
+        let read = query.len();
+        query.resize(length_of_body(&head).max(read), 0);
+        stream
+            .read_exact(query.get_mut(read..).unwrap_or_default())
+            .await?;
+        let query = Message::parse(&query).map_err(io::Error::other)?;
+        let reply = names::reply(&query, address);
+        let body = reply.encode().map_err(io::Error::other)?;
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+        stream.write_all(&[head.as_bytes(), &body].concat()).await?;
     }
 }
 

@@ -114,22 +114,12 @@ fn options(
         cold: setting.cold,
         hello_delay: setting.hello_delay,
         method: setting.method.clone(),
+        headers: headers(setting),
         body: vec![b'x'; setting.body].into(),
         roots: Roots::Pem(origin.ca_pem.clone()),
         max_time: LONGEST,
         ..Options::default()
     };
-    let mut header = |name: &str, value: String| options.headers.push((name.into(), value));
-    if setting.expect {
-        header("Expect", "100-continue".into());
-    }
-    if setting.cookie > 0 {
-        header("Cookie", format!("c={}", "x".repeat(setting.cookie)));
-    }
-    if setting.peer == Some(Kind::Preflight) {
-        header("Origin", "https://elsewhere.example".into());
-        header("Access-Control-Request-Method", "PUT".into());
-    }
     let place = others.peer.as_ref().map(|peer| peer.place);
     match (setting.peer, place) {
         (Some(Kind::Tunnel), Some(place)) => {
@@ -152,6 +142,22 @@ fn options(
         }];
     }
     Ok(options)
+}
+
+fn headers(setting: &Setting) -> Vec<(String, String)> {
+    let mut headers = Vec::new();
+    let mut header = |name: &str, value: String| headers.push((name.into(), value));
+    if setting.expect {
+        header("Expect", "100-continue".into());
+    }
+    if setting.cookie > 0 {
+        header("Cookie", format!("c={}", "x".repeat(setting.cookie)));
+    }
+    if setting.peer == Some(Kind::Preflight) {
+        header("Origin", "https://elsewhere.example".into());
+        header("Access-Control-Request-Method", "PUT".into());
+    }
+    headers
 }
 
 /// The last run, and of its hops the one that is judged.
