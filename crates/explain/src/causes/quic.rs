@@ -209,12 +209,9 @@ fn loss(case: &Case<'_>) -> Option<Cost> {
         return None;
     }
     let lost = quic.lost_in_handshake;
-    let evidence = match waited {
-        0.0 => format!("{lost} packets of the handshake were lost"),
-        _ => format!(
-            "{lost} packets of the handshake were lost; after {waited:.0} ms of waiting the client sent again"
-        ),
-    };
+    let evidence = format!(
+        "{lost} packets of the handshake were lost, and the client sent again after {waited:.1} ms in which nothing came"
+    );
     let cost = match case.trips(PhaseName::Quic, trips, evidence.clone()) {
         Some(cost) => cost,
         None => Cost::new(evidence),

@@ -63,6 +63,8 @@ pub(super) struct Setting {
     pub(super) cold: bool,
     pub(super) runs: u32,
     pub(super) pause: Duration,
+    /// Of several hops, the first is judged instead of the last.
+    pub(super) first_hop: bool,
     pub(super) first: Option<First>,
     pub(super) method: Option<String>,
     pub(super) expect: bool,
@@ -213,6 +215,7 @@ impl Setting {
             cold: false,
             runs: 1,
             pause: Duration::ZERO,
+            first_hop: false,
             first: None,
             method: None,
             expect: false,
@@ -259,6 +262,7 @@ impl Setting {
         self.cookie = number(&entry.cookie, self.cookie)?;
         self.body = number(&entry.body, self.body)?;
         self.cold |= entry.cold;
+        self.first_hop |= entry.first_hop;
         self.expect |= entry.expect;
         self.runs = self.runs.max(entry.runs.unwrap_or(1));
         self.first = entry.first.or(self.first);

@@ -38,6 +38,8 @@ pub(super) struct Entry {
     #[serde(default)]
     pub(super) pause: Option<String>,
     #[serde(default)]
+    pub(super) first_hop: bool,
+    #[serde(default)]
     pub(super) first: Option<First>,
     #[serde(default)]
     pub(super) method: Option<String>,

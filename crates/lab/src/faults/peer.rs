@@ -142,14 +142,24 @@ async fn serve(
                 }
             }
         }
-        Kind::Resolver => loop {
-            let (_, body) = read_head(&mut stream).await?;
-            let query = Message::parse(&body).map_err(io::Error::other)?;
-            let reply = names::reply(&query, around.address);
-            let body = reply.encode().map_err(io::Error::other)?;
-            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
-            stream.write_all(&[head.as_bytes(), &body].concat()).await?;
-        },
+        Kind::Resolver => resolve(stream, around.address).await,
+    }
+}
+
+/// RFC 8484 §4.1, as far as it takes.
+async fn resolve(mut stream: TcpStream, address: Ipv4Addr) -> io::Result<()> {
+    loop {
+        let (head, mut query) = read_head(&mut stream).await?;
+        let read = query.len();
+        query.resize(length_of_body(&head).max(read), 0);
+        stream
+            .read_exact(query.get_mut(read..).unwrap_or_default())
+            .await?;
+        let query = Message::parse(&query).map_err(io::Error::other)?;
+        let reply = names::reply(&query, address);
+        let body = reply.encode().map_err(io::Error::other)?;
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+        stream.write_all(&[head.as_bytes(), &body].concat()).await?;
     }
 }
 
@@ -177,6 +187,15 @@ async fn hesitate(client: TcpStream, around: Surroundings) -> io::Result<()> {
         tokio::io::copy(&mut from_server, &mut to_client).await
     };
     tokio::try_join!(up, down).map(drop)
+}
+
+fn length_of_body(head: &[u8]) -> usize {
+    let head = String::from_utf8_lossy(head).to_ascii_lowercase();
+    let length = head.lines().find_map(|line| {
+        let value = line.strip_prefix("content-length:")?;
+        value.trim().parse().ok()
+    });
+    length.unwrap_or(0).min(LARGEST_HEAD)
 }
 
 /// The head of the next request, and what came with it of the body.

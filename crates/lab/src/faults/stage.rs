@@ -9,7 +9,7 @@ use roundtrip_path::Path;
 use roundtrip_probe::{Family, Options, Override, Prober, Proxy};
 use roundtrip_tls::Roots;
 
-use super::draw::Case;
+use super::draw::{Case, Setting};
 use super::entry::First;
 use super::peer::{Kind, Peer, Surroundings};
 use super::{FaultsError, names};
@@ -39,9 +39,8 @@ pub(super) fn run(case: &Case, seed: u64) -> Result<Exchange, FaultsError> {
     let others = Others::of(case, &path, &origin)?;
     let target = Target::parse(&url(case, &origin, others.peer.as_ref()))?;
     let options = options(case, &origin, &path, &target, &others)?;
-    let (runs, pause) = (case.setting.runs, case.setting.pause);
     path.client()
-        .run(move || ask(options, &target, runs, pause))?
+        .run(move || ask(options, &target, &case.setting))?
 }
 
 /// Who else takes part. They end before the path does.
@@ -115,22 +114,12 @@ fn options(
         cold: setting.cold,
         hello_delay: setting.hello_delay,
         method: setting.method.clone(),
+        headers: headers(setting),
         body: vec![b'x'; setting.body].into(),
         roots: Roots::Pem(origin.ca_pem.clone()),
         max_time: LONGEST,
         ..Options::default()
     };
-    let mut header = |name: &str, value: String| options.headers.push((name.into(), value));
-    if setting.expect {
-        header("Expect", "100-continue".into());
-    }
-    if setting.cookie > 0 {
-        header("Cookie", format!("c={}", "x".repeat(setting.cookie)));
-    }
-    if setting.peer == Some(Kind::Preflight) {
-        header("Origin", "https://elsewhere.example".into());
-        header("Access-Control-Request-Method", "PUT".into());
-    }
     let place = others.peer.as_ref().map(|peer| peer.place);
     match (setting.peer, place) {
         (Some(Kind::Tunnel), Some(place)) => {
@@ -155,25 +144,41 @@ fn options(
     Ok(options)
 }
 
-/// The last hop of the last run.
-fn ask(
-    options: Options,
-    target: &Target,
-    runs: u32,
-    pause: Duration,
-) -> Result<Exchange, FaultsError> {
+fn headers(setting: &Setting) -> Vec<(String, String)> {
+    let mut headers = Vec::new();
+    let mut header = |name: &str, value: String| headers.push((name.into(), value));
+    if setting.expect {
+        header("Expect", "100-continue".into());
+    }
+    if setting.cookie > 0 {
+        header("Cookie", format!("c={}", "x".repeat(setting.cookie)));
+    }
+    if setting.peer == Some(Kind::Preflight) {
+        header("Origin", "https://elsewhere.example".into());
+        header("Access-Control-Request-Method", "PUT".into());
+    }
+    headers
+}
+
+/// The last run, and of its hops the one that is judged.
+fn ask(options: Options, target: &Target, setting: &Setting) -> Result<Exchange, FaultsError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     runtime.block_on(async {
         let mut prober = Prober::new(options);
         let mut last = Exchange::default();
-        for run in 0..runs {
+        for run in 0..setting.runs {
             if run > 0 {
-                tokio::time::sleep(pause).await;
+                tokio::time::sleep(setting.pause).await;
             }
-            let hops = prober.run(target, run, &mut Vec::new()).await;
-            last = hops.into_iter().last().unwrap_or_default();
+            let mut hops = prober.run(target, run, &mut Vec::new()).await.into_iter();
+            let judged = if setting.first_hop {
+                hops.next()
+            } else {
+                hops.last()
+            };
+            last = judged.unwrap_or_default();
         }
         prober.retire().await;
         Ok(last)
