@@ -24,6 +24,9 @@ pub(crate) fn of(line: &Line, baseline: &Line, rtt: f64) -> Option<String> {
     if let Some(why) = told.flatten() {
         return Some(why);
     }
+    if let Some(why) = other_times(baseline, gap) {
+        return Some(why);
+    }
     if let Some(why) = finding(line, gap) {
         return Some(why);
     }
@@ -72,6 +75,21 @@ fn detour(exchange: &Exchange) -> Option<String> {
     }
     (exchange.asked.reuse && !exchange.reused)
         .then(|| "the kept connection was closed before the request".into())
+}
+
+/// What the prediction was made from went otherwise than what was measured: today's own way shows that.
+fn other_times(baseline: &Line, gap: f64) -> Option<String> {
+    let predicted = baseline.predicted?;
+    let todays = baseline.median()? - predicted.ms;
+    let counted = baseline.round_trips()? - predicted.round_trips;
+    let same = todays.signum() == gap.signum() && todays.abs() >= gap.abs() / 2.0;
+    let than = if todays > 0.0 { "faster" } else { "slower" };
+    (same && counted.abs() < 0.5).then(|| {
+        format!(
+            "the exchanges that the prediction was made from were {} ms {than} than the same way when it was measured",
+            ms(todays.abs())
+        )
+    })
 }
 
 /// The cause that a typical run names, if its price is most of the gap.

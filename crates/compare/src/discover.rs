@@ -14,7 +14,7 @@ use crate::way::{Remedy, Way};
 use crate::wishes::Wishes;
 
 /// Exchanges of the baseline, from whose medians the arithmetic takes what is no round trip.
-const REHEARSALS: usize = 3;
+const REHEARSALS: usize = 5;
 /// A path that swallows a handshake is not waited for any longer, or four round trips where these are longer.
 const PATIENCE: Duration = Duration::from_secs(3);
 

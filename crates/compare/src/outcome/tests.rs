@@ -164,6 +164,18 @@ fn disagreements_have_the_reason_that_was_seen() {
 }
 
 #[test]
+fn a_prediction_from_other_times_is_told_from_a_wrong_one() {
+    let plain = Exchange::default();
+    let slower = line("h1+tls1.3", 3.0, 22.0, &plain);
+    let other = line("h1+tls1.2", 4.0, 32.0, &plain);
+    let why = disagreement::of(&other, &slower, 100.0).unwrap();
+    assert!(why.contains("20.1 ms faster"), "{why}");
+    let today = line("h1+tls1.3", 3.0, 2.0, &plain);
+    let why = disagreement::of(&other, &today, 100.0).unwrap();
+    assert!(why.contains("the server took 30.0 ms more"), "{why}");
+}
+
+#[test]
 fn a_kept_connection_brings_large_bodies_sooner() {
     let slow = |word: &str, trips: f64, transfer: f64| {
         let mut line = line(word, trips, 2.0, &Exchange::default());
