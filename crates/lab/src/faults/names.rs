@@ -8,7 +8,7 @@ use roundtrip_wire::dns::{Data, Kind, Message, Name, Rcode, Record};
 use serde::Deserialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::peer::Peer;
+use super::peer::{self, Peer};
 
 const ALIASES: usize = 3;
 const TTL: u32 = 60;
@@ -66,7 +66,7 @@ async fn over_udp(
         reply.truncated = manner == Manner::Truncates;
         let socket = socket.clone();
         tokio::spawn(async move {
-            tokio::time::sleep(late).await;
+            peer::hold(late).await;
             let bytes = reply.encode().map_err(io::Error::other)?;
             socket.send_to(&bytes, from).await
         });

@@ -163,10 +163,17 @@ async fn resolve(mut stream: TcpStream, address: Ipv4Addr) -> io::Result<()> {
     }
 }
 
+/// A timer takes a millisecond at least.
+pub(super) async fn hold(late: Duration) {
+    if !late.is_zero() {
+        tokio::time::sleep(late).await;
+    }
+}
+
 async fn answer_all(stream: &mut TcpStream, answer: &str, late: Duration) -> io::Result<()> {
     loop {
         read_head(stream).await?;
-        tokio::time::sleep(late).await;
+        hold(late).await;
         stream.write_all(answer.as_bytes()).await?;
     }
 }
@@ -180,7 +187,7 @@ async fn hesitate(client: TcpStream, around: Surroundings) -> io::Result<()> {
     let down = async {
         let mut buffer = vec![0; 32 * 1024];
         let first = from_server.read(&mut buffer).await?;
-        tokio::time::sleep(around.late).await;
+        hold(around.late).await;
         to_client
             .write_all(buffer.get(..first).unwrap_or_default())
             .await?;

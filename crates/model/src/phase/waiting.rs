@@ -77,7 +77,8 @@ fn request(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
     let server = silence_before_body(exchange).min(paused);
     let network = paused - server;
     let trips = match exchange.rtt {
-        Some(r) if r >= SHORTEST_TELLING_RTT => (network / ms(r)).floor() as u32,
+        // A pause of one round trip may be measured a little shorter.
+        Some(r) if r >= SHORTEST_TELLING_RTT => (network / ms(r) + 0.1) as u32,
         _ => 0,
     };
     (
