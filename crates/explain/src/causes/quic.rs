@@ -210,7 +210,7 @@ fn loss(case: &Case<'_>) -> Option<Cost> {
     }
     let lost = quic.lost_in_handshake;
     let evidence = format!(
-        "{lost} packets of the handshake were lost, and the client sent again after {waited:.1} ms in which nothing came"
+        "packets lost in the handshake: {lost}; the client sent again after {waited:.1} ms in which nothing came"
     );
     let cost = match case.trips(PhaseName::Quic, trips, evidence.clone()) {
         Some(cost) => cost,
