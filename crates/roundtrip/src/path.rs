@@ -99,6 +99,7 @@ fn finish(path: Path, args: &PathArgs, status: u8) -> Result<u8, Ending> {
 fn described(args: &PathArgs) -> Result<Builder, Ending> {
     let mut builder = Path::builder()
         .offload(args.offload)
+        .tun(args.tun)
         .name_server(args.dns.is_some());
     for name in &args.name {
         builder = builder.name(name);

@@ -31,6 +31,9 @@ pub(crate) struct PathArgs {
     /// Let both ends leave segmentation to the interface: fewer, larger packets than a real path would see
     #[arg(long, help_heading = "Both ends")]
     pub offload: bool,
+    /// Wire both ends with TAP devices instead of veth pairs; needs /dev/net/tun, and is less exact
+    #[arg(long, help_heading = "Both ends")]
+    pub tun: bool,
     /// Set a net.* setting on both sides; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting, help_heading = "Both ends")]
     pub sysctl: Vec<(String, String)>,

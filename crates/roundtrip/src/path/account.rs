@@ -91,6 +91,7 @@ fn document(counters: &Counters, args: &PathArgs, status: u8) -> Value {
         "schema": "roundtrip/path/1",
         "path": words,
         "offload": args.offload,
+        "tun": args.tun,
         "command": command,
         "exit_code": status,
         "up": way(&counters.up),
