@@ -4,6 +4,7 @@
 //! said of a path into one, `shelf` holds the files that come with the program.
 
 mod format;
+pub(crate) mod knobs;
 mod reading;
 mod shelf;
 mod words;

@@ -1,11 +1,11 @@
 //! The faults there are, read from `lab/faults.toml`.
 
-use clap::Parser;
 use roundtrip_origin::Knobs;
 use serde::Deserialize;
 
 use super::cost::Cost;
 use super::{FaultsError, names, peer};
+use crate::experiment::knobs;
 
 const FILE: &str = include_str!("../../../../lab/faults.toml");
 
@@ -125,16 +125,8 @@ impl Entry {
 
 /// Flags of `roundtrip origin`, without their dashes.
 pub(super) fn knobs(said: &[String]) -> Result<Knobs, FaultsError> {
-    #[derive(Debug, Parser)]
-    #[command(no_binary_name = true, disable_help_flag = true)]
-    struct Flags {
-        #[command(flatten)]
-        knobs: Knobs,
-    }
     let flags = said.iter().map(|flag| format!("--{flag}"));
-    Flags::try_parse_from(flags)
-        .map(|flags| flags.knobs)
-        .map_err(|error| FaultsError::Entry(error.to_string()))
+    knobs::parse(flags).map_err(|error| FaultsError::Entry(error.to_string()))
 }
 
 #[cfg(test)]

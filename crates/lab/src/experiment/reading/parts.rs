@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Parser;
 use roundtrip_origin::Knobs;
 use toml::{Spanned, Value};
 
 use super::{At, FlawKind, Unplaced, refuse};
 use crate::experiment::words::span;
-use crate::experiment::{Arm, Client, Program, Server, ServerKind, Words, format};
+use crate::experiment::{Arm, Client, Program, Server, ServerKind, Words, format, knobs};
 
 /// When our own client gives up, unless an arm says another time.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -81,13 +80,6 @@ fn needs(named: &[String], command: &[String]) -> Vec<String> {
     named.to_vec()
 }
 
-#[derive(Debug, Parser)]
-#[command(no_binary_name = true, disable_help_flag = true)]
-struct Flags {
-    #[command(flatten)]
-    knobs: Knobs,
-}
-
 /// Each knob is a flag of `roundtrip origin`.
 fn knobs(said: &BTreeMap<String, Spanned<Value>>) -> Result<Knobs, Unplaced> {
     let mut all = Vec::new();
@@ -110,12 +102,11 @@ fn knobs(said: &BTreeMap<String, Spanned<Value>>) -> Result<Knobs, Unplaced> {
 }
 
 fn parse(flags: &[String]) -> Result<Knobs, FlawKind> {
-    let parsed = Flags::try_parse_from(flags).map_err(|error| {
+    knobs::parse(flags.iter().cloned()).map_err(|error| {
         let text = error.to_string();
         let first = text.lines().next().unwrap_or_default();
         FlawKind::Knob(first.trim_start_matches("error: ").to_owned())
-    })?;
-    Ok(parsed.knobs)
+    })
 }
 
 pub(super) fn arm(
