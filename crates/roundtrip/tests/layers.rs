@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The picture, lowest layer first. A new crate takes its place here and in ARCHITECTURE.md.
-const LAYERS: [(u8, &str); 15] = [
+const LAYERS: [(u8, &str); 16] = [
     (0, "model"),
     (1, "wire"),
     (2, "net"),
@@ -18,6 +18,7 @@ const LAYERS: [(u8, &str); 15] = [
     (3, "report"),
     (3, "diff"),
     (4, "probe"),
+    (4, "rdap"),
     (4, "origin"),
     (4, "doctor"),
     (5, "compare"),
