@@ -1,0 +1,1 @@
+//! Which queries of a list are finished, so that an interrupted run goes on.
