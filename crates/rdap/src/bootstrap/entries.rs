@@ -147,12 +147,11 @@ fn name(entry: Cow<'_, str>) -> Result<Cow<'_, str>, &'static str> {
     if top.is_some_and(|top| !top.is_empty() && is_number(top)) {
         return Err("is a number, not a name");
     }
-    Ok(
-        match entry.ends_with('.') || entry.bytes().any(|b| b.is_ascii_uppercase()) {
-            false => entry,
-            true => Cow::Owned(entry.trim_end_matches('.').to_ascii_lowercase()),
-        },
-    )
+    if entry.ends_with('.') || entry.bytes().any(|b| b.is_ascii_uppercase()) {
+        let lower = entry.trim_end_matches('.').to_ascii_lowercase();
+        return Ok(Cow::Owned(lower));
+    }
+    Ok(entry)
 }
 
 fn tag(entry: Cow<'_, str>) -> Result<Cow<'_, str>, &'static str> {
@@ -160,10 +159,10 @@ fn tag(entry: Cow<'_, str>) -> Result<Cow<'_, str>, &'static str> {
     if entry.is_empty() || entry.len() > 64 || !entry.bytes().all(fits) {
         return Err("is no tag");
     }
-    Ok(match entry.bytes().any(|b| b.is_ascii_lowercase()) {
-        false => entry,
-        true => Cow::Owned(entry.to_ascii_uppercase()),
-    })
+    if entry.bytes().any(|b| b.is_ascii_lowercase()) {
+        return Ok(Cow::Owned(entry.to_ascii_uppercase()));
+    }
+    Ok(entry)
 }
 
 fn prefix(entry: &str, is_v6: bool) -> Result<(u8, u128), &'static str> {
