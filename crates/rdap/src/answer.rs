@@ -19,15 +19,15 @@ mod resource;
 mod shape;
 pub mod status;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use bytes::Bytes;
 use url::Url;
 
 pub(crate) use card::jcard::properties;
 pub use card::{Address, Contact, Phone};
+pub(crate) use date::DAY;
 pub use date::Date;
-pub(crate) use date::{DAY, civil};
 pub use domain::{Domain, Ds, Key, Nameserver, SecureDns, Variant};
 pub use entity::{Entity, IANA_REGISTRAR_ID};
 pub use error::AnswerError;
@@ -38,7 +38,6 @@ pub use node::Node;
 pub use object::{Object, Problem, Search, SearchKind};
 pub use reading::Bounds;
 pub use redaction::{Method, Redaction};
-pub(crate) use resource::blocks;
 pub use resource::{Autnum, Covers, Network};
 pub use shape::Oddity;
 pub(crate) use shape::{Class, Place, places};

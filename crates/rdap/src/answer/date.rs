@@ -174,7 +174,7 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
 }
 
 /// Year, month and day of a day counted from 1970.
-pub(crate) fn civil(days: i64) -> (i64, i64, i64) {
+fn civil(days: i64) -> (i64, i64, i64) {
     // Four centuries are 146 097 days.
     let days = days.saturating_add(719_468);
     let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));

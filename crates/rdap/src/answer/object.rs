@@ -49,6 +49,17 @@ impl SearchKind {
         Self::Autnums,
     ];
 
+    /// What is counted.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Domains => "domains",
+            Self::Nameservers => "name servers",
+            Self::Entities => "entities",
+            Self::Ips => "networks",
+            Self::Autnums => "AS numbers",
+        }
+    }
+
     /// The member that holds the results. RFC 9910 prefixes its own with the extension's identifier.
     pub fn member(self) -> &'static str {
         match self {
@@ -104,6 +115,29 @@ impl<'a> Object<'a> {
             "autnum" => Self::Autnum(Autnum(item)),
             _ => return None,
         })
+    }
+
+    /// What it is made of, whatever it is.
+    pub fn item(self) -> Item<'a> {
+        match self {
+            Self::Domain(Domain(item))
+            | Self::Nameserver(Nameserver(item))
+            | Self::Entity(Entity(item))
+            | Self::Network(Network(item))
+            | Self::Autnum(Autnum(item))
+            | Self::Problem(Problem(item))
+            | Self::Help(item)
+            | Self::Unknown(item) => item,
+            Self::Search(search) => search.top,
+        }
+    }
+
+    /// The name it goes by in the DNS, in A-labels where they are given.
+    pub fn name(self) -> Option<&'a str> {
+        let item = self.item();
+        item.text("ldhName")
+            .or_else(|| item.text("unicodeName"))
+            .map(str::trim)
     }
 
     /// In the words of a query's kind.

@@ -114,7 +114,7 @@ fn block(cidr: Item<'_>) -> Option<String> {
 }
 
 /// The fewest blocks that make up a range; none where that takes more than a few.
-pub(crate) fn blocks(start: IpAddr, end: IpAddr) -> Vec<String> {
+fn blocks(start: IpAddr, end: IpAddr) -> Vec<String> {
     const MOST: usize = 16;
     let (width, mut at, last) = match (start, end) {
         (IpAddr::V4(s), IpAddr::V4(e)) => (32, u128::from(s.to_bits()), u128::from(e.to_bits())),
