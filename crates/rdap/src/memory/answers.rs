@@ -21,7 +21,7 @@ use directives::Directives;
 /// A longer body is not kept.
 pub const LONGEST_BODY: usize = 4 << 20;
 /// For «not found»: names are registered any minute.
-const NEGATIVE: Duration = Duration::from_secs(5 * 60);
+const NEGATIVE: Duration = Duration::from_mins(5);
 
 /// What is asked, as it goes out.
 #[derive(Debug, Clone, Copy)]
@@ -142,7 +142,7 @@ impl Memory {
         let key = key(request);
         let (place, name) = self.answer_place(&key)?;
         let limit = (LONGEST_BODY + file::LONGEST_HEAD) as u64;
-        let stored = self.read(place, &name, limit, |bytes| file::decode(bytes))?;
+        let stored = self.read(place, &name, limit, file::decode)?;
         // Another request with the same hash, or the same with other fields.
         let is_this = stored.key == key
             && stored
@@ -189,18 +189,18 @@ impl Memory {
     }
 
     fn put_answer(&self, key: &[u8], stored: &Stored, now: Stamp) -> bool {
-        let Some(shelf) = self.shelf() else {
+        let Some(answers) = self.shelf() else {
             return false;
         };
         let Some(head) = file::encode(key, stored) else {
             return false;
         };
-        let Some((place, name)) = shelf.place(key) else {
+        let Some((place, name)) = answers.place(key) else {
             return false;
         };
         let is_kept = self.write(place, &name, &[&head, &stored.body]);
         if is_kept {
-            shelf.written(&name, head.len() + stored.body.len(), now);
+            answers.written(&name, head.len() + stored.body.len(), now);
         }
         is_kept
     }
@@ -221,14 +221,14 @@ impl Memory {
             return None;
         }
         let root = self.root.as_ref()?;
-        let shelf = self.answers.get_or_init(|| match root.below("answers") {
+        let opened = self.answers.get_or_init(|| match root.below("answers") {
             Ok(place) => Some(Shelf::new(place, self.size)),
             Err(error) => {
                 self.cannot_write(root, &error);
                 None
             }
         });
-        shelf.as_ref()
+        opened.as_ref()
     }
 }
 

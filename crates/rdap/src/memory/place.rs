@@ -69,16 +69,16 @@ impl Place {
         };
         place
             .check()
-            .map_err(|error| error.unwrap_or_else(|io| unusable(io)))?;
+            .map_err(|error| error.unwrap_or_else(unusable))?;
         Ok(place)
     }
 
     /// A directory in this one.
     pub(super) fn below(&self, name: &str) -> io::Result<Self> {
         match mkdirat(&self.directory, name, Mode::RWXU) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            // It may be there all the same.
-            Err(Errno::ROFS | Errno::ACCESS | Errno::NOSPC | Errno::DQUOT) => {}
+            // Where nothing can be made, it may be there all the same.
+            Ok(())
+            | Err(Errno::EXIST | Errno::ROFS | Errno::ACCESS | Errno::NOSPC | Errno::DQUOT) => {}
             Err(errno) => return Err(errno.into()),
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;

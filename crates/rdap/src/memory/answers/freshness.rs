@@ -9,9 +9,9 @@ use super::{Policy, Received, Stored};
 use crate::memory::Stamp;
 
 /// Where only `Last-Modified` is known, a tenth of that age, at most this. RFC 9111 §4.2.2.
-const LONGEST_GUESS: Duration = Duration::from_secs(24 * 60 * 60);
+const LONGEST_GUESS: Duration = Duration::from_hours(24);
 /// A copy that comes from further ahead was kept by a clock that was wrong.
-const SKEW: Duration = Duration::from_secs(60);
+const SKEW: Duration = Duration::from_mins(1);
 
 /// Fields that are kept: of the rest, nothing is used.
 const KEPT: [&str; 14] = [

@@ -19,7 +19,7 @@ const HASH: usize = 20;
 /// Files that are looked at at once.
 const MOST_ITEMS: usize = 200_000;
 /// After this long, a file that was not put in place is nobody's.
-const FORGOTTEN: Duration = Duration::from_secs(60 * 60);
+const FORGOTTEN: Duration = Duration::from_hours(1);
 
 #[derive(Debug)]
 pub(in crate::memory) struct Shelf {

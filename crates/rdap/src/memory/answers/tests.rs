@@ -191,7 +191,7 @@ fn what_takes_long_to_come_is_older() {
 fn a_copy_from_the_future_is_not_fresh() {
     let server = Server::new();
     server.answers(200, &[("cache-control", "max-age=3600"), ("etag", "\"a\"")]);
-    let earlier = NOW.minus(Duration::from_secs(3600));
+    let earlier = NOW.minus(Duration::from_hours(1));
     let decision = server
         .memory
         .decide(&get(URL, &[]), &Policy::default(), earlier);
@@ -217,7 +217,7 @@ fn the_users_wishes() {
     server.answers(200, &[]);
     assert_eq!(server.fresh_for(&wish(86_400)), 86_399);
     let unsaid = Policy {
-        unsaid: Duration::from_secs(300),
+        unsaid: Duration::from_mins(5),
         ..Policy::default()
     };
     assert_eq!(server.fresh_for(&unsaid), 299);
@@ -256,7 +256,7 @@ fn without_the_network() {
         Decision::Fresh(_)
     ));
     let young = Policy {
-        max_age: Some(Duration::from_secs(600)),
+        max_age: Some(Duration::from_mins(10)),
         ..offline
     };
     let Decision::NotThere(why) = server.decides(&young, 3600) else {
