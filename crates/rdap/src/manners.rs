@@ -12,6 +12,7 @@ mod time;
 
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -118,41 +119,59 @@ impl Manners {
         let mut busy = 0;
         let result = loop {
             let now = self.timer.now();
-            let until = match gate.take(personal, now, busy < LOCK_NAPS) {
-                None => {
-                    busy += 1;
-                    self.timer.sleep(LOCK_NAP).await;
-                    continue;
-                }
-                Some(Take::Now) => {
-                    break Ok(Permit {
-                        origin: origin.clone(),
-                        at: now,
-                        waited: now.since(came),
-                    });
-                }
-                Some(Take::At(until)) => until,
-                Some(Take::Paused(until)) if until.since(now) > self.rules.patience => {
-                    break Err(Refusal::Paused {
-                        origin: origin.clone(),
-                        until,
-                        left: until.since(now),
-                    });
-                }
-                Some(Take::Paused(until)) => until,
-                Some(Take::Spent { quota, until }) => {
-                    break Err(Refusal::QuotaSpent {
-                        origin: origin.clone(),
-                        quota,
-                        until,
-                        left: until.since(now),
-                    });
-                }
+            let Some(take) = gate.take(personal, now, busy < LOCK_NAPS) else {
+                busy += 1;
+                self.timer.sleep(LOCK_NAP).await;
+                continue;
             };
-            self.timer.sleep(until.since(now).min(LONGEST_NAP)).await;
+            self.tell_if_alone(&gate, origin);
+            match self.judge(take, origin, came, now) {
+                ControlFlow::Break(result) => break result,
+                ControlFlow::Continue(wait) => self.timer.sleep(wait.min(LONGEST_NAP)).await,
+            }
         };
         drop(turn);
         result
+    }
+
+    /// Leave, refusal, or a wait.
+    fn judge(
+        &self,
+        take: Take,
+        origin: &Origin,
+        came: Stamp,
+        now: Stamp,
+    ) -> ControlFlow<Result<Permit, Refusal>, Duration> {
+        let origin = origin.clone();
+        ControlFlow::Break(match take {
+            Take::Now => Ok(Permit {
+                origin,
+                at: now,
+                waited: now.since(came),
+            }),
+            Take::Paused(until) if until.since(now) > self.rules.patience => Err(Refusal::Paused {
+                origin,
+                until,
+                left: until.since(now),
+            }),
+            Take::Spent { quota, until } => Err(Refusal::QuotaSpent {
+                origin,
+                quota,
+                until,
+                left: until.since(now),
+            }),
+            Take::At(until) | Take::Paused(until) => {
+                return ControlFlow::Continue(until.since(now));
+            }
+        })
+    }
+
+    fn tell_if_alone(&self, gate: &Gate, origin: &Origin) {
+        if let Some(why) = gate.became_alone() {
+            self.memory.note(format!(
+                "{origin} is asked as if no other process asked it: the file of its limits cannot be used ({why})"
+            ));
+        }
     }
 
     /// Learns from an answer: its status, its `Retry-After` field, and how often this query was asked by now.

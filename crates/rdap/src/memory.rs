@@ -83,7 +83,7 @@ impl Memory {
         std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn note(&self, note: String) {
+    pub(crate) fn note(&self, note: String) {
         // Who never asks for notes must not pay for them.
         const MOST: usize = 32;
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);

@@ -12,7 +12,7 @@ use crate::memory::limits::NUMBERS;
 /// Tokens are counted in billionths: one a day, and a part of that, are whole numbers still.
 const TOKEN: u64 = 1_000_000_000;
 /// A server that asks for more is asked again after this.
-pub const LONGEST_PAUSE: Duration = Duration::from_secs(24 * 60 * 60);
+pub const LONGEST_PAUSE: Duration = Duration::from_hours(24);
 /// Without `Retry-After`: this, then twice as long each time.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const MOST_DOUBLINGS: u32 = 6;
@@ -75,6 +75,7 @@ impl Limit {
         }
     }
 
+    #[must_use]
     pub fn with_burst(self, burst: u64) -> Self {
         let burst = burst.clamp(1, 1_000_000);
         Self { burst, ..self }

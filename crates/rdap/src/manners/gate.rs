@@ -1,6 +1,7 @@
 //! One origin's bucket, in this process and, where there is a file, in all.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::bucket::{Bucket, Limit, Take};
 use crate::memory::Stamp;
@@ -14,6 +15,9 @@ pub(super) struct Gate {
     /// As it was seen last.
     bucket: Mutex<Bucket>,
     file: Option<LimitsFile>,
+    /// Set when the file failed, never to be used again: what it says is older than what we know.
+    alone: OnceLock<String>,
+    told: AtomicBool,
 }
 
 impl Gate {
@@ -29,7 +33,15 @@ impl Gate {
             queue: tokio::sync::Mutex::default(),
             bucket: Mutex::new(Bucket::full(limit.as_ref(), now)),
             file,
+            alone: OnceLock::new(),
+            told: AtomicBool::new(false),
         }
+    }
+
+    /// Why the file is not used any more; said once.
+    pub(super) fn became_alone(&self) -> Option<&str> {
+        let why = self.alone.get()?;
+        (!self.told.swap(true, Ordering::Relaxed)).then_some(why)
     }
 
     /// One's turn; none where nothing has to be waited for.
@@ -64,7 +76,7 @@ impl Gate {
         wait: bool,
         change: impl Fn(&mut Bucket, Option<&Limit>, Stamp) -> T,
     ) -> Option<T> {
-        let Some(file) = &self.file else {
+        let Some(file) = self.file.as_ref().filter(|_| self.alone.get().is_none()) else {
             return Some(self.change_alone(now, change));
         };
         let limit = self.limit.as_ref();
@@ -77,12 +89,21 @@ impl Gate {
             let value = change(&mut bucket, limit, now);
             let numbers = bucket.numbers();
             *self.seen() = bucket;
-            (value, Some(numbers))
+            (value, numbers)
         });
         match result {
             Ok(value) => Some(value),
+            // What was decided holds; only the others do not know of it.
+            Err(Lack::NotWritten(value, error)) => {
+                self.alone.get_or_init(|| error.to_string());
+                Some(value)
+            }
             Err(Lack::Busy) if wait => None,
-            Err(Lack::Busy | Lack::Failed(_)) => Some(self.change_alone(now, change)),
+            Err(Lack::Busy) => Some(self.change_alone(now, change)),
+            Err(Lack::NotRead(error)) => {
+                self.alone.get_or_init(|| error.to_string());
+                Some(self.change_alone(now, change))
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use crate::memory::origin::Origin;
 /// A second, to each origin of which nothing else is known.
 const DEFAULT_RATE: f64 = 10.0;
 /// A pause that is longer than this is told instead of waited for.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 /// One query is asked this often again after complaints.
 const ASKED_AGAIN: u32 = 4;
 
@@ -124,7 +124,7 @@ impl Rules {
         }
         let published = known(origin).and_then(|known| known.a_minute);
         published.map_or(self.default, |count| {
-            Some(Limit::new(count, Duration::from_secs(60)))
+            Some(Limit::new(count, Duration::from_mins(1)))
         })
     }
 

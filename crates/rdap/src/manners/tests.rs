@@ -189,6 +189,52 @@ fn who_cannot_have_the_lock_goes_on_alone() {
     });
 }
 
+#[test]
+fn a_damaged_file_starts_with_an_empty_bucket() {
+    run(async {
+        let directory = tempfile::tempdir().unwrap();
+        let a = origin("a.example");
+        let path = directory.path().join("origins/a.example_443.limits");
+        for damage in [&b"x"[..], &[0; 182], &[7; 4000]] {
+            let memory = Memory::open(directory.path(), 0).unwrap();
+            let manners = manners(Rules::default(), memory);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, damage).unwrap();
+            manners.acquire(&a, false).await.unwrap();
+            assert_eq!(elapsed(&manners), 100);
+            assert_eq!(std::fs::metadata(&path).unwrap().len(), 182);
+        }
+    });
+}
+
+#[test]
+fn where_the_file_cannot_be_written_one_note_tells() {
+    run(async {
+        let directory = tempfile::tempdir().unwrap();
+        let memory = Memory::open(directory.path(), 0).unwrap();
+        let manners = manners(Rules::default(), memory);
+        let a = origin("full.example");
+        // Opened for reading only: writing fails, as on a full disk.
+        let path = directory.path().join("empty");
+        std::fs::write(&path, "").unwrap();
+        let file = crate::memory::limits::LimitsFile::of(std::fs::File::open(path).unwrap());
+        let gate = Gate::new(manners.rules.limit(&a), None, Some(file), Stamp(START));
+        let gate = Arc::new(gate);
+        manners.gates.lock().unwrap().insert(a.clone(), gate);
+        for _ in 0..25 {
+            manners.acquire(&a, false).await.unwrap();
+        }
+        // A burst of twenty: no token was taken twice.
+        assert_eq!(elapsed(&manners), 500);
+        let notes = manners.memory.notes();
+        assert_eq!(notes.len(), 1, "{notes:?}");
+        assert!(
+            notes[0].contains("full.example is asked as if"),
+            "{notes:?}"
+        );
+    });
+}
+
 /// Takes tokens for half a second and says when it got each.
 #[test]
 fn one_of_several_processes() {

@@ -22,7 +22,7 @@ const SIZE: usize = 22 + 8 * NUMBERS;
 
 /// What the file said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Limits {
+pub(crate) enum Limits {
     /// Nothing yet.
     New,
     Known([u64; NUMBERS]),
@@ -32,16 +32,19 @@ pub enum Limits {
 
 /// The open file.
 #[derive(Debug)]
-pub struct LimitsFile {
+pub(crate) struct LimitsFile {
     file: File,
 }
 
-/// Why the file gave nothing.
+/// Why the file did not do.
 #[derive(Debug)]
-pub enum Lack {
+pub(crate) enum Lack<T> {
     /// Another process is at it; it will not take long.
     Busy,
-    Failed(io::Error),
+    /// Nothing was decided.
+    NotRead(io::Error),
+    /// This was decided, and no other process knows.
+    NotWritten(T, io::Error),
 }
 
 impl Memory {
@@ -62,42 +65,46 @@ impl Memory {
 }
 
 impl LimitsFile {
+    #[cfg(test)]
+    pub(crate) fn of(file: File) -> Self {
+        Self { file }
+    }
+
     /// Reads, changes and writes the numbers while no other process does, without waiting for one that is at it.
     pub(crate) fn change<T>(
         &self,
-        change: impl FnOnce(Limits) -> (T, Option<[u64; NUMBERS]>),
-    ) -> Result<T, Lack> {
+        change: impl FnOnce(Limits) -> (T, [u64; NUMBERS]),
+    ) -> Result<T, Lack<T>> {
         match self.file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(Lack::Busy),
-            Err(TryLockError::Error(error)) => return Err(Lack::Failed(error)),
+            Err(TryLockError::Error(error)) => return Err(Lack::NotRead(error)),
         }
         let result = self.change_locked(change);
-        let unlocked = self.file.unlock();
-        let value = result.map_err(Lack::Failed)?;
-        unlocked.map_err(Lack::Failed)?;
-        Ok(value)
+        // Who cannot give it back keeps it until the file is closed: the others will go on alone.
+        let _ = self.file.unlock();
+        result
     }
 
     fn change_locked<T>(
         &self,
-        change: impl FnOnce(Limits) -> (T, Option<[u64; NUMBERS]>),
-    ) -> io::Result<T> {
+        change: impl FnOnce(Limits) -> (T, [u64; NUMBERS]),
+    ) -> Result<T, Lack<T>> {
         // One byte more than there may be: a longer file is none of ours.
         let mut bytes = [0; SIZE + 1];
-        let read = read_up_to(&self.file, &mut bytes)?;
+        let read = read_up_to(&self.file, &mut bytes).map_err(Lack::NotRead)?;
         let limits = match bytes.get(..read) {
             None | Some([]) => Limits::New,
             Some(bytes) => decode(bytes).map_or(Limits::Damaged, Limits::Known),
         };
         if limits == Limits::Damaged {
-            self.file.set_len(0)?;
+            self.file.set_len(0).map_err(Lack::NotRead)?;
         }
         let (value, numbers) = change(limits);
-        if let Some(numbers) = numbers {
-            self.file.write_all_at(&encode(&numbers), 0)?;
+        match self.file.write_all_at(&encode(&numbers), 0) {
+            Ok(()) => Ok(value),
+            Err(error) => Err(Lack::NotWritten(value, error)),
         }
-        Ok(value)
     }
 }
 

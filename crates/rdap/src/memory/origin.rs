@@ -19,7 +19,7 @@ const MOST_TOKENS: usize = 4;
 /// A ticket with a certificate chain and a post-quantum key has a few kilobytes.
 const LONGEST_BLOB: usize = 32 << 10;
 /// RFC 8446 §4.6.1: no ticket lives longer than seven days.
-const LONGEST_SESSION: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+const LONGEST_SESSION: Duration = Duration::from_hours(168);
 const LONGEST_FILE: u64 = 1 << 20;
 /// Longer names do not fit with their endings into the 255 bytes of a file's name.
 const LONGEST_NAME: usize = 220;

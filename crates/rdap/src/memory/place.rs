@@ -38,8 +38,8 @@ pub(super) struct Place {
 /// A file in a directory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Item {
-    /// Seconds since 1970.
-    pub(super) written: i64,
+    /// Nanoseconds since 1970.
+    pub(super) written: i128,
     pub(super) name: String,
     pub(super) size: u64,
 }
@@ -69,16 +69,16 @@ impl Place {
         };
         place
             .check()
-            .map_err(|error| error.unwrap_or_else(|io| unusable(io)))?;
+            .map_err(|error| error.unwrap_or_else(unusable))?;
         Ok(place)
     }
 
     /// A directory in this one.
     pub(super) fn below(&self, name: &str) -> io::Result<Self> {
         match mkdirat(&self.directory, name, Mode::RWXU) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            // It may be there all the same.
-            Err(Errno::ROFS | Errno::ACCESS | Errno::NOSPC | Errno::DQUOT) => {}
+            // Where nothing can be made, it may be there all the same.
+            Ok(())
+            | Err(Errno::EXIST | Errno::ROFS | Errno::ACCESS | Errno::NOSPC | Errno::DQUOT) => {}
             Err(errno) => return Err(errno.into()),
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -203,7 +203,7 @@ impl Place {
                 continue;
             }
             items.push(Item {
-                written: stat.st_mtime as i64,
+                written: i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec),
                 name: name.to_owned(),
                 size: u64::try_from(stat.st_size).unwrap_or(0),
             });

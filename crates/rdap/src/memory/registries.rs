@@ -25,7 +25,7 @@ pub struct RegistryCopy {
 impl RegistryCopy {
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut reader = Reader::new(FORM, bytes)?;
-        let mut field = |reader: &mut Reader<'_>| reader.text(LONGEST_FIELD);
+        let field = |reader: &mut Reader<'_>| reader.text(LONGEST_FIELD);
         let fetched_at = Stamp(reader.u64()?);
         let etag = field(&mut reader)?;
         let last_modified = field(&mut reader)?;

@@ -20,10 +20,12 @@ impl Stamp {
         self.0 / 1000
     }
 
+    #[must_use]
     pub fn plus(self, span: Duration) -> Self {
         Self(self.0.saturating_add(millis(span)))
     }
 
+    #[must_use]
     pub fn minus(self, span: Duration) -> Self {
         Self(self.0.saturating_sub(millis(span)))
     }

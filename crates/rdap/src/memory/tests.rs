@@ -142,7 +142,7 @@ fn broken_files_are_set_aside_a_few_times() {
     let path = directory.path().join("origins/a.example_443.state");
     for n in 0..6 {
         memory.change_origin(&origin, NOW, |state| {
-            state.rtt = Some(Duration::from_millis(9))
+            state.rtt = Some(Duration::from_millis(9));
         });
         let mut bytes = fs::read(&path).unwrap();
         bytes[5] ^= 1 + n; // a version to come
@@ -169,7 +169,7 @@ fn each_session_is_handed_out_once() {
             state.keep_session(session(n), NOW);
         }
     });
-    let taker = || {
+    let take_all = || {
         let memory = open(directory.path());
         let mut taken = Vec::new();
         while let Some(session) = memory.take_session(&origin, Transport::Tcp, NOW) {
@@ -178,7 +178,7 @@ fn each_session_is_handed_out_once() {
         taken
     };
     let taken: Vec<u8> = std::thread::scope(|scope| {
-        let takers: Vec<_> = (0..4).map(|_| scope.spawn(taker)).collect();
+        let takers: Vec<_> = (0..4).map(|_| scope.spawn(take_all)).collect();
         takers
             .into_iter()
             .flat_map(|taker| taker.join().unwrap())
@@ -213,7 +213,7 @@ fn sessions_are_few_and_end() {
     };
     state.keep_session(long, NOW);
     let kept = state.take_session(Transport::Tcp).unwrap();
-    assert_eq!(kept.expires, NOW.plus(Duration::from_secs(7 * 86_400)));
+    assert_eq!(kept.expires, NOW.plus(Duration::from_hours(168)));
     for over in [
         Session {
             expires: NOW,
@@ -231,10 +231,10 @@ fn sessions_are_few_and_end() {
     let directory = tempfile::tempdir().unwrap();
     let (memory, origin) = (open(directory.path()), Origin::new("a.example", 443));
     memory.change_origin(&origin, NOW, |kept| *kept = state);
-    let later = NOW.plus(Duration::from_secs(9 * 86_400));
+    let later = NOW.plus(Duration::from_hours(216));
     assert_eq!(memory.take_session(&origin, Transport::Tcp, later), None);
     // The clock was wrong when it was kept.
-    let earlier = NOW.minus(Duration::from_secs(9 * 86_400));
+    let earlier = NOW.minus(Duration::from_hours(216));
     assert_eq!(memory.take_session(&origin, Transport::Tcp, earlier), None);
 }
 
@@ -333,9 +333,9 @@ fn states() -> impl Strategy<Value = OriginState> {
                     NOW,
                 );
             }
-            tokens
-                .into_iter()
-                .for_each(|token| state.keep_quic_token(token));
+            for token in tokens {
+                state.keep_quic_token(token);
+            }
             state
         })
 }
