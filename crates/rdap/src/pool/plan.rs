@@ -124,11 +124,14 @@ mod tests {
         Plan::of(strategy.parse().unwrap(), &origin, known, &found, early)
     }
 
+    #[expect(
+        clippy::field_reassign_with_default,
+        reason = "the others are its own"
+    )]
     fn speaks(alpn: &str) -> Known {
-        Known {
-            alpn: Some(alpn.into()),
-            ..Known::default()
-        }
+        let mut known = Known::default();
+        known.alpn = Some(alpn.into());
+        known
     }
 
     #[test]
