@@ -73,6 +73,9 @@ impl Shared {
 
     /// How many requests may be on their way at once.
     pub fn places(&self) -> usize {
+        if let Carrier::H2(session) = &self.0.carrier {
+            self.0.gate.review(session);
+        }
         self.0.gate.allowed()
     }
 

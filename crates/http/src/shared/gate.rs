@@ -43,8 +43,7 @@ impl Gate {
 
     /// Waits for a place on an HTTP/2 connection; who waits hears when the server allows more.
     pub(super) async fn enter(&self, session: &Session) -> Place<'_> {
-        let review = || session.allowed().into_iter().for_each(|n| self.allow(n));
-        review();
+        self.review(session);
         let mut settled = session.settled();
         let mut place = pin!(self.wait());
         if !*settled.borrow_and_update() {
@@ -52,10 +51,15 @@ impl Gate {
                 biased;
                 place = &mut place => return place,
                 // The `h2` crate reads what its stream has just shown before it lets anybody else run.
-                _ = settled.changed() => review(),
+                _ = settled.changed() => self.review(session),
             }
         }
         place.await
+    }
+
+    /// Asks how many the peer allows by now.
+    pub(super) fn review(&self, session: &Session) {
+        session.allowed().into_iter().for_each(|n| self.allow(n));
     }
 
     pub(super) async fn wait(&self) -> Place<'_> {

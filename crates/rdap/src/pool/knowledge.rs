@@ -63,6 +63,21 @@ struct Broken {
     span: Duration,
 }
 
+impl OriginKnowledge {
+    /// Nothing is known yet.
+    pub fn new(origin: Origin) -> Self {
+        Self {
+            origin,
+            alpn: None,
+            alt_svc: None,
+            rtt: None,
+            addresses: Vec::new(),
+            ttl: None,
+            streams: None,
+        }
+    }
+}
+
 impl Known {
     pub(super) fn recall(told: &OriginKnowledge) -> Self {
         let mut known = Self {
@@ -86,7 +101,6 @@ impl Known {
         let now = Instant::now();
         let alternative = self.alternative.as_ref().filter(|a| a.until > now);
         OriginKnowledge {
-            origin: origin.clone(),
             alpn: self.alpn.clone(),
             alt_svc: alternative.map(|a| Alternative {
                 port: a.port,
@@ -94,9 +108,8 @@ impl Known {
                 persist: a.persist,
             }),
             rtt: self.rtt,
-            addresses: Vec::new(),
-            ttl: None,
             streams: self.streams,
+            ..OriginKnowledge::new(origin.clone())
         }
     }
 

@@ -7,3 +7,5 @@ mod many;
 mod memory;
 mod protocols;
 mod scene;
+mod scripted;
+mod trouble;
