@@ -2,7 +2,7 @@
 
 use super::TextError;
 use super::subject::Subject;
-use crate::answer::{Answer, Contact, Date, Entity, Item, Node, Object};
+use crate::answer::{Answer, Contact, Date, Entity, Item, Node, Object, status};
 
 /// Stands between several values of one column.
 pub const SEPARATOR: &str = "; ";
@@ -309,7 +309,10 @@ fn unique(values: impl Iterator<Item = String>) -> Vec<String> {
 
 fn states(subject: Subject<'_>) -> Vec<String> {
     let words = subject.items().next().into_iter().flat_map(Item::status);
-    unique(words.map(|w| w.trim().to_ascii_lowercase()))
+    unique(words.map(|word| match status::find(word) {
+        Some(known) => known.word.to_owned(),
+        None => word.trim().to_ascii_lowercase(),
+    }))
 }
 
 fn nameservers(subject: Subject<'_>) -> Vec<String> {

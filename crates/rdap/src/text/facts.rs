@@ -13,7 +13,8 @@ use crate::answer::{Date, Entity, Item, Object};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Block {
     Name,
-    Registration,
+    Dates,
+    Registrar,
     Dns,
     People,
     Remarks,
@@ -25,6 +26,30 @@ pub(super) struct Fact {
     pub(super) block: Block,
     pub(super) label: String,
     pub(super) values: Vec<Value>,
+}
+
+impl Fact {
+    /// The order within a block, for facts that two answers told.
+    pub(super) fn rank(&self) -> usize {
+        const ORDER: [&str; 9] = [
+            "Registered",
+            "Changed",
+            "Expires",
+            "Registrar",
+            "Web site",
+            "Abuse",
+            "Reseller",
+            "Registrant",
+            "Redacted",
+        ];
+        const LAST: usize = ORDER.len();
+        let place = ORDER.iter().position(|label| *label == self.label);
+        match (self.block, place) {
+            (Block::Dates | Block::Registrar, place) => place.unwrap_or(LAST),
+            (Block::People, Some(place)) if self.label == "Redacted" => LAST + place,
+            _ => 0,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Default)]
@@ -167,7 +192,7 @@ impl Facts {
                 .into_iter()
                 .filter(|v| !fact.is_some_and(|f| f.values.iter().any(|o| o.key == v.key)));
             let new: Vec<Value> = new.collect();
-            self.add(Block::Registration, label, new);
+            self.add(Block::Dates, label, new);
         }
         for event in item.events().take(MOST) {
             let action = event.action().unwrap_or("event").trim();
@@ -175,7 +200,7 @@ impl Facts {
                 known.iter().any(|(a, _)| event.is(a)) || event.is("last update of RDAP database");
             if !told {
                 let value = self.event(event, action);
-                self.add(Block::Registration, &capital(action), value);
+                self.add(Block::Dates, &capital(action), value);
             }
         }
     }

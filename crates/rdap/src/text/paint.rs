@@ -103,6 +103,29 @@ impl Page {
         }
     }
 
+    /// Two blanks, or a new line for what would not fit behind them but fits there.
+    pub(super) fn aside(&mut self, wide: usize, indent: usize) {
+        let room = self.columns().saturating_sub(self.column);
+        if wide + 2 > room && wide <= self.columns().saturating_sub(indent) {
+            self.end_line();
+            self.tab(indent);
+        } else {
+            self.space();
+            self.space();
+        }
+    }
+
+    /// The text and what is noted beside it; where the terminal lacks the characters of the text and the note says
+    /// the same in ASCII, the note alone.
+    pub(super) fn worded<'t>(&self, text: &'t str, note: &'t str) -> (&'t str, &'t str) {
+        let same = note.contains("xn--") && note.is_ascii();
+        if self.style.unicode || text.is_ascii() || !same {
+            (text, note)
+        } else {
+            (note, "")
+        }
+    }
+
     /// Words from where the line stands; what does not fit goes on below, from column `indent`.
     pub(super) fn flow(&mut self, tone: Tone, text: &str, indent: usize) {
         let mut glued = true;

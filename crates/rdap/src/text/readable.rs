@@ -1,5 +1,7 @@
 //! The block that people read: aligned, wrapped, in the order in which it is asked for.
 
+use roundtrip_report::clean;
+
 use super::facts::{Block, Fact, Facts, Value};
 use super::paint::{Page, Tone, width};
 use super::subject::{found, trouble};
@@ -19,7 +21,7 @@ pub(super) fn tell(told: &Told<'_>, style: &Style) -> String {
     match found(&told.first).map(Answer::object) {
         None => fate(&mut page, told),
         Some(Object::Search(search)) => results(&mut page, search, now),
-        Some(Object::Help(_)) => {}
+        Some(Object::Help(top)) => help(&mut page, top),
         Some(object) => facts(&mut page, &merged(object, told, now)),
     }
     let second = told.registrar.as_ref().filter(|p| p.state != State::Found);
@@ -38,7 +40,9 @@ fn fate(page: &mut Page, told: &Told<'_>) {
         State::Refused => (Tone::Bad, "was refused"),
         State::Failed | State::Found => (Tone::Bad, "could not be looked up"),
     };
-    page.flow(Tone::Strong, told.query, 2);
+    let dns = idna::domain_to_ascii(told.query).unwrap_or_default();
+    let (query, _) = page.worded(told.query, &dns);
+    page.flow(Tone::Strong, query, 2);
     page.space();
     page.flow(tone, fate, 2);
     page.end_line();
@@ -103,7 +107,7 @@ fn merged(object: Object<'_>, told: &Told<'_>, now: Date) -> Vec<Fact> {
             values: redactions,
         });
     }
-    facts.sort_by_key(|f| f.block);
+    facts.sort_by_key(|f| (f.block, f.rank()));
     facts
 }
 
@@ -130,42 +134,55 @@ fn facts(page: &mut Page, facts: &[Fact]) {
             page.gap();
         }
         page.flow(Tone::Faint, &fact.label, 2);
-        let texts = fact
-            .values
-            .iter()
-            .map(|v| width(&v.text))
-            .filter(|w| *w <= TEXTS);
-        let notes = column + texts.max().unwrap_or_default() + 2;
+        let notes = notes_column(fact, column);
         for value in &fact.values {
             page.tab(column);
-            page.flow(value.tone, &value.text, column);
-            beside(page, value, notes, column);
+            let (text, note) = page.worded(&value.text, &value.note);
+            page.flow(value.tone, text, column);
+            beside(page, &note_of(value, note), notes, column);
             page.end_line();
         }
     }
 }
 
-/// What is said beside a value: aligned with its neighbours' where that fits.
-fn beside(page: &mut Page, value: &Value, notes: usize, column: usize) {
+/// Where the notes of a fact begin, if several are to stand below each other.
+fn notes_column(fact: &Fact, column: usize) -> Option<usize> {
+    let noted = || {
+        fact.values
+            .iter()
+            .filter(|v| v.differs || !v.note.is_empty())
+    };
+    let texts = noted().map(|v| width(&clean(&v.text)));
+    let widest = texts.max().filter(|w| *w <= TEXTS && noted().count() > 1)?;
+    Some(column + widest + 2)
+}
+
+fn note_of(value: &Value, note: &str) -> String {
     let by = if value.differs {
         "says the registrar"
     } else {
         ""
     };
-    let both: Vec<&str> = [value.note.trim(), by]
+    let both: Vec<&str> = [note.trim(), by]
         .into_iter()
         .filter(|n| !n.is_empty())
         .collect();
-    if both.is_empty() {
-        return;
-    }
-    if notes + 12 <= page.columns() && width(&value.text) <= TEXTS {
-        page.tab(notes);
-        page.flow(Tone::Faint, &both.join(" · "), notes);
-    } else {
-        page.space();
-        page.space();
-        page.flow(Tone::Faint, &both.join(" · "), column + 2);
+    both.join(" · ")
+}
+
+/// What is said beside a value, aligned with its neighbours' where that fits, else below it.
+fn beside(page: &mut Page, note: &str, notes: Option<usize>, column: usize) {
+    let wide = width(note);
+    match notes.filter(|n| n + wide.min(30) <= page.columns()) {
+        _ if note.is_empty() => {}
+        Some(notes) => {
+            page.tab(notes);
+            page.flow(Tone::Faint, note, notes);
+        }
+        None => {
+            page.aside(wide, column + 2);
+            page.flow(Tone::Faint, note, column + 2);
+        }
     }
 }
 
@@ -223,6 +240,22 @@ fn summary(object: Object<'_>, now: Date) -> (String, String) {
         .flatten()
         .filter(|n| !n.is_empty());
     (name, notes.collect::<Vec<_>>().join(" · "))
+}
+
+/// What the server can do; its notices follow.
+fn help(page: &mut Page, top: Item<'_>) {
+    let extensions = top
+        .texts("rdapConformance")
+        .take(MOST)
+        .collect::<Vec<_>>()
+        .join(" · ");
+    if !extensions.is_empty() {
+        page.flow(Tone::Strong, "Conforms to", 2);
+        page.space();
+        page.space();
+        page.flow(Tone::Plain, &extensions, 2);
+        page.end_line();
+    }
 }
 
 /// Titles, or everything where that was asked for; what says that something is missing is always told.

@@ -11,10 +11,14 @@ use crate::answer::{Answer, Date, Entity, Item, Object};
 
 /// The registry's lines and then the registrar's.
 pub(super) fn tell(told: &Told<'_>) -> String {
-    let mut lines = Lines(String::new());
+    let mut lines = Lines {
+        text: String::new(),
+        of_registrar: false,
+    };
     part(&mut lines, told.query, &told.first);
     if let Some(registrar) = &told.registrar {
         lines.gap();
+        lines.of_registrar = true;
         lines.comment(
             registrar
                 .server
@@ -22,7 +26,7 @@ pub(super) fn tell(told: &Told<'_>) -> String {
         );
         part(&mut lines, told.query, registrar);
     }
-    lines.0
+    lines.text
 }
 
 fn part(lines: &mut Lines, query: &str, part: &Part<'_>) {
@@ -61,7 +65,11 @@ fn object(lines: &mut Lines, object: Object<'_>, answer: &Answer) {
 }
 
 /// Lines, each safe for a terminal.
-struct Lines(String);
+struct Lines {
+    text: String,
+    /// These are the registrar's own.
+    of_registrar: bool,
+}
 
 impl Lines {
     fn key(&mut self, key: &str, value: &str) {
@@ -80,14 +88,14 @@ impl Lines {
     }
 
     fn gap(&mut self) {
-        if !self.0.is_empty() {
-            self.0.push('\n');
+        if !self.text.is_empty() {
+            self.text.push('\n');
         }
     }
 
     fn raw(&mut self, line: &str) {
-        self.0.push_str(&roundtrip_report::clean(line));
-        self.0.push('\n');
+        self.text.push_str(&roundtrip_report::clean(line));
+        self.text.push('\n');
     }
 
     /// A date as RFC 3339 writes it, in UTC; as sent where it cannot be read.

@@ -71,27 +71,23 @@ impl Facts {
             let name = contact.called().or(registrar.handle());
             let id = registrar.iana_id().map(|id| format!("IANA {id}"));
             let value = name.map(|n| Value::new(n).note(id.clone().unwrap_or_default()));
-            self.add(
-                Block::Registration,
-                "Registrar",
-                value.or(id.map(Value::new)),
-            );
+            self.add(Block::Registrar, "Registrar", value.or(id.map(Value::new)));
             let url = contact
                 .urls
                 .first()
                 .map(|u| Value::new(u.trim_end_matches('/')));
-            self.add(Block::Registration, "Web site", url);
+            self.add(Block::Registrar, "Web site", url);
             if let Some(abuse) = registrar.entity("abuse") {
                 let contact = abuse.contact();
                 let reach = contact.emails.iter().copied().chain(contact.voice());
                 let line = reach.collect::<Vec<_>>().join(" · ");
                 let value = (!line.is_empty()).then(|| Value::new(line));
-                self.add(Block::Registration, "Abuse", value);
+                self.add(Block::Registrar, "Abuse", value);
             }
         }
         let reseller = item.entity("reseller").map(|r| r.contact());
         let name = reseller.as_ref().and_then(|c| c.called());
-        self.text(Block::Registration, "Reseller", name);
+        self.text(Block::Registrar, "Reseller", name);
     }
 }
 

@@ -10,7 +10,12 @@ impl Lines {
             self.text("Internationalized Domain Name", domain.unicode_name());
         }
         self.text("Registry Domain ID", domain.handle());
-        self.text("Registrar WHOIS Server", domain.port43());
+        let key = if self.of_registrar {
+            "Registrar WHOIS Server"
+        } else {
+            "WHOIS Server"
+        };
+        self.text(key, domain.port43());
         let registrar = domain.entity("registrar");
         let contact = registrar.map(|r| r.contact()).unwrap_or_default();
         self.text("Registrar URL", contact.urls.first().copied());
@@ -46,15 +51,13 @@ impl Lines {
                 self.person(entity, prefix);
             }
         }
-        for redaction in answer.redactions() {
-            let reason = redaction
-                .reason()
-                .map(|r| format!(" ({})", r.trim()))
-                .unwrap_or_default();
-            self.key(
-                redaction.name().unwrap_or("Redacted"),
-                &format!("REDACTED{reason}"),
-            );
+        for redaction in answer.redactions().take(100) {
+            let name = redaction.name().unwrap_or("Redacted").trim();
+            // What stands in its place was told already.
+            if !self.text.contains(&format!("\n{name}: ")) {
+                let reason = redaction.reason().map(|r| format!(" ({})", r.trim()));
+                self.key(name, &format!("REDACTED{}", reason.unwrap_or_default()));
+            }
         }
         for server in domain.nameservers() {
             self.text("Name Server", Object::Nameserver(server).name());
@@ -104,6 +107,6 @@ impl Lines {
         }
         let registrar = server.entity("registrar").map(|r| r.contact());
         self.text("Registrar", registrar.as_ref().and_then(|r| r.called()));
-        self.text("Registrar WHOIS Server", server.port43());
+        self.text("WHOIS Server", server.port43());
     }
 }
