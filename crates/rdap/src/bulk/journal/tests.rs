@@ -56,7 +56,7 @@ fn identity(length: u64) -> Identity {
 fn result(position: u64) -> Vec<u8> {
     // Of different lengths, also none.
     let text = format!("<{position}{}>\n", "-".repeat(position as usize % 3));
-    if position % 5 == 4 {
+    if position % 5 == 3 {
         Vec::new()
     } else {
         text.into_bytes()
@@ -94,20 +94,22 @@ fn a_run_that_ended_has_nothing_left() {
 
 #[test]
 fn cut_anywhere_nothing_is_lost_and_nothing_repeated() {
-    const COUNT: u64 = 5;
+    const COUNT: u64 = 4;
     let whole = Run::new();
-    finish_all(&mut whole.open(&identity(COUNT)).unwrap(), &[1, 4, 0, 2, 3]);
+    finish_all(&mut whole.open(&identity(COUNT)).unwrap(), &[1, 0, 2, 3]);
     let (journal, output) = whole.read();
-    let ends: Vec<u64> = [1, 4, 0, 2, 3]
+    let ends: Vec<u64> = [1, 0, 2, 3]
         .iter()
         .scan(0, |end, position| {
             *end += result(*position).len() as u64;
             Some(*end)
         })
         .collect();
+    let run = Run::new();
     for cut_journal in 0..=journal.len() {
         for cut_output in 0..=output.len() {
-            let run = Run::with(&journal[..cut_journal], &output[..cut_output]);
+            fs::write(run.journal(), &journal[..cut_journal]).unwrap();
+            fs::write(run.output(), &output[..cut_output]).unwrap();
             let records = cut_journal.saturating_sub(HEADER) / RECORD;
             // Those that were told, and are there.
             let told = ends
@@ -133,7 +135,7 @@ fn cut_anywhere_nothing_is_lost_and_nothing_repeated() {
                 kept,
                 output[..ends[..told].last().copied().unwrap_or(0) as usize]
             );
-            finish_all(&mut resumed, &[0, 1, 2, 3, 4]);
+            finish_all(&mut resumed, &[0, 1, 2, 3]);
             drop(resumed);
             assert!(is_exactly(&run.read().1, 0..COUNT));
             assert_eq!(run.open(&identity(COUNT)).unwrap().finished(), COUNT);
