@@ -25,8 +25,8 @@ use crate::answer::Answer;
 use crate::bootstrap::{Bootstrap, NoServer, Registry};
 use crate::credentials::Credentials;
 use crate::manners::Manners;
-use crate::memory::{Memory, Stamp};
 use crate::memory::answers::Policy;
+use crate::memory::{Memory, Stamp};
 use crate::pool::Pool;
 use crate::query::{Key, Kind, Query, QueryError};
 use crate::text::State;
@@ -175,9 +175,9 @@ impl Client {
         if let Some(base) = self.wishes.server.as_ref().or(query.url()) {
             return Ok(vec![base.join(&path)?]);
         }
-        let key = query
-            .key()
-            .ok_or_else(|| Unasked::Serverless(format!("no registry says who answers '{query}'")))?;
+        let key = query.key().ok_or_else(|| {
+            Unasked::Serverless(format!("no registry says who answers '{query}'"))
+        })?;
         self.recall(Registry::of(&key));
         let servers = self.bootstrap.borrow().servers(&key)?;
         let targets: Result<Vec<Target>, _> = servers.targets(&path).collect();

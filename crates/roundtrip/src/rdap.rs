@@ -5,6 +5,7 @@ mod progress;
 mod sink;
 mod timing;
 
+use std::cell::RefCell;
 use std::process;
 use std::rc::Rc;
 
@@ -43,42 +44,45 @@ pub(crate) fn run(args: &RdapArgs) -> Outcome {
 }
 
 async fn serve(args: &RdapArgs, meaning: Meaning) -> Outcome {
-    let mut sink = match Sink::open(args, &meaning) {
-        Ok(sink) => sink,
+    let sink = match Sink::open(args, &meaning.form) {
+        Ok(sink) => RefCell::new(sink),
         Err(error) => return failed(&error),
     };
-    let progress = &mut Progress::new(args, meaning.length);
+    let mut progress = Progress::new(args, meaning.length);
     let desk = Rc::new(Desk(meaning.client));
-    let lines = list::read(meaning.list);
     let mut ends = Ends::default();
-    let skip = sink.told_before();
     let mut broken = None;
-    let told = |line: Line, found: Found, tally: Tally| {
-        ends.count(found.state());
-        progress.hide();
-        let written = sink.tell(line.place, &found);
-        progress.show(tally, &desk.0);
-        broken = written.err();
-        broken.is_none()
-    };
-    let serving = desk::serve(desk.clone(), lines, meaning.order, skip, told);
-    let (served, interrupted) = tokio::select! {
-        served = serving => (Some(served), false),
-        () = interrupted() => (None, true),
+    let served = {
+        let tell = |line: Line, found: Found, tally: Tally| {
+            ends.count(found.state());
+            progress.hide();
+            broken = sink.borrow_mut().tell(line.place, &found).err();
+            progress.show(tally, &desk.0);
+            broken.is_none()
+        };
+        let skip = |place| sink.borrow().was_told(place);
+        let lines = list::read(meaning.list);
+        let serving = desk::serve(desk.clone(), lines, meaning.order, skip, tell);
+        tokio::select! {
+            served = serving => Some(served),
+            () = interrupted() => None,
+        }
     };
     progress.hide();
     desk.0.keep();
-    let ended = match (broken, served) {
+    let whole = matches!(served, Some(Ok(_))) && broken.is_none();
+    let finished = sink.borrow_mut().finish(whole).err();
+    let ended = match (broken.or(finished), served) {
         (Some(error), _) => failed(&error),
         (None, Some(Err(error))) => failed(&error),
         (None, Some(Ok(_))) => ends.outcome(),
-        (None, None) => Outcome::Failed,
+        (None, None) => {
+            let advice = sink.borrow().advice().unwrap_or_default();
+            failed(&format!("interrupted; {advice}").trim_end_matches("; "))
+        }
     };
-    if let Err(error) = sink.finish(interrupted) {
-        return failed(&error);
-    }
     let mut notes = desk.0.notes();
-    if !interrupted && !args.memory.offline {
+    if whole && !args.memory.offline {
         notes.extend(desk.0.refresh().await);
         notes.extend(desk.0.notes());
     }

@@ -22,7 +22,7 @@ pub trait Asker: 'static {
     type Query: 'static;
     type Outcome: 'static;
 
-    /// What a line means, or what to tell instead of an answer.
+    /// What a entry means, or what to tell instead of an answer.
     fn read(&self, text: &str) -> Result<Self::Query, Self::Outcome>;
 
     /// The server that will be asked; queries of one lane wait for each other.
@@ -88,7 +88,7 @@ struct Desk<A: Asker, T> {
     ready: VecDeque<Rc<str>>,
     waiting: usize,
     running: JoinSet<(Rc<str>, Line, A::Outcome)>,
-    /// Results that wait for those before them; nothing, where a line was told by an earlier run.
+    /// Results that wait for those before them; nothing, where a entry was told by an earlier run.
     held: BTreeMap<u64, Option<(Line, A::Outcome)>>,
     next: u64,
     tally: Tally,
@@ -114,9 +114,9 @@ impl<A: Asker, T: FnMut(Line, A::Outcome, Tally) -> bool> Desk<A, T> {
                 break;
             }
             tokio::select! {
-                line = lines.recv(), if may_read => match line {
-                    Some(Ok(line)) if skip(line.place) => self.pass(&line),
-                    Some(Ok(line)) => self.admit(line),
+                entry = lines.recv(), if may_read => match entry {
+                    Some(Ok(entry)) if skip(entry.place) => self.pass(&entry),
+                    Some(Ok(entry)) => self.admit(entry),
                     Some(Err(error)) => {
                         trouble = Some(error);
                         self.tally.whole = true;
@@ -124,7 +124,7 @@ impl<A: Asker, T: FnMut(Line, A::Outcome, Tally) -> bool> Desk<A, T> {
                     None => self.tally.whole = true,
                 },
                 Some(done) = self.running.join_next(), if !self.running.is_empty() => match done {
-                    Ok((lane, line, outcome)) => self.finish(&lane, line, outcome),
+                    Ok((lane, entry, outcome)) => self.finish(&lane, entry, outcome),
                     Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
                     Err(_) => {}
                 },
@@ -141,19 +141,19 @@ impl<A: Asker, T: FnMut(Line, A::Outcome, Tally) -> bool> Desk<A, T> {
     }
 
     /// An earlier run has told this one.
-    fn pass(&mut self, line: &Line) {
+    fn pass(&mut self, entry: &Line) {
         self.tally.read += 1;
         if self.order.ordered {
-            self.held.insert(line.place, None);
+            self.held.insert(entry.place, None);
             self.tell_held();
         }
     }
 
-    fn admit(&mut self, line: Line) {
+    fn admit(&mut self, entry: Line) {
         self.tally.read += 1;
-        let query = match self.asker.read(&line.text) {
+        let query = match self.asker.read(&entry.text) {
             Ok(query) => query,
-            Err(outcome) => return self.deliver(line, outcome),
+            Err(outcome) => return self.deliver(entry, outcome),
         };
         let name = if self.order.serial {
             Rc::from("")
@@ -168,7 +168,7 @@ impl<A: Asker, T: FnMut(Line, A::Outcome, Tally) -> bool> Desk<A, T> {
         if lane.running + lane.waiting.len() < self.order.at_once.max(1) {
             self.ready.push_back(name);
         }
-        lane.waiting.push_back((line, query));
+        lane.waiting.push_back((entry, query));
         self.waiting += 1;
     }
 
@@ -181,7 +181,7 @@ impl<A: Asker, T: FnMut(Line, A::Outcome, Tally) -> bool> Desk<A, T> {
             let Some(lane) = self.lanes.get_mut(&name) else {
                 continue;
             };
-            let Some((line, query)) = lane.waiting.pop_front() else {
+            let Some((entry, query)) = lane.waiting.pop_front() else {
                 continue;
             };
             lane.running += 1;
@@ -189,14 +189,14 @@ impl<A: Asker, T: FnMut(Line, A::Outcome, Tally) -> bool> Desk<A, T> {
             let asker = self.asker.clone();
             self.running.spawn_local(async move {
                 let outcome = asker.ask(query).await;
-                (name, line, outcome)
+                (name, entry, outcome)
             });
         }
         self.tally.running = self.running.len();
         self.tally.lanes = self.lanes.len();
     }
 
-    fn finish(&mut self, name: &Rc<str>, line: Line, outcome: A::Outcome) {
+    fn finish(&mut self, name: &Rc<str>, entry: Line, outcome: A::Outcome) {
         if let Some(lane) = self.lanes.get_mut(name) {
             lane.running -= 1;
             if !lane.waiting.is_empty() {
@@ -206,31 +206,31 @@ impl<A: Asker, T: FnMut(Line, A::Outcome, Tally) -> bool> Desk<A, T> {
             }
         }
         self.tally.running = self.running.len();
-        self.deliver(line, outcome);
+        self.deliver(entry, outcome);
     }
 
-    fn deliver(&mut self, line: Line, outcome: A::Outcome) {
+    fn deliver(&mut self, entry: Line, outcome: A::Outcome) {
         if self.order.ordered {
-            self.held.insert(line.place, Some((line, outcome)));
+            self.held.insert(entry.place, Some((entry, outcome)));
             self.tell_held();
         } else {
-            self.tell_one(line, outcome);
+            self.tell_one(entry, outcome);
         }
     }
 
     fn tell_held(&mut self) {
         while let Some(held) = self.held.remove(&self.next) {
             self.next += 1;
-            if let Some((line, outcome)) = held {
-                self.tell_one(line, outcome);
+            if let Some((entry, outcome)) = held {
+                self.tell_one(entry, outcome);
             }
         }
     }
 
-    fn tell_one(&mut self, line: Line, outcome: A::Outcome) {
+    fn tell_one(&mut self, entry: Line, outcome: A::Outcome) {
         if self.wanted {
             self.tally.told += 1;
-            self.wanted = (self.tell)(line, outcome, self.tally);
+            self.wanted = (self.tell)(entry, outcome, self.tally);
         }
     }
 }
@@ -296,8 +296,8 @@ mod tests {
             lines,
             order,
             |_| false,
-            |line, outcome, _| {
-                told.push(format!("{} {outcome}", line.place));
+            |entry, outcome, _| {
+                told.push(format!("{} {outcome}", entry.place));
                 true
             },
         );
@@ -366,8 +366,8 @@ mod tests {
         };
         let mut told = Vec::new();
         let skip = |place| place == 0 || place == 2;
-        let served = serve(asker.clone(), lines(), ordered, skip, |line, _, _| {
-            told.push(line.place);
+        let served = serve(asker.clone(), lines(), ordered, skip, |entry, _, _| {
+            told.push(entry.place);
             true
         });
         assert_eq!(served.await.unwrap().read, 4);

@@ -52,7 +52,10 @@ impl Client {
             headers: &headers,
             credentials,
         };
-        match self.memory.decide(&request, &self.wishes.policy, self.now()) {
+        match self
+            .memory
+            .decide(&request, &self.wishes.policy, self.now())
+        {
             Decision::Fresh(stored) => Ok(remembered(target, stored, From::Memory)),
             Decision::NotThere(why) => Err(trouble(target, State::Failed, why.to_string())),
             Decision::Fetch => self.ask(target, &request, None, personal).await,
@@ -199,8 +202,15 @@ fn redirect(source: &Source) -> Option<Result<Target, Trouble>> {
     let (_, location) = headers.find(|(name, _)| name.eq_ignore_ascii_case("location"))?;
     let from = &source.target;
     let refuse = |why: &str| {
-        let location: String = String::from_utf8_lossy(location).chars().take(200).collect();
-        trouble(from, State::Failed, format!("a redirect to '{location}': {why}"))
+        let location: String = String::from_utf8_lossy(location)
+            .chars()
+            .take(200)
+            .collect();
+        trouble(
+            from,
+            State::Failed,
+            format!("a redirect to '{location}': {why}"),
+        )
     };
     let Ok(text) = std::str::from_utf8(location) else {
         return Some(Err(refuse("no URL")));

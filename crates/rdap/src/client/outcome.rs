@@ -147,13 +147,21 @@ impl Outcome {
     }
 
     /// Hands what is to be told to `tell`: the answers, page after page.
-    pub fn told<T>(&self, timing: Option<&serde_json::Value>, tell: impl FnMut(&Told<'_>) -> T) -> Vec<T> {
+    pub fn told<T>(
+        &self,
+        timing: Option<&serde_json::Value>,
+        tell: impl FnMut(&Told<'_>) -> T,
+    ) -> Vec<T> {
         let why = self.why();
         let registrars_why = self.registrars_why();
         let first = match &self.registry {
             Some(source) => source.part(&why),
             None => Part {
-                server: self.troubles.last().map(|t| t.url.as_str()).filter(|u| !u.is_empty()),
+                server: self
+                    .troubles
+                    .last()
+                    .map(|t| t.url.as_str())
+                    .filter(|u| !u.is_empty()),
                 state: self.state(),
                 answer: None,
                 why: why.as_deref(),
@@ -176,7 +184,12 @@ impl Outcome {
             timing,
         };
         let pages = self.pages.iter().map(|page| told(page.part(&None), None));
-        std::iter::once(told(first, registrar)).chain(pages).collect::<Vec<_>>().iter().map(tell).collect()
+        std::iter::once(told(first, registrar))
+            .chain(pages)
+            .collect::<Vec<_>>()
+            .iter()
+            .map(tell)
+            .collect()
     }
 
     fn why(&self) -> Option<String> {

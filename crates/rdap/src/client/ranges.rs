@@ -14,7 +14,11 @@ pub(super) struct Ranges(BTreeMap<(IpAddr, IpAddr), Source>);
 
 impl Ranges {
     pub(super) fn keep(&mut self, source: &Source) {
-        let covers = source.answer.as_ref().ok().and_then(|answer| answer.covers());
+        let covers = source
+            .answer
+            .as_ref()
+            .ok()
+            .and_then(|answer| answer.covers());
         if let Some(Covers::Ips(first, last)) = covers {
             if self.0.len() >= MOST {
                 self.0.pop_first();

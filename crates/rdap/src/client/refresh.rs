@@ -48,7 +48,10 @@ impl Client {
         let name = registry.as_str();
         let copy = self.memory.registry(name);
         let now = self.now();
-        if copy.as_ref().is_some_and(|c| now.since(c.fetched_at) < LASTS) {
+        if copy
+            .as_ref()
+            .is_some_and(|c| now.since(c.fetched_at) < LASTS)
+        {
             return Ok(());
         }
         let mut ask = Ask::new(Target::parse(&registry.url()).map_err(|e| e.to_string())?);
@@ -57,7 +60,10 @@ impl Client {
         let known = copy.as_ref();
         let fields = [
             ("If-None-Match", known.and_then(|c| c.etag.clone())),
-            ("If-Modified-Since", known.and_then(|c| c.last_modified.clone())),
+            (
+                "If-Modified-Since",
+                known.and_then(|c| c.last_modified.clone()),
+            ),
         ];
         for (field, value) in fields {
             ask.headers.extend(value.map(|v| (field.to_owned(), v)));
@@ -68,10 +74,15 @@ impl Client {
             std::str::from_utf8(value).ok().map(str::to_owned)
         };
         let renewed = match (reply.status, copy) {
-            (304, Some(copy)) => RegistryCopy { fetched_at: now, ..copy },
+            (304, Some(copy)) => RegistryCopy {
+                fetched_at: now,
+                ..copy
+            },
             (200, _) => {
                 let mut bootstrap = self.bootstrap.borrow_mut();
-                bootstrap.renew(registry, &reply.body).map_err(|e| e.to_string())?;
+                bootstrap
+                    .renew(registry, &reply.body)
+                    .map_err(|e| e.to_string())?;
                 RegistryCopy {
                     body: reply.body.to_vec(),
                     etag: field("etag"),

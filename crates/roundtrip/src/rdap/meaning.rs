@@ -1,12 +1,12 @@
 //! From what was typed to what is meant.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use roundtrip_http::Tokens;
-use roundtrip_model::{Memory as Warmth, Strategy, Target, TargetError};
+use roundtrip_model::{Memory as Warmth, Target, TargetError};
 use roundtrip_rdap::bootstrap::Bootstrap;
 use roundtrip_rdap::bulk::desk::Order;
 use roundtrip_rdap::bulk::list::Part;
@@ -41,8 +41,6 @@ pub(super) enum UsageError {
     Server(TargetError),
     #[error("--server {0}: an http:// or https:// URL")]
     ServerScheme(String),
-    #[error("--strategy {0}: RDAP is asked over TLS, or over http:// URLs without this word")]
-    Clear(Strategy),
     #[error("cannot read {0}: {1}")]
     Unreadable(PathBuf, io::Error),
     #[error(transparent)]
@@ -109,13 +107,21 @@ fn list(args: &RdapArgs) -> Result<(Vec<Part>, Option<u64>), UsageError> {
     if parts.is_empty() {
         return Err(UsageError::NoQuery);
     }
-    let length = args.bulk.file.is_empty().then_some(args.queries.len() as u64);
+    let length = args
+        .bulk
+        .file
+        .is_empty()
+        .then_some(args.queries.len() as u64);
     Ok((parts, length))
 }
 
 fn server(text: &str) -> Result<Target, UsageError> {
     // A base URL ends with a slash, or what is joined to it takes its last part away.
-    let text = if text.ends_with('/') { text.to_owned() } else { format!("{text}/") };
+    let text = if text.ends_with('/') {
+        text.to_owned()
+    } else {
+        format!("{text}/")
+    };
     let target = Target::parse(&text).map_err(UsageError::Server)?;
     match target.scheme {
         roundtrip_model::Scheme::Tcp => Err(UsageError::ServerScheme(target.redacted())),
@@ -191,7 +197,11 @@ fn settings(args: &RdapArgs, tokens: &Tokens) -> Result<(Settings, Arc<Tls>), Us
         name_servers: connection.dns_servers.clone(),
         ..defaults
     };
-    let settings = if args.way.no_reuse { settings.without_reuse() } else { settings };
+    let settings = if args.way.no_reuse {
+        settings.without_reuse()
+    } else {
+        settings
+    };
     Ok((settings, tls))
 }
 
@@ -216,7 +226,13 @@ fn form(output: &RdapOutputArgs) -> Result<Form, UsageError> {
             chosen => Column::parse_list(&chosen.join(","))?,
         })
     } else if !output.field.is_empty() {
-        Form::Fields(output.field.iter().map(|f| Column::parse(f)).collect::<Result<_, _>>()?)
+        Form::Fields(
+            output
+                .field
+                .iter()
+                .map(|f| Column::parse(f))
+                .collect::<Result<_, _>>()?,
+        )
     } else {
         Form::Readable
     })
@@ -227,11 +243,4 @@ fn seed() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let now = now.map_or(0, |age| age.subsec_nanos());
     u64::from(now) << 32 | u64::from(std::process::id())
-}
-
-/// Can the file be written? Told before anything is asked.
-pub(super) fn journal_of(output: &Path) -> PathBuf {
-    let mut name = output.as_os_str().to_owned();
-    name.push(".journal");
-    name.into()
 }

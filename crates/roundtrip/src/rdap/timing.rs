@@ -47,9 +47,17 @@ pub(super) fn line(source: &Source) -> String {
             _ => "from memory, without asking".into(),
         };
     };
-    let mut line = format!("h{} · {:.1} ms", timing.version.trim_end_matches(".0"), ms(timing.total));
+    let mut line = format!(
+        "h{} · {:.1} ms",
+        timing.version.trim_end_matches(".0"),
+        ms(timing.total)
+    );
     if let Some(trips) = timing.round_trips {
-        let unit = if (trips - 1.0).abs() < 0.05 { "round trip" } else { "round trips" };
+        let unit = if (trips - 1.0).abs() < 0.05 {
+            "round trip"
+        } else {
+            "round trips"
+        };
         line += &format!(" = {trips:.1} {unit}");
     }
     line += &format!(" ({})", parts(timing, source.patience).join(", "));
