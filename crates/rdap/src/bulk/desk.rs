@@ -22,7 +22,7 @@ pub trait Asker: 'static {
     type Query: 'static;
     type Outcome: 'static;
 
-    /// What a entry means, or what to tell instead of an answer.
+    /// What an entry means, or what to tell instead of an answer.
     fn read(&self, text: &str) -> Result<Self::Query, Self::Outcome>;
 
     /// The server that will be asked; queries of one lane wait for each other.
@@ -88,7 +88,7 @@ struct Desk<A: Asker, T> {
     ready: VecDeque<Rc<str>>,
     waiting: usize,
     running: JoinSet<(Rc<str>, Line, A::Outcome)>,
-    /// Results that wait for those before them; nothing, where a entry was told by an earlier run.
+    /// Results that wait for those before them; nothing, where an entry was told by an earlier run.
     held: BTreeMap<u64, Option<(Line, A::Outcome)>>,
     next: u64,
     tally: Tally,
