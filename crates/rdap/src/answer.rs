@@ -124,7 +124,7 @@ impl Answer {
         links
     }
 
-    /// Where the next page of results is, as it was written (RFC 8977, section 2.3.1).
+    /// Where the next page of results is, as it was written (RFC 8977, section 2.4.1).
     pub fn next_page(&self) -> Option<&str> {
         self.next_link().and_then(Link::href)
     }

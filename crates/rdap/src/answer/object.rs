@@ -174,7 +174,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// How many there are in all, if the server says (RFC 8977, section 2.3.1).
+    /// How many there are in all, if the server says (RFC 8977, section 2.1).
     pub fn total(self) -> Option<u64> {
         self.top.item("paging_metadata")?.number("totalCount")
     }
@@ -184,7 +184,7 @@ impl<'a> Search<'a> {
         self.top.item("paging_metadata")?.number("pageNumber")
     }
 
-    /// How the results are sorted now (RFC 8977, section 2.3.1).
+    /// How the results are sorted now (RFC 8977, section 2.1).
     pub fn sort(self) -> Option<&'a str> {
         self.top.item("sorting_metadata")?.text("currentSort")
     }

@@ -1,9 +1,7 @@
 //! What one row or block is about: an object as the registry and, perhaps, the registrar tell of it.
 
 use super::{Part, State, Told};
-use crate::answer::{
-    Answer, Contact, Domain, Entity, Event, Item, Network, Object, Redaction, SecureDns,
-};
+use crate::answer::{Answer, Contact, Domain, Event, Item, Network, Object, Redaction, SecureDns};
 
 #[derive(Clone, Copy)]
 pub(super) struct Subject<'a> {
@@ -50,10 +48,6 @@ impl<'a> Subject<'a> {
 
     pub(super) fn event(self, action: &str) -> Option<Event<'a>> {
         self.items().find_map(|item| item.event(action))
-    }
-
-    pub(super) fn entity(self, role: &str) -> Option<Entity<'a>> {
-        self.items().find_map(|item| item.entity(role))
     }
 
     /// From the entities of that role, the first that says it: registries leave out what registrars tell.
