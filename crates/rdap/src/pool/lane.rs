@@ -9,7 +9,7 @@ use roundtrip_http::{Connection, Shared, Transport};
 use roundtrip_model::{Attempt, EarlyData, Moment, NameFacts, Recorder, Timeline};
 
 /// So many facts are kept of a connection that has come of age, at least.
-const KEPT_FACTS: usize = 1024;
+pub(super) const KEPT_FACTS: usize = 256;
 
 pub(super) struct Lane {
     /// Absent for HTTP/1.1.

@@ -322,6 +322,16 @@ impl Site {
         self.open_more(&mut state);
     }
 
+    /// How many facts, connections and waits are kept.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        let state = self.state();
+        let lanes = state.lanes.iter();
+        let lanes = lanes.chain(state.idle.iter().map(|solo| &solo.lane));
+        let facts = lanes.map(|lane| 1 + lane.recorder.snapshot().iter().count());
+        facts.sum::<usize>() + state.waiting.len() + state.opening
+    }
+
     fn adopt(connection: Connection, lane: &Arc<Lane>) -> Solo {
         let lane = lane.clone();
         Solo { lane, connection }

@@ -49,18 +49,6 @@ async fn primed(scene: &Scene, strategy: &str) -> Pool {
 }
 
 #[tokio::test]
-async fn too_early_is_asked_again_after_the_handshake() {
-    for strategy in ["h1+0rtt+reuse", "h2+0rtt+reuse"] {
-        let scene = Scene::new(|knobs| knobs.tls.early_data = EarlyData::TooEarly);
-        let pool = primed(&scene, strategy).await;
-        let reply = pool.fetch(&scene.ask("/bytes/9")).await.unwrap();
-        assert_eq!((reply.status, reply.timing.resent), (200, 1), "{strategy}");
-        assert_eq!(pool.tally().too_early, 1, "{strategy}");
-        assert_eq!(scene.origin.stats().tcp_connections, 2, "{strategy}");
-    }
-}
-
-#[tokio::test]
 async fn refused_early_data_leaves_again_by_itself() {
     for strategy in ["h1+0rtt+reuse", "h2+0rtt+reuse", "h3+0rtt+reuse"] {
         let scene = Scene::new(|knobs| knobs.tls.early_data = EarlyData::Refused);
