@@ -67,6 +67,7 @@ impl Shared {
     pub fn is_open(&self) -> bool {
         match &self.0.carrier {
             Carrier::H2(session) => session.is_open() && !session.is_leaving(),
+            // That an HTTP/3 server is leaving is told to whoever asks next.
             Carrier::H3(quic) => quic.is_open(),
         }
     }

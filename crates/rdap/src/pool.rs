@@ -18,6 +18,8 @@ mod reply;
 mod resend;
 mod settings;
 mod site;
+#[cfg(test)]
+mod tests;
 mod timing;
 
 use std::collections::HashMap;
@@ -161,10 +163,12 @@ impl Inner {
             limit: ask.limit,
             asked,
         };
+        let mut began = asked;
         loop {
             let mut seat = site.seat(early && !tries.is_careful()).await?;
             let lane = seat.lane.clone();
-            let outcome = errand.run(&mut seat).await;
+            let outcome = errand.run(&mut seat, began).await;
+            began = self.ground.now();
             seat.leave();
             if lane.early_data {
                 site.review();
@@ -172,9 +176,7 @@ impl Inner {
             let failed = match outcome {
                 Ok(reply) if self.was_too_early(&reply, tries) => continue,
                 Ok(mut reply) => {
-                    reply.timing.resent = tries.count();
-                    let trips = reply.timing.round_trips.as_mut();
-                    trips.into_iter().for_each(|t| *t += tries.lost_trips);
+                    tries.sum_up(&mut reply.timing);
                     return Ok(reply);
                 }
                 Err(failed) => failed,
@@ -194,8 +196,8 @@ impl Inner {
 
     /// RFC 8470 §5.2.
     fn was_too_early(&self, reply: &Reply, tries: &mut Tries) -> bool {
-        let trips = reply.timing.round_trips.unwrap_or(0.0);
-        let again = reply.status == 425 && reply.timing.early && tries.too_early(trips);
+        let timing = &reply.timing;
+        let again = reply.status == 425 && timing.early && tries.too_early(timing);
         if again {
             count(&self.ground.counters.too_early);
         }

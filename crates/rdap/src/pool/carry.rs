@@ -9,7 +9,7 @@ use roundtrip_model::{EarlyData, HttpFacts, Moment};
 use super::ground::{Ground, count};
 use super::site::{Seat, Site};
 use super::timing::Story;
-use super::{Fault, Reply};
+use super::{Fault, Reply, Timing};
 use sink::Kept;
 use watch::{Expired, watched};
 
@@ -21,7 +21,7 @@ pub(super) struct Failed {
     pub(super) got: u64,
     /// The connection had been there before, or had given others their answers.
     pub(super) seasoned: bool,
-    pub(super) trips: f64,
+    pub(super) lost: Timing,
 }
 
 pub(super) enum What {
@@ -40,7 +40,8 @@ pub(super) struct Errand<'a> {
 }
 
 impl Errand<'_> {
-    pub(super) async fn run(&self, seat: &mut Seat) -> Result<Reply, Failed> {
+    /// One try, which began when it began to wait for its seat.
+    pub(super) async fn run(&self, seat: &mut Seat, began: Moment) -> Result<Reply, Failed> {
         let lane = seat.lane.clone();
         let own = lane.recorder.branch();
         let zero = lane.recorder.zero();
@@ -62,8 +63,8 @@ impl Errand<'_> {
         let story = Story {
             lane: &lane,
             own: &own,
-            asked: Moment::ZERO + self.asked.since(zero),
-            before: zero.since(self.asked),
+            asked: Moment::ZERO + began.since(zero),
+            before: began.since(self.asked) + zero.since(began),
             ended,
         };
         let heard = story.is_heard() || facts.status != 0;
@@ -87,7 +88,7 @@ impl Errand<'_> {
             heard,
             got,
             seasoned: seasoned || story.is_reused(),
-            trips: story.lost_trips(),
+            lost: story.tell_loss(),
         })
     }
 

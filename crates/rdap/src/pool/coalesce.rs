@@ -53,6 +53,13 @@ impl Flights {
     }
 }
 
+#[cfg(test)]
+impl Flights {
+    pub(super) fn len(&self) -> usize {
+        self.0.lock().map_or(0, |flights| flights.len())
+    }
+}
+
 impl Flight {
     pub(super) fn land(self, outcome: &Outcome) {
         self.outcome.send_replace(Some(outcome.clone()));

@@ -9,7 +9,10 @@ use roundtrip_http::{Connection, Shared, Transport};
 use roundtrip_model::{Attempt, EarlyData, Moment, NameFacts, Recorder, Timeline};
 
 /// So many facts are kept of a connection that has come of age, at least.
-const KEPT_FACTS: usize = 1024;
+pub(super) const KEPT_FACTS: usize = 256;
+
+/// How often it is looked whether a handshake is over.
+const PROOF_STEP: Duration = Duration::from_millis(5);
 
 pub(super) struct Lane {
     /// Absent for HTTP/1.1.
@@ -97,6 +100,18 @@ impl Lane {
         !self.early_data || self.answers() > 0 || self.early_outcome() != EarlyData::NotOffered
     }
 
+    /// Waits until the handshake is over. `false`: it never will be.
+    pub(super) async fn proven(&self) -> bool {
+        if let Transport::Quic(gauge) = &self.transport {
+            return gauge.proven().await;
+        }
+        // TLS tells nobody; it takes about a round trip.
+        while !self.is_proven() {
+            tokio::time::sleep(PROOF_STEP).await;
+        }
+        true
+    }
+
     /// What became of the early data, once that is known.
     pub(super) fn early_outcome(&self) -> EarlyData {
         let facts = self.transport.tls_facts();
@@ -134,6 +149,7 @@ impl Solo {
         let Transport::Tcp { gauge, .. } = &self.lane.transport else {
             return false;
         };
-        !gauge.is_spent() || (self.connection.is_quiet() && !gauge.is_spent())
+        self.lane.is_open()
+            && (!gauge.is_spent() || (self.connection.is_quiet() && !gauge.is_spent()))
     }
 }

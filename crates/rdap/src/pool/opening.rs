@@ -148,13 +148,13 @@ impl Way<'_> {
     }
 }
 
-/// How long QUIC that was asked in early data may leave its handshake unanswered before TCP is tried.
-pub(super) fn patience(ground: &Ground, rtt: Option<Duration>) -> Duration {
+/// How long a connection that was asked in early data may leave its handshake unanswered: where TCP is another way than
+/// QUIC, as a race would have it, or as a lost packet on a long path needs.
+pub(super) fn patience(ground: &Ground, quic: bool, rtt: Option<Duration>) -> Duration {
     let forced = ground.settings.strategy.http == Http::H3;
-    if forced {
+    if forced || !quic {
         return ground.settings.deadlines.connect;
     }
-    // As a race would give it, or a lost packet on a long path needs.
     let needed = rtt.map_or(Duration::ZERO, |rtt| 4 * rtt);
     needed.max(Duration::from_millis(300))
 }

@@ -3,9 +3,9 @@
 
 use roundtrip_http::HttpError;
 
-use super::Fault;
 use super::carry::{Failed, What};
 use super::lane::Lane;
+use super::{Fault, Timing};
 
 /// A server that turns a request away so often does not want it.
 const MOST_TURNED_AWAY: u32 = 8;
@@ -19,8 +19,8 @@ pub(super) struct Tries {
     /// Because nobody answered QUIC, or early data was answered with an end.
     voided: u32,
     too_early: bool,
-    /// Round trips that came to nothing.
-    pub(super) lost_trips: f64,
+    /// What each waited for.
+    lost: Vec<Timing>,
 }
 
 /// What to do after a failure.
@@ -41,7 +41,7 @@ impl Tries {
     }
 
     pub(super) fn judge(&mut self, failed: Failed, lane: &Lane) -> Verdict {
-        self.lost_trips += failed.trips;
+        self.lost.push(failed.lost);
         let error = match failed.what {
             What::Final(fault) => return Verdict::Give(fault),
             What::Http(error) => error,
@@ -80,12 +80,18 @@ impl Tries {
     }
 
     /// The answer was 425 to early data: once more, after the handshake. RFC 8470 §5.2.
-    pub(super) fn too_early(&mut self, trips: f64) -> bool {
+    pub(super) fn too_early(&mut self, timing: &Timing) -> bool {
         let first = !std::mem::replace(&mut self.too_early, true);
         if first {
-            self.lost_trips += trips;
+            self.lost.push(timing.clone());
         }
         first
+    }
+
+    /// Puts what earlier tries cost to what the last one did.
+    pub(super) fn sum_up(&self, timing: &mut Timing) {
+        timing.resent = self.count();
+        self.lost.iter().for_each(|lost| timing.add(lost));
     }
 
     /// Early data did not go well.

@@ -256,6 +256,8 @@ impl Site {
     fn arrived(self: &Arc<Self>, state: &mut State, (lane, solo): Arrival) {
         let lane = Arc::new(lane);
         self.watch(&lane);
+        // There may be room again.
+        state.ceiling = None;
         match solo {
             None => state.lanes.push(lane),
             Some(connection) => {
@@ -280,26 +282,29 @@ impl Site {
         }
     }
 
-    /// QUIC that was asked in early data counts as open before anybody has answered: if nobody does, it is given up.
+    /// What was asked in early data counts as open before anybody has answered: if nobody does, it is given up.
     fn watch(self: &Arc<Self>, lane: &Arc<Lane>) {
-        let Transport::Quic(gauge) = &lane.transport else {
-            return;
-        };
         if !lane.early_data {
             return;
         }
-        let (site, lane, gauge) = (self.clone(), lane.clone(), gauge.clone());
-        let limit = patience(&self.ground, self.known(|known| known.rtt));
+        let (site, lane) = (self.clone(), lane.clone());
+        let quic = lane.transport.is_quic();
+        let rtt = self.known(|known| known.rtt).filter(|_| quic);
+        let limit = patience(&self.ground, quic, rtt);
         tokio::spawn(async move {
-            if tokio::time::timeout(limit, gauge.proven()).await == Ok(true) {
+            let proven = tokio::time::timeout(limit, lane.proven()).await == Ok(true);
+            if proven && quic {
                 site.known(Known::quic_works);
                 if lane.early_outcome() == EarlyData::Refused {
                     count(&site.ground.counters.early_refused);
                 }
-                site.review();
-                return;
             }
-            site.known(Known::quic_failed);
+            if proven {
+                return site.review();
+            }
+            if quic {
+                site.known(Known::quic_failed);
+            }
             lane.make_void();
             if let Some(shared) = &lane.shared {
                 shared.close().await;
@@ -324,6 +329,16 @@ impl Site {
         }
         self.serve(&mut state);
         self.open_more(&mut state);
+    }
+
+    /// How many facts, connections and waits are kept.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        let state = self.state();
+        let lanes = state.lanes.iter();
+        let lanes = lanes.chain(state.idle.iter().map(|solo| &solo.lane));
+        let facts = lanes.map(|lane| 1 + lane.recorder.snapshot().iter().count());
+        facts.sum::<usize>() + state.waiting.len() + state.opening
     }
 
     fn adopt(connection: Connection, lane: &Arc<Lane>) -> Solo {

@@ -14,9 +14,9 @@ pub(super) struct Story<'a> {
     pub(super) lane: &'a Lane,
     /// The request's boundaries.
     pub(super) own: &'a Recorder,
-    /// When it was asked for: before time began on the connection, if that is none other's, or long after.
+    /// When this try began; time on the connection may have begun later, or long before.
     pub(super) asked: Moment,
-    /// How much of `asked` was before the connection's time.
+    /// What had passed by then since the ask: earlier tries, and what was before the connection's time.
     pub(super) before: Duration,
     pub(super) ended: Moment,
 }
@@ -79,21 +79,16 @@ impl Story<'_> {
         timing
     }
 
-    /// What it waited for without getting an answer.
-    pub(super) fn lost_trips(&self) -> f64 {
-        let timing = self.tell(&mut HttpFacts::default());
-        let sent = self.first(&Event::RequestSent);
-        let answered = match (sent, timing.rtt) {
-            // What ended sooner had crossed the request on its way.
-            (Some(sent), Some(rtt)) => self.ended.since(sent) >= rtt / 2,
-            _ => false,
-        };
-        let counted = if self.is_heard() {
-            0.0
-        } else {
-            f64::from(u8::from(answered))
-        };
-        timing.round_trips.unwrap_or(0.0) + counted
+    /// Tells the time of a try that led nowhere.
+    pub(super) fn tell_loss(&self) -> Timing {
+        let mut timing = self.tell(&mut HttpFacts::default());
+        let sent = self.first(&Event::RequestSent).filter(|_| !self.is_heard());
+        // What ended sooner had crossed the request on its way.
+        let answered = sent.zip(timing.rtt);
+        if answered.is_some_and(|(sent, rtt)| self.ended.since(sent) >= rtt / 2) {
+            timing.round_trips = timing.round_trips.map(|trips| trips + 1.0);
+        }
+        timing
     }
 
     fn exchange(&self, reused: bool, facts: HttpFacts) -> Exchange {
@@ -166,5 +161,19 @@ impl Story<'_> {
 
     fn first(&self, event: &Event) -> Option<Moment> {
         self.own.last(|e| e == event)
+    }
+}
+
+impl Timing {
+    /// Adds what an earlier try had waited for.
+    pub(super) fn add(&mut self, earlier: &Self) {
+        self.dns += earlier.dns;
+        self.tcp += earlier.tcp;
+        self.tls += earlier.tls;
+        self.queued += earlier.queued;
+        self.reused &= earlier.reused;
+        self.resumed |= earlier.resumed;
+        let trips = self.round_trips.zip(earlier.round_trips);
+        self.round_trips = trips.map(|(ours, theirs)| ours + theirs);
     }
 }

@@ -5,6 +5,7 @@
 mod faults;
 mod many;
 mod memory;
+mod names;
 mod protocols;
 mod scene;
 mod scripted;

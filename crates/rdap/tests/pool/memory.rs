@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use roundtrip_model::Target;
-use roundtrip_origin::EarlyData;
-use roundtrip_rdap::pool::{Ask, Fault, Origin, OriginKnowledge, Override, Pool};
+use roundtrip_origin::{EarlyData, Quic};
+use roundtrip_rdap::pool::{Origin, OriginKnowledge, Pool};
+use roundtrip_tls::Roots;
 
 use crate::scene::{Scene, at_once};
 
@@ -46,18 +46,6 @@ async fn primed(scene: &Scene, strategy: &str) -> Pool {
     tokio::time::sleep(Duration::from_millis(50)).await;
     pool.close().await;
     pool
-}
-
-#[tokio::test]
-async fn too_early_is_asked_again_after_the_handshake() {
-    for strategy in ["h1+0rtt+reuse", "h2+0rtt+reuse"] {
-        let scene = Scene::new(|knobs| knobs.tls.early_data = EarlyData::TooEarly);
-        let pool = primed(&scene, strategy).await;
-        let reply = pool.fetch(&scene.ask("/bytes/9")).await.unwrap();
-        assert_eq!((reply.status, reply.timing.resent), (200, 1), "{strategy}");
-        assert_eq!(pool.tally().too_early, 1, "{strategy}");
-        assert_eq!(scene.origin.stats().tcp_connections, 2, "{strategy}");
-    }
 }
 
 #[tokio::test]
@@ -143,22 +131,51 @@ async fn what_was_learnt_serves_another_pool() {
 }
 
 #[tokio::test]
-async fn names_can_be_given() {
-    let scene = Scene::new(|knobs| knobs.tls.names = vec!["far.test".into()]);
-    let port = scene.origin.https.port();
-    let pool = scene.pool_with("h2+reuse", |settings| {
-        settings.overrides = vec![Override {
-            host: "far.test".into(),
-            port: Some(port),
-            addresses: vec![scene.origin.https.ip()],
-        }];
-        // Nobody listens there: a question would not be answered.
-        settings.name_servers = vec!["127.0.0.1:9".parse().unwrap()];
+async fn early_data_that_nobody_hears_goes_over_tcp() {
+    let scene = Scene::new(|knobs| knobs.tls.early_data = EarlyData::On);
+    let pool = scene.pool_with("auto+0rtt+reuse", |settings| {
+        settings.roots = Roots::Anything
     });
-    let url = format!("https://far.test:{port}/");
-    let ask = Ask::new(Target::parse(&url).unwrap());
-    assert_eq!(pool.fetch(&ask).await.unwrap().status, 200);
-    let other = Ask::new(Target::parse("https://near.test/").unwrap());
-    let error = pool.fetch(&other).await.unwrap_err();
-    assert!(matches!(error.fault(), Fault::Name(_)), "{error}");
+    for version in ["2", "3"] {
+        let reply = pool.fetch(&scene.ask("/")).await.unwrap();
+        assert_eq!(reply.timing.version, version);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        pool.close().await;
+    }
+    // The same place, where UDP is dropped now.
+    let port = scene.origin.https.port();
+    scene.origin.stop().await;
+    let scene = Scene::new(|knobs| {
+        knobs.listen.h3 = Quic::Silent;
+        knobs.listen.https_port = port;
+    });
+    let asks = (0..5).map(|n| scene.ask(&format!("/bytes/{n}")));
+    for outcome in at_once(&pool, asks).await {
+        let timing = outcome.unwrap().timing;
+        assert_eq!((timing.version.as_str(), timing.resent), ("2", 1));
+    }
+    assert_eq!(scene.origin.stats().tcp_connections, 1);
+}
+
+#[tokio::test]
+async fn who_gives_up_in_early_data_keeps_nobody_waiting() {
+    let scene = Scene::new(|knobs| {
+        knobs.tls.early_data = EarlyData::On;
+        knobs.http.alt_svc = Some("none".into());
+    });
+    let pool = primed(&scene, "auto+0rtt+reuse").await;
+    let early = tokio::spawn({
+        let (pool, ask) = (pool.clone(), scene.ask("/delay/60000"));
+        async move { pool.fetch(&ask).await }
+    });
+    while pool.tally().requests < 2 {
+        tokio::task::yield_now().await;
+    }
+    let mut ask = scene.ask("/");
+    ask.early = false;
+    let careful = tokio::spawn(async move { pool.fetch(&ask).await });
+    tokio::task::yield_now().await;
+    early.abort();
+    let reply = careful.await.unwrap().unwrap();
+    assert_eq!((reply.status, reply.timing.early), (200, false));
 }

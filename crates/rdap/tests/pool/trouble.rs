@@ -214,3 +214,20 @@ async fn statuses_are_answers() {
     }
     assert_eq!(pool.tally().requests, 6);
 }
+
+#[tokio::test]
+async fn a_connection_that_ended_while_it_was_idle_is_replaced_unnoticed() {
+    for strategy in ALL {
+        let scene = Scene::new(|knobs| knobs.http.keep_alive = Duration::from_millis(50));
+        let pool = scene.pool(strategy);
+        for path in ["/1", "/2"] {
+            let reply = pool.fetch(&scene.ask(path)).await.unwrap();
+            let timing = reply.timing;
+            // That an HTTP/3 server is leaving is told when the next request is to go out.
+            let unnoticed = timing.resent == 0 || strategy == "h3+reuse";
+            assert!(unnoticed && !timing.reused, "{strategy}: {timing:?}");
+            tokio::time::sleep(Duration::from_millis(300)).await;
+        }
+        assert_eq!(pool.tally().connections, 2, "{strategy}");
+    }
+}

@@ -8,7 +8,7 @@ use roundtrip_path::{Builder, Path};
 use roundtrip_rdap::pool::{Ask, Settings};
 use roundtrip_tls::Roots;
 
-pub(crate) const RTT: Duration = Duration::from_millis(60);
+pub(crate) const RTT: Duration = Duration::from_millis(100);
 
 pub(crate) struct Scene {
     path: Path,
