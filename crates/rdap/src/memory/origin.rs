@@ -216,7 +216,7 @@ impl Memory {
         let _lock = match place.lock(&super::limits::file_name(&name)) {
             Ok(lock) => lock,
             Err(error) => {
-                self.note(format!("{origin} was not remembered: {error}"));
+                self.cannot_lock(place, origin, &error);
                 return None;
             }
         };

@@ -104,6 +104,35 @@ fn one_note_tells_that_nothing_can_be_written() {
     assert!(notes[0].contains("not remembered"), "{notes:?}");
 }
 
+/// As a user; root may write anywhere.
+#[test]
+fn what_may_only_be_read_is_read() {
+    if rustix::process::geteuid().is_root() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let known = Origin::new("a.example", 443);
+    let first = open(directory.path());
+    first.change_origin(&known, NOW, |state| state.alpn = Some("h3".into()));
+    let origins = directory.path().join("origins");
+    for path in [&origins, directory.path()] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o500)).unwrap();
+    }
+    let memory = open(directory.path());
+    assert_eq!(memory.origin(&known, NOW).alpn.as_deref(), Some("h3"));
+    for host in ["b.example", "c.example"] {
+        let origin = Origin::new(host, 443);
+        assert!(memory.limits(&origin).is_none());
+        assert_eq!(memory.change_origin(&origin, NOW, |_| ()), None);
+    }
+    assert!(!memory.keep_registry("dns", &super::registries::RegistryCopy::default()));
+    let notes = memory.notes();
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    for path in [directory.path(), &origins] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700)).unwrap();
+    }
+}
+
 #[test]
 fn links_are_not_followed() {
     let directory = tempfile::tempdir().unwrap();

@@ -89,7 +89,7 @@ fn a_run_that_ended_has_nothing_left() {
     let again = run.open(&identity(5)).unwrap();
     assert_eq!(again.finished(), 5);
     assert!((0..5).all(|position| again.is_finished(position)) && !again.is_finished(5));
-    assert_eq!(run.read().1, b"<3>\n<0>\n<1->\n<2-->\n");
+    assert_eq!(run.read().1, b"<0>\n<4->\n<1->\n<2-->\n");
 }
 
 #[test]
