@@ -9,7 +9,7 @@ use roundtrip_wire::{alt_svc, server_timing};
 use tokio::time::timeout;
 
 use crate::again::lost_trip;
-use crate::open::{Learnt, Open, Transport, origin};
+use crate::open::{Learnt, Open, origin};
 use crate::plan::{Announced, Plan};
 use crate::{Prober, Trouble};
 
@@ -200,16 +200,9 @@ impl Prober {
     }
 
     pub(crate) fn read_gauges(&self, hop: &mut Hop<'_>, open: &Open) {
-        match &open.gauge {
-            Transport::Tcp { gauge, tls } => {
-                hop.learnt.tcp = Some(gauge.facts());
-                hop.learnt.tls = tls.as_ref().and_then(|f| f.get()).cloned();
-            }
-            Transport::Quic(gauge) => {
-                hop.learnt.quic = Some(gauge.facts());
-                hop.learnt.tls = Some(gauge.tls_facts());
-            }
-        }
+        hop.learnt.tcp = open.gauge.tcp_facts();
+        hop.learnt.quic = open.gauge.quic_facts();
+        hop.learnt.tls = open.gauge.tls_facts();
         if let (Some(tls), Some(client)) = (&mut hop.learnt.tls, self.tls()) {
             let tickets = client.tickets(matches!(open.connection, Connection::H3(_)));
             tls.tickets = tickets.received();
@@ -269,12 +262,12 @@ impl Prober {
 
     /// What was learnt, put into an exchange whose timeline is complete.
     pub(crate) fn conclude(exchange: &mut Exchange, learnt: &Learnt, trouble: Option<&Trouble>) {
-        exchange.attempts.clone_from(&learnt.attempts);
+        exchange.attempts.clone_from(&learnt.trail.attempts);
         exchange.notes.extend_from_slice(&learnt.notes);
         exchange.tcp.clone_from(&learnt.tcp);
         exchange.tls.clone_from(&learnt.tls);
         exchange.quic.clone_from(&learnt.quic);
-        if learnt.over_quic {
+        if learnt.trail.over_quic {
             exchange.quic.get_or_insert_default();
         }
         exchange.rtt = exchange.rtt.or_else(|| {

@@ -236,10 +236,14 @@ impl Prober {
     }
 
     pub(crate) fn tls_ready(&self) -> Result<&Client, Trouble> {
-        self.tls.as_ref().ok_or(Trouble::Strategy {
+        self.tls.as_ref().ok_or_else(|| self.no_tls())
+    }
+
+    pub(crate) fn no_tls(&self) -> Trouble {
+        Trouble::Strategy {
             strategy: self.options.strategy,
             why: "TLS was not set up",
-        })
+        }
     }
 
     pub(crate) fn tls(&self) -> Option<&Client> {

@@ -1,0 +1,449 @@
+//! Which members each kind of object has and of what type they are (RFC 9083 and its extensions): from it follow all
+//! the places of an answer, and what in it is of another type.
+
+use std::fmt;
+
+use super::{Answer, Item, Node, Object};
+
+/// A member that is not of its type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Oddity {
+    /// JSON pointer.
+    pub pointer: String,
+    pub expected: &'static str,
+    pub found: &'static str,
+}
+
+impl fmt::Display for Oddity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            pointer,
+            expected,
+            found,
+        } = self;
+        write!(f, "{pointer} is {found}, not {expected}")
+    }
+}
+
+/// The kinds of object that an answer is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    Domain,
+    Nameserver,
+    Entity,
+    Network,
+    Autnum,
+    Search,
+    Problem,
+    Help,
+    Unknown,
+    Link,
+    Notice,
+    Remark,
+    Event,
+    /// An event without an actor (RFC 9083, section 5.1).
+    ActorEvent,
+    PublicId,
+    Addresses,
+    SecureDns,
+    Ds,
+    Key,
+    Variant,
+    VariantName,
+    Cidr,
+    Redaction,
+    Words,
+    Paging,
+    Sorting,
+    Sort,
+    Subsetting,
+    FieldSet,
+}
+
+#[derive(Clone, Copy)]
+enum Shape {
+    Text,
+    Texts,
+    Flag,
+    Whole,
+    List,
+    One(Class),
+    Many(Class),
+    /// As several servers send it, in the one or the other way that the RFC allows.
+    TextOrTexts,
+}
+
+impl Shape {
+    fn fits(self, node: &Node) -> bool {
+        match self {
+            Self::Text => node.text().is_some(),
+            Self::Texts => {
+                matches!(node, Node::List(items) if items.iter().all(|i| i.text().is_some()))
+            }
+            Self::TextOrTexts => Self::Text.fits(node) || Self::Texts.fits(node),
+            Self::Flag => matches!(node, Node::Flag(_)),
+            Self::Whole => matches!(node, Node::Number(n) if n.is_u64()),
+            Self::List => matches!(node, Node::List(_)),
+            Self::One(_) => node.is_object(),
+            Self::Many(_) => matches!(node, Node::List(items) if items.iter().all(Node::is_object)),
+        }
+    }
+
+    fn named(self) -> &'static str {
+        match self {
+            Self::Text => "a string",
+            Self::Texts => "an array of strings",
+            Self::TextOrTexts => "a string or an array of strings",
+            Self::Flag => "a boolean",
+            Self::Whole => "a whole number",
+            Self::List => "an array",
+            Self::One(_) => "an object",
+            Self::Many(_) => "an array of objects",
+        }
+    }
+}
+
+type Members = &'static [(&'static str, Shape)];
+
+/// What each object class has (sections 4 and 5).
+const OBJECT: Members = &[
+    ("objectClassName", Shape::Text),
+    ("handle", Shape::Text),
+    ("status", Shape::Texts),
+    ("port43", Shape::Text),
+    ("lang", Shape::Text),
+    ("entities", Shape::Many(Class::Entity)),
+    ("events", Shape::Many(Class::Event)),
+    ("links", Shape::Many(Class::Link)),
+    ("remarks", Shape::Many(Class::Remark)),
+    ("publicIds", Shape::Many(Class::PublicId)),
+];
+
+/// What the topmost object has besides.
+const TOP: Members = &[
+    ("rdapConformance", Shape::Texts),
+    ("notices", Shape::Many(Class::Notice)),
+    ("redacted", Shape::Many(Class::Redaction)),
+    ("lang", Shape::Text),
+];
+
+const NUMBERS: Members = &[
+    ("name", Shape::Text),
+    ("type", Shape::Text),
+    ("country", Shape::Text),
+];
+
+impl Class {
+    fn is_object(self) -> bool {
+        use Class::{Autnum, Domain, Entity, Nameserver, Network};
+        matches!(self, Domain | Nameserver | Entity | Network | Autnum)
+    }
+
+    pub(crate) fn object_class(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Domain => "domain",
+            Self::Nameserver => "nameserver",
+            Self::Entity => "entity",
+            Self::Network => "ip network",
+            Self::Autnum => "autnum",
+            _ => return None,
+        })
+    }
+
+    fn own(self) -> Members {
+        match self {
+            Self::Domain | Self::Nameserver | Self::Entity | Self::Network | Self::Autnum => {
+                self.of_object()
+            }
+            Self::Search
+            | Self::Paging
+            | Self::Sorting
+            | Self::Sort
+            | Self::Subsetting
+            | Self::FieldSet => self.of_search(),
+            _ => self.of_part(),
+        }
+    }
+
+    fn of_object(self) -> Members {
+        match self {
+            Self::Domain => &[
+                ("ldhName", Shape::Text),
+                ("unicodeName", Shape::Text),
+                ("variants", Shape::Many(Class::Variant)),
+                ("nameservers", Shape::Many(Class::Nameserver)),
+                ("secureDNS", Shape::One(Class::SecureDns)),
+                ("network", Shape::One(Class::Network)),
+            ],
+            Self::Nameserver => &[
+                ("ldhName", Shape::Text),
+                ("unicodeName", Shape::Text),
+                ("ipAddresses", Shape::One(Class::Addresses)),
+            ],
+            Self::Entity => &[
+                ("vcardArray", Shape::List),
+                ("roles", Shape::Texts),
+                ("asEventActor", Shape::Many(Class::ActorEvent)),
+                ("networks", Shape::Many(Class::Network)),
+                ("autnums", Shape::Many(Class::Autnum)),
+            ],
+            Self::Network => &[
+                ("startAddress", Shape::Text),
+                ("endAddress", Shape::Text),
+                ("ipVersion", Shape::Text),
+                ("parentHandle", Shape::Text),
+                ("cidr0_cidrs", Shape::Many(Class::Cidr)),
+            ],
+            _ => &[("startAutnum", Shape::Whole), ("endAutnum", Shape::Whole)],
+        }
+    }
+
+    fn of_search(self) -> Members {
+        match self {
+            Self::Search => &[
+                ("domainSearchResults", Shape::Many(Class::Domain)),
+                ("nameserverSearchResults", Shape::Many(Class::Nameserver)),
+                ("entitySearchResults", Shape::Many(Class::Entity)),
+                ("ipSearchResults", Shape::Many(Class::Network)),
+                ("autnumSearchResults", Shape::Many(Class::Autnum)),
+                ("paging_metadata", Shape::One(Class::Paging)),
+                ("sorting_metadata", Shape::One(Class::Sorting)),
+                ("subsetting_metadata", Shape::One(Class::Subsetting)),
+                ("links", Shape::Many(Class::Link)),
+            ],
+            Self::Paging => &[
+                ("totalCount", Shape::Whole),
+                ("pageSize", Shape::Whole),
+                ("pageNumber", Shape::Whole),
+                ("links", Shape::Many(Class::Link)),
+            ],
+            Self::Sorting => &[
+                ("currentSort", Shape::Text),
+                ("availableSorts", Shape::Many(Class::Sort)),
+            ],
+            Self::Sort => &[
+                ("property", Shape::Text),
+                ("jsonPath", Shape::Text),
+                ("default", Shape::Flag),
+                ("links", Shape::Many(Class::Link)),
+            ],
+            Self::Subsetting => &[
+                ("currentFieldSet", Shape::Text),
+                ("availableFieldSets", Shape::Many(Class::FieldSet)),
+            ],
+            _ => &[
+                ("name", Shape::Text),
+                ("default", Shape::Flag),
+                ("description", Shape::Text),
+                ("links", Shape::Many(Class::Link)),
+            ],
+        }
+    }
+
+    fn of_part(self) -> Members {
+        match self {
+            Self::Problem => &[
+                ("errorCode", Shape::Whole),
+                ("title", Shape::Text),
+                ("description", Shape::Texts),
+                ("links", Shape::Many(Class::Link)),
+            ],
+            Self::Link => &[
+                ("value", Shape::Text),
+                ("rel", Shape::Text),
+                ("href", Shape::Text),
+                ("hreflang", Shape::TextOrTexts),
+                ("title", Shape::Text),
+                ("media", Shape::Text),
+                ("type", Shape::Text),
+            ],
+            Self::Notice | Self::Remark => &[
+                ("title", Shape::Text),
+                ("type", Shape::Text),
+                ("description", Shape::Texts),
+                ("links", Shape::Many(Class::Link)),
+            ],
+            Self::Event | Self::ActorEvent => &[
+                ("eventAction", Shape::Text),
+                ("eventActor", Shape::Text),
+                ("eventDate", Shape::Text),
+                ("links", Shape::Many(Class::Link)),
+            ],
+            Self::PublicId => &[("type", Shape::Text), ("identifier", Shape::Text)],
+            Self::Addresses => &[("v4", Shape::Texts), ("v6", Shape::Texts)],
+            _ => self.of_detail(),
+        }
+    }
+
+    fn of_detail(self) -> Members {
+        const KEPT: [(&str, Shape); 2] = [
+            ("events", Shape::Many(Class::Event)),
+            ("links", Shape::Many(Class::Link)),
+        ];
+        match self {
+            Self::SecureDns => &[
+                ("zoneSigned", Shape::Flag),
+                ("delegationSigned", Shape::Flag),
+                ("maxSigLife", Shape::Whole),
+                ("dsData", Shape::Many(Class::Ds)),
+                ("keyData", Shape::Many(Class::Key)),
+            ],
+            Self::Ds => &[
+                KEPT[0],
+                KEPT[1],
+                ("keyTag", Shape::Whole),
+                ("algorithm", Shape::Whole),
+                ("digest", Shape::Text),
+                ("digestType", Shape::Whole),
+            ],
+            Self::Key => &[
+                KEPT[0],
+                KEPT[1],
+                ("flags", Shape::Whole),
+                ("protocol", Shape::Whole),
+                ("publicKey", Shape::Text),
+                ("algorithm", Shape::Whole),
+            ],
+            Self::Variant => &[
+                ("relation", Shape::Texts),
+                ("idnTable", Shape::Text),
+                ("variantNames", Shape::Many(Class::VariantName)),
+            ],
+            Self::VariantName => &[("ldhName", Shape::Text), ("unicodeName", Shape::Text)],
+            Self::Cidr => &[
+                ("v4prefix", Shape::Text),
+                ("v6prefix", Shape::Text),
+                ("length", Shape::Whole),
+            ],
+            Self::Redaction => &[
+                ("name", Shape::One(Class::Words)),
+                ("reason", Shape::One(Class::Words)),
+                ("prePath", Shape::Text),
+                ("postPath", Shape::Text),
+                ("replacementPath", Shape::Text),
+                ("pathLang", Shape::Text),
+                ("method", Shape::Text),
+            ],
+            Self::Words => &[
+                ("type", Shape::Text),
+                ("description", Shape::Text),
+                ("lang", Shape::Text),
+            ],
+            _ => &[],
+        }
+    }
+
+    /// All members that have a type, the topmost object's own among them.
+    fn members(self, top: bool) -> impl Iterator<Item = (&'static str, Shape)> {
+        let numbers = matches!(self, Self::Network | Self::Autnum);
+        let parts: [Members; 4] = [
+            self.own(),
+            if self.is_object() { OBJECT } else { &[] },
+            if numbers { NUMBERS } else { &[] },
+            if top { TOP } else { &[] },
+        ];
+        parts.into_iter().flatten().copied()
+    }
+}
+
+/// One object of an answer, and where it stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Place<'a> {
+    pub(crate) pointer: String,
+    pub(crate) item: Item<'a>,
+    pub(crate) class: Class,
+    /// The class of what it stands in; none for the topmost.
+    pub(crate) within: Option<Class>,
+}
+
+/// Places looked at in one answer.
+const MOST: usize = 20_000;
+
+/// Every object of the answer that has a class, the topmost first.
+pub(crate) fn places(answer: &Answer) -> Vec<Place<'_>> {
+    let top = Place {
+        pointer: String::new(),
+        item: answer.top(),
+        class: class_of(answer.object()),
+        within: None,
+    };
+    let mut places = vec![top];
+    let mut next = 0;
+    while let Some(place) = places.get(next).filter(|_| places.len() < MOST) {
+        let below = below(place);
+        places.extend(below);
+        next += 1;
+    }
+    places
+}
+
+fn below<'a>(place: &Place<'a>) -> Vec<Place<'a>> {
+    let mut below = Vec::new();
+    for (name, shape) in place.class.members(place.within.is_none()) {
+        let (Shape::One(class) | Shape::Many(class)) = shape else {
+            continue;
+        };
+        let Some(node) = place.item.node().get(name) else {
+            continue;
+        };
+        let listed = matches!(node, Node::List(_));
+        for (i, child) in node
+            .each()
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| c.is_object())
+        {
+            let pointer = match listed {
+                true => format!("{}/{name}/{i}", place.pointer),
+                false => format!("{}/{name}", place.pointer),
+            };
+            below.push(Place {
+                pointer,
+                item: Item(child),
+                class,
+                within: Some(place.class),
+            });
+        }
+    }
+    below
+}
+
+fn class_of(object: Object<'_>) -> Class {
+    match object {
+        Object::Domain(_) => Class::Domain,
+        Object::Nameserver(_) => Class::Nameserver,
+        Object::Entity(_) => Class::Entity,
+        Object::Network(_) => Class::Network,
+        Object::Autnum(_) => Class::Autnum,
+        Object::Search(_) => Class::Search,
+        Object::Problem(_) => Class::Problem,
+        Object::Help(_) => Class::Help,
+        Object::Unknown(_) => Class::Unknown,
+    }
+}
+
+pub(super) fn oddities(answer: &Answer) -> Vec<Oddity> {
+    let mut oddities = Vec::new();
+    for place in places(answer) {
+        for (name, shape) in place.class.members(place.within.is_none()) {
+            match place.item.node().get(name) {
+                Some(node) if !shape.fits(node) => oddities.push(Oddity {
+                    pointer: format!("{}/{name}", place.pointer),
+                    expected: shape.named(),
+                    found: found(shape, node),
+                }),
+                _ => {}
+            }
+        }
+    }
+    oddities
+}
+
+fn found(shape: Shape, node: &Node) -> &'static str {
+    match (shape, node) {
+        (Shape::Texts | Shape::TextOrTexts, Node::List(_)) => "an array of something else as well",
+        (Shape::Many(_), Node::List(_)) => "an array with something else in it",
+        (Shape::Whole, Node::Number(_)) => "another number",
+        (_, other) => other.kind(),
+    }
+}

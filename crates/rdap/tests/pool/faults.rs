@@ -1,0 +1,1 @@
+//! What servers do wrong, and what an ask comes to.
