@@ -230,14 +230,14 @@ fn positions_are_those_of_the_list() {
     let run = Run::new();
     let mut journal = run.open(&identity(5)).unwrap();
     assert!(matches!(
-        journal.finish(5, b""),
-        Err(JournalError::NotInTheList(5))
+        journal.finish(6, b""),
+        Err(JournalError::NotInTheList(6))
     ));
     assert!(matches!(
         journal.finish(u64::MAX, b""),
         Err(JournalError::NotInTheList(_))
     ));
-    journal.finish(4, b"").unwrap();
+    journal.finish(5, b"").unwrap();
 }
 
 #[test]
