@@ -50,6 +50,22 @@ fn elapsed(manners: &Manners) -> u64 {
 }
 
 #[test]
+fn waiting_may_move_between_threads() {
+    fn is_send(_: impl Send) {}
+    let manners = manners(Rules::default(), Memory::nowhere());
+    let origin = origin("a.example");
+    is_send(manners.acquire(&origin, false));
+    let at = Stamp(START);
+    let waited = Duration::ZERO;
+    let permit = Permit {
+        origin: origin.clone(),
+        at,
+        waited,
+    };
+    is_send(manners.heard(&permit, 429, None, 1));
+}
+
+#[test]
 fn only_the_origin_that_complained_is_paused() {
     run(async {
         let manners = manners(Rules::default(), Memory::nowhere());

@@ -54,10 +54,7 @@ impl Memory {
         match place.open_to_lock(&name) {
             Ok(file) => Some(LimitsFile { file }),
             Err(error) => {
-                let path = place.shown(&name);
-                self.note(format!(
-                    "{origin} is asked as if no other process asked it: {path} cannot be used ({error})"
-                ));
+                self.cannot_lock(place, origin, &error);
                 None
             }
         }
