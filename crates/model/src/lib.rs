@@ -29,7 +29,7 @@ pub use failure::{Failure, FailureKind};
 pub use limit::{Limit, LimitError};
 pub use phase::{Phase, PhaseName, Waited};
 pub use random::{Random, blocks};
-pub use saving::{CONFIDENCE, Saving};
+pub use saving::{CONFIDENCE, LEAST_PAIRS, Saving};
 pub use strategy::{Http, Memory, Security, Strategy, StrategyError};
 pub use summary::Summary;
 pub use target::{Scheme, Target, TargetError};
