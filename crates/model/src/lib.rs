@@ -4,6 +4,7 @@
 //! `Target → Strategy → Exchange (Timeline + facts) → phases → Finding → report`.
 
 mod clock;
+mod comparison;
 mod event;
 mod exchange;
 mod facts;
@@ -18,8 +19,9 @@ mod target;
 mod timeline;
 
 pub use clock::{Clock, Moment};
+pub use comparison::{Bound, Comparison};
 pub use event::{Event, Task};
-pub use exchange::{Exchange, Finding};
+pub use exchange::{Exchange, Finding, Primer};
 pub use facts::{
     Answer, Attempt, AttemptOutcome, CertificateFacts, ChainFacts, EarlyData, EchoFacts,
     FastOpenFacts, HttpFacts, HttpsRecord, KeptFacts, NameFacts, NameWaits, NotKept, QuicFacts,

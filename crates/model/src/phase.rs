@@ -26,6 +26,19 @@ pub enum PhaseName {
 }
 
 impl PhaseName {
+    /// Every phase there is, in the order in which they come.
+    pub const ALL: [Self; 9] = [
+        Self::Setup,
+        Self::Name,
+        Self::Tcp,
+        Self::Proxy,
+        Self::Tls,
+        Self::Quic,
+        Self::Request,
+        Self::FirstByte,
+        Self::Body,
+    ];
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Setup => "setup",

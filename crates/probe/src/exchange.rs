@@ -25,6 +25,7 @@ impl Prober {
             asked: strategy,
             used: strategy,
             primed: self.primed,
+            primer: self.primer,
             ..Exchange::default()
         };
         let kept = self.kept_open(&request.target);
@@ -58,7 +59,17 @@ impl Prober {
         learnt.settle();
         Self::conclude(&mut exchange, &learnt, outcome.err().as_ref());
         self.under_way = None;
+        self.remember(&exchange, &request.target);
         exchange
+    }
+
+    /// A ticket or a connection serves the protocol that it came from: the next request speaks it again.
+    fn remember(&mut self, exchange: &Exchange, target: &Target) {
+        let here = origin(target);
+        let known = self.spoken.iter().any(|(o, _)| *o == here);
+        if self.options.strategy.is_warm() && exchange.ok() && !known {
+            self.spoken.push((here, exchange.used.http));
+        }
     }
 
     /// The connection that was kept, if another request can go to that target on it.
@@ -169,9 +180,12 @@ impl Prober {
             hop.exchange.name = Some(self.look_up(&destination, target, &hop.recorder).await?);
         }
         let found = hop.exchange.name.clone();
+        let here = origin(target);
+        let spoken = self.spoken.iter().find(|(o, _)| *o == here);
         let announced = Announced {
             https_record: found.as_ref().and_then(|n| n.https_record.as_ref()),
-            alt_svc_h3: self.alt_svc_h3.contains(&origin(target)),
+            alt_svc_h3: self.alt_svc_h3.contains(&here),
+            spoken: spoken.map(|(_, http)| *http),
         };
         let safe = matches!(hop.request.method.as_str(), "GET" | "HEAD" | "OPTIONS");
         let plan = Plan::of(

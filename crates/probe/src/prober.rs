@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip_http::{Request, Sink, Tokens};
-use roundtrip_model::{Clock, Event, Exchange, Http, Memory, Recorder, Scheme, Strategy, Target};
+use roundtrip_model::{
+    Clock, Event, Exchange, Http, Memory, Primer, Recorder, Scheme, Strategy, Target,
+};
 use roundtrip_net::{Resolver, SystemClock};
 use roundtrip_tls::Client;
 
@@ -12,6 +14,9 @@ use crate::again::Tally;
 use crate::open::Open;
 use crate::spool::Spool;
 use crate::{Options, Trouble, redirect};
+
+/// Scheme, host and port.
+pub(crate) type Origin = (Scheme, String, u16);
 
 /// How long to wait for a ticket that comes after the response.
 const TICKET_WAIT: Duration = Duration::from_millis(500);
@@ -25,8 +30,11 @@ pub struct Prober {
     resolver: Option<Resolver>,
     pub(crate) idle: Option<Open>,
     /// Origins that said `Alt-Svc: h3`.
-    pub(crate) alt_svc_h3: Vec<(Scheme, String, u16)>,
+    pub(crate) alt_svc_h3: Vec<Origin>,
+    /// What was spoken with whom first, where a strategy presumes what that left behind.
+    pub(crate) spoken: Vec<(Origin, Http)>,
     pub(crate) primed: bool,
+    pub(crate) primer: Option<Primer>,
     pub(crate) tally: Tally,
     /// What is being asked right now, for when somebody has had enough of it.
     pub(crate) under_way: Option<(String, Recorder)>,
@@ -42,7 +50,9 @@ impl Prober {
             resolver: None,
             idle: None,
             alt_svc_h3: Vec::new(),
+            spoken: Vec::new(),
             primed: false,
+            primer: None,
             tally: Tally::default(),
             under_way: None,
         }
@@ -180,6 +190,7 @@ impl Prober {
             ..self.options.strategy
         };
         let hops = self.hops(target, plain, 0, &mut std::io::sink()).await;
+        self.primer = primer(&hops);
         let quic = hops.last().is_some_and(|e| e.quic.is_some());
         if self.options.strategy.memory != Memory::Cold && hops.last().is_some_and(Exchange::ok) {
             self.await_ticket(quic).await;
@@ -254,6 +265,16 @@ impl Prober {
             .as_ref()
             .ok_or(Trouble::Name(roundtrip_net::ResolveError::NoServer))
     }
+}
+
+/// What these hops paid, where they came to an answer.
+fn primer(hops: &[Exchange]) -> Option<Primer> {
+    let last = hops.last().filter(|e| e.ok())?;
+    Some(Primer {
+        used: last.used,
+        took: hops.iter().map(Exchange::total).sum(),
+        round_trips: hops.iter().map(Exchange::round_trips).sum(),
+    })
 }
 
 /// The exchange that fetches a ticket shows none; it must still be one that remembers.

@@ -39,6 +39,41 @@ fn what_a_server_announces_is_used_from_the_second_on() {
 }
 
 #[test]
+fn what_left_the_ticket_is_spoken_again() {
+    for count in ["1", "3"] {
+        let site = Site::start();
+        let report = site.report(&["--resume", "-c", count, "-i", "0", &site.https("/")]);
+        for result in report.results() {
+            // The answer that left the ticket announced HTTP/3, for which there is none.
+            assert_eq!(result["strategy"], "h2+tls1.3+resume", "{result}");
+            assert_eq!(result["primer"]["strategy"], "h2+tls1.3");
+            assert_eq!(result["primer"]["round_trips"], 3);
+        }
+        assert_eq!(report.document["summary"]["first"]["measured"], false);
+        let unprimed = site.report(&["--resume", "--cold", "-c", "2", "-i", "0", &site.https("/")]);
+        assert_eq!(unprimed.results()[1]["strategy"], "h2+tls1.3+resume");
+    }
+}
+
+#[test]
+fn what_the_first_paid_is_said_beside_the_medians() {
+    let site = Site::start();
+    let several = ["-c", "4", "-i", "0"];
+    for (flags, end) in [(&[][..], "the others "), (&["--reuse"][..], "unmeasured")] {
+        let url = site.https("/");
+        let words = [flags, &several, &[url.as_str()]].concat();
+        let said = site.probe(&words);
+        let line = said
+            .out
+            .lines()
+            .find(|l| l.contains("the first request paid"));
+        let line = line.unwrap_or_else(|| panic!("{}", said.out));
+        assert!(line.contains("3 round trips as h2+tls1.3"), "{line}");
+        assert!(line.contains(end), "{line}");
+    }
+}
+
+#[test]
 fn a_flood_is_bounded() {
     let site = Site::start();
     let report = site.report(&["-f", "-c", "50", &site.http("/")]);
