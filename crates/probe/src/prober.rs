@@ -9,6 +9,7 @@ use roundtrip_model::{
 };
 use roundtrip_net::{Resolver, SystemClock};
 use roundtrip_tls::Client;
+use tokio::sync::watch;
 
 use crate::again::Tally;
 use crate::open::Open;
@@ -36,6 +37,8 @@ pub struct Prober {
     pub(crate) primed: bool,
     pub(crate) primer: Option<Primer>,
     pub(crate) tally: Tally,
+    /// Somebody has had enough: whatever is under way ends, with what is known of it.
+    pub(crate) enough: Arc<watch::Sender<bool>>,
     /// What is being asked right now, for when somebody has had enough of it.
     pub(crate) under_way: Option<(String, Recorder)>,
 }
@@ -54,6 +57,7 @@ impl Prober {
             primed: false,
             primer: None,
             tally: Tally::default(),
+            enough: Arc::new(watch::Sender::new(false)),
             under_way: None,
         }
     }
@@ -63,7 +67,10 @@ impl Prober {
     pub async fn run(&mut self, target: &Target, run: u32, sink: &mut dyn Sink) -> Vec<Exchange> {
         let strategy = self.options.strategy;
         if strategy.is_warm() && !self.options.cold && !self.primed {
-            self.prime(target).await;
+            let hops = self.prime(target).await;
+            if *self.enough.borrow() {
+                return hops;
+            }
         }
         if !strategy.reuse {
             self.retire().await;
@@ -182,7 +189,7 @@ impl Prober {
     }
 
     /// One exchange that nobody measures, for the ticket, the cookie or the connection it leaves behind.
-    pub(crate) async fn prime(&mut self, target: &Target) {
+    pub(crate) async fn prime(&mut self, target: &Target) -> Vec<Exchange> {
         self.primed = true;
         let plain = Strategy {
             memory: priming_memory(self.options.strategy),
@@ -198,6 +205,7 @@ impl Prober {
         if !self.options.strategy.reuse {
             self.retire().await;
         }
+        hops
     }
 
     /// Tickets follow the handshake when the server likes: keep reading for a moment. RFC 8446 §4.6.1.

@@ -27,7 +27,7 @@ pub fn result(exchange: &Exchange) -> Value {
         "kept": exchange.kept.map(facts::kept),
         "not_kept": exchange.not_kept.map(facts::not_kept),
         "primed": exchange.primed,
-        "primer": exchange.primer.as_ref().map(|p| first(p.used, span(p.took), p.round_trips)),
+        "primer": exchange.primer.as_ref().map(|p| first(p.used, p.took.as_secs_f64() * 1e3, p.round_trips)),
         "waited_for": waited(&crate::party::sum(phases.iter().map(|p| &p.waited))),
         "phases": phases.iter().map(|p| phase(exchange, p)).collect::<Vec<Value>>(),
         "client_work": client_work(exchange),
@@ -45,8 +45,8 @@ pub fn result(exchange: &Exchange) -> Value {
 }
 
 /// What a first request paid.
-pub(super) fn first(used: Strategy, total_ms: Value, round_trips: u32) -> Value {
-    json!({ "strategy": used, "total_ms": total_ms, "round_trips": round_trips })
+pub(super) fn first(used: Strategy, total_ms: f64, round_trips: u32) -> Value {
+    json!({ "strategy": used, "total_ms": rounded(total_ms), "round_trips": round_trips })
 }
 
 fn phase(exchange: &Exchange, phase: &Phase) -> Value {

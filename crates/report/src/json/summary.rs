@@ -55,7 +55,7 @@ fn figures(runs: &[Run]) -> Map<String, Value> {
         statistics(&|r| Some(f64::from(r.round_trips()))),
     );
     let first = First::of(runs).map(|f| {
-        let mut first = first(f.used, rounded(f.total_ms), f.round_trips);
+        let mut first = first(f.used, f.total_ms, f.round_trips);
         first["measured"] = json!(f.measured);
         first
     });

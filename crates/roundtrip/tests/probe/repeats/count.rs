@@ -189,3 +189,24 @@ fn an_interrupt_ends_one_that_hangs() {
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.out.contains("first byte: interrupted"), "{}", said.out);
 }
+
+#[test]
+fn what_was_learnt_before_an_interrupt_is_told() {
+    let site = Site::with(|knobs| knobs.fault = Some("stall@request".parse().unwrap()));
+    let ca = site.path("ca.pem");
+    let url = site.https("/");
+    let job = Job::start(probe(&["--json", "--http1.1", "--cacert", &ca, &url]));
+    await_some("a request", || {
+        (site.origin.stats().faults >= 1).then_some(())
+    });
+    job.signal(SIGINT);
+    let report = Report::from(job.finish());
+    assert_eq!(report.code, 1);
+    let result = report.last();
+    assert_eq!(result["failure"]["kind"], "interrupted", "{result}");
+    assert_eq!(result["failure"]["phase"], "first_byte", "{result}");
+    assert_eq!(result["name"]["host"], "localhost", "{result}");
+    assert_eq!(result["attempts"][0]["outcome"], "won", "{result}");
+    assert_eq!(result["tls"]["version"], "TLSv1.3", "{result}");
+    assert!(result["tcp"]["peer"].is_string(), "{result}");
+}
