@@ -80,7 +80,7 @@ impl Errand<'_> {
             }
             Ok(Err(_)) if kept.is_over() => What::Final(Fault::TooLarge { limit: self.limit }),
             Ok(Err(error)) => What::Http(error),
-            Err(expired) => What::Final(self.expired(&expired, facts.downloaded)),
+            Err(expired) => What::Final(self.expired(expired, facts.downloaded)),
         };
         let got = facts.downloaded;
         Err(Failed {
@@ -133,7 +133,7 @@ impl Errand<'_> {
         });
     }
 
-    fn expired(&self, expired: &Expired, got: u64) -> Fault {
+    fn expired(&self, expired: Expired, got: u64) -> Fault {
         let deadlines = &self.ground.settings.deadlines;
         match expired {
             Expired::FirstByte => Fault::FirstByteTimeout(deadlines.first_byte),
