@@ -22,12 +22,24 @@ pub(super) struct Failed {
     /// The connection had been there before, or had given others their answers.
     pub(super) seasoned: bool,
     pub(super) lost: Timing,
+    /// Nothing at all has come on the connection since the request left.
+    pub(super) deserted: bool,
 }
 
 pub(super) enum What {
     Http(HttpError),
     /// Nothing that another try would mend.
     Final(Fault),
+}
+
+impl Failed {
+    /// Is nobody else to be sent there? Where a deadline passed in silence, the path may have lost the connection.
+    pub(super) fn ends_connection(&self) -> bool {
+        match &self.what {
+            What::Http(error) => error.is_connection_gone(),
+            What::Final(_) => self.deserted,
+        }
+    }
 }
 
 pub(super) struct Errand<'a> {
@@ -89,6 +101,7 @@ impl Errand<'_> {
             got,
             seasoned: seasoned || story.is_reused(),
             lost: story.tell_loss(),
+            deserted: story.is_deserted(),
         })
     }
 
