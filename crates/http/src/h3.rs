@@ -4,6 +4,7 @@ mod attempt;
 mod error;
 mod hellos;
 mod layer;
+mod listening;
 mod stream;
 mod tokens;
 mod watch;
@@ -24,6 +25,7 @@ use crate::{Ended, HttpError, Turn};
 use attempt::Attempt;
 pub use error::QuicError;
 use layer::{Layers, Sender};
+use listening::Attentive;
 pub use tokens::Tokens;
 use watch::Watched;
 
@@ -208,7 +210,7 @@ fn client_config(client: &Client, offer: &Offer) -> Result<quinn::ClientConfig, 
     let tls = client.config(offer).map_err(HttpError::Tls)?;
     let crypto = QuicClientConfig::try_from(tls)
         .map_err(|_| HttpError::H3("no cipher suite fit for QUIC".into()))?;
-    let mut config = quinn::ClientConfig::new(Arc::new(crypto));
+    let mut config = quinn::ClientConfig::new(Arc::new(Attentive(Arc::new(crypto))));
     let mut transport = TransportConfig::default();
     transport.max_idle_timeout(IDLE.try_into().ok());
     transport.stream_receive_window(10u32.saturating_mul(1 << 20).into());

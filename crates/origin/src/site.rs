@@ -8,6 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use http::HeaderValue;
 
 use crate::date::DateHeader;
+use crate::routes::Asked;
 use crate::{Counters, EarlyData, Fault, FaultKind, FaultPhase, HttpKnobs, Knobs, Quic};
 
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub(crate) struct Site {
     /// What follows `Basic` in an Authorization that is right.
     pub(crate) token: String,
     pub(crate) date: DateHeader,
+    /// What the registry under `/rdap/` was asked.
+    pub(crate) asked: Asked,
     pub(crate) counters: Arc<Counters>,
 }
 
@@ -37,6 +40,7 @@ impl Site {
             alt_svc: alt_svc(knobs, https_port),
             token: BASE64_STANDARD.encode(&knobs.http.credentials),
             date: DateHeader::default(),
+            asked: Asked::default(),
             counters,
         }
     }

@@ -101,6 +101,16 @@ impl Pool {
         self.0.site(target).warm().await;
     }
 
+    /// Takes what was known of an origin another day, unless it has been asked already.
+    pub fn recall(&self, told: &OriginKnowledge) {
+        let mut sites = self.0.sites();
+        if !sites.contains_key(&told.origin) {
+            let site = Site::new(told.origin.clone(), self.0.ground.clone());
+            site.recall(told);
+            sites.insert(told.origin.clone(), site);
+        }
+    }
+
     /// What is worth remembering of each origin that answered.
     pub fn learnt(&self) -> Vec<OriginKnowledge> {
         let sites: Vec<Arc<Site>> = self.0.sites().values().cloned().collect();

@@ -39,6 +39,10 @@ impl Site {
         })
     }
 
+    pub(super) fn recall(&self, told: &OriginKnowledge) {
+        self.known(|known| *known = Known::recall(told));
+    }
+
     /// A place on a connection, sooner or later.
     pub(super) async fn seat(self: &Arc<Self>, early: bool) -> Result<Seat, Arc<Fault>> {
         if !self.ground.settings.strategy.reuse {

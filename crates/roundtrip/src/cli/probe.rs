@@ -221,7 +221,7 @@ pub(crate) struct OutputArgs {
 const LONGEST_SECONDS: f64 = 86_400.0;
 
 /// A limit in seconds; 0 is none, as with curl, which here is a day.
-fn deadline(text: &str) -> Result<Duration, String> {
+pub(super) fn deadline(text: &str) -> Result<Duration, String> {
     seconds(text).map(|limit| match limit {
         Duration::ZERO => Duration::from_secs_f64(LONGEST_SECONDS),
         limit => limit,
@@ -260,7 +260,7 @@ fn bind(text: &str) -> Result<Bind, String> {
 }
 
 /// An address alone means port 53.
-fn name_server(text: &str) -> Result<SocketAddr, String> {
+pub(super) fn name_server(text: &str) -> Result<SocketAddr, String> {
     let alone = text
         .parse::<IpAddr>()
         .map(|address| SocketAddr::new(address, 53));

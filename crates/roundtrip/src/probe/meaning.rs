@@ -152,7 +152,7 @@ pub(crate) fn asked(
     Ok(options)
 }
 
-fn roots(insecure: bool, cacert: Option<PathBuf>) -> Roots {
+pub(crate) fn roots(insecure: bool, cacert: Option<PathBuf>) -> Roots {
     match cacert {
         _ if insecure => Roots::Anything,
         Some(file) => Roots::File(file),
