@@ -13,7 +13,7 @@ mod h2;
 mod h3;
 mod opening;
 mod request;
-mod shared;
+mod sharing;
 mod tunnel;
 mod turn;
 
@@ -24,7 +24,7 @@ pub use h1::response_head;
 pub use h3::{Quic, QuicError, QuicGauge, Tokens};
 pub use opening::{OpenError, Opened, Opening, Raced, Speech, Trail, Transport, race};
 pub use request::{Request, check_sendable};
-pub use shared::Shared;
+pub use sharing::Shared;
 pub use tunnel::open_tunnel;
 pub use turn::{Ended, Pen, Turn};
 

@@ -181,9 +181,7 @@ impl Inner {
                 }
                 Err(failed) => failed,
             };
-            if let carry::What::Http(error) = &failed.what
-                && error.is_connection_gone()
-            {
+            if failed.ends_connection() {
                 site.retire(&lane);
             }
             match tries.judge(failed, &lane) {

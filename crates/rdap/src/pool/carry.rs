@@ -22,12 +22,24 @@ pub(super) struct Failed {
     /// The connection had been there before, or had given others their answers.
     pub(super) seasoned: bool,
     pub(super) lost: Timing,
+    /// Nothing at all has come on the connection since the request left.
+    pub(super) deserted: bool,
 }
 
 pub(super) enum What {
     Http(HttpError),
     /// Nothing that another try would mend.
     Final(Fault),
+}
+
+impl Failed {
+    /// Is nobody else to be sent there? Where a deadline passed in silence, the path may have lost the connection.
+    pub(super) fn ends_connection(&self) -> bool {
+        match &self.what {
+            What::Http(error) => error.is_connection_gone(),
+            What::Final(_) => self.deserted,
+        }
+    }
 }
 
 pub(super) struct Errand<'a> {
@@ -80,7 +92,7 @@ impl Errand<'_> {
             }
             Ok(Err(_)) if kept.is_over() => What::Final(Fault::TooLarge { limit: self.limit }),
             Ok(Err(error)) => What::Http(error),
-            Err(expired) => What::Final(self.expired(&expired, facts.downloaded)),
+            Err(expired) => What::Final(self.expired(expired, facts.downloaded)),
         };
         let got = facts.downloaded;
         Err(Failed {
@@ -89,6 +101,7 @@ impl Errand<'_> {
             got,
             seasoned: seasoned || story.is_reused(),
             lost: story.tell_loss(),
+            deserted: story.is_deserted(),
         })
     }
 
@@ -133,7 +146,7 @@ impl Errand<'_> {
         });
     }
 
-    fn expired(&self, expired: &Expired, got: u64) -> Fault {
+    fn expired(&self, expired: Expired, got: u64) -> Fault {
         let deadlines = &self.ground.settings.deadlines;
         match expired {
             Expired::FirstByte => Fault::FirstByteTimeout(deadlines.first_byte),

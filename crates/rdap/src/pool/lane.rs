@@ -49,7 +49,7 @@ impl Lane {
     ) -> (Self, Option<Connection>) {
         let (shared, solo) = match opened.connection.share() {
             Ok(shared) => (Some(shared), None),
-            Err(connection) => (None, Some(connection)),
+            Err(stream) => (None, Some(Connection::H1(stream))),
         };
         let lane = Self {
             shared,

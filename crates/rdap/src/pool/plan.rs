@@ -42,11 +42,11 @@ impl Plan {
         let alpn = tcp_alpn(strategy.http);
         // Early data must speak what the ticket's connection spoke: then nothing else is offered.
         let spoken = known.alpn.as_deref().filter(|_| early && secure);
-        let presumed = alpn.iter().copied().find(|p| Some(*p) == spoken);
-        let presumes = presumed.is_some() && alpn.len() > 1;
-        let early_data = early && secure && (presumed.is_some() || alpn.len() == 1);
+        let once_spoken = alpn.iter().copied().find(|p| Some(*p) == spoken);
+        let presumes = once_spoken.is_some() && alpn.len() > 1;
+        let early_data = early && secure && (once_spoken.is_some() || alpn.len() == 1);
         let speech = Speech {
-            tls: secure.then(|| offer(presumed.map_or(alpn, |p| vec![p]), false)),
+            tls: secure.then(|| offer(once_spoken.map_or(alpn, |p| vec![p]), false)),
             early_data,
             prior_knowledge: !secure && strategy.http == Http::H2,
             insists: (strategy.http == Http::H2).then_some("h2"),

@@ -110,7 +110,7 @@ impl Default for Deadlines {
             connect: Duration::from_secs(10),
             first_byte: Duration::from_secs(30),
             idle: Duration::from_secs(15),
-            total: Duration::from_secs(60),
+            total: Duration::from_mins(1),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The connections to one origin: who waits for one, who has one, and when another is opened.
 
 mod seat;
+mod state;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,6 +17,7 @@ use super::opening::{Arrival, open, patience};
 use super::plan::is_solo;
 use super::{Fault, Origin, OriginKnowledge};
 pub(super) use seat::Seat;
+use state::{State, Waiter};
 
 pub(super) struct Site {
     pub(super) origin: Origin,
@@ -24,31 +26,10 @@ pub(super) struct Site {
     state: Mutex<State>,
 }
 
-#[derive(Default)]
-struct State {
-    /// HTTP/2 and 3.
-    lanes: Vec<Arc<Lane>>,
-    /// HTTP/1.1, unused.
-    idle: Vec<Solo>,
-    /// HTTP/1.1, used or not.
-    solos: usize,
-    opening: usize,
-    waiting: VecDeque<Waiter>,
-    /// The server did not take more connections than this.
-    ceiling: Option<usize>,
-}
-
-/// First come, first served.
-struct Waiter {
-    /// Its request may leave in early data.
-    early: bool,
-    seat: oneshot::Sender<Result<Seat, Arc<Fault>>>,
-}
-
 impl Site {
     pub(super) fn new(origin: Origin, ground: Arc<Ground>) -> Arc<Self> {
-        let told = ground.settings.known.iter();
-        let told = told.filter(|k| k.origin == origin).next_back();
+        let mut told = ground.settings.known.iter();
+        let told = told.rfind(|k| k.origin == origin);
         let known = told.map(Known::recall).unwrap_or_default();
         Arc::new(Self {
             origin,
@@ -116,7 +97,7 @@ impl Site {
 
     pub(super) fn is_idle(&self) -> bool {
         let state = self.state();
-        state.lanes.is_empty() && state.solos == 0 && state.opening == 0 && state.waiting.is_empty()
+        state.connections() == 0 && state.waiting.is_empty()
     }
 
     /// Closes what is open; who waits is told.
@@ -196,9 +177,9 @@ impl Site {
                 continue;
             }
             match self.free_seat(state, waiter.early) {
-                Some(seat) => self.hand(state, waiter, seat),
+                Some(seat) => state.hand(waiter, seat),
                 // One that may leave in early data can do with what another cannot.
-                None if !waiter.early && self.has_unproven(state) => passed_over.push_back(waiter),
+                None if !waiter.early && state.has_unproven() => passed_over.push_back(waiter),
                 None => {
                     passed_over.push_back(waiter);
                     break;
@@ -207,20 +188,6 @@ impl Site {
         }
         passed_over.append(&mut state.waiting);
         state.waiting = passed_over;
-    }
-
-    /// A seat for somebody who left meanwhile is free again.
-    fn hand(self: &Arc<Self>, state: &mut State, waiter: Waiter, seat: Seat) {
-        if let Err(Ok(seat)) = waiter.seat.send(Ok(seat))
-            && let Some(solo) = seat.take()
-        {
-            state.idle.push(solo);
-        }
-    }
-
-    fn has_unproven(&self, state: &State) -> bool {
-        let idle = state.idle.iter().map(|solo| &solo.lane);
-        state.lanes.iter().chain(idle).any(|lane| !lane.is_proven())
     }
 
     /// Opens as many connections as are wanted and allowed: one, unless it is known that each carries but one request.
@@ -233,7 +200,7 @@ impl Site {
             1
         };
         let most = most.min(state.ceiling.unwrap_or(usize::MAX)).max(1);
-        let there = state.opening + state.solos + state.lanes.len();
+        let there = state.connections();
         let unserved = state.waiting.len().saturating_sub(state.opening);
         for _ in 0..unserved.min(most.saturating_sub(there)) {
             state.opening += 1;
@@ -248,7 +215,7 @@ impl Site {
         state.opening -= 1;
         match outcome {
             Ok(arrival) => self.arrived(&mut state, arrival),
-            Err(fault) => self.failed(&mut state, fault),
+            Err(fault) => state.failed(fault),
         }
         self.open_more(&mut state);
     }
@@ -266,20 +233,6 @@ impl Site {
             }
         }
         self.serve(state);
-    }
-
-    /// No connection: with others there is hope, without any there is none for those who wait.
-    fn failed(&self, state: &mut State, fault: Fault) {
-        let there = state.opening + state.solos + state.lanes.len();
-        if there > 0 {
-            state.ceiling = Some(there);
-            return;
-        }
-        let fault = Arc::new(fault);
-        for waiter in state.waiting.drain(..) {
-            // Who has left needs no answer.
-            let _ = waiter.seat.send(Err(fault.clone()));
-        }
     }
 
     /// What was asked in early data counts as open before anybody has answered: if nobody does, it is given up.
@@ -331,14 +284,9 @@ impl Site {
         self.open_more(&mut state);
     }
 
-    /// How many facts, connections and waits are kept.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
-        let state = self.state();
-        let lanes = state.lanes.iter();
-        let lanes = lanes.chain(state.idle.iter().map(|solo| &solo.lane));
-        let facts = lanes.map(|lane| 1 + lane.recorder.snapshot().iter().count());
-        facts.sum::<usize>() + state.waiting.len() + state.opening
+        self.state().held()
     }
 
     fn adopt(connection: Connection, lane: &Arc<Lane>) -> Solo {

@@ -31,6 +31,13 @@ impl Story<'_> {
         self.first(&Event::FirstByte).is_some()
     }
 
+    /// Nothing came on the connection, for anybody, since the request left.
+    pub(super) fn is_deserted(&self) -> bool {
+        let left = self.first(&Event::RequestStarted);
+        let received = |e: &Event| matches!(e, Event::Received { .. });
+        left.is_some() && self.lane.recorder.last(received) < left
+    }
+
     /// The request left before the handshake was over, and the server took it so.
     pub(super) fn is_early(&self) -> bool {
         let finished = |timeline: &Timeline| timeline.first(|e| *e == Event::HandshakeFinished);

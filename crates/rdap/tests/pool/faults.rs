@@ -3,7 +3,7 @@
 use roundtrip_http::HttpError;
 use roundtrip_rdap::pool::Fault;
 
-use crate::scripted::{Scripted, Step, last, ok, say};
+use crate::scripted::{Scripted, Step, last, ok, pool, pool_with, say};
 
 const HALF: &str = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf!";
 const CHUNK: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhalf!\r\n";
@@ -11,7 +11,7 @@ const CHUNK: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nh
 #[tokio::test]
 async fn a_kept_connection_that_had_ended_is_replaced_once() {
     let server = Scripted::start(vec![vec![ok()], vec![ok(), ok()]]).await;
-    let pool = server.pool();
+    let pool = pool();
     assert_eq!(
         pool.fetch(&server.ask("/1")).await.unwrap().timing.resent,
         0
@@ -27,7 +27,7 @@ async fn a_kept_connection_that_had_ended_is_replaced_once() {
 #[tokio::test]
 async fn a_second_end_is_an_error() {
     let server = Scripted::start(vec![vec![ok()], vec![]]).await;
-    let pool = server.pool();
+    let pool = pool();
     pool.fetch(&server.ask("/1")).await.unwrap();
     let error = pool.fetch(&server.ask("/2")).await.unwrap_err();
     assert!(
@@ -41,7 +41,7 @@ async fn a_second_end_is_an_error() {
 #[tokio::test]
 async fn a_new_connection_that_ends_unanswered_is_not_tried_again() {
     let server = Scripted::start(vec![vec![]]).await;
-    let error = server.pool().fetch(&server.ask("/")).await.unwrap_err();
+    let error = pool().fetch(&server.ask("/")).await.unwrap_err();
     assert!(
         matches!(error.fault(), Fault::Http(HttpError::ClosedUnanswered)),
         "{error}"
@@ -53,7 +53,7 @@ async fn a_new_connection_that_ends_unanswered_is_not_tried_again() {
 async fn half_an_answer_is_asked_for_once_more() {
     for half in [HALF, CHUNK, "HTTP/1.1 200 OK\r\nContent-"] {
         let server = Scripted::start(vec![vec![last(half)], vec![ok()]]).await;
-        let reply = server.pool().fetch(&server.ask("/")).await.unwrap();
+        let reply = pool().fetch(&server.ask("/")).await.unwrap();
         assert_eq!(
             (reply.timing.resent, &reply.body[..]),
             (1, &b"ok"[..]),
@@ -67,7 +67,7 @@ async fn half_an_answer_is_asked_for_once_more() {
 async fn half_an_answer_twice_is_an_error_that_says_how_much_came() {
     for half in [HALF, CHUNK] {
         let server = Scripted::start(vec![vec![last(half)]]).await;
-        let error = server.pool().fetch(&server.ask("/")).await.unwrap_err();
+        let error = pool().fetch(&server.ask("/")).await.unwrap_err();
         assert!(
             matches!(error.fault(), Fault::CutShort { got: 5, .. }),
             "{error}"
@@ -83,7 +83,7 @@ async fn a_server_that_ends_after_each_answer_is_asked_on_new_connections() {
     let old = "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok";
     for answer in [closing, until_end, old] {
         let server = Scripted::start(vec![vec![last(answer)]]).await;
-        let pool = server.pool();
+        let pool = pool();
         for n in 0..5 {
             let reply = pool.fetch(&server.ask(&format!("/{n}"))).await.unwrap();
             assert_eq!(
@@ -100,7 +100,7 @@ async fn a_server_that_ends_after_each_answer_is_asked_on_new_connections() {
 async fn what_nobody_asked_for_ends_a_connection() {
     let twice = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil";
     let server = Scripted::start(vec![vec![say(twice), ok()], vec![ok()]]).await;
-    let pool = server.pool();
+    let pool = pool();
     for path in ["/1", "/2"] {
         assert_eq!(
             &pool.fetch(&server.ask(path)).await.unwrap().body[..],
@@ -118,7 +118,7 @@ async fn garbage_is_named_and_its_connection_ended() {
         "HTTP/1.1 abc\r\n\r\n",
     ] {
         let server = Scripted::start(vec![vec![say(garbage)], vec![ok()]]).await;
-        let pool = server.pool();
+        let pool = pool();
         let error = pool.fetch(&server.ask("/1")).await.unwrap_err();
         let named = matches!(
             error.fault(),
@@ -137,7 +137,7 @@ async fn a_body_over_the_limit_is_refused_and_its_connection_ended() {
         "x".repeat(5000)
     );
     let server = Scripted::start(vec![vec![say(&large), ok()], vec![ok()]]).await;
-    let pool = server.pool();
+    let pool = pool();
     let mut ask = server.ask("/1");
     ask.limit = 4999;
     let error = pool.fetch(&ask).await.unwrap_err();
@@ -154,7 +154,7 @@ async fn silence_ends_with_its_deadline() {
     use std::time::Duration;
     let short = Duration::from_millis(50);
     let server = Scripted::start(vec![vec![Step::Stall]]).await;
-    let pool = server.pool_with(|settings| settings.deadlines.first_byte = short);
+    let pool = pool_with(|settings| settings.deadlines.first_byte = short);
     let error = pool.fetch(&server.ask("/")).await.unwrap_err();
     assert!(
         matches!(error.fault(), Fault::FirstByteTimeout(limit) if *limit == short),
@@ -162,7 +162,7 @@ async fn silence_ends_with_its_deadline() {
     );
 
     let server = Scripted::start(vec![vec![say(HALF), Step::Stall]]).await;
-    let pool = server.pool_with(|settings| settings.deadlines.idle = short);
+    let pool = pool_with(|settings| settings.deadlines.idle = short);
     let error = pool.fetch(&server.ask("/")).await.unwrap_err();
     assert!(
         matches!(error.fault(), Fault::Stalled { got: 5, .. }),
@@ -170,7 +170,7 @@ async fn silence_ends_with_its_deadline() {
     );
 
     let server = Scripted::start(vec![vec![say(HALF), Step::Stall]]).await;
-    let pool = server.pool_with(|settings| settings.deadlines.total = short);
+    let pool = pool_with(|settings| settings.deadlines.total = short);
     let error = pool.fetch(&server.ask("/")).await.unwrap_err();
     assert!(
         matches!(error.fault(), Fault::TotalTimeout { got: 5, .. }),
@@ -183,7 +183,7 @@ async fn silence_ends_with_its_deadline() {
 #[tokio::test]
 async fn who_is_given_up_leaves_no_half_answer_behind() {
     let server = Scripted::start(vec![vec![say(HALF), Step::Stall], vec![ok()]]).await;
-    let pool = server.pool();
+    let pool = pool();
     let first = tokio::spawn({
         let (pool, ask) = (pool.clone(), server.ask("/1"));
         async move { pool.fetch(&ask).await }

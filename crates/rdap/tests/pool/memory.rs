@@ -134,7 +134,7 @@ async fn what_was_learnt_serves_another_pool() {
 async fn early_data_that_nobody_hears_goes_over_tcp() {
     let scene = Scene::new(|knobs| knobs.tls.early_data = EarlyData::On);
     let pool = scene.pool_with("auto+0rtt+reuse", |settings| {
-        settings.roots = Roots::Anything
+        settings.roots = Roots::Anything;
     });
     for version in ["2", "3"] {
         let reply = pool.fetch(&scene.ask("/")).await.unwrap();

@@ -41,6 +41,20 @@ pub(crate) fn last(bytes: impl AsRef<[u8]>) -> Step {
     Step::Last(bytes.as_ref().to_vec())
 }
 
+/// One connection at a time.
+pub(crate) fn pool() -> Pool {
+    pool_with(|_| {})
+}
+
+pub(crate) fn pool_with(change: impl FnOnce(&mut Settings)) -> Pool {
+    let mut settings = Settings {
+        h1_connections: 1,
+        ..Settings::default()
+    };
+    change(&mut settings);
+    Pool::new(settings).unwrap()
+}
+
 impl Scripted {
     pub(crate) async fn start(scripts: Vec<Vec<Step>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -57,20 +71,6 @@ impl Scripted {
             }
         });
         server
-    }
-
-    pub(crate) fn pool(&self) -> Pool {
-        self.pool_with(|_| {})
-    }
-
-    /// One connection at a time.
-    pub(crate) fn pool_with(&self, change: impl FnOnce(&mut Settings)) -> Pool {
-        let mut settings = Settings {
-            h1_connections: 1,
-            ..Settings::default()
-        };
-        change(&mut settings);
-        Pool::new(settings).unwrap()
     }
 
     pub(crate) fn ask(&self, path: &str) -> Ask {

@@ -231,3 +231,21 @@ async fn a_connection_that_ended_while_it_was_idle_is_replaced_unnoticed() {
         assert_eq!(pool.tally().connections, 2, "{strategy}");
     }
 }
+
+#[tokio::test]
+async fn a_connection_that_fell_silent_is_used_no_more() {
+    let scene = Scene::new(|knobs| {
+        knobs.fault = Some("stall@request".parse().unwrap());
+        knobs.fault_times = Some(1);
+    });
+    let pool = scene.pool_with("h2+reuse", |settings| {
+        settings.deadlines.first_byte = Duration::from_millis(300);
+    });
+    // What the handshake leaves to be said is said by then.
+    pool.warm(&scene.target("/")).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(pool.fetch(&scene.ask("/1")).await.is_err());
+    let reply = pool.fetch(&scene.ask("/2")).await.unwrap();
+    assert!(!reply.timing.reused);
+    assert_eq!(pool.tally().connections, 2);
+}

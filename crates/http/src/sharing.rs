@@ -4,7 +4,7 @@ mod gate;
 
 use std::sync::Arc;
 
-use crate::{Connection, HttpError, Quic, Turn, h2};
+use crate::{Connection, HttpError, Quic, Stream, Turn, h2};
 use gate::Gate;
 
 /// Requests at once before an HTTP/2 server has said how many it takes: fewer no server should allow. RFC 9113 §6.5.2.
@@ -28,10 +28,10 @@ enum Carrier {
 }
 
 impl Connection {
-    /// For many tasks; HTTP/1.1 has but one place and comes back as it was.
-    pub fn share(self) -> Result<Shared, Self> {
+    /// For many tasks. HTTP/1.1 has but one place: its stream comes back.
+    pub fn share(self) -> Result<Shared, Box<dyn Stream>> {
         let (carrier, places) = match self {
-            Self::H1(_) => return Err(self),
+            Self::H1(stream) => return Err(stream),
             Self::H2(session) => (Carrier::H2(session), FIRST_FLIGHT),
             Self::H3(quic) => (Carrier::H3(quic), QUIC_AT_ONCE),
         };
