@@ -77,9 +77,10 @@ fn below<'a>(place: &Place<'a>) -> Vec<Place<'a>> {
             .enumerate()
             .filter(|(_, c)| c.is_object())
         {
-            let pointer = match listed {
-                true => format!("{}/{name}/{i}", place.pointer),
-                false => format!("{}/{name}", place.pointer),
+            let pointer = if listed {
+                format!("{}/{name}/{i}", place.pointer)
+            } else {
+                format!("{}/{name}", place.pointer)
             };
             below.push(Place {
                 pointer,

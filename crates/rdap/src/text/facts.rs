@@ -3,7 +3,7 @@
 
 mod contact;
 mod domain;
-mod number;
+pub(super) mod number;
 
 use super::paint::Tone;
 use super::when::distance;

@@ -1,5 +1,6 @@
 //! Every style over every fixture: `tests/data` has the answers, the snapshots what is told of them.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
@@ -20,6 +21,8 @@ fn fixture(name: &str) -> Answer {
 }
 
 /// 2026-11-21 10:00 UTC.
+const SECONDS: u64 = 1_795_255_200;
+
 fn style(form: Form) -> Style {
     Style {
         form,
@@ -29,7 +32,7 @@ fn style(form: Form) -> Style {
             unicode: true,
         },
         verbose: false,
-        now: UNIX_EPOCH + Duration::from_secs(1_795_255_200),
+        now: UNIX_EPOCH + Duration::from_secs(SECONDS),
         shown: false,
     }
 }
@@ -196,7 +199,7 @@ fn every_column_of_every_fixture() {
         if name == "domain-registry" {
             told.registrar = Some(part("rdap.registrar.example", &registrar));
         }
-        table.push_str(&format!("{name}\n"));
+        let _ = writeln!(table, "{name}");
         let lines = tell(&told, &style(Form::Fields(columns.clone())));
         for (column, value) in columns
             .iter()
@@ -204,7 +207,7 @@ fn every_column_of_every_fixture() {
             .zip(lines.lines())
             .filter(|(_, v)| !v.is_empty())
         {
-            table.push_str(&format!("  {}: {value}\n", column.name()));
+            let _ = writeln!(table, "  {}: {value}", column.name());
         }
     }
     insta::assert_snapshot!("columns", table);
