@@ -71,12 +71,8 @@ fn below<'a>(place: &Place<'a>) -> Vec<Place<'a>> {
             continue;
         };
         let listed = matches!(node, Node::List(_));
-        for (i, child) in node
-            .each()
-            .iter()
-            .enumerate()
-            .filter(|(_, c)| c.is_object())
-        {
+        let children = node.each().iter().enumerate().take(MOST);
+        for (i, child) in children.filter(|(_, c)| c.is_object()) {
             let pointer = if listed {
                 format!("{}/{name}/{i}", place.pointer)
             } else {

@@ -96,11 +96,15 @@ impl Value {
 /// Facts of one answer, as they are gathered.
 pub(super) struct Facts {
     pub(super) now: Date,
-    pub(super) facts: Vec<Fact>,
+    facts: Vec<Fact>,
+    /// Values in them.
+    told: usize,
 }
 
 /// Values told of one kind; what is beyond is counted.
 const MOST: usize = 200;
+/// Values told in all: no real object has a tenth of them.
+const MOST_IN_ALL: usize = 5_000;
 
 impl Facts {
     /// All that the object says, in the order of blocks.
@@ -108,6 +112,7 @@ impl Facts {
         let mut facts = Self {
             now,
             facts: Vec::new(),
+            told: 0,
         };
         match object {
             Object::Domain(domain) => facts.domain(domain),
@@ -135,9 +140,10 @@ impl Facts {
         if more > 0 {
             kept.push(Value::new(format!("and {more} more")).tone(Tone::Faint));
         }
-        if kept.is_empty() {
+        if kept.is_empty() || self.told > MOST_IN_ALL {
             return;
         }
+        self.told += kept.len();
         match self
             .facts
             .iter_mut()

@@ -29,6 +29,7 @@ pub(super) fn tell(told: &Told<'_>, style: &Style) -> String {
     if let Some(part) = second {
         missing(&mut page, part);
     }
+    odd(&mut page, told);
     notices(&mut page, told, style.verbose);
     sources(&mut page, told, now);
     page.finish()
@@ -252,6 +253,20 @@ fn help(page: &mut Page, top: Item<'_>) {
         page.space();
         page.space();
         page.flow(Tone::Plain, &extensions, 2);
+        page.end_line();
+    }
+}
+
+/// That something could not be read as it was meant; which, is for the checks to say.
+fn odd(page: &mut Page, told: &Told<'_>) {
+    let parts = [Some(&told.first), told.registrar.as_ref()];
+    let answers = parts.into_iter().flatten().filter_map(|p| p.answer);
+    let odd: usize = answers.map(|a| a.oddities().len()).sum();
+    if odd > 0 {
+        page.gap();
+        let count = roundtrip_report::count(odd as u64, "member is", "members are");
+        let line = format!("{count} not of the type that RFC 9083 gives (--check tells which)");
+        page.flow(Tone::Warn, &line, 2);
         page.end_line();
     }
 }

@@ -162,6 +162,42 @@ fn a_failing_registrar_is_told_beside_the_registry() {
 }
 
 #[test]
+fn violations_are_told_with_their_places() {
+    use crate::check::{Delivery, Profile, check};
+    let answer = fixture("hostile.json");
+    let found = check(&answer, &Delivery::default(), &[]);
+    insta::assert_snapshot!("violations", violations(&found, &style(Form::Readable)));
+    assert_eq!(
+        violations(&[], &style(Form::Readable)),
+        "0 errors, 0 warnings, 0 to know\n"
+    );
+    let json = check(
+        &fixture("domain-thin.json"),
+        &Delivery::default(),
+        &[Profile::GtldRegistrar],
+    );
+    assert_eq!(json[0].json()["severity"], "error");
+}
+
+#[test]
+fn a_status_of_http_is_a_fate() {
+    let words = [200, 404, 400, 403, 429, 501, 503, 500, 502, 0].map(|s| State::of(s).word());
+    let expected = [
+        "found",
+        "not-registered",
+        "refused",
+        "refused",
+        "refused",
+        "refused",
+        "refused",
+        "failed",
+        "failed",
+        "failed",
+    ];
+    assert_eq!(words, expected);
+}
+
+#[test]
 fn what_failed_is_said_in_words() {
     let nobody = Part {
         server: None,
