@@ -230,6 +230,16 @@ impl QuicGauge {
         told && self.connection.close_reason().is_none()
     }
 
+    /// What became of early data, once that is known.
+    pub fn early_data(&self) -> EarlyData {
+        let accepted = *self.accepted.borrow();
+        match (self.offered_early, accepted) {
+            (true, Some(true)) => EarlyData::Accepted,
+            (true, Some(false)) => EarlyData::Refused,
+            _ => EarlyData::NotOffered,
+        }
+    }
+
     pub fn facts(&self) -> QuicFacts {
         let stats = self.connection.stats();
         let (retry, version_negotiation) = self.watched.detours();
@@ -268,12 +278,7 @@ impl QuicGauge {
             .and_then(|d| d.downcast::<HandshakeData>().ok())
             .and_then(|d| d.protocol)
             .map(|p| String::from_utf8_lossy(&p).into_owned());
-        let accepted = *self.accepted.borrow();
-        facts.early_data = match (self.offered_early, accepted) {
-            (true, Some(true)) => EarlyData::Accepted,
-            (true, Some(false)) => EarlyData::Refused,
-            _ => EarlyData::NotOffered,
-        };
+        facts.early_data = self.early_data();
         self.watched.describe(&mut facts);
         facts
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use roundtrip_model::{KeptFacts, QuicFacts, TcpFacts, TlsFacts};
+use roundtrip_model::{EarlyData, KeptFacts, QuicFacts, TcpFacts, TlsFacts};
 use roundtrip_net::Gauge;
 
 use crate::QuicGauge;
@@ -52,6 +52,17 @@ impl Transport {
         match self {
             Self::Tcp { tls, .. } => tls.as_ref().and_then(|f| f.get()).cloned(),
             Self::Quic(gauge) => Some(gauge.tls_facts()),
+        }
+    }
+
+    /// What became of early data, once that is known.
+    pub fn early_data(&self) -> EarlyData {
+        match self {
+            Self::Tcp { tls, .. } => {
+                let facts = tls.as_ref().and_then(|f| f.get());
+                facts.map_or(EarlyData::NotOffered, |facts| facts.early_data)
+            }
+            Self::Quic(gauge) => gauge.early_data(),
         }
     }
 

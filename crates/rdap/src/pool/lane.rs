@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use roundtrip_http::{Connection, Shared, Transport};
-use roundtrip_model::{Attempt, EarlyData, Moment, NameFacts, Recorder, Timeline};
+use roundtrip_model::{Attempt, EarlyData, Event, Moment, NameFacts, Recorder, Timeline, TlsFacts};
 
 /// So many facts are kept of a connection that has come of age, at least.
 pub(super) const KEPT_FACTS: usize = 256;
@@ -28,6 +28,8 @@ pub(super) struct Lane {
     pub(super) early_data: bool,
     /// How it came to be; the recorder forgets.
     story: OnceLock<Timeline>,
+    /// The handshake's facts, without what the peer's certificates say.
+    tls: OnceLock<TlsFacts>,
     answers: AtomicU64,
     /// It was given up while its handshake was still unanswered: what it had carried was never heard.
     void: AtomicBool,
@@ -60,6 +62,7 @@ impl Lane {
             attempts,
             early_data: opened.early_data,
             story: OnceLock::new(),
+            tls: OnceLock::new(),
             answers: AtomicU64::new(0),
             void: AtomicBool::new(false),
             retired: AtomicBool::new(false),
@@ -81,18 +84,39 @@ impl Lane {
         self.answers.load(Ordering::Relaxed)
     }
 
-    /// What happened on it, from its beginning as far as that is kept.
-    pub(super) fn history(&self) -> Timeline {
+    /// How it came to be, and what happened on it since a request left.
+    pub(super) fn history(&self, left: Option<Moment>) -> Timeline {
         let Some(story) = self.story.get() else {
             return self.recorder.snapshot();
         };
         let mut whole = story.clone();
         let end = story.iter().next_back().map_or(Moment::ZERO, |(at, _)| *at);
-        let later = self.recorder.since(end);
+        let later = self.recorder.since(left.unwrap_or(end).max(end));
         for (at, event) in later.iter().filter(|(at, _)| *at > end) {
             whole.push(*at, event.clone());
         }
         whole
+    }
+
+    pub(super) fn handshake_finished(&self) -> Option<Moment> {
+        let is_end = |e: &Event| *e == Event::HandshakeFinished;
+        match self.story.get() {
+            Some(story) => story.first(is_end),
+            None => self.recorder.last(is_end),
+        }
+    }
+
+    /// The handshake's facts, once it is over.
+    pub(super) fn tls_facts(&self) -> Option<TlsFacts> {
+        if self.tls.get().is_none()
+            && self.is_proven()
+            && let Some(mut facts) = self.transport.tls_facts()
+        {
+            facts.chain = None;
+            // Whoever was first has written the same.
+            let _ = self.tls.set(facts);
+        }
+        self.tls.get().cloned()
     }
 
     /// May a request travel on it that must not be replayed? Not while the handshake is unfinished.
@@ -114,8 +138,7 @@ impl Lane {
 
     /// What became of the early data, once that is known.
     pub(super) fn early_outcome(&self) -> EarlyData {
-        let facts = self.transport.tls_facts();
-        facts.map_or(EarlyData::NotOffered, |facts| facts.early_data)
+        self.transport.early_data()
     }
 
     pub(super) fn is_open(&self) -> bool {

@@ -190,7 +190,10 @@ impl Site {
         state.waiting = passed_over;
     }
 
-    /// Opens as many connections as are wanted and allowed: one, unless it is known that each carries but one request.
+    /// Opens as many connections as are wanted and allowed: one, unless it is known that each carries but one request. A
+    /// second one of HTTP/2 costs three round trips, and spares one for each two hundred asks beyond the first hundred:
+    /// those who are asked politely never have so many waiting. (Five hundred over one connection of a hundred streams,
+    /// and over two, took 11.1 and 10.6 round trips.)
     fn open_more(self: &Arc<Self>, state: &mut State) {
         let strategy = self.ground.settings.strategy;
         let solo = self.known(|known| is_solo(strategy, &self.origin, known));

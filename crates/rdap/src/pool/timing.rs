@@ -40,11 +40,9 @@ impl Story<'_> {
 
     /// The request left before the handshake was over, and the server took it so.
     pub(super) fn is_early(&self) -> bool {
-        let finished = |timeline: &Timeline| timeline.first(|e| *e == Event::HandshakeFinished);
-        let left = self.first(&Event::RequestStarted);
         self.lane.early_data
             && self.lane.early_outcome() == EarlyData::Accepted
-            && finished(&self.lane.history()) > left
+            && self.lane.handshake_finished() > self.first(&Event::RequestStarted)
     }
 
     /// Tells the time of one that ended well, or as far as it came.
@@ -101,7 +99,8 @@ impl Story<'_> {
     fn exchange(&self, reused: bool, facts: HttpFacts) -> Exchange {
         let lane = self.lane;
         let quic = lane.transport.quic_facts();
-        let tls = lane.transport.tls_facts();
+        // Who found the connection there has no part in its handshake.
+        let tls = lane.tls_facts().filter(|_| !reused);
         let detours = quic.as_ref().map_or(0, |quic| {
             let retried = tls.as_ref().is_some_and(|tls| tls.hello_retry);
             u32::from(quic.retry) + u32::from(quic.version_negotiation) + u32::from(retried)
@@ -127,7 +126,7 @@ impl Story<'_> {
         let connection = if reused {
             self.lane.recorder.since(self.asked)
         } else {
-            self.lane.history()
+            self.lane.history(self.first(&Event::RequestStarted))
         };
         let mut whole = Timeline::default();
         for (at, event) in connection.iter().filter(|(at, _)| *at <= self.ended) {
