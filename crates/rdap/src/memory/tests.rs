@@ -118,7 +118,7 @@ fn what_may_only_be_read_is_read() {
     for path in [&origins, directory.path()] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o500)).unwrap();
     }
-    let memory = open(directory.path());
+    let memory = std::sync::Arc::new(open(directory.path()));
     assert_eq!(memory.origin(&known, NOW).alpn.as_deref(), Some("h3"));
     for host in ["b.example", "c.example"] {
         let origin = Origin::new(host, 443);
