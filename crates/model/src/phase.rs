@@ -2,6 +2,8 @@
 
 mod boundary;
 mod connect;
+mod evidence;
+mod flights;
 mod waiting;
 
 use std::time::Duration;

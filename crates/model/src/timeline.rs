@@ -135,6 +135,11 @@ impl Recorder {
         Moment::ZERO + self.clock.now().since(zero)
     }
 
+    /// The clock's own time, which goes on when time begins anew here.
+    pub fn clock(&self) -> Moment {
+        self.clock.now()
+    }
+
     pub fn record(&self, event: Event) {
         self.record_at(self.now(), event);
     }

@@ -7,6 +7,7 @@ use roundtrip_model::{FastOpenFacts, KeptFacts, TcpFacts};
 use socket2::Socket;
 
 use crate::sys;
+use crate::wait::Counters;
 
 const OPTION_TIMESTAMPS: u8 = 1;
 const OPTION_ECN: u8 = 8;
@@ -41,6 +42,18 @@ impl TcpInfo {
             None
         } else {
             micros(self.0.min_rtt)
+        }
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        Counters {
+            resent: self.0.total_retrans,
+            needless: self.0.dsack_dups,
+            out_of_order: self.0.rcv_ooopack,
+            busy: Duration::from_micros(self.0.busy_time),
+            segments: self.0.data_segs_in,
+            bytes: self.0.bytes_received,
+            rtt: self.min_rtt().or(self.rtt()).unwrap_or_default(),
         }
     }
 

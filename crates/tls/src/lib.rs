@@ -10,6 +10,7 @@ mod client;
 mod compression;
 mod error;
 mod facts;
+mod framing;
 mod identity;
 mod roots;
 mod stream;

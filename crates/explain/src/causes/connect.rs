@@ -133,10 +133,10 @@ fn syn_lost(case: &Case<'_>) -> Option<Cost> {
         return None;
     }
     Some(
-        Cost::new(format!(
-            "the SYN was sent {} times",
-            tcp.syn_retransmits + 1
-        ))
+        Cost::new(match tcp.syn_retransmits {
+            1 => "the SYN was sent twice".to_owned(),
+            n => format!("the SYN was sent {} times", n + 1),
+        })
         .waited(PhaseName::Tcp, Part::Loss, syn_wait(case)?),
     )
 }

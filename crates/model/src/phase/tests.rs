@@ -404,6 +404,13 @@ fn any_event() -> impl Strategy<Value = Event> {
         Just(Event::Finished),
         (0u64..40_000).prop_map(|bytes| Event::Sent { bytes }),
         (0u64..40_000).prop_map(|bytes| Event::Received { bytes }),
+        (0u64..2_000).prop_map(|ms| Event::Resent {
+            segments: 1,
+            unacked: Duration::from_millis(ms)
+        }),
+        Just(Event::Overtaken { segments: 1 }),
+        (0u64..30, 0u64..40_000).prop_map(|(segments, bytes)| Event::Paused { segments, bytes }),
+        Just(Event::CutOff),
     ]
 }
 

@@ -1,12 +1,14 @@
 //! Whom a phase waited for, and how many round trips it took.
 //!
 //! A wait runs from the last bytes sent to the first that arrive in answer: one round trip of it is the network's,
-//! the rest the server's. Silence between two arrivals is the server's too, unless the server had to stop because its
-//! window was full: then it is one more round trip. What is left is the client's.
+//! the rest the server's, but for what the kernel knows to have been lost. Silence between two arrivals is the server's
+//! too, unless the server had to stop because its window was full: then it is one more round trip. What is left is the
+//! client's.
 
 use std::time::Duration;
 
-use super::{connect, ms, rtt_ms};
+use super::evidence::{Evidence, Stop};
+use super::{connect, flights, ms, rtt_ms};
 use crate::{Answer, Event, Exchange, Moment, PhaseName, Waited};
 
 /// Below this, gaps on a host's own loopback cannot be told from scheduling.
@@ -41,7 +43,7 @@ pub(super) fn attribute(
         PhaseName::Name => (0, lookup(exchange, whole)),
         PhaseName::Tcp => connect::attribute(exchange, start, end),
         PhaseName::Request => request(exchange, start, end),
-        PhaseName::FirstByte => first_byte(exchange, whole),
+        PhaseName::FirstByte => first_byte(exchange, start, end),
         PhaseName::Proxy | PhaseName::Tls | PhaseName::Quic | PhaseName::Body => {
             Walk::new(exchange, name).run(start, end)
         }
@@ -115,16 +117,18 @@ fn silence_before_body(exchange: &Exchange) -> f64 {
 }
 
 /// From the request's last byte to the response's first: one round trip, and the server's time to think.
-fn first_byte(exchange: &Exchange, whole: f64) -> (u32, Waited) {
+fn first_byte(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
+    let whole = ms(end.since(start));
     let answered = exchange
         .timeline
         .first(|e| *e == Event::FirstByte)
         .is_some();
     let mut waited = Waited::default();
-    split(exchange, whole, &mut waited);
     if !answered {
+        starve(exchange, whole, &mut waited);
         return (0, waited);
     }
+    split(exchange, whole, &mut waited);
     // Of a large request, the answer's wait begins while most of it is still in the kernel.
     let more = flights_left(exchange, waited.server);
     let carried = f64::from(more) * rtt_ms(exchange).min(whole);
@@ -132,7 +136,35 @@ fn first_byte(exchange: &Exchange, whole: f64) -> (u32, Waited) {
         waited.network += carried;
         waited.server -= carried;
     }
+    lose(exchange, start, end, &mut waited);
     (1 + more, waited)
+}
+
+/// Of the silence before the first byte, what was a loss's. It may have begun with bytes that were not the answer, or
+/// with a part of it that could not be read yet.
+fn lose(exchange: &Exchange, start: Moment, end: Moment, waited: &mut Waited) {
+    let rtt = rtt_ms(exchange);
+    let evidence = Evidence::between(exchange, start, end);
+    let mut lost = evidence.loss(waited.server, end, rtt);
+    let mut last = None;
+    let mut heard = Evidence::default();
+    for (at, event) in exchange.timeline.iter() {
+        if *at < start || *at > end {
+            continue;
+        }
+        if !matches!(event, Event::Received { .. }) {
+            heard.hear(*at, event);
+            continue;
+        }
+        let gap = last.map_or(0.0, |last| ms(at.since(last)));
+        if heard.stop(exchange, gap, rtt, None) == Stop::Timeout {
+            lost += gap;
+        }
+        (last, heard) = (Some(*at), Evidence::default());
+    }
+    let lost = lost.min(waited.server);
+    waited.loss += lost;
+    waited.server -= lost;
 }
 
 /// How many round trips of this silence were a new connection's window growing under the request: at most as many as
@@ -165,6 +197,9 @@ struct Walk<'a> {
     received: u64,
     /// The peer could not go on before it heard what the client said last.
     stopped: bool,
+    /// What is known of the wait that goes on, and how large the flight was before the last stop.
+    heard: Evidence,
+    flight: Option<u64>,
     round_trips: u32,
     waited: Waited,
 }
@@ -186,6 +221,8 @@ impl<'a> Walk<'a> {
             sent: 0,
             received: 0,
             stopped: false,
+            heard: Evidence::default(),
+            flight: None,
             round_trips: 0,
             waited: Waited::default(),
         }
@@ -198,6 +235,10 @@ impl<'a> Walk<'a> {
             let (direction, bytes) = match event {
                 Event::Sent { bytes } => (Direction::Out, *bytes),
                 Event::Received { bytes } => (Direction::In, *bytes),
+                other if *at >= start && *at <= end => {
+                    self.heard.hear(*at, other);
+                    continue;
+                }
                 _ => continue,
             };
             // In a body nobody answers anybody: what leaves meanwhile only acknowledges.
@@ -205,11 +246,15 @@ impl<'a> Walk<'a> {
             if *at < start || *at > end || aside {
                 continue;
             }
-            self.step(last.1, direction, ms(at.since(last.0)));
+            self.step(last.1, direction, last.0, *at);
             self.count(direction, bytes);
             last = (*at, Some(direction));
         }
         self.trailing(last.1, ms(end.since(last.0)), end);
+        if self.one_way && self.round_trips > 0 && self.is_telling() {
+            let grew = flights::of_a_growing_window(&self.exchange.timeline, start, end, self.rtt);
+            self.round_trips = self.round_trips.max(grew);
+        }
         if self.name == PhaseName::Quic && self.round_trips > 0 {
             let extra = self.exchange.extra_trips;
             self.round_trips = if self.is_telling() {
@@ -293,8 +338,13 @@ impl<'a> Walk<'a> {
             .filter(|direction| *direction == Direction::Out)
     }
 
-    fn step(&mut self, from: Option<Direction>, to: Direction, gap: f64) {
+    fn step(&mut self, from: Option<Direction>, to: Direction, since: Moment, at: Moment) {
         use Direction::{In, Out};
+        let gap = ms(at.since(since));
+        let heard = match to {
+            In => std::mem::take(&mut self.heard),
+            Out => self.heard,
+        };
         let quic = self.name == PhaseName::Quic;
         let telling = self.is_telling();
         let long = telling && gap >= 0.5 * self.rtt;
@@ -306,8 +356,8 @@ impl<'a> Walk<'a> {
         };
         match (from, to) {
             (Some(Out), In) if crossing => split(self.exchange, gap, &mut self.waited),
-            (Some(Out), In) => self.answer(gap),
-            (Some(In), In) => self.silence(gap, long),
+            (Some(Out), In) => self.answer(gap, &heard, at),
+            (Some(In), In) => self.silence(gap, &heard, at),
             (Some(Out), Out) if quic && gap >= SHORTEST_TIMEOUT => self.waited.loss += gap,
             // The client's timer says which packet was lost. RFC 9002 §6.1.2.
             (Some(In), Out) if quic && self.is_incomplete() => self.waited.loss += gap,
@@ -316,25 +366,55 @@ impl<'a> Walk<'a> {
     }
 
     /// The peer answered what was sent.
-    fn answer(&mut self, gap: f64) {
+    fn answer(&mut self, gap: f64, heard: &Evidence, at: Moment) {
         self.round_trips += 1;
-        split(self.exchange, gap, &mut self.waited);
+        let network = gap.min(self.rtt);
+        let lost = heard.loss(gap - network, at, self.rtt);
+        self.waited.network += network;
+        self.waited.loss += lost;
+        self.waited.server += gap - network - lost;
     }
 
     /// Nothing came for a while, though nobody waited for us.
-    fn silence(&mut self, gap: f64, long: bool) {
+    fn silence(&mut self, gap: f64, heard: &Evidence, at: Moment) {
+        let lost = heard.loss(gap, at, self.rtt);
+        self.waited.loss += lost;
+        let gap = gap - lost;
+        let short = gap < 1.0 || gap < 0.5 * self.rtt.min(f64::MAX);
+        let stop = if short {
+            Stop::Line
+        } else {
+            self.stop(gap, heard)
+        };
+        match stop {
+            Stop::Window => {
+                self.round_trips += 1;
+                split(self.exchange, gap, &mut self.waited);
+                self.burst = 0;
+                self.flight = heard.segments();
+            }
+            Stop::Timeout => self.waited.loss += gap,
+            Stop::Line => self.waited.network += gap,
+            Stop::Sender => self.waited.server += gap,
+        }
+    }
+
+    /// Where segments were not counted, a flight is judged by its bytes.
+    fn stop(&self, gap: f64, heard: &Evidence) -> Stop {
         let mss = self
             .exchange
             .tcp
             .as_ref()
             .map_or(1200, |t| u64::from(t.mss).max(500));
-        if long && self.burst >= FULL_FIRST_WINDOW * mss && gap <= 2.5 * self.rtt {
-            self.answer(gap);
-            self.burst = 0;
-        } else if gap < 1.0 || gap < 0.5 * self.rtt.min(f64::MAX) {
-            self.waited.network += gap;
+        if heard.segments().is_some() {
+            heard.stop(self.exchange, gap, self.rtt, self.flight)
+        } else if self.is_telling()
+            && self.burst >= FULL_FIRST_WINDOW * mss
+            && gap <= 2.5 * self.rtt
+        {
+            Stop::Window
         } else {
-            self.waited.server += gap;
+            Stop::Sender
         }
     }
 
@@ -342,26 +422,29 @@ impl<'a> Walk<'a> {
     fn trailing(&mut self, from: Option<Direction>, gap: f64, end: Moment) {
         let starved = self.exchange.failure.is_some() && end == self.exchange.timeline.end();
         match from {
-            Some(Direction::Out) if starved => split(self.exchange, gap, &mut self.waited),
+            Some(Direction::Out) if starved => starve(self.exchange, gap, &mut self.waited),
             Some(Direction::In) if starved => self.waited.server += gap,
             _ => self.waited.client += gap,
         }
     }
 }
 
-/// Splits the wait for an answer: one round trip, then the server, or a loss where the kernel sent something again.
+/// Splits the wait for an answer: one round trip, then the server.
 fn split(exchange: &Exchange, gap: f64, waited: &mut Waited) {
     let network = gap.min(rtt_ms(exchange));
-    let rest = gap - network;
+    waited.network += network;
+    waited.server += gap - network;
+}
+
+/// An answer that never came: a loss, where the kernel sent something again and again.
+fn starve(exchange: &Exchange, gap: f64, waited: &mut Waited) {
+    split(exchange, gap, waited);
     let resent = exchange.tcp.as_ref().is_some_and(|t| {
         // What a SYN carried in vain is sent again without having been lost.
         let in_vain = t.fast_open.data_sent > 0 && t.fast_open.data_acked == 0;
         t.retransmits > t.syn_retransmits + u32::from(in_vain)
     });
-    waited.network += network;
-    *(if resent && rest >= SHORTEST_TIMEOUT {
-        &mut waited.loss
-    } else {
-        &mut waited.server
-    }) += rest;
+    if resent {
+        waited.loss += std::mem::take(&mut waited.server);
+    }
 }

@@ -1,0 +1,103 @@
+//! Where TLS records begin and end in the bytes of a connection: bytes that stop in the middle of one had more behind
+//! them. What the records hold is rustls' matter.
+
+use roundtrip_model::{Event, Moment, Recorder};
+
+/// RFC 8446 §5.1: type, version, length.
+const HEADER: usize = 5;
+/// Shorter pauses are the scheduler's.
+const SHORTEST_PAUSE_MS: f64 = 1.0;
+
+#[derive(Debug, Default)]
+pub(crate) struct Framing {
+    header: [u8; HEADER],
+    /// Bytes of the header that are there.
+    begun: usize,
+    /// Bytes of the record that are still to come.
+    missing: usize,
+    /// Since when nothing more has come, in the middle of a record.
+    dry: Option<Moment>,
+}
+
+impl Framing {
+    /// Nothing was there to be read.
+    pub(crate) fn ran_dry(&mut self, recorder: &Recorder) {
+        if self.begun > 0 || self.missing > 0 {
+            self.dry.get_or_insert_with(|| recorder.now());
+        }
+    }
+
+    /// These bytes have come: where the flight before them broke off, that is written down.
+    pub(crate) fn took(&mut self, bytes: &[u8], recorder: &Recorder) {
+        if let Some(dry) = self.dry.take()
+            && recorder.now().as_millis() - dry.as_millis() >= SHORTEST_PAUSE_MS
+        {
+            recorder.record_at(dry, Event::CutOff);
+        }
+        self.follow(bytes);
+    }
+
+    fn follow(&mut self, mut bytes: &[u8]) {
+        loop {
+            let skipped = self.missing.min(bytes.len());
+            self.missing -= skipped;
+            bytes = bytes.get(skipped..).unwrap_or_default();
+            let Some((byte, rest)) = bytes.split_first() else {
+                return;
+            };
+            bytes = rest;
+            if let Some(place) = self.header.get_mut(self.begun) {
+                *place = *byte;
+            }
+            self.begun += 1;
+            if self.begun == HEADER {
+                let [_, _, _, high, low] = self.header;
+                self.missing = u16::from_be_bytes([high, low]).into();
+                self.begun = 0;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use roundtrip_model::Clock;
+
+    use super::*;
+
+    struct Hand(AtomicU64);
+
+    impl Clock for Hand {
+        fn now(&self) -> Moment {
+            Moment::from_millis(self.0.load(Ordering::Relaxed) as f64)
+        }
+    }
+
+    /// When the second part comes ten milliseconds after the first: was there more to come?
+    fn is_cut(first: &[u8], second: &[u8]) -> bool {
+        let hand = Arc::new(Hand(AtomicU64::new(0)));
+        let recorder = Recorder::new(hand.clone());
+        let mut framing = Framing::default();
+        framing.took(first, &recorder);
+        for _ in 0..2 {
+            framing.ran_dry(&recorder);
+            hand.0.fetch_add(5, Ordering::Relaxed);
+        }
+        framing.took(second, &recorder);
+        recorder.snapshot().first(|e| *e == Event::CutOff) == Some(Moment::ZERO)
+    }
+
+    #[test]
+    fn a_pause_in_the_middle_of_a_record_is_told() {
+        let record = |length: usize| [&[23, 3, 3, 0, length as u8][..], &vec![0; length]].concat();
+        let stream = [record(3), record(0), record(200)].concat();
+        let ends = [0, 8, 13, 218];
+        for cut in 0..=stream.len() {
+            let (first, second) = stream.split_at(cut);
+            assert_eq!(is_cut(first, second), !ends.contains(&cut), "{cut}");
+        }
+    }
+}
