@@ -59,9 +59,11 @@ pub enum Event {
         segments: u32,
         unacked: Duration,
     },
-    /// So many segments came before what they follow, which had been lost or was late.
+    /// So many segments had come before what comes now, which they follow: it was lost, or late. One of them had come so
+    /// long before.
     Overtaken {
         segments: u32,
+        late: Duration,
     },
     /// A flight is over: this many segments had come without a pause, and then nothing for a while.
     Paused {

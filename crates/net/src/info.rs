@@ -18,6 +18,9 @@ const OPTION_SPACE: u64 = 40;
 /// What timestamps take of each segment once they are agreed on (`TCPOLEN_TSTAMP_ALIGNED`).
 const TIMESTAMP_SPACE: u64 = 12;
 
+/// RFC 791 §3.1: more does not fit a packet.
+const LARGEST_SEGMENT: u32 = 65_535;
+
 /// A reading of `TCP_INFO`.
 #[derive(Debug, Clone, Copy)]
 pub struct TcpInfo(sys::RawTcpInfo);
@@ -43,6 +46,11 @@ impl TcpInfo {
         } else {
             micros(self.0.min_rtt)
         }
+    }
+
+    /// The largest segment that came, as the kernel reckons.
+    pub(crate) fn received_mss(&self) -> usize {
+        self.0.rcv_mss.max(self.0.advmss).min(LARGEST_SEGMENT) as usize
     }
 
     pub(crate) fn counters(&self) -> Counters {

@@ -185,17 +185,22 @@ impl Socket {
         };
         // Time begins anew with each exchange, and the connection may be older.
         let clock = self.recorder.clock();
-        let absolute = |stamp: Duration| clock::moment_of(stamp, clock);
+        let real = sys::realtime();
+        let absolute = |stamp: Duration| clock - real.saturating_sub(stamp);
         let arrival = Arrival {
             now: clock,
             first: stamps.first.map(absolute),
+            second: stamps.second.map(absolute),
             last: stamps.last.map(absolute),
         };
         let (at, events) = self.watch.ended(arrival, info.counters());
         for (at, event) in events {
             let ago = clock.since(at);
-            if ago <= now.since(Moment::ZERO) {
-                self.recorder.record_at(now - ago, event);
+            match event {
+                // It was another exchange's.
+                _ if ago > now.since(Moment::ZERO) => {}
+                Event::Paused { .. } => self.recorder.record_arrival(event),
+                _ => self.recorder.record_at(now - ago, event),
             }
         }
         now - clock.since(at)
@@ -249,28 +254,46 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The kernel's stamps of a read: its last segment's, and, where that was looked at, its first one's.
-#[derive(Clone, Copy)]
+/// The kernel's stamps of a read: its last segment's, and, after a wait, its first one's. The second one's is looked at
+/// where segments had come before what they follow.
+#[derive(Clone, Copy, Default)]
 struct Stamps {
     first: Option<Duration>,
+    second: Option<Duration>,
     last: Option<Duration>,
 }
 
-/// Reads, and says when the kernel received it. The stamp of a read is its last segment's; `after_wait` it is the
-/// first segment's that counts, so that is looked at beforehand.
+impl Stamps {
+    /// What is known of the bytes that will be read next. The stamp of a read is its last segment's.
+    fn ahead(socket: &socket2::Socket, watch: &Watch) -> io::Result<Self> {
+        let mut stamps = Self {
+            first: sys::receive(socket, &mut [0], true)?.1,
+            ..Self::default()
+        };
+        if let Some(info) = TcpInfo::of(socket)
+            && watch.has_a_gap(info.counters())
+        {
+            let mut two = vec![0; info.received_mss() + 1];
+            stamps.second = sys::receive(socket, &mut two, true)?.1;
+        }
+        Ok(stamps)
+    }
+}
+
+/// Reads, and says when the kernel received it.
 fn read_stamped(
     socket: &socket2::Socket,
     buffer: &mut ReadBuf<'_>,
-    after_wait: bool,
+    after_wait: Option<&Watch>,
 ) -> io::Result<(usize, Stamps)> {
-    let first = if after_wait {
-        sys::receive(socket, &mut [0], true)?.1
-    } else {
-        None
+    let mut stamps = match after_wait {
+        Some(watch) => Stamps::ahead(socket, watch)?,
+        None => Stamps::default(),
     };
     let (n, last) = sys::receive(socket, buffer.initialize_unfilled(), false)?;
     buffer.advance(n);
-    Ok((n, Stamps { first, last }))
+    stamps.last = last;
+    Ok((n, stamps))
 }
 
 impl AsyncRead for Socket {
@@ -283,7 +306,8 @@ impl AsyncRead for Socket {
         loop {
             this.watch_opening(cx);
             let mut guard = ready!(this.fd.poll_read_ready(cx))?;
-            match guard.try_io(|fd| read_stamped(fd.get_ref(), buffer, this.waiting)) {
+            let watch = this.waiting.then_some(&this.watch);
+            match guard.try_io(|fd| read_stamped(fd.get_ref(), buffer, watch)) {
                 Ok(Ok((n, stamps))) => {
                     if n > 0 {
                         this.arrived(n, stamps);

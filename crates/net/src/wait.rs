@@ -40,8 +40,9 @@ pub(crate) struct Watch {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrival {
     pub(crate) now: Moment,
-    /// When the first segment came that is read, and the last one.
+    /// When the first segment came that is read, the one after it, and the last one.
     pub(crate) first: Option<Moment>,
+    pub(crate) second: Option<Moment>,
     pub(crate) last: Option<Moment>,
 }
 
@@ -52,12 +53,17 @@ impl Watch {
         self.flight = counters;
     }
 
+    /// Has something come before what it follows, since that was told of last?
+    pub(crate) fn has_a_gap(&self, counters: Counters) -> bool {
+        counters.out_of_order > self.judged.out_of_order
+    }
+
     /// There is nothing to read.
     pub(crate) fn ran_dry(&mut self, now: Moment, counters: Counters) {
         self.dry = Some((now, counters));
     }
 
-    /// When what is read first came, and what is to be told of the wait for it.
+    /// When what is read first came, and what is to be told of the wait for it: a pause where the last bytes came.
     pub(crate) fn ended(
         &mut self,
         arrival: Arrival,
@@ -69,19 +75,17 @@ impl Watch {
         let at = time_of(arrival, overtaken > 0);
         let mut events = Vec::new();
         events.extend(self.pause(at, counters));
-        if overtaken > 0 {
-            // The stamp of what came first lies before the time when it could be read.
-            let stamps = [arrival.first, arrival.last].into_iter().flatten();
-            let earliest = stamps.min().unwrap_or(at).min(at);
-            let earliest = self
-                .last_arrival
-                .map_or(earliest, |last| earliest.max(last));
-            events.push((
-                earliest,
-                Event::Overtaken {
-                    segments: overtaken,
-                },
-            ));
+        let late = self.late(arrival, at);
+        let mut judged = counters;
+        if overtaken > 0 && late >= shortest_pause(counters) {
+            let event = Event::Overtaken {
+                segments: overtaken,
+                late,
+            };
+            events.push((at, event));
+        } else {
+            // What they have overtaken is still to come.
+            judged.out_of_order = self.judged.out_of_order;
         }
         let again = counters.resent.saturating_sub(self.judged.resent);
         let needless = counters.needless.saturating_sub(self.judged.needless);
@@ -92,7 +96,7 @@ impl Watch {
             };
             events.push((at, event));
         }
-        self.judged = counters;
+        self.judged = judged;
         self.last_arrival = Some(at);
         (at, events)
     }
@@ -102,10 +106,18 @@ impl Watch {
         self.last_arrival = self.last_arrival.max(Some(at));
     }
 
+    /// How long before it could be read something had come: the stamp of that lies before the others.
+    fn late(&self, arrival: Arrival, at: Moment) -> Duration {
+        let stamps = [arrival.first, arrival.second, arrival.last];
+        let stamps = stamps.into_iter().flatten();
+        let earliest = stamps.min().unwrap_or(at);
+        at.since(earliest.max(self.last_arrival.unwrap_or_default()))
+    }
+
     /// The flight before this arrival, where it was over.
     fn pause(&mut self, at: Moment, counters: Counters) -> Option<(Moment, Event)> {
         let (last, (_, dry)) = self.last_arrival.zip(self.dry)?;
-        if at.since(last) < SHORTEST_PAUSE.max(counters.rtt / 4) {
+        if at.since(last) < shortest_pause(counters) {
             return None;
         }
         let event = Event::Paused {
@@ -117,11 +129,15 @@ impl Watch {
     }
 }
 
+fn shortest_pause(counters: Counters) -> Duration {
+    SHORTEST_PAUSE.max(counters.rtt / 4)
+}
+
 /// What had to wait for segments that it had overtaken could be read only when they came. They have a later stamp, but
 /// where the kernel made one piece of both: it keeps the stamp of what came before its time.
 fn time_of(arrival: Arrival, overtaken: bool) -> Moment {
     let first = arrival.first.or(arrival.last);
-    let own = !overtaken || arrival.first > arrival.last;
+    let own = !overtaken || arrival.first > arrival.last.min(arrival.second.or(arrival.last));
     first.filter(|_| own).unwrap_or(arrival.now)
 }
 
@@ -146,6 +162,7 @@ mod tests {
         Arrival {
             now: at(now),
             first: Some(at(first)),
+            second: None,
             last: Some(at(last)),
         }
     }
@@ -193,8 +210,30 @@ mod tests {
             watch.ran_dry(at(5), counters(0));
             let (came, events) = watch.ended(arrival(91, first, 50), later);
             assert_eq!(came, at(expected));
-            assert_eq!(events, [(at(50), Event::Overtaken { segments: 1 })]);
+            let event = Event::Overtaken {
+                segments: 1,
+                late: came.since(at(50)),
+            };
+            assert_eq!(events, [(came, event)]);
         }
+    }
+
+    #[test]
+    fn a_gap_is_told_of_when_it_is_filled() {
+        let mut watch = Watch::default();
+        let overtaken = Counters {
+            out_of_order: 3,
+            ..counters(6)
+        };
+        let (_, events) = watch.ended(arrival(41, 40, 40), overtaken);
+        assert_eq!(events, []);
+        watch.ran_dry(at(42), overtaken);
+        let (_, events) = watch.ended(arrival(91, 90, 41), overtaken);
+        let event = Event::Overtaken {
+            segments: 3,
+            late: Duration::from_millis(49),
+        };
+        assert_eq!(events.last(), Some(&(at(90), event)));
     }
 
     #[test]

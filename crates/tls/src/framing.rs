@@ -1,12 +1,10 @@
 //! Where TLS records begin and end in the bytes of a connection: bytes that stop in the middle of one had more behind
 //! them. What the records hold is rustls' matter.
 
-use roundtrip_model::{Event, Moment, Recorder};
+use roundtrip_model::{Event, Recorder};
 
 /// RFC 8446 §5.1: type, version, length.
 const HEADER: usize = 5;
-/// Shorter pauses are the scheduler's.
-const SHORTEST_PAUSE_MS: f64 = 1.0;
 
 #[derive(Debug, Default)]
 pub(crate) struct Framing {
@@ -15,24 +13,20 @@ pub(crate) struct Framing {
     begun: usize,
     /// Bytes of the record that are still to come.
     missing: usize,
-    /// Since when nothing more has come, in the middle of a record.
-    dry: Option<Moment>,
+    /// Nothing more came, in the middle of a record.
+    dry: bool,
 }
 
 impl Framing {
     /// Nothing was there to be read.
-    pub(crate) fn ran_dry(&mut self, recorder: &Recorder) {
-        if self.begun > 0 || self.missing > 0 {
-            self.dry.get_or_insert_with(|| recorder.now());
-        }
+    pub(crate) fn ran_dry(&mut self) {
+        self.dry = self.begun > 0 || self.missing > 0;
     }
 
-    /// These bytes have come: where the flight before them broke off, that is written down.
+    /// These bytes have come: where there was a pause before them, it is told that the flight had broken off.
     pub(crate) fn took(&mut self, bytes: &[u8], recorder: &Recorder) {
-        if let Some(dry) = self.dry.take()
-            && recorder.now().as_millis() - dry.as_millis() >= SHORTEST_PAUSE_MS
-        {
-            recorder.record_at(dry, Event::CutOff);
+        if std::mem::take(&mut self.dry) {
+            recorder.record_of_pause(Event::CutOff);
         }
         self.follow(bytes);
     }
@@ -62,32 +56,35 @@ impl Framing {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicU64, Ordering};
 
-    use roundtrip_model::Clock;
+    use roundtrip_model::{Clock, Moment};
 
     use super::*;
 
-    struct Hand(AtomicU64);
+    struct Frozen;
 
-    impl Clock for Hand {
+    impl Clock for Frozen {
         fn now(&self) -> Moment {
-            Moment::from_millis(self.0.load(Ordering::Relaxed) as f64)
+            Moment::ZERO
         }
     }
 
-    /// When the second part comes ten milliseconds after the first: was there more to come?
+    /// When the second part comes after a pause: was there more to come?
     fn is_cut(first: &[u8], second: &[u8]) -> bool {
-        let hand = Arc::new(Hand(AtomicU64::new(0)));
-        let recorder = Recorder::new(hand.clone());
+        let recorder = Recorder::new(Arc::new(Frozen));
         let mut framing = Framing::default();
         framing.took(first, &recorder);
         for _ in 0..2 {
-            framing.ran_dry(&recorder);
-            hand.0.fetch_add(5, Ordering::Relaxed);
+            framing.ran_dry();
         }
+        let flight = Event::Paused {
+            segments: 1,
+            bytes: 1,
+        };
+        recorder.record(flight);
+        recorder.record(Event::Received { bytes: 1 });
         framing.took(second, &recorder);
-        recorder.snapshot().first(|e| *e == Event::CutOff) == Some(Moment::ZERO)
+        recorder.snapshot().first(|e| *e == Event::CutOff).is_some()
     }
 
     #[test]

@@ -277,7 +277,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         }) = &mut self.observer
         {
             match &outcome {
-                Poll::Pending => framing.ran_dry(recorder),
+                Poll::Pending => framing.ran_dry(),
                 Poll::Ready(_) => framing.took(buffer.filled(), recorder),
             }
         }

@@ -114,7 +114,7 @@ fn seen_in(case: &Case<'_>, phase: &Phase) -> Seen {
                 seen.resent += segments;
                 seen.unacked += *unacked;
             }
-            Event::Overtaken { segments } => seen.overtaken += segments,
+            Event::Overtaken { segments, .. } => seen.overtaken += segments,
             _ => {}
         }
     }

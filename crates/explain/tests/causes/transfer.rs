@@ -96,10 +96,12 @@ fn a_hello_of_which_a_segment_was_lost_is_no_slow_server() {
 
 #[test]
 fn a_server_s_flight_of_which_a_segment_was_lost_is_no_slow_server() {
-    let overtaken = |ago: f64| {
-        move |mut story: Story| {
-            story.now -= ago;
-            story.event(Event::Overtaken { segments: 1 }).pass(ago)
+    let overtaken = |late: f64| {
+        move |story: Story| {
+            story.event(Event::Overtaken {
+                segments: 1,
+                late: Duration::from_secs_f64(late / 1e3),
+            })
         }
     };
     let found = assert_only(

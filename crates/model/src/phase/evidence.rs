@@ -5,8 +5,6 @@ use crate::{Event, Exchange, Moment};
 
 /// The kernel counts unacknowledged time in ticks, and its timers end on them.
 const TICKS: f64 = 12.0;
-/// RFC 8985 §6.2: whoever hears of a gap waits a quarter of a round trip for what may be out of order only.
-const REORDERING: f64 = 1.25;
 /// A sender whose last segments were lost hears of nothing, and waits for two round trips at least (RFC 8985 §7.2) when
 /// the acknowledgement of what came before them is there. Shorter silences are a slow line's.
 const TAIL_TRIPS: f64 = 2.5;
@@ -19,12 +17,15 @@ const LARGEST_FIRST_WINDOW: u64 = 16;
 /// Of what full segments hold, where each holds a record that fits it.
 const DENSE: f64 = 0.97;
 
+/// A flight that keeps a pace lasts this share of a round trip, and of what came too early only the last is known.
+const SPREAD: f64 = 0.4;
+
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Evidence {
     /// What was sent had to be sent again: for how long it was not acknowledged.
     unacked: Option<f64>,
-    /// When something came before what it follows.
-    overtaken: Option<Moment>,
+    /// Something came before what it follows, and by how much.
+    overtaken: Option<f64>,
     /// Segments and bytes of the flight before the wait.
     flight: Option<(u64, u64)>,
     /// It ended in the middle of a record.
@@ -45,10 +46,10 @@ pub(super) enum Stop {
 }
 
 impl Evidence {
-    pub(super) fn hear(&mut self, at: Moment, event: &Event) {
+    pub(super) fn hear(&mut self, event: &Event) {
         match event {
             Event::Resent { unacked, .. } => self.unacked = Some(ms(*unacked)),
-            Event::Overtaken { .. } => self.overtaken = self.overtaken.or(Some(at)),
+            Event::Overtaken { late, .. } => self.overtaken = Some(ms(*late)),
             Event::Paused { segments, bytes } => self.flight = Some((*segments, *bytes)),
             Event::CutOff => self.cut = true,
             _ => {}
@@ -60,20 +61,18 @@ impl Evidence {
         let mut evidence = Self::default();
         for (at, event) in exchange.timeline.iter() {
             if *at > start && *at <= end {
-                evidence.hear(*at, event);
+                evidence.hear(event);
             }
         }
         evidence
     }
 
-    /// How much of `rest`, by which a wait that ended at `end` was longer than it had to be, was a loss's.
-    pub(super) fn loss(&self, rest: f64, end: Moment, rtt: f64) -> f64 {
-        let theirs = self.overtaken.map_or(0.0, |at| match ms(end.since(at)) {
-            // When the later segments came is not known: their sender needs this long as a rule.
-            0.0 => REORDERING * rtt.min(rest) + TICKS,
-            late => late,
+    /// How much of `rest`, by which a wait was longer than it had to be, was a loss's.
+    pub(super) fn loss(&self, rest: f64, rtt: f64) -> f64 {
+        let theirs = self.overtaken.map_or(0.0, |late| {
+            let whole = rest - late <= SPREAD * rtt;
+            if whole { rest } else { late }
         });
-        let theirs = theirs.min(rest);
         let left = rest - theirs;
         let ours = self.unacked.map_or(0.0, |unacked| {
             let late = (unacked - rtt).clamp(0.0, left);

@@ -1,4 +1,5 @@
-//! Flights of a body whose sender keeps a pace: they have no gaps between them, and show by their size.
+//! Flights of a body: the one that had begun before it, and those of a sender that keeps a pace, which have no gaps
+//! between them and show by their size.
 
 use super::ms;
 use crate::{Event, Moment, Timeline};
@@ -6,7 +7,26 @@ use crate::{Event, Moment, Timeline};
 /// A flight may begin a little less than a round trip after the one before.
 const EARLY: f64 = 0.1;
 
-/// How many round trips a body needed beyond its first flight, as long as each brought half as much again as the one
+/// When the flight began that is under way at `start`, and how many bytes of it had come by then.
+pub(super) fn begun(timeline: &Timeline, start: Moment, rtt: f64) -> (Moment, u64) {
+    let mut since = start;
+    let mut sum = 0;
+    for (at, event) in timeline.iter().rev() {
+        match event {
+            Event::Received { bytes } if *at < start => {
+                if ms(since.since(*at)) >= (0.25 * rtt).max(1.0) {
+                    break;
+                }
+                since = *at;
+                sum += bytes;
+            }
+            _ => {}
+        }
+    }
+    (since, sum)
+}
+
+/// How many round trips a body needed beyond its first flight, as long as each brought a quarter more than the one
 /// before. Whatever comes at a steady rate does not grow, and is not counted.
 pub(super) fn of_a_growing_window(
     timeline: &Timeline,
@@ -35,7 +55,7 @@ pub(super) fn of_a_growing_window(
         };
         // The last one brings what is left.
         let last = n + 2 == flights.len();
-        if *next != number + 1 || (!last && 2 * bytes < 3 * before) {
+        if *next != number + 1 || (!last && 4 * bytes < 5 * before) {
             break;
         }
         trips += 1;

@@ -408,7 +408,10 @@ fn any_event() -> impl Strategy<Value = Event> {
             segments: 1,
             unacked: Duration::from_millis(ms)
         }),
-        Just(Event::Overtaken { segments: 1 }),
+        (0u64..2_000).prop_map(|ms| Event::Overtaken {
+            segments: 1,
+            late: Duration::from_millis(ms)
+        }),
         (0u64..30, 0u64..40_000).prop_map(|(segments, bytes)| Event::Paused { segments, bytes }),
         Just(Event::CutOff),
     ]

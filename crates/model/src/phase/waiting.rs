@@ -145,7 +145,7 @@ fn first_byte(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) 
 fn lose(exchange: &Exchange, start: Moment, end: Moment, waited: &mut Waited) {
     let rtt = rtt_ms(exchange);
     let evidence = Evidence::between(exchange, start, end);
-    let mut lost = evidence.loss(waited.server, end, rtt);
+    let mut lost = evidence.loss(waited.server, rtt);
     let mut last = None;
     let mut heard = Evidence::default();
     for (at, event) in exchange.timeline.iter() {
@@ -153,7 +153,7 @@ fn lose(exchange: &Exchange, start: Moment, end: Moment, waited: &mut Waited) {
             continue;
         }
         if !matches!(event, Event::Received { .. }) {
-            heard.hear(*at, event);
+            heard.hear(event);
             continue;
         }
         let gap = last.map_or(0.0, |last| ms(at.since(last)));
@@ -230,13 +230,17 @@ impl<'a> Walk<'a> {
 
     fn run(mut self, start: Moment, end: Moment) -> (u32, Waited) {
         let start = self.given_up(start, end);
+        let mut began = start;
+        if self.one_way {
+            (began, self.burst) = flights::begun(&self.exchange.timeline, start, self.rtt);
+        }
         let mut last = (start, self.before(start));
         for (at, event) in self.exchange.timeline.iter() {
             let (direction, bytes) = match event {
                 Event::Sent { bytes } => (Direction::Out, *bytes),
                 Event::Received { bytes } => (Direction::In, *bytes),
                 other if *at >= start && *at <= end => {
-                    self.heard.hear(*at, other);
+                    self.heard.hear(other);
                     continue;
                 }
                 _ => continue,
@@ -246,13 +250,13 @@ impl<'a> Walk<'a> {
             if *at < start || *at > end || aside {
                 continue;
             }
-            self.step(last.1, direction, last.0, *at);
+            self.step(last.1, direction, ms(at.since(last.0)));
             self.count(direction, bytes);
             last = (*at, Some(direction));
         }
         self.trailing(last.1, ms(end.since(last.0)), end);
         if self.one_way && self.round_trips > 0 && self.is_telling() {
-            let grew = flights::of_a_growing_window(&self.exchange.timeline, start, end, self.rtt);
+            let grew = flights::of_a_growing_window(&self.exchange.timeline, began, end, self.rtt);
             self.round_trips = self.round_trips.max(grew);
         }
         if self.name == PhaseName::Quic && self.round_trips > 0 {
@@ -338,9 +342,8 @@ impl<'a> Walk<'a> {
             .filter(|direction| *direction == Direction::Out)
     }
 
-    fn step(&mut self, from: Option<Direction>, to: Direction, since: Moment, at: Moment) {
+    fn step(&mut self, from: Option<Direction>, to: Direction, gap: f64) {
         use Direction::{In, Out};
-        let gap = ms(at.since(since));
         let heard = match to {
             In => std::mem::take(&mut self.heard),
             Out => self.heard,
@@ -356,8 +359,8 @@ impl<'a> Walk<'a> {
         };
         match (from, to) {
             (Some(Out), In) if crossing => split(self.exchange, gap, &mut self.waited),
-            (Some(Out), In) => self.answer(gap, &heard, at),
-            (Some(In), In) => self.silence(gap, &heard, at),
+            (Some(Out), In) => self.answer(gap, &heard),
+            (Some(In), In) => self.silence(gap, &heard),
             (Some(Out), Out) if quic && gap >= SHORTEST_TIMEOUT => self.waited.loss += gap,
             // The client's timer says which packet was lost. RFC 9002 §6.1.2.
             (Some(In), Out) if quic && self.is_incomplete() => self.waited.loss += gap,
@@ -366,18 +369,18 @@ impl<'a> Walk<'a> {
     }
 
     /// The peer answered what was sent.
-    fn answer(&mut self, gap: f64, heard: &Evidence, at: Moment) {
+    fn answer(&mut self, gap: f64, heard: &Evidence) {
         self.round_trips += 1;
         let network = gap.min(self.rtt);
-        let lost = heard.loss(gap - network, at, self.rtt);
+        let lost = heard.loss(gap - network, self.rtt);
         self.waited.network += network;
         self.waited.loss += lost;
         self.waited.server += gap - network - lost;
     }
 
     /// Nothing came for a while, though nobody waited for us.
-    fn silence(&mut self, gap: f64, heard: &Evidence, at: Moment) {
-        let lost = heard.loss(gap, at, self.rtt);
+    fn silence(&mut self, gap: f64, heard: &Evidence) {
+        let lost = heard.loss(gap, self.rtt);
         self.waited.loss += lost;
         let gap = gap - lost;
         let short = gap < 1.0 || gap < 0.5 * self.rtt.min(f64::MAX);

@@ -71,9 +71,14 @@ fn told(event: &Event) -> String {
             counted(u64::from(*segments), "segment sent", "segments sent"),
             unacked.as_secs_f64() * 1e3
         ),
-        Event::Overtaken { segments } => format!(
-            "{} before what went before",
-            counted(u64::from(*segments), "segment came", "segments came")
+        Event::Overtaken { segments, late } => format!(
+            "{} {:.1} ms before what comes now",
+            counted(
+                u64::from(*segments),
+                "segment had come",
+                "segments had come"
+            ),
+            late.as_secs_f64() * 1e3
         ),
         Event::Paused { segments, bytes } => format!(
             "end of a flight of {} with {bytes} bytes",

@@ -54,7 +54,10 @@ fn any_event() -> impl Strategy<Value = Event> {
             segments,
             unacked: Duration::from_millis(ms)
         }),
-        (0u32..4).prop_map(|segments| Event::Overtaken { segments }),
+        (0u32..4, 0u64..2_000).prop_map(|(segments, ms)| Event::Overtaken {
+            segments,
+            late: Duration::from_millis(ms)
+        }),
         (0u64..30, 0u64..40_000).prop_map(|(segments, bytes)| Event::Paused { segments, bytes }),
         Just(Event::CutOff),
     ]
