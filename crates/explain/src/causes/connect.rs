@@ -7,6 +7,8 @@ use crate::{Case, Cause, Cost, Family, Part, Setting};
 
 /// A SYN-ACK that is later than this is no matter of a busy host.
 const LATE: f64 = 20.0;
+/// A SYN is repeated after a second, and so is QUIC's first flight.
+const FIRST_TIMEOUT: f64 = 950.0;
 
 pub(super) const FAMILY: Family = Family {
     title: "Addresses and TCP",
@@ -28,7 +30,7 @@ pub(super) const FAMILY: Family = Family {
         Cause {
             id: "dead-address",
             name: "An address that did not answer in time was tried first",
-            shows: "an attempt over TCP or QUIC failed or was given up, and another address won that was tried after it (broken IPv6, as a rule)",
+            shows: "an attempt over TCP or QUIC failed or was given up, and another address won that was tried after it (broken IPv6, as a rule). One attempt that was given up before it could repeat anything may also have lost its only packet",
             signature: dead_address,
             cost: "250 ms an address with Happy Eyeballs (RFC 8305), a minute and more without",
             remedy: "mend the address or take it out of the DNS; a client without Happy Eyeballs waits for minutes here",
@@ -100,6 +102,11 @@ fn tried_before(case: &Case<'_>, refused: bool) -> Option<Cost> {
         return None;
     }
     let told: Vec<String> = before.iter().map(|a| fate(a)).collect();
+    let doubt = if before.iter().all(|a| was_asked_once(a)) {
+        ", or what was sent to it was lost: a dead address costs this each time, a loss once"
+    } else {
+        ""
+    };
     let phase = if over_quic {
         PhaseName::Quic
     } else {
@@ -107,13 +114,19 @@ fn tried_before(case: &Case<'_>, refused: bool) -> Option<Cost> {
     };
     Some(
         Cost::new(format!(
-            "{}; {}, tried {:.0} ms later, answered",
+            "{}; {}, tried {:.0} ms later, answered{doubt}",
             told.join(", "),
             won.peer,
             ms(won.began.since(first))
         ))
         .waited(phase, Part::Loss, ms(won.began.since(first))),
     )
+}
+
+/// Given up before anything was repeated: one packet that was lost explains it as well. RFC 6298 §2.1, RFC 9002 §6.2.2.
+fn was_asked_once(attempt: &Attempt) -> bool {
+    attempt.outcome == AttemptOutcome::Abandoned
+        && ms(attempt.ended.since(attempt.began)) < FIRST_TIMEOUT
 }
 
 fn fate(attempt: &Attempt) -> String {

@@ -150,25 +150,37 @@ fn ours(case: &Case<'_>) -> Option<Cost> {
 fn theirs(case: &Case<'_>) -> Option<Cost> {
     let seen = seen(case);
     let late: f64 = seen.iter().map(|s| s.theirs).sum();
-    let overtaken: u32 = seen.iter().map(|s| s.overtaken).sum();
     if late < 0.5 * case.rtt? {
         return None;
     }
-    let evidence = match overtaken {
-        0 => format!(
-            "a flight broke off after {}, and the rest came {late:.0} ms later, as after a time-out",
-            if case.exchange.tls.is_some() {
-                "a part of a TLS record"
+    let told: Vec<String> = seen
+        .iter()
+        .filter(|s| s.theirs > 0.0)
+        .map(|s| told(case, s))
+        .collect();
+    let evidence = told.join("; ");
+    Some(claimed(&seen, evidence, |s| s.theirs))
+}
+
+/// How a loss of the server's showed in one phase.
+fn told(case: &Case<'_>, seen: &Seen) -> String {
+    let late = seen.theirs;
+    match seen.overtaken {
+        0 => {
+            let end = if case.exchange.tls.is_some() {
+                "in the middle of a TLS record"
             } else {
-                "full segments"
-            }
-        ),
+                "with full segments"
+            };
+            format!(
+                "a flight ended {end}, and the rest came {late:.0} ms later, as after a time-out"
+            )
+        }
         1 => format!("a segment came {late:.0} ms before what it follows"),
         n => {
             format!("{n} segments came before what they follow, which was awaited for {late:.0} ms")
         }
-    };
-    Some(claimed(&seen, evidence, |s| s.theirs))
+    }
 }
 
 fn claimed(seen: &[Seen], evidence: String, part: impl Fn(&Seen) -> f64) -> Cost {

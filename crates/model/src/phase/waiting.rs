@@ -195,6 +195,9 @@ struct Walk<'a> {
     /// Bytes of this phase in either direction.
     sent: u64,
     received: u64,
+    /// Bytes that came last at once, and the most that did.
+    last: u64,
+    largest: u64,
     /// The peer could not go on before it heard what the client said last.
     stopped: bool,
     /// What is known of the wait that goes on, and how large the flight was before the last stop.
@@ -220,6 +223,8 @@ impl<'a> Walk<'a> {
             burst: 0,
             sent: 0,
             received: 0,
+            last: 0,
+            largest: 0,
             stopped: false,
             heard: Evidence::default(),
             flight: None,
@@ -255,7 +260,9 @@ impl<'a> Walk<'a> {
             last = (*at, Some(direction));
         }
         self.trailing(last.1, ms(end.since(last.0)), end);
-        if self.one_way && self.round_trips > 0 && self.is_telling() {
+        // A sender that makes pauses of its own fills no windows.
+        let pauses = self.waited.server >= 0.5 * self.rtt;
+        if self.one_way && self.round_trips > 0 && self.is_telling() && !pauses {
             let grew = flights::of_a_growing_window(&self.exchange.timeline, began, end, self.rtt);
             self.round_trips = self.round_trips.max(grew);
         }
@@ -296,6 +303,8 @@ impl<'a> Walk<'a> {
         } else {
             self.burst += bytes;
             self.received += bytes;
+            self.last = bytes;
+            self.largest = self.largest.max(bytes);
         }
     }
 
@@ -409,13 +418,18 @@ impl<'a> Walk<'a> {
             .tcp
             .as_ref()
             .map_or(1200, |t| u64::from(t.mss).max(500));
+        // Whoever has no more ends with a datagram that is not full. Those that try the path's MTU are larger.
+        let full = self.exchange.quic.is_none() || 5 * self.last >= 4 * self.largest;
         if heard.segments().is_some() {
             heard.stop(self.exchange, gap, self.rtt, self.flight)
-        } else if self.is_telling()
+        } else if full
+            && self.is_telling()
             && self.burst >= FULL_FIRST_WINDOW * mss
             && gap <= 2.5 * self.rtt
         {
             Stop::Window
+        } else if full && self.exchange.quic.is_some() && self.largest > 0 {
+            Stop::Line
         } else {
             Stop::Sender
         }
