@@ -195,6 +195,8 @@ struct Walk<'a> {
     /// Bytes of this phase in either direction.
     sent: u64,
     received: u64,
+    /// What had been sent when the peer first said something.
+    first_flight: u64,
     /// Bytes that came last at once, and the most that did.
     last: u64,
     largest: u64,
@@ -223,6 +225,7 @@ impl<'a> Walk<'a> {
             burst: 0,
             sent: 0,
             received: 0,
+            first_flight: 0,
             last: 0,
             largest: 0,
             stopped: false,
@@ -301,6 +304,9 @@ impl<'a> Walk<'a> {
             self.burst = 0;
             self.sent += bytes;
         } else {
+            if self.received == 0 {
+                self.first_flight = self.sent;
+            }
             self.burst += bytes;
             self.received += bytes;
             self.last = bytes;
@@ -328,7 +334,11 @@ impl<'a> Walk<'a> {
 
     /// The peer has sent all that it may before the client's address is proven. RFC 9000 §8.1.
     fn is_at_limit(&self) -> bool {
-        let limit = 3 * self.sent;
+        self.is_at_limit_of(self.sent)
+    }
+
+    fn is_at_limit_of(&self, sent: u64) -> bool {
+        let limit = sent.saturating_mul(3);
         let retried = self.exchange.quic.as_ref().is_some_and(|q| q.retry);
         !retried && (limit.saturating_sub(SMALLEST_INITIAL) + 1..=limit).contains(&self.received)
     }
@@ -420,7 +430,13 @@ impl<'a> Walk<'a> {
             .map_or(1200, |t| u64::from(t.mss).max(500));
         // Whoever has no more ends with a datagram that is not full. Those that try the path's MTU are larger.
         let full = self.exchange.quic.is_none() || 5 * self.last >= 4 * self.largest;
-        if heard.segments().is_some() {
+        // The client's acknowledgement may be on its way already while the first flight still comes.
+        let stalled = self.name == PhaseName::Quic
+            && self.is_telling()
+            && self.is_at_limit_of(self.first_flight);
+        if stalled && gap <= 2.5 * self.rtt {
+            Stop::Window
+        } else if heard.segments().is_some() {
             heard.stop(self.exchange, gap, self.rtt, self.flight)
         } else if full
             && self.is_telling()
