@@ -5,6 +5,7 @@ mod connect;
 mod evidence;
 mod flights;
 mod waiting;
+mod walk;
 
 use std::time::Duration;
 

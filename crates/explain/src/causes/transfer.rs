@@ -2,7 +2,7 @@
 
 use roundtrip_model::{Event, PhaseName};
 
-use crate::case::{INITIAL_WINDOW, ms};
+use crate::case::{INITIAL_WINDOW, ms, times};
 use crate::{Case, Cause, Cost, Family, Setting};
 
 pub(super) const FAMILY: Family = Family {
@@ -104,14 +104,6 @@ fn slow_start(case: &Case<'_>) -> Option<Cost> {
         times(stalls)
     );
     case.trips(PhaseName::Body, stalls, evidence)
-}
-
-fn times(n: u32) -> String {
-    match n {
-        1 => "once".to_owned(),
-        2 => "twice".to_owned(),
-        n => format!("{n} times"),
-    }
 }
 
 /// How many flights doubling needs for so many bytes: the first is the answer's own.
