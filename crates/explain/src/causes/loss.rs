@@ -122,7 +122,9 @@ fn seen_in(case: &Case<'_>, phase: &Phase) -> Seen {
     seen.ours = match (seen.resent, seen.overtaken) {
         (0, _) => 0.0,
         (_, 0) => lost,
-        _ => (ms(seen.unacked) - case.rtt.unwrap_or(0.0)).clamp(0.0, lost),
+        _ => (ms(seen.unacked) - case.rtt.unwrap_or(0.0))
+            .min(lost)
+            .max(0.0),
     };
     seen.theirs = lost - seen.ours;
     seen

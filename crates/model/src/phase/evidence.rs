@@ -69,13 +69,15 @@ impl Evidence {
 
     /// How much of `rest`, by which a wait was longer than it had to be, was a loss's.
     pub(super) fn loss(&self, rest: f64, rtt: f64) -> f64 {
+        // A difference may be less than nothing by its rounding.
+        let rest = rest.max(0.0);
         let theirs = self.overtaken.map_or(0.0, |late| {
             let whole = rest - late <= SPREAD * rtt;
             if whole { rest } else { late }
         });
         let left = rest - theirs;
         let ours = self.unacked.map_or(0.0, |unacked| {
-            let late = (unacked - rtt).clamp(0.0, left);
+            let late = (unacked - rtt).min(left).max(0.0);
             if left - late < TICKS { left } else { late }
         });
         theirs + ours
