@@ -102,11 +102,6 @@ fn tried_before(case: &Case<'_>, refused: bool) -> Option<Cost> {
         return None;
     }
     let told: Vec<String> = before.iter().map(|a| fate(a)).collect();
-    let doubt = if before.iter().all(|a| was_asked_once(a)) {
-        ", or what was sent to it was lost: a dead address costs this each time, a loss once"
-    } else {
-        ""
-    };
     let phase = if over_quic {
         PhaseName::Quic
     } else {
@@ -114,7 +109,7 @@ fn tried_before(case: &Case<'_>, refused: bool) -> Option<Cost> {
     };
     Some(
         Cost::new(format!(
-            "{}; {}, tried {:.0} ms later, answered{doubt}",
+            "{}; {}, tried {:.0} ms later, answered",
             told.join(", "),
             won.peer,
             ms(won.began.since(first))
@@ -134,7 +129,15 @@ fn fate(attempt: &Attempt) -> String {
         AttemptOutcome::Failed(why) => format!("{} failed ({why})", attempt.peer),
         AttemptOutcome::Abandoned | AttemptOutcome::Won => {
             let waited = ms(attempt.ended.since(attempt.began));
-            format!("{} had not answered after {waited:.0} ms", attempt.peer)
+            let doubt = if was_asked_once(attempt) {
+                ", asked once (a lost packet looks the same, and happens once)"
+            } else {
+                ""
+            };
+            format!(
+                "{} had not answered after {waited:.0} ms{doubt}",
+                attempt.peer
+            )
         }
     }
 }

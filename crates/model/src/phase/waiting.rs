@@ -135,7 +135,7 @@ fn lose(exchange: &Exchange, start: Moment, end: Moment, waited: &mut Waited) {
     let rtt = rtt_ms(exchange);
     let evidence = Evidence::between(exchange, start, end);
     let mut lost = evidence.loss(waited.server, rtt);
-    let mut last = None;
+    let mut before = None;
     let mut heard = Evidence::default();
     for (at, event) in exchange.timeline.iter() {
         if *at < start || *at > end {
@@ -145,11 +145,11 @@ fn lose(exchange: &Exchange, start: Moment, end: Moment, waited: &mut Waited) {
             heard.hear(event);
             continue;
         }
-        let gap = last.map_or(0.0, |last| ms(at.since(last)));
+        let gap = before.map_or(0.0, |before| ms(at.since(before)));
         if heard.stop(exchange, gap, rtt, None) == Stop::Timeout {
             lost += gap;
         }
-        (last, heard) = (Some(*at), Evidence::default());
+        (before, heard) = (Some(*at), Evidence::default());
     }
     let lost = lost.min(waited.server);
     waited.loss += lost;
