@@ -214,3 +214,12 @@ impl<'a> Case<'a> {
 pub(crate) fn ms(span: Duration) -> f64 {
     span.as_secs_f64() * 1e3
 }
+
+/// How often, in words.
+pub(crate) fn times(n: u32) -> String {
+    match n {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        n => format!("{n} times"),
+    }
+}

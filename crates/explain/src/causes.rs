@@ -8,6 +8,7 @@ mod fast_open;
 mod greeting;
 mod http;
 mod kept;
+mod loss;
 mod nagle;
 mod name;
 mod quic;
@@ -36,6 +37,7 @@ pub const FAMILIES: &[Family] = &[
     upload::FAMILY,
     nagle::FAMILY,
     http::FAMILY,
+    loss::FAMILY,
     transfer::FAMILY,
 ];
 

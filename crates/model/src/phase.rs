@@ -2,8 +2,11 @@
 
 mod boundary;
 mod connect;
+mod evidence;
+mod flights;
 mod uplink;
 mod waiting;
+mod walk;
 
 use std::time::Duration;
 
