@@ -14,6 +14,7 @@ mod quic;
 mod tickets;
 mod tls;
 mod transfer;
+mod uplink;
 mod upload;
 
 use crate::{Cause, Family};
@@ -31,6 +32,7 @@ pub const FAMILIES: &[Family] = &[
     quic::FAMILY,
     client::FAMILY,
     kept::FAMILY,
+    uplink::FAMILY,
     upload::FAMILY,
     nagle::FAMILY,
     http::FAMILY,

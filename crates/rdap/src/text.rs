@@ -39,8 +39,8 @@ pub struct Told<'a> {
     pub kind: &'a str,
     pub first: Part<'a>,
     pub registrar: Option<Part<'a>>,
-    /// Where the time went, as JSON; put into the lines of JSON.
-    pub timing: Option<&'a serde_json::Value>,
+    /// What else the lines of JSON say, by name: where the time went, what violates the standards.
+    pub beside: &'a [(&'static str, serde_json::Value)],
 }
 
 /// What one server said.

@@ -14,7 +14,7 @@ use roundtrip_model::{EarlyData, Event, Recorder, Task, TlsFacts};
 use rustls::{ClientConnection, Connection, ServerConnection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::{TlsError, Witness, handshake_facts};
+use crate::{TlsError, Witness, handshake_facts, notes};
 
 /// Plaintext gathered beyond this is pushed to the socket without waiting for a flush.
 const GATHER: usize = 32 * 1024;
@@ -252,10 +252,8 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         let n = self.tls.read_tls(&mut rest)?;
         self.untaken.start += n;
         let outcome = match &self.observer {
-            Some(observer) if !self.established => {
-                observer.timed(|| self.tls.process_new_packets())
-            }
-            _ => self.tls.process_new_packets(),
+            Some(observer) if !self.established => observer.timed(|| notes::process(&mut self.tls)),
+            _ => notes::process(&mut self.tls),
         };
         if let Err(error) = outcome {
             self.write_facts();

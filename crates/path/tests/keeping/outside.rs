@@ -130,6 +130,21 @@ fn a_setting_that_cannot_be_set_says_which_and_why() {
 }
 
 #[test]
+fn a_congestion_control_that_namespaces_may_not_have_says_which_they_may() {
+    let path = Path::builder().build().unwrap();
+    let refused = path
+        .client()
+        .sysctl("net.ipv4.tcp_congestion_control", "no_such_control")
+        .unwrap_err();
+    let told = refused.to_string();
+    // reno is built in, and everybody's.
+    for part in ["no_such_control", "modprobe", "reno"] {
+        assert!(told.contains(part), "{told}");
+    }
+    assert!(std::error::Error::source(&refused).is_some());
+}
+
+#[test]
 fn a_missing_program_is_the_commands_error() {
     let path = Path::builder().build().unwrap();
     let error = path

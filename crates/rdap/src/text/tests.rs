@@ -57,7 +57,7 @@ fn told<'a>(query: &'a str, answer: &'a Answer) -> Told<'a> {
         kind: answer.object().kind(),
         first: part("https://rdap.registry.example/", answer),
         registrar: None,
-        timing: None,
+        beside: &[],
     }
 }
 
@@ -210,7 +210,7 @@ fn what_failed_is_said_in_words() {
         kind: "domain",
         first: nobody,
         registrar: None,
-        timing: None,
+        beside: &[],
     };
     let expected = "x.invalid could not be looked up\n  no RDAP server is known for .invalid\n";
     assert_eq!(tell(&told, &style(Form::Readable)), expected);
@@ -298,7 +298,7 @@ fn lines_of_json_hold_the_bytes_that_came() {
     .unwrap();
     let timing = json!({"total_ms": 1.5});
     let told = Told {
-        timing: Some(&timing),
+        beside: &[("timing", timing)],
         ..told("a \"b\"\n", &answer)
     };
     assert_eq!(

@@ -1,0 +1,61 @@
+//! The transport's gauges, which outlive its burial under HTTP.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use roundtrip_model::{KeptFacts, QuicFacts, TcpFacts, TlsFacts};
+use roundtrip_net::Gauge;
+
+use crate::QuicGauge;
+
+pub enum Transport {
+    Tcp {
+        gauge: Gauge,
+        tls: Option<Arc<OnceLock<TlsFacts>>>,
+    },
+    Quic(Arc<QuicGauge>),
+}
+
+impl Transport {
+    /// The path's round trip, as far as it is known.
+    pub fn min_rtt(&self) -> Option<Duration> {
+        match self {
+            Self::Tcp { gauge, .. } => gauge.min_rtt(),
+            Self::Quic(gauge) => gauge.min_rtt(),
+        }
+    }
+
+    /// What it has carried before, as far as the kernel tells.
+    pub fn past(&self) -> Option<KeptFacts> {
+        match self {
+            Self::Tcp { gauge, .. } => gauge.past(),
+            Self::Quic(_) => None,
+        }
+    }
+
+    pub fn tcp_facts(&self) -> Option<TcpFacts> {
+        match self {
+            Self::Tcp { gauge, .. } => Some(gauge.facts()),
+            Self::Quic(_) => None,
+        }
+    }
+
+    pub fn quic_facts(&self) -> Option<QuicFacts> {
+        match self {
+            Self::Tcp { .. } => None,
+            Self::Quic(gauge) => Some(gauge.facts()),
+        }
+    }
+
+    /// The handshake's facts, once it is over.
+    pub fn tls_facts(&self) -> Option<TlsFacts> {
+        match self {
+            Self::Tcp { tls, .. } => tls.as_ref().and_then(|f| f.get()).cloned(),
+            Self::Quic(gauge) => Some(gauge.tls_facts()),
+        }
+    }
+
+    pub fn is_quic(&self) -> bool {
+        matches!(self, Self::Quic(_))
+    }
+}
