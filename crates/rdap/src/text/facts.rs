@@ -96,7 +96,7 @@ impl Value {
 /// Facts of one answer, as they are gathered.
 pub(super) struct Facts {
     pub(super) now: Date,
-    facts: Vec<Fact>,
+    gathered: Vec<Fact>,
     /// Values in them.
     told: usize,
 }
@@ -111,7 +111,7 @@ impl Facts {
     pub(super) fn of(object: Object<'_>, now: Date) -> Vec<Fact> {
         let mut facts = Self {
             now,
-            facts: Vec::new(),
+            gathered: Vec::new(),
             told: 0,
         };
         match object {
@@ -123,8 +123,8 @@ impl Facts {
             Object::Search(_) | Object::Problem(_) | Object::Help(_) => {}
             Object::Unknown(item) => facts.unknown(item),
         }
-        facts.facts.sort_by_key(|f| f.block);
-        facts.facts
+        facts.gathered.sort_by_key(|f| f.block);
+        facts.gathered
     }
 
     /// Adds a fact, or to the one of that label. Nothing to say adds nothing.
@@ -145,12 +145,12 @@ impl Facts {
         }
         self.told += kept.len();
         match self
-            .facts
+            .gathered
             .iter_mut()
             .find(|f| f.block == block && f.label == label)
         {
             Some(fact) => fact.values.extend(kept),
-            None => self.facts.push(Fact {
+            None => self.gathered.push(Fact {
                 block,
                 label: label.to_owned(),
                 values: kept,
@@ -192,7 +192,7 @@ impl Facts {
                 .filter(|e| e.is(action))
                 .filter_map(|e| self.event(e, action))
                 .collect();
-            let fact = self.facts.iter().find(|f| f.label == label);
+            let fact = self.gathered.iter().find(|f| f.label == label);
             // A registrar's expiration that is the registry's says nothing new.
             let new = values
                 .into_iter()
