@@ -62,6 +62,21 @@ fn a_request_that_was_lost_is_no_thinking() {
     assert_only(&told(false), "server-think-time", 305.0, 0);
 }
 
+/// Nothing tells a server that thinks for as long as a time-out from an answer that was lost, but what it says.
+#[test]
+fn an_answer_as_late_as_a_time_out_may_have_been_lost() {
+    let doubted = |think: f64, says: Option<u64>| {
+        let mut story = secured().asked();
+        story = story.told(think);
+        let timing = says.map(|ms| ("app".into(), Some(Duration::from_millis(ms)), String::new()));
+        story.e.http.as_mut().unwrap().server_timing.extend(timing);
+        let found = assert_only(&story.end(), "server-think-time", think, 0);
+        found.evidence.contains("would look the same")
+    };
+    assert!(doubted(R + 210.0, None) && doubted(R + 210.0, Some(0)));
+    assert!(!doubted(R + 210.0, Some(300)) && !doubted(150.0, None) && !doubted(500.0, None));
+}
+
 #[test]
 fn a_server_that_thinks_is_not_acquitted_by_a_loss() {
     let mut story = secured().asked().pass(R + 505.0);
