@@ -15,6 +15,7 @@ mod quic;
 mod tickets;
 mod tls;
 mod transfer;
+mod uplink;
 mod upload;
 
 use crate::{Cause, Family};
@@ -32,6 +33,7 @@ pub const FAMILIES: &[Family] = &[
     quic::FAMILY,
     client::FAMILY,
     kept::FAMILY,
+    uplink::FAMILY,
     upload::FAMILY,
     nagle::FAMILY,
     http::FAMILY,

@@ -1,5 +1,10 @@
 //! A connection that carries one exchange after another, whatever it speaks.
 
+use std::pin::Pin;
+use std::task::{Context, Waker};
+
+use tokio::io::ReadBuf;
+
 use crate::{Ended, HttpError, Quic, Stream, Turn, h1, h2};
 
 pub enum Connection {
@@ -63,6 +68,19 @@ impl Connection {
             Self::H2(session) => session.is_open(),
             Self::H3(quic) => quic.is_open(),
         }
+    }
+
+    /// Is nothing to be read on an idle HTTP/1.1 connection, neither its end nor what nobody asked for? Tickets that have
+    /// come are taken.
+    pub fn is_quiet(&mut self) -> bool {
+        let Self::H1(stream) = self else {
+            return self.is_open();
+        };
+        let (mut byte, mut cx) = ([0; 1], Context::from_waker(Waker::noop()));
+        let stream = Pin::new(stream.as_mut());
+        stream
+            .poll_read(&mut cx, &mut ReadBuf::new(&mut byte))
+            .is_pending()
     }
 
     /// Says goodbye, so that the peer is not left with a half-open connection.

@@ -38,6 +38,8 @@ pub(crate) async fn exchange(stream: &mut dyn Stream, turn: Turn<'_>) -> Result<
     head.describe(facts, &framing);
     let mut body = Body::new(facts, turn.decode, turn.sink);
     reader.body(&framing, &mut body).await?;
+    // What nobody asked for would be taken for the next answer.
+    body.facts.keep_alive &= reader.buffer.is_empty();
     body.finish()
 }
 
@@ -157,11 +159,9 @@ impl Reader<'_> {
         body: &mut Body<'_>,
     ) -> Result<(), HttpError> {
         while body.downloaded() < expected {
-            if self.buffer.is_empty() && self.fill_body(body, expected).await? == 0 {
-                return Err(HttpError::BodyCutShort {
-                    got: body.downloaded(),
-                    expected,
-                });
+            let got = body.downloaded();
+            if self.buffer.is_empty() && self.fill_body(got, expected).await? == 0 {
+                return Err(HttpError::BodyCutShort { got, expected });
             }
             let want = (expected - body.downloaded()).min(self.buffer.len() as u64) as usize;
             body.take(self.buffer.get(..want).unwrap_or_default())?;
@@ -171,12 +171,9 @@ impl Reader<'_> {
     }
 
     /// A reset in the middle of a body is a body cut short.
-    async fn fill_body(&mut self, body: &Body<'_>, expected: u64) -> Result<usize, HttpError> {
+    async fn fill_body(&mut self, got: u64, expected: u64) -> Result<usize, HttpError> {
         match self.fill().await {
-            Err(HttpError::Io(_)) => Err(HttpError::BodyCutShort {
-                got: body.downloaded(),
-                expected,
-            }),
+            Err(HttpError::Io(_)) => Err(HttpError::BodyCutShort { got, expected }),
             outcome => outcome,
         }
     }

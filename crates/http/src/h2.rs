@@ -4,11 +4,13 @@ mod herald;
 mod watch;
 
 use std::future::poll_fn;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ::h2::client::{self, ResponseFuture, SendRequest};
 use ::h2::{Reason, RecvStream, SendStream};
 use bytes::Bytes;
 use roundtrip_model::HttpFacts;
+use tokio::sync::watch::Receiver;
 use tokio::task::JoinHandle;
 
 use crate::body::Body;
@@ -25,7 +27,7 @@ const HEADER_LIST_LIMIT: u32 = 1024 * 1024;
 
 pub struct Session {
     send: SendRequest<Bytes>,
-    driver: Driver,
+    driver: Mutex<Driver>,
     breakage: Breakage,
     herald: Herald,
 }
@@ -52,34 +54,71 @@ impl Session {
         let start = move || tokio::spawn(async move { drop(connection.await) });
         Ok(Self {
             send,
-            driver: Driver::Waiting(Box::new(start)),
+            driver: Mutex::new(Driver::Waiting(Box::new(start))),
             breakage,
             herald,
         })
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        !matches!(&self.driver, Driver::Running(task) if task.is_finished())
+        !matches!(&*self.driver(), Driver::Running(task) if task.is_finished())
     }
 
-    pub(crate) fn close(mut self) {
-        self.driver.stop();
+    /// Has the server said that it takes no further request?
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.herald.is_leaving()
+    }
+
+    /// Turns true once the server has said how many streams it allows.
+    pub(crate) fn settled(&self) -> Receiver<bool> {
+        self.herald.settled()
+    }
+
+    /// How many streams the server allows, once it has said so.
+    pub(crate) fn allowed(&self) -> Option<usize> {
+        let settled = *self.herald.settled().borrow();
+        settled.then(|| self.send.current_max_send_streams())
+    }
+
+    pub(crate) fn close(&self) {
+        self.driver().stop();
+    }
+
+    /// Lets frames move, where nobody has asked for anything yet.
+    pub(crate) fn start(&self) {
+        self.driver().start();
+    }
+
+    /// One request among others that come and go.
+    pub(crate) async fn exchange(&self, mut turn: Turn<'_>) -> Result<(), HttpError> {
+        let asked = self.ask(&mut turn);
+        self.start();
+        self.carry(turn, asked).await
     }
 
     /// All requests are queued before the driver may write: on a new connection they leave in its first flight.
-    pub(crate) async fn exchange_all(&mut self, mut turns: Vec<Turn<'_>>, ended: &mut Ended<'_>) {
+    pub(crate) async fn exchange_all(&self, mut turns: Vec<Turn<'_>>, ended: &mut Ended<'_>) {
         let asked: Vec<_> = turns.iter_mut().map(|turn| self.ask(turn)).collect();
-        self.driver.start();
-        let herald = &self.herald;
-        let carried = turns.into_iter().zip(asked).map(async |(turn, asked)| {
-            let mut heard = false;
-            let outcome = match asked {
-                Ok(asked) => asked.carry(turn, herald, &mut heard).await,
-                Err(error) => Err(error),
-            };
-            outcome.map_err(|error| self.explain(error, heard))
-        });
-        all(carried, ended).await;
+        self.start();
+        let carried = turns.into_iter().zip(asked);
+        all(carried.map(|(turn, asked)| self.carry(turn, asked)), ended).await;
+    }
+
+    async fn carry(
+        &self,
+        turn: Turn<'_>,
+        asked: Result<Asked, HttpError>,
+    ) -> Result<(), HttpError> {
+        let mut heard = false;
+        let outcome = match asked {
+            Ok(asked) => asked.carry(turn, &mut heard).await,
+            Err(error) => Err(error),
+        };
+        outcome.map_err(|error| self.explain(error, heard))
+    }
+
+    fn driver(&self) -> MutexGuard<'_, Driver> {
+        self.driver.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Queues a request.
@@ -93,10 +132,14 @@ impl Session {
         let (response, upload) = send.send_request(head, request.body.is_empty())?;
         let stream = response.stream_id().as_u32();
         self.herald.await_response(stream, &turn.pen);
+        let awaited = Awaited {
+            herald: self.herald.clone(),
+            stream,
+        };
         Ok(Asked {
             response,
             upload,
-            stream,
+            awaited,
         })
     }
 
@@ -124,23 +167,30 @@ impl Session {
 struct Asked {
     response: ResponseFuture,
     upload: SendStream<Bytes>,
+    awaited: Awaited,
+}
+
+/// The herald is to tell of a response until it is here, or nobody waits for it any more.
+struct Awaited {
+    herald: Herald,
     stream: u32,
+}
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        self.herald.forget(self.stream);
+    }
 }
 
 impl Asked {
     /// From the request's departure to the response's end.
-    async fn carry(
-        mut self,
-        turn: Turn<'_>,
-        herald: &Herald,
-        heard: &mut bool,
-    ) -> Result<(), HttpError> {
+    async fn carry(mut self, turn: Turn<'_>, heard: &mut bool) -> Result<(), HttpError> {
         upload(self.upload, turn.request, turn.facts).await?;
         turn.pen.departed();
         interim(&mut self.response, turn.facts).await?;
         let (parts, body) = self.response.await?.into_parts();
         *heard = true;
-        herald.announce(self.stream);
+        self.awaited.herald.announce(self.awaited.stream);
         describe(&parts, "2", turn.facts);
         if turn.facts.header_bytes > HEAD_LIMIT as u64 {
             return Err(HttpError::HeadTooLarge { limit: HEAD_LIMIT });
@@ -189,7 +239,7 @@ impl Driver {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.driver.stop();
+        self.close();
     }
 }
 

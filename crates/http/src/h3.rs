@@ -1,33 +1,33 @@
 //! HTTP/3 over QUIC, as a client speaks it. RFC 9114, RFC 9000.
 
+mod attempt;
 mod error;
 mod hellos;
+mod layer;
+mod listening;
 mod stream;
 mod tokens;
 mod watch;
 
-use std::future::poll_fn;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use ::h3::client::SendRequest;
-use bytes::Bytes;
 use quinn::crypto::rustls::{HandshakeData, QuicClientConfig};
 use quinn::{Endpoint, EndpointConfig, TransportConfig};
 use roundtrip_model::{EarlyData, Event, QuicFacts, Recorder, Task, TlsFacts};
 use roundtrip_tls::{Client, Offer, Witness, peer_facts};
 use rustls::pki_types::CertificateDer;
 use tokio::sync::watch::{Receiver, channel};
-use tokio::task::JoinHandle;
 
 use crate::turn::all;
 use crate::{Ended, HttpError, Turn};
+use attempt::Attempt;
 pub use error::QuicError;
+use layer::{Layers, Sender};
+use listening::Attentive;
 pub use tokens::Tokens;
 use watch::Watched;
-
-type Sender = SendRequest<h3_quinn::OpenStreams, Bytes>;
 
 /// How long a peer may be silent; also bounds a handshake that nobody answers.
 const IDLE: Duration = Duration::from_secs(30);
@@ -37,8 +37,7 @@ const FAREWELL: Duration = Duration::from_millis(50);
 pub struct Quic {
     endpoint: Endpoint,
     connection: quinn::Connection,
-    send: Sender,
-    driver: JoinHandle<()>,
+    layers: Layers,
     early: Option<Receiver<Option<bool>>>,
     gauge: Arc<QuicGauge>,
 }
@@ -81,6 +80,7 @@ impl Quic {
         )
         .map_err(HttpError::Io)?;
         endpoint.set_default_client_config(config);
+        let attempt = Attempt::new(endpoint.clone(), watched.clone());
         let name = host.strip_suffix('.').unwrap_or(host);
         let connecting = recorder.timed(Task::GenerateKeys, || endpoint.connect(peer, name))?;
         let (told, accepted) = channel(None);
@@ -117,17 +117,16 @@ impl Quic {
             lost,
             accepted: accepted.clone(),
         };
-        let (send, driver) = start(connection.clone()).await.map_err(|error| {
+        let layers = Layers::start(connection.clone()).await.map_err(|error| {
             let closed = connection.close_reason();
             closed.map_or(error, |e| broken(e, &gauge.witness))
         })?;
-        let early = early.then_some(accepted);
+        attempt.succeeded();
         Ok(Self {
             endpoint,
             connection,
-            send,
-            driver,
-            early,
+            layers,
+            early: early.then_some(accepted),
             gauge: Arc::new(gauge),
         })
     }
@@ -145,69 +144,50 @@ impl Quic {
         self.connection.close_reason().is_none()
     }
 
-    pub(crate) async fn close(self) {
+    pub(crate) async fn close(&self) {
         self.connection.close(0x100u32.into(), b""); // H3_NO_ERROR, RFC 9114 §8.1
         let _ = tokio::time::timeout(FAREWELL, self.endpoint.wait_idle()).await;
-        self.driver.abort();
+        self.layers.stop();
     }
 
     /// All requests are queued before the connection's task may write: with a ticket they leave in the first flight.
-    pub(crate) async fn exchange_all(&mut self, mut turns: Vec<Turn<'_>>, ended: &mut Ended<'_>) {
-        let decided = self.early.clone();
-        let may_be_void = || decided.as_ref().is_some_and(|d| *d.borrow() != Some(true));
-        let mut void = Vec::new();
-        self.attempt_all(
-            turns.iter_mut().enumerate(),
-            &mut |place, outcome| match outcome {
-                Err(error) if may_be_void() => void.push((place, error)),
-                outcome => ended(place, outcome),
-            },
-        )
-        .await;
-        if void.is_empty() {
-            return;
+    pub(crate) async fn exchange_all(&self, turns: Vec<Turn<'_>>, ended: &mut Ended<'_>) {
+        all(turns.into_iter().map(|turn| self.exchange(turn)), ended).await;
+    }
+
+    /// One request among others that come and go. What left as early data is void when the server refuses it, and
+    /// leaves again.
+    pub(crate) async fn exchange(&self, mut turn: Turn<'_>) -> Result<(), HttpError> {
+        let sender = self.layers.sender();
+        let renewed = sender.renewed;
+        let Err(error) = self.attempt(sender, &mut turn).await else {
+            return Ok(());
+        };
+        let decided = self.early.as_ref().map(|decided| *decided.borrow());
+        if renewed || decided.is_none_or(|accepted| accepted == Some(true)) {
+            return Err(error);
         }
-        let begun = self.begin_again().await;
-        if let Ok(true) = begun {
-            let again = turns.iter_mut().enumerate();
-            let again = again.filter(|(place, _)| void.iter().any(|(p, _)| p == place));
-            return self.attempt_all(again, ended).await;
-        }
-        let why = begun.err().map(|error| error.to_string());
-        for (place, error) in void {
-            let error = why.clone().map_or(error, HttpError::H3);
-            ended(place, Err(error));
+        match self.begin_again().await {
+            Ok(true) => self.attempt(self.layers.sender(), &mut turn).await,
+            Err(why) if self.is_open() => Err(HttpError::H3(why.to_string())),
+            Ok(false) | Err(_) => Err(error),
         }
     }
 
-    async fn attempt_all<'t, 'r: 't>(
-        &self,
-        turns: impl Iterator<Item = (usize, &'t mut Turn<'r>)>,
-        ended: &mut Ended<'_>,
-    ) {
-        let (places, turns): (Vec<usize>, Vec<_>) = turns.unzip();
-        let attempts = turns.into_iter().map(async |turn| {
-            let outcome = stream::carry(self.send.clone(), turn, &self.gauge.watched).await;
-            outcome.map_err(|error| self.reason(error))
-        });
-        all(attempts, |n, outcome| {
-            if let Some(place) = places.get(n) {
-                ended(*place, outcome);
-            }
-        })
-        .await;
+    async fn attempt(&self, sender: Sender, turn: &mut Turn<'_>) -> Result<(), HttpError> {
+        let outcome = stream::carry(sender.send, turn, &self.gauge.watched).await;
+        outcome.map_err(|error| self.reason(error))
     }
 
     /// Streams opened as early data are void when the server refuses it: they are to be opened again. RFC 9114 §3.2.
-    async fn begin_again(&mut self) -> Result<bool, HttpError> {
-        let Some(mut early) = self.early.take() else {
+    async fn begin_again(&self) -> Result<bool, HttpError> {
+        let Some(mut early) = self.early.clone() else {
             return Ok(false);
         };
         let told = early.wait_for(Option::is_some).await;
         let refused = told.is_ok_and(|told| *told == Some(false));
         if refused {
-            self.driver.abort();
-            (self.send, self.driver) = start(self.connection.clone()).await?;
+            self.layers.renew(&self.connection).await?;
         }
         Ok(refused)
     }
@@ -222,32 +202,15 @@ impl Quic {
     }
 }
 
-impl Drop for Quic {
-    fn drop(&mut self) {
-        self.driver.abort();
-    }
-}
-
 fn broken(error: quinn::ConnectionError, witness: &Witness) -> HttpError {
     HttpError::Quic(QuicError::new(error, witness.refusal()))
-}
-
-async fn start(connection: quinn::Connection) -> Result<(Sender, JoinHandle<()>), HttpError> {
-    let (mut driver, send) = ::h3::client::builder()
-        .send_grease(false)
-        .max_field_section_size(256 * 1024)
-        .build::<_, _, Bytes>(h3_quinn::Connection::new(connection))
-        .await
-        .map_err(|e| HttpError::H3(e.to_string()))?;
-    let task = tokio::spawn(async move { drop(poll_fn(|cx| driver.poll_close(cx)).await) });
-    Ok((send, task))
 }
 
 fn client_config(client: &Client, offer: &Offer) -> Result<quinn::ClientConfig, HttpError> {
     let tls = client.config(offer).map_err(HttpError::Tls)?;
     let crypto = QuicClientConfig::try_from(tls)
         .map_err(|_| HttpError::H3("no cipher suite fit for QUIC".into()))?;
-    let mut config = quinn::ClientConfig::new(Arc::new(crypto));
+    let mut config = quinn::ClientConfig::new(Arc::new(Attentive(Arc::new(crypto))));
     let mut transport = TransportConfig::default();
     transport.max_idle_timeout(IDLE.try_into().ok());
     transport.stream_receive_window(10u32.saturating_mul(1 << 20).into());
@@ -257,6 +220,26 @@ fn client_config(client: &Client, offer: &Offer) -> Result<quinn::ClientConfig, 
 }
 
 impl QuicGauge {
+    /// Waits until the handshake is over, where a request may leave before. `false`: it never will be.
+    pub async fn proven(&self) -> bool {
+        if !self.offered_early {
+            return true;
+        }
+        let mut accepted = self.accepted.clone();
+        let told = accepted.wait_for(Option::is_some).await.is_ok();
+        told && self.connection.close_reason().is_none()
+    }
+
+    /// What became of early data, once that is known.
+    pub fn early_data(&self) -> EarlyData {
+        let accepted = *self.accepted.borrow();
+        match (self.offered_early, accepted) {
+            (true, Some(true)) => EarlyData::Accepted,
+            (true, Some(false)) => EarlyData::Refused,
+            _ => EarlyData::NotOffered,
+        }
+    }
+
     pub fn facts(&self) -> QuicFacts {
         let stats = self.connection.stats();
         let (retry, version_negotiation) = self.watched.detours();
@@ -295,12 +278,7 @@ impl QuicGauge {
             .and_then(|d| d.downcast::<HandshakeData>().ok())
             .and_then(|d| d.protocol)
             .map(|p| String::from_utf8_lossy(&p).into_owned());
-        let accepted = *self.accepted.borrow();
-        facts.early_data = match (self.offered_early, accepted) {
-            (true, Some(true)) => EarlyData::Accepted,
-            (true, Some(false)) => EarlyData::Refused,
-            _ => EarlyData::NotOffered,
-        };
+        facts.early_data = self.early_data();
         self.watched.describe(&mut facts);
         facts
     }

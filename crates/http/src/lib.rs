@@ -2,7 +2,8 @@
 //!
 //! A [`Connection`] carries one [`Turn`] after another, or several at once, and fills [`HttpFacts`](roundtrip_model::HttpFacts); the
 //! body goes to a [`Sink`]. What leaves when is decided here (a request shares its flight with a Finished or with early
-//! data); sockets and TLS are handed in open, QUIC is opened here because its handshake cannot be told from its I/O.
+//! data). An [`Opening`] brings a connection up: TLS over a socket, QUIC, or both side by side. A [`Shared`] one is asked by
+//! many tasks at any time.
 
 mod body;
 mod connection;
@@ -10,7 +11,9 @@ mod error;
 mod h1;
 mod h2;
 mod h3;
+mod opening;
 mod request;
+mod sharing;
 mod tunnel;
 mod turn;
 
@@ -19,7 +22,9 @@ pub use connection::Connection;
 pub use error::HttpError;
 pub use h1::response_head;
 pub use h3::{Quic, QuicError, QuicGauge, Tokens};
+pub use opening::{OpenError, Opened, Opening, Raced, Speech, Trail, Transport, race};
 pub use request::{Request, check_sendable};
+pub use sharing::Shared;
 pub use tunnel::open_tunnel;
 pub use turn::{Ended, Pen, Turn};
 

@@ -50,27 +50,24 @@ impl Pen {
 
     /// The request's end left with the bytes that left last.
     pub(crate) fn departed(&self) {
-        let at = self.bytes.snapshot().last(is_sent);
-        self.write(at, Event::RequestSent);
+        self.write(self.bytes.last(is_sent), Event::RequestSent);
     }
 
     /// The whole request left with the first bytes since `began`: later ones may be acknowledgements only.
     pub(crate) fn departed_first(&self, began: Moment) {
-        let timeline = self.bytes.snapshot();
-        let left = timeline.iter().find(|(at, e)| *at >= began && is_sent(e));
-        self.write(left.map(|(at, _)| *at), Event::RequestSent);
+        let left = self.bytes.first_since(began, is_sent);
+        self.write(left, Event::RequestSent);
     }
 
     /// The response began with the bytes that came last.
     pub(crate) fn arrived(&self) {
-        let at = self.bytes.snapshot().last(is_received);
-        self.write(at, Event::FirstByte);
+        self.write(self.bytes.last(is_received), Event::FirstByte);
     }
 
     /// The same, where bytes that came before the request had left cannot have been its answer.
     pub(crate) fn arrived_since_departure(&self) {
-        let left = self.own.snapshot().last(|e| *e == Event::RequestSent);
-        let at = self.bytes.snapshot().last(is_received);
+        let left = self.own.last(|e| *e == Event::RequestSent);
+        let at = self.bytes.last(is_received);
         self.write(at.filter(|at| Some(*at) > left), Event::FirstByte);
     }
 

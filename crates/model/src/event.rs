@@ -104,6 +104,7 @@ impl Task {
         Self::Decrypt,
     ];
 
+    /// For programs.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Configure => "configure",
@@ -111,6 +112,15 @@ impl Task {
             Self::GenerateKeys => "generate_keys",
             Self::Verify => "verify",
             Self::Decrypt => "decrypt",
+        }
+    }
+
+    /// The same, for people.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::LoadRoots => "load roots",
+            Self::GenerateKeys => "generate keys",
+            other => other.as_str(),
         }
     }
 }

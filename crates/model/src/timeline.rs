@@ -50,6 +50,14 @@ impl Timeline {
             .unwrap_or_default()
     }
 
+    /// The facts of `began` and later.
+    #[must_use]
+    pub fn since(&self, began: Moment) -> Self {
+        let place = self.entries.partition_point(|(t, _)| *t < began);
+        let entries = self.entries.get(place..).unwrap_or_default().to_vec();
+        Self { entries }
+    }
+
     /// How long the client computed, by task, in order of first appearance.
     pub fn work(&self) -> Vec<(Task, Duration)> {
         let mut sums: Vec<(Task, Duration)> = Vec::new();
@@ -79,6 +87,26 @@ pub struct Recorder {
 struct Sheet {
     zero: Moment,
     timeline: Timeline,
+    /// No more than twice as many facts are kept.
+    most: Option<usize>,
+}
+
+impl Sheet {
+    fn new(zero: Moment) -> Self {
+        Self {
+            zero,
+            ..Self::default()
+        }
+    }
+
+    fn push(&mut self, at: Moment, event: Event) {
+        self.timeline.push(at, event);
+        // Half goes at once, so that each fact is moved once in its life.
+        let entries = &mut self.timeline.entries;
+        if let Some(most) = self.most.filter(|most| entries.len() > 2 * most) {
+            entries.drain(..entries.len() - most);
+        }
+    }
 }
 
 impl Recorder {
@@ -95,23 +123,24 @@ impl Recorder {
     /// Forgets what was written; time begins anew.
     pub fn restart(&self) {
         let zero = self.clock.now();
-        self.with(|sheet| {
-            *sheet = Sheet {
-                zero,
-                timeline: Timeline::default(),
-            }
-        });
+        self.with(|sheet| *sheet = Sheet::new(zero));
+    }
+
+    /// When time began, by the clock.
+    pub fn zero(&self) -> Moment {
+        self.with(|sheet| sheet.zero)
+    }
+
+    /// From now on only the last facts are kept, at least this many: for a connection that carries requests without end.
+    pub fn keep_last(&self, most: usize) {
+        self.with(|sheet| sheet.most = Some(most.max(1)));
     }
 
     /// A pen with a sheet of its own and the same zero: for one of several ways that are tried at once, or
     /// for another after a way that led nowhere.
     #[must_use]
     pub fn branch(&self) -> Self {
-        let zero = self.with(|sheet| sheet.zero);
-        let sheet = Sheet {
-            zero,
-            timeline: Timeline::default(),
-        };
+        let sheet = Sheet::new(self.zero());
         Self {
             clock: self.clock.clone(),
             slot: Arc::new(Mutex::new(Arc::new(Mutex::new(sheet)))),
@@ -123,7 +152,7 @@ impl Recorder {
         let written = branch.snapshot();
         self.with(|sheet| {
             for (at, event) in written.entries {
-                sheet.timeline.push(at, event);
+                sheet.push(at, event);
             }
         });
         let ours = lock(&self.slot).clone();
@@ -131,8 +160,7 @@ impl Recorder {
     }
 
     pub fn now(&self) -> Moment {
-        let zero = self.with(|sheet| sheet.zero);
-        Moment::ZERO + self.clock.now().since(zero)
+        Moment::ZERO + self.clock.now().since(self.zero())
     }
 
     /// The clock's own time, which goes on when time begins anew here.
@@ -145,7 +173,7 @@ impl Recorder {
     }
 
     pub fn record_at(&self, at: Moment, event: Event) {
-        self.with(|sheet| sheet.timeline.push(at, event));
+        self.with(|sheet| sheet.push(at, event));
     }
 
     /// Records what the bytes that came last brought, at the time they came.
@@ -166,7 +194,7 @@ impl Recorder {
                 entry.0 >= began && matches!(entry.1, Event::Sent { .. })
             };
             let at = sheet.timeline.iter().find(left).map_or(now, |e| e.0);
-            sheet.timeline.push(at, event);
+            sheet.push(at, event);
         });
     }
 
@@ -196,7 +224,7 @@ impl Recorder {
         let now = self.now();
         self.with(|sheet| {
             let at = sheet.timeline.last(bytes).unwrap_or(now);
-            sheet.timeline.push(at, event);
+            sheet.push(at, event);
         });
     }
 
@@ -218,6 +246,26 @@ impl Recorder {
     /// A copy of what has been seen so far.
     pub fn snapshot(&self) -> Timeline {
         self.with(|sheet| sheet.timeline.clone())
+    }
+
+    /// The same of `began` and later.
+    pub fn since(&self, began: Moment) -> Timeline {
+        self.with(|sheet| sheet.timeline.since(began))
+    }
+
+    /// The time of the last fact that `is` recognises.
+    pub fn last(&self, is: impl Fn(&Event) -> bool) -> Option<Moment> {
+        self.with(|sheet| sheet.timeline.last(is))
+    }
+
+    /// The time of the first such fact of `began` or later.
+    pub fn first_since(&self, began: Moment, is: impl Fn(&Event) -> bool) -> Option<Moment> {
+        self.with(|sheet| {
+            let entries = &sheet.timeline.entries;
+            let place = entries.partition_point(|(t, _)| *t < began);
+            let mut later = entries.get(place..).unwrap_or_default().iter();
+            later.find(|(_, e)| is(e)).map(|(t, _)| *t)
+        })
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Sheet) -> T) -> T {
@@ -277,5 +325,21 @@ mod tests {
         recorder.record_first_departure(Moment(2), Event::RequestSent);
         let sent = recorder.snapshot().first(|e| *e == Event::RequestSent);
         assert_eq!(sent, Some(Moment(3)));
+    }
+
+    #[test]
+    fn a_recorder_that_forgets_knows_the_last_facts() {
+        let recorder = Recorder::new(Arc::new(Frozen));
+        recorder.keep_last(8);
+        for at in 0..10_000 {
+            recorder.record_at(Moment(at), Event::Sent { bytes: at });
+            let kept = recorder.snapshot().iter().count();
+            assert!((8.min(at as usize + 1)..=16).contains(&kept), "{kept}");
+        }
+        let sent = |e: &Event| matches!(e, Event::Sent { .. });
+        assert_eq!(recorder.last(sent), Some(Moment(9_999)));
+        let since = recorder.first_since(Moment(9_995), sent);
+        assert_eq!(since, Some(Moment(9_995)));
+        assert_eq!(recorder.since(Moment(9_995)).iter().count(), 5);
     }
 }

@@ -54,7 +54,7 @@ fn alternate(peers: &[SocketAddr]) -> Vec<SocketAddr> {
     }
 }
 
-type Attempting<'a> = Pin<Box<dyn Future<Output = Result<Opened, AttemptError>> + 'a>>;
+type Attempting<'a> = Pin<Box<dyn Future<Output = Result<Opened, AttemptError>> + Send + 'a>>;
 
 struct Running<'a> {
     peer: SocketAddr,

@@ -12,6 +12,7 @@ use crate::wait::Counters;
 const OPTION_TIMESTAMPS: u8 = 1;
 const OPTION_ECN: u8 = 8;
 const OPTION_SYN_DATA: u8 = 32;
+const FLAG_APP_LIMITED: u8 = 1;
 const STATE_SYN_SENT: u8 = 2;
 /// The kernel leaves this much of a segment to options when it fills a SYN (`MAX_TCP_OPTION_SPACE`).
 const OPTION_SPACE: u64 = 40;
@@ -146,6 +147,8 @@ pub(crate) fn tcp_facts(
         facts.peer_mss = info.0.rcv_mss;
         facts.out_of_order = info.0.rcv_ooopack;
         facts.receiver_limited = Duration::from_micros(info.0.rwnd_limited);
+        facts.delivery_rate = info.0.delivery_rate;
+        facts.delivery_app_limited = info.0.flags & FLAG_APP_LIMITED != 0;
         facts.ecn = info.0.options & OPTION_ECN != 0;
         if facts.fast_open.asked {
             facts.fast_open.kernel_says = info.fast_open_failure();

@@ -22,15 +22,24 @@ impl Default for DateHeader {
 
 impl DateHeader {
     pub(crate) fn now(&self) -> HeaderValue {
-        let second = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |age| age.as_secs());
+        let second = second(SystemTime::now());
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.0 != second {
             *kept = (second, value(second));
         }
         kept.1.clone()
     }
+}
+
+/// The header of any moment.
+pub(crate) fn at(moment: SystemTime) -> HeaderValue {
+    value(second(moment))
+}
+
+fn second(moment: SystemTime) -> u64 {
+    moment
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |age| age.as_secs())
 }
 
 fn value(second: u64) -> HeaderValue {

@@ -26,6 +26,9 @@ pub struct Knobs {
     /// request (after the request), head (in mid-headers), body (in mid-body)
     #[arg(long, value_name = "KIND@PHASE", help_heading = "Faults")]
     pub fault: Option<Fault>,
+    /// Misbehave so often, and be good from then on
+    #[arg(long, value_name = "N", help_heading = "Faults")]
+    pub fault_times: Option<u64>,
 }
 
 #[cfg(test)]
@@ -53,7 +56,7 @@ mod tests {
     fn flags_reach_their_fields() {
         let knobs = parse(
             "--think 150ms --close-after 3 --groups secp384r1,x25519 --alpn none --early-data refused \
-             --fault reset@body --bind 127.0.0.1 --bind ::1 --fast-open 16 --tls 1.2 --h3 off --keep-alive 2s",
+             --fault reset@body --fault-times 2 --streams 9 --bind 127.0.0.1 --bind ::1 --fast-open 16 --tls 1.2 --h3 off --keep-alive 2s",
         )
         .unwrap();
         assert_eq!(knobs.http.think.as_millis(), 150);
@@ -66,6 +69,7 @@ mod tests {
         assert_eq!(knobs.listen.fast_open, 16);
         assert_eq!(knobs.listen.h3, Quic::Off);
         assert_eq!(knobs.tls.versions, TlsVersions::Tls12);
+        assert_eq!((knobs.fault_times, knobs.http.streams), (Some(2), 9));
         let fault = knobs.fault.unwrap();
         assert_eq!(
             (fault.kind, fault.phase),

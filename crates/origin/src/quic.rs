@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use quinn::{Endpoint, Incoming, ServerConfig, ValidationTokenConfig, ZeroRttAccepted};
+use quinn::{
+    Endpoint, Incoming, ServerConfig, TransportConfig, ValidationTokenConfig, ZeroRttAccepted,
+};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -33,6 +35,7 @@ pub(crate) struct Manner {
 pub(crate) fn server_config(
     crypto: Arc<dyn quinn::crypto::ServerConfig>,
     tokens: u32,
+    streams: u32,
 ) -> ServerConfig {
     let mut given = ValidationTokenConfig::default();
     given
@@ -41,6 +44,9 @@ pub(crate) fn server_config(
         .log(Arc::new(Redeemed::default()));
     let mut config = ServerConfig::with_crypto(crypto);
     config.validation_token_config(given);
+    let mut transport = TransportConfig::default();
+    transport.max_concurrent_bidi_streams(streams.into());
+    config.transport_config(Arc::new(transport));
     config
 }
 

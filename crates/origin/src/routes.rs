@@ -2,6 +2,7 @@
 
 mod dress;
 mod paths;
+mod registry;
 
 use http::{Method, StatusCode, header};
 
@@ -9,6 +10,7 @@ use crate::Expect;
 use crate::plan::Plan;
 use crate::request::Request;
 use crate::site::Site;
+pub(crate) use registry::Asked;
 
 pub(crate) fn plan(request: &Request, site: &Site) -> Plan {
     let mut plan = refusal(request, site).unwrap_or_else(|| paths::plan(request, site));

@@ -145,7 +145,8 @@ impl Running {
         }
         let crypto = tls::quic_config(&knobs.tls, certificates, &self.counters)?;
         for socket in ports.quic {
-            let config = quic::server_config(crypto.clone(), knobs.listen.quic_tokens);
+            let (tokens, streams) = (knobs.listen.quic_tokens, knobs.http.streams);
+            let config = quic::server_config(crypto.clone(), tokens, streams);
             let endpoint = Endpoint::new(
                 EndpointConfig::default(),
                 Some(config),

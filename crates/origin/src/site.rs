@@ -1,18 +1,22 @@
 //! What all connections of one origin share.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::HeaderValue;
 
 use crate::date::DateHeader;
+use crate::routes::Asked;
 use crate::{Counters, EarlyData, Fault, FaultKind, FaultPhase, HttpKnobs, Knobs, Quic};
 
 #[derive(Debug)]
 pub(crate) struct Site {
     pub(crate) http: HttpKnobs,
-    pub(crate) fault: Option<Fault>,
+    fault: Option<Fault>,
+    /// How often the fault is still to strike.
+    fault_left: AtomicU64,
     /// Early data is answered with 425.
     pub(crate) too_early: bool,
     pub(crate) https_port: u16,
@@ -20,6 +24,8 @@ pub(crate) struct Site {
     /// What follows `Basic` in an Authorization that is right.
     pub(crate) token: String,
     pub(crate) date: DateHeader,
+    /// What the registry under `/rdap/` was asked.
+    pub(crate) asked: Asked,
     pub(crate) counters: Arc<Counters>,
 }
 
@@ -28,11 +34,13 @@ impl Site {
         Self {
             http: knobs.http.clone(),
             fault: knobs.fault,
+            fault_left: AtomicU64::new(knobs.fault_times.unwrap_or(u64::MAX)),
             too_early: knobs.tls.early_data == EarlyData::TooEarly,
             https_port,
             alt_svc: alt_svc(knobs, https_port),
             token: BASE64_STANDARD.encode(&knobs.http.credentials),
             date: DateHeader::default(),
+            asked: Asked::default(),
             counters,
         }
     }
@@ -40,6 +48,9 @@ impl Site {
     /// The fault that strikes at one of these phases; it is counted as carried out.
     pub(crate) fn fault_at(&self, phases: &[FaultPhase]) -> Option<FaultKind> {
         let fault = self.fault.filter(|fault| phases.contains(&fault.phase))?;
+        let one_less = |left: u64| left.checked_sub(1);
+        let left = self.fault_left.fetch_update(Relaxed, Relaxed, one_less);
+        left.ok()?;
         self.counters.faults.increment();
         Some(fault.kind)
     }

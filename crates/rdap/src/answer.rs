@@ -1,1 +1,160 @@
-//! What comes back: thin types over the JSON of RFC 9083, which keep every member they do not know.
+//! What comes back: thin views over the JSON of RFC 9083, which keep every member they do not know.
+//!
+//! The bytes stay the truth and are handed on as they are. Views are lenient: a member that is missing or of the wrong
+//! type never hides the rest, and [`Answer::oddities`] tells of it. Whether an answer conforms is for `check` to say.
+
+mod card;
+mod date;
+mod domain;
+mod entity;
+mod error;
+mod event;
+mod item;
+mod link;
+mod node;
+mod object;
+mod reading;
+mod redaction;
+mod resource;
+mod shape;
+pub mod status;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use bytes::Bytes;
+use url::Url;
+
+pub(crate) use card::jcard::properties;
+pub use card::{Address, Contact, Phone};
+pub(crate) use date::DAY;
+pub use date::Date;
+pub use domain::{Domain, Ds, Key, Nameserver, SecureDns, Variant};
+pub use entity::{Entity, IANA_REGISTRAR_ID};
+pub use error::AnswerError;
+pub use event::{Event, Notice};
+pub use item::Item;
+pub use link::{Link, MEDIA_TYPE};
+pub use node::Node;
+pub use object::{Object, Problem, Search, SearchKind};
+pub use reading::Bounds;
+pub use redaction::{Method, Redaction};
+pub use resource::{Autnum, Covers, Network};
+pub use shape::Oddity;
+pub(crate) use shape::{Class, Place, places};
+
+/// One answer: its bytes and what they say.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    raw: Bytes,
+    root: Node,
+}
+
+impl Answer {
+    /// Reads an answer within the bounds that suit any real one.
+    pub fn read(raw: Bytes) -> Result<Self, AnswerError> {
+        Self::read_within(raw, Bounds::default())
+    }
+
+    pub fn read_within(raw: Bytes, bounds: Bounds) -> Result<Self, AnswerError> {
+        // RFC 8259, section 8.1: a byte order mark may be ignored.
+        let raw = match raw.strip_prefix(b"\xef\xbb\xbf") {
+            Some(rest) => raw.slice_ref(rest),
+            None => raw,
+        };
+        let root = reading::read(&raw, bounds)?;
+        Ok(Self { raw, root })
+    }
+
+    /// The JSON as it was received.
+    pub fn raw(&self) -> &Bytes {
+        &self.raw
+    }
+
+    pub fn root(&self) -> &Node {
+        &self.root
+    }
+
+    /// The topmost object, with what all of them have in common.
+    pub fn top(&self) -> Item<'_> {
+        Item(&self.root)
+    }
+
+    pub fn object(&self) -> Object<'_> {
+        Object::of(self.top())
+    }
+
+    /// What stands at a JSON pointer.
+    pub fn at(&self, pointer: &str) -> Option<&Node> {
+        self.root.at(pointer)
+    }
+
+    /// Extensions that the answer claims (RFC 9083, section 4.1).
+    pub fn conformance(&self) -> impl Iterator<Item = &str> {
+        self.top().texts("rdapConformance")
+    }
+
+    pub fn notices(&self) -> impl Iterator<Item = Notice<'_>> {
+        self.top().items("notices").map(Notice)
+    }
+
+    pub fn redactions(&self) -> impl Iterator<Item = Redaction<'_>> {
+        self.top().redactions()
+    }
+
+    /// Links to more about the same object, above all from the registry to the registrar: those that say they
+    /// are RDAP before those that say nothing, never to a web page and never to itself (RFC 9083, section 4.2).
+    pub fn related(&self) -> Vec<Link<'_>> {
+        const LOOKED_AT: usize = 500;
+        let links = || self.top().links().take(LOOKED_AT);
+        let own: Vec<&str> = links()
+            .filter(|l| l.has_rel("self"))
+            .filter_map(Link::href)
+            .collect();
+        let mut related: Vec<Link<'_>> = Vec::new();
+        for link in links().filter(|l| l.has_rel("related") && l.can_be_followed()) {
+            let known = |h: &str| own.contains(&h) || related.iter().any(|l| l.href() == Some(h));
+            if link.href().is_some_and(|h| !known(h)) {
+                related.push(link);
+            }
+        }
+        related.sort_by_key(|link| !link.is_rdap());
+        related
+    }
+
+    /// Where the next page of results is, as it was written (RFC 8977, section 2.4.1).
+    pub fn next_page(&self) -> Option<&str> {
+        self.next_link().and_then(Link::href)
+    }
+
+    /// Where the next page of results is.
+    pub fn next_url(&self, base: Option<&Url>) -> Option<Url> {
+        self.next_link()?.url(base)
+    }
+
+    fn next_link(&self) -> Option<Link<'_>> {
+        let paging = self.top().item("paging_metadata").into_iter();
+        paging
+            .flat_map(Item::links)
+            .chain(self.top().links())
+            .find(|l| l.has_rel("next") && l.href().is_some())
+    }
+
+    /// The range that this answer is about, which it serves as a whole.
+    pub fn covers(&self) -> Option<Covers> {
+        match self.object() {
+            Object::Network(network) => network.range().map(|(s, e)| Covers::Ips(s, e)),
+            Object::Autnum(autnum) => autnum.range().map(|(s, e)| Covers::Autnums(s, e)),
+            _ => None,
+        }
+    }
+
+    /// The registrar of a domain or name server, as this answer names it.
+    pub fn registrar(&self) -> Option<Entity<'_>> {
+        self.top().entity("registrar")
+    }
+
+    /// Members of another type than RFC 9083 gives them. Nothing else was lost to them.
+    pub fn oddities(&self) -> Vec<Oddity> {
+        shape::oddities(self)
+    }
+}

@@ -1,1 +1,197 @@
 //! Who knows: the registries of IANA (RFC 9224), embedded, refreshed, overlaid; from a query to the URLs of its servers.
+//!
+//! IANA publishes five files: which servers know which top-level domains, which blocks of addresses, which ranges of AS
+//! numbers, and which tags at the end of handles (RFC 8521). Copies are embedded, so that the first lookup of the first
+//! run waits for no download; `crates/rdap/bootstrap/README.md` says how old they are. [`Bootstrap::renew`] takes a
+//! newer copy if it is whole, and [`Bootstrap::replace`] takes any that is. Each is read when it is first needed: a
+//! lookup of an address does not read the names.
+//!
+//! [`Bootstrap::servers`] finds the entry that matches longest and returns its base URLs, those with https first, else in
+//! IANA's order. Where there is none, [`NoServer`] says why and what to do. Registries of countries need not be listed:
+//! the overlay, off unless asked for, holds servers that are known to exist, each with the source that says so.
+//!
+//! Reading is strict about the whole and kind about its parts: a file that is cut short, or has no entry that can be
+//! used, is refused; members that are not known are ignored; a wrong entry is left out and told ([`Bootstrap::faults`]).
+//!
+//! Left to others: fetching newer copies and keeping them, which needs the client's connections and memory.
+
+mod entries;
+mod error;
+mod file;
+mod registry;
+mod table;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use roundtrip_model::{Target, TargetError};
+
+pub use error::{BootstrapError, NoServer};
+pub use registry::Registry;
+
+use crate::query::Key;
+use table::{Found, Table};
+
+/// The five registries and the overlay, ready to be asked.
+#[derive(Debug, Default)]
+pub struct Bootstrap {
+    tables: [OnceLock<Table>; Registry::COUNT],
+    overlay: OnceLock<Table>,
+    uses_overlay: bool,
+}
+
+/// Who knows, and which entry says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Servers {
+    bases: Vec<Target>,
+    entry: String,
+    registry: Registry,
+    overlaid: bool,
+}
+
+impl Bootstrap {
+    /// The copies that the program was built with.
+    pub fn embedded() -> Self {
+        Self::default()
+    }
+
+    /// Takes this copy of a registry, whole and well formed, or changes nothing.
+    pub fn replace(&mut self, registry: Registry, json: &[u8]) -> Result<(), BootstrapError> {
+        let table = Table::read(registry, json)?;
+        self.put(registry, table);
+        Ok(())
+    }
+
+    /// As [`Self::replace`], but only what was published later than the copy at hand; whether it was.
+    pub fn renew(&mut self, registry: Registry, json: &[u8]) -> Result<bool, BootstrapError> {
+        let table = Table::read(registry, json)?;
+        // RFC 3339 in UTC, as IANA writes it, sorts as text. RFC 9224 §10.2.
+        let is_newer = table.publication() > self.publication(registry);
+        if is_newer {
+            self.put(registry, table);
+        }
+        Ok(is_newer)
+    }
+
+    /// [`Self::replace`] with what a file holds.
+    pub fn load(&mut self, registry: Registry, path: &Path) -> Result<(), BootstrapError> {
+        let unread = |source| BootstrapError::Unread {
+            path: path.display().to_string(),
+            source,
+        };
+        let mut json = Vec::new();
+        let file = File::open(path).map_err(unread)?;
+        let most = file::LARGEST as u64 + 1;
+        file.take(most).read_to_end(&mut json).map_err(unread)?;
+        self.replace(registry, &json)
+    }
+
+    /// Whether servers that IANA does not list are offered.
+    pub fn overlay(&mut self, on: bool) {
+        self.uses_overlay = on;
+    }
+
+    /// The servers to ask in turn.
+    pub fn servers(&self, key: &Key<'_>) -> Result<Servers, NoServer> {
+        let registry = Registry::of(key);
+        let table = self.table(registry);
+        let listed = table.find(key);
+        let overlaid = match key {
+            Key::Domain(_) => self.overlay_table().find(key),
+            _ => None,
+        };
+        // A longer match is a closer registry, whoever lists it: uk.com is not com.
+        let is_closer = overlaid.as_ref().is_some_and(|o| {
+            let length = |found: &Found<'_>| found.entry.len();
+            listed.as_ref().is_none_or(|l| length(o) > length(l))
+        });
+        match (listed, overlaid) {
+            (_, Some(found)) if is_closer && self.uses_overlay => {
+                Servers::of(found, registry, true)
+            }
+            (Some(found), _) => Servers::of(found, registry, false),
+            (None, unlisted) => Err(NoServer::Unlisted {
+                asked: error::asked(key),
+                why: error::set_aside(key).unwrap_or_default(),
+                registry,
+                publication: table.publication().to_owned(),
+                advice: error::advice(unlisted.is_some()),
+            }),
+        }
+    }
+
+    /// When IANA published the copy at hand, as it wrote it; empty if it did not.
+    pub fn publication(&self, registry: Registry) -> &str {
+        self.table(registry).publication()
+    }
+
+    /// What was left out of the copy at hand, and why; at most a few dozen lines.
+    pub fn faults(&self, registry: Registry) -> &[String] {
+        self.table(registry).faults()
+    }
+
+    fn put(&mut self, registry: Registry, table: Table) {
+        if let Some(place) = self.tables.get_mut(registry.index()) {
+            *place = OnceLock::from(table);
+        }
+    }
+
+    fn table(&self, registry: Registry) -> &Table {
+        static NOTHING: OnceLock<Table> = OnceLock::new();
+        let place = self.tables.get(registry.index()).unwrap_or(&NOTHING);
+        place.get_or_init(|| Table::embedded(registry))
+    }
+
+    fn overlay_table(&self) -> &Table {
+        self.overlay.get_or_init(Table::overlay)
+    }
+}
+
+impl Servers {
+    fn of(found: Found<'_>, registry: Registry, overlaid: bool) -> Result<Self, NoServer> {
+        let parse = |url: &String| Target::parse(url).ok();
+        let bases: Vec<Target> = found.urls.iter().filter_map(parse).collect();
+        if bases.is_empty() {
+            return Err(NoServer::Unusable {
+                entry: found.entry,
+                registry,
+                urls: found.urls.join(" "),
+            });
+        }
+        Ok(Self {
+            bases,
+            entry: found.entry,
+            registry,
+            overlaid,
+        })
+    }
+
+    /// Base URLs, each with its last slash: never none, https first, else in IANA's order.
+    pub fn bases(&self) -> &[Target] {
+        &self.bases
+    }
+
+    /// The URLs that ask for `path`, a [`crate::query::Query::path`], in the order in which to try them.
+    pub fn targets(&self, path: &str) -> impl Iterator<Item = Result<Target, TargetError>> {
+        self.bases.iter().map(move |base| base.join(path))
+    }
+
+    /// What matched, as the registry writes it: `com`, `193.0.0.0/8`, `1877-1901`, `ARIN`.
+    pub fn entry(&self) -> &str {
+        &self.entry
+    }
+
+    pub fn registry(&self) -> Registry {
+        self.registry
+    }
+
+    /// Whether the entry is the overlay's, not IANA's.
+    pub fn is_overlaid(&self) -> bool {
+        self.overlaid
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,291 @@
-//! Conformance: what in an answer violates RFC 7480, RFC 9083 or a profile.
+//! Conformance: what in an answer violates RFC 7480, RFC 9083 and its extensions, or a profile.
+//!
+//! Each family of checks is a file with its rules, each rule with an identifier that never changes, a severity and the
+//! text it comes from; [`table`] lists them all. What a rule asks for is found by walking the answer; nothing is fetched.
+
+mod autnum;
+mod cards;
+mod conformance;
+mod delivery;
+mod dnssec;
+mod entities;
+mod events;
+mod gtld;
+mod links;
+mod members;
+mod names;
+mod network;
+mod notices;
+mod nro;
+mod problem;
+mod redaction;
+mod registries;
+mod search;
+mod status;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use url::Url;
+
+use crate::answer::{Answer, Class, Place, places};
+
+/// One rule.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Check {
+    /// Stable, of small letters and hyphens.
+    pub id: &'static str,
+    pub severity: Severity,
+    /// Whom it binds.
+    pub scope: Scope,
+    /// What must hold.
+    pub rule: &'static str,
+    /// The document and section that asks for it.
+    pub source: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Allowed, but worth knowing.
+    Info,
+    /// Against a recommendation, or against what makes sense.
+    Warning,
+    /// Against a requirement.
+    Error,
+}
+
+impl Severity {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// Every server, or those of a profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    All,
+    Gtld,
+    Nro,
+}
+
+/// What a server promises beyond the RFCs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Profile {
+    /// ICANN's gTLD RDAP profile of 2024, for registries.
+    GtldRegistry,
+    /// The same for registrars.
+    GtldRegistrar,
+    /// The regional registries' own.
+    Nro,
+}
+
+impl Profile {
+    /// The profiles that the answer itself claims; a gTLD's registrar cannot be told from its registry by that.
+    pub fn claimed(answer: &Answer) -> Vec<Self> {
+        let claims = |prefix: &str| answer.conformance().any(|c| c.starts_with(prefix));
+        let gtld = claims("icann_rdap_").then_some(Self::GtldRegistry);
+        let nro = claims("nro_rdap_profile").then_some(Self::Nro);
+        gtld.into_iter().chain(nro).collect()
+    }
+}
+
+/// How the answer came: what HTTP said about it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Delivery<'a> {
+    /// Zero where that is not known: what depends on it is not checked.
+    pub status: u16,
+    pub content_type: Option<&'a str>,
+    /// Access-Control-Allow-Origin.
+    pub allow_origin: Option<&'a str>,
+    /// What was asked for.
+    pub url: Option<&'a Url>,
+}
+
+/// Where a rule does not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    pub check: &'static Check,
+    /// JSON pointer; empty for the answer as a whole or its delivery.
+    pub pointer: String,
+    /// What is there instead, safe to show.
+    pub found: String,
+}
+
+impl Violation {
+    /// For lines of JSON.
+    pub fn json(&self) -> serde_json::Value {
+        let Check {
+            id,
+            severity,
+            rule,
+            source,
+            ..
+        } = self.check;
+        serde_json::json!({
+            "id": id,
+            "severity": severity.word(),
+            "pointer": self.pointer,
+            "rule": rule,
+            "source": source,
+            "found": self.found,
+        })
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Check {
+            id,
+            severity,
+            rule,
+            source,
+            ..
+        } = self.check;
+        write!(f, "{}: {id}", severity.word())?;
+        if !self.pointer.is_empty() {
+            write!(f, " at {}", roundtrip_report::clean(&self.pointer))?;
+        }
+        write!(f, ": {rule}")?;
+        if !self.found.is_empty() {
+            write!(f, "; found {}", self.found)?;
+        }
+        write!(f, " ({source})")
+    }
+}
+
+/// All rules, family by family.
+pub fn table() -> Vec<&'static Check> {
+    let families = [
+        delivery::ALL,
+        conformance::ALL,
+        members::ALL,
+        links::ALL,
+        notices::ALL,
+        events::ALL,
+        status::ALL,
+        names::ALL,
+        dnssec::ALL,
+        entities::ALL,
+        cards::ALL,
+        network::ALL,
+        autnum::ALL,
+        problem::ALL,
+        search::ALL,
+        redaction::ALL,
+        gtld::ALL,
+        gtld::registrar::ALL,
+        gtld::notices::ALL,
+        nro::ALL,
+    ];
+    families.concat()
+}
+
+/// Everything that does not hold: the worst first, and then family by family.
+pub fn check(answer: &Answer, delivery: &Delivery<'_>, profiles: &[Profile]) -> Vec<Violation> {
+    let scene = Scene {
+        answer,
+        delivery: *delivery,
+        profiles,
+        places: places(answer),
+    };
+    let mut report = Report(Vec::new());
+    for family in [
+        delivery::check,
+        conformance::check,
+        members::check,
+        links::check,
+        notices::check,
+        events::check,
+        status::check,
+        names::check,
+        dnssec::check,
+        entities::check,
+        cards::check,
+        network::check,
+        autnum::check,
+        problem::check,
+        search::check,
+        redaction::check,
+        gtld::check,
+        nro::check,
+    ] {
+        family(&scene, &mut report);
+    }
+    report
+        .0
+        .sort_by_key(|v| std::cmp::Reverse(v.check.severity));
+    report.0
+}
+
+/// What there is to check.
+struct Scene<'a> {
+    answer: &'a Answer,
+    delivery: Delivery<'a>,
+    profiles: &'a [Profile],
+    places: Vec<Place<'a>>,
+}
+
+impl<'a> Scene<'a> {
+    fn of(&self, classes: &'static [Class]) -> impl Iterator<Item = &Place<'a>> {
+        self.places
+            .iter()
+            .filter(move |p| classes.contains(&p.class))
+    }
+
+    fn claims(&self, extension: &str) -> bool {
+        self.answer.conformance().any(|c| c == extension)
+    }
+
+    fn follows(&self, profile: Profile) -> bool {
+        self.profiles.contains(&profile)
+    }
+
+    /// What the topmost object is.
+    fn class(&self) -> Class {
+        self.places.first().map_or(Class::Unknown, |p| p.class)
+    }
+}
+
+/// Violations of one answer that are told.
+const MOST: usize = 2_000;
+
+struct Report(Vec<Violation>);
+
+impl Report {
+    fn add(&mut self, check: &'static Check, pointer: impl Into<String>, found: impl AsRef<str>) {
+        const SHOWN: usize = 120;
+        if self.0.len() >= MOST {
+            return;
+        }
+        let found = found.as_ref();
+        let short: String = found.chars().take(SHOWN).collect();
+        let ellipsis = if short.len() < found.len() { "…" } else { "" };
+        self.0.push(Violation {
+            check,
+            pointer: pointer.into(),
+            found: roundtrip_report::clean(&short) + ellipsis,
+        });
+    }
+}
+
+/// Rules by name, and the list of them.
+macro_rules! rules {
+    ($scope:ident; $($name:ident = $id:literal, $severity:ident, $source:literal: $rule:literal;)*) => {
+        $(
+            static $name: $crate::check::Check = $crate::check::Check {
+                id: $id,
+                severity: $crate::check::Severity::$severity,
+                scope: $crate::check::Scope::$scope,
+                rule: $rule,
+                source: $source,
+            };
+        )*
+        pub(in crate::check) const ALL: &[&$crate::check::Check] = &[$(&$name),*];
+    };
+}
+use rules;

@@ -1,1 +1,239 @@
-//! One lookup from query to outcome: servers in turn, redirects, the cache, the registrar that the registry names.
+//! One lookup from query to outcome: the servers that know, in turn; redirects; what is remembered; the registrar that the
+//! registry names.
+//!
+//! What is asked twice is asked once, what is remembered and holds is not asked at all, and a server that complains is
+//! asked later. `fetch` brings one URL, `follow` goes on to the registrar, `keeping` carries tickets and limits from run to
+//! run, `refresh` renews IANA's registries after the answer was told.
+
+mod fetch;
+mod follow;
+mod keeping;
+mod outcome;
+mod ranges;
+mod refresh;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use roundtrip_model::Target;
+
+pub use outcome::{From, Outcome, Source, Trouble};
+
+use crate::answer::Answer;
+use crate::bootstrap::{Bootstrap, NoServer, Registry};
+use crate::credentials::Credentials;
+use crate::manners::Manners;
+use crate::memory::answers::Policy;
+use crate::memory::{Memory, Stamp};
+use crate::pool::Pool;
+use crate::query::{Key, Kind, Query, QueryError};
+use crate::text::State;
+use keeping::Keeping;
+use ranges::Ranges;
+
+/// What a lookup is to be.
+#[derive(Debug)]
+pub struct Wishes {
+    /// What queries are, where their form does not tell.
+    pub kind: Option<Kind>,
+    /// Whom to ask, whatever the registries say: a base URL with its last slash.
+    pub server: Option<Target>,
+    /// Go on to the registrar.
+    pub follow: bool,
+    /// Of a search, at most.
+    pub pages: u32,
+    /// An answer about an address serves all addresses in its range.
+    pub by_range: bool,
+    pub policy: Policy,
+    /// Lookups without credentials may leave before the handshake is over.
+    pub early: bool,
+    pub credentials: Option<Credentials>,
+    pub user_agent: String,
+}
+
+/// The client: everything that lookups share.
+pub struct Client {
+    wishes: Wishes,
+    pool: Pool,
+    bootstrap: RefCell<Bootstrap>,
+    /// Registries that this run needed.
+    used: RefCell<Vec<Registry>>,
+    memory: Arc<Memory>,
+    manners: Manners,
+    keeping: Keeping,
+    ranges: RefCell<Ranges>,
+    now: fn() -> SystemTime,
+}
+
+/// What lookups are made with.
+pub struct Parts {
+    pub wishes: Wishes,
+    pub pool: Pool,
+    /// The pool's own, where sessions are taken from and put back.
+    pub tls: Arc<roundtrip_tls::Client>,
+    pub tokens: roundtrip_http::Tokens,
+    pub bootstrap: Bootstrap,
+    pub memory: Arc<Memory>,
+    pub manners: Manners,
+}
+
+/// Why a query cannot be asked at all.
+#[derive(Debug, thiserror::Error)]
+pub enum Unasked {
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    #[error(transparent)]
+    NoServer(#[from] NoServer),
+    #[error("{0}: name the server with --server URL")]
+    Serverless(String),
+    #[error("{0}")]
+    Url(#[from] roundtrip_model::TargetError),
+}
+
+impl Client {
+    pub fn new(parts: Parts) -> Self {
+        let now = SystemTime::now;
+        Self {
+            wishes: parts.wishes,
+            pool: parts.pool,
+            bootstrap: RefCell::new(parts.bootstrap),
+            used: RefCell::default(),
+            keeping: Keeping::new(parts.memory.clone(), parts.tls, parts.tokens),
+            memory: parts.memory,
+            manners: parts.manners,
+            ranges: RefCell::default(),
+            now,
+        }
+    }
+
+    pub fn read(&self, text: &str) -> Result<Query, QueryError> {
+        Query::parse(text, self.wishes.kind)
+    }
+
+    /// What this run learnt is kept for the next.
+    pub fn keep(&self) {
+        self.keeping.keep(&self.pool, self.now());
+    }
+
+    fn now(&self) -> Stamp {
+        Stamp::of((self.now)())
+    }
+
+    /// What people should know, beside the answers.
+    pub fn notes(&self) -> Vec<String> {
+        self.memory.notes()
+    }
+
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// The server that is asked first: lookups of one server wait for each other.
+    pub fn lane(&self, query: &Query) -> Rc<str> {
+        let targets = self.targets(query).ok();
+        let first = targets.and_then(|targets| targets.into_iter().next());
+        first.map_or_else(|| "".into(), |target| target.authority().into())
+    }
+
+    /// Asks, and asks on, until somebody has answered or nobody is left.
+    pub async fn look_up(&self, query: &Query) -> Outcome {
+        if let Some(covered) = self.covered(query) {
+            return covered;
+        }
+        let targets = match self.targets(query) {
+            Ok(targets) => targets,
+            Err(unasked) => return Outcome::unasked(query, &unasked),
+        };
+        let mut outcome = Outcome::of(query);
+        for target in targets {
+            match self.fetch(&target, is_personal(query)).await {
+                Ok(source) => {
+                    outcome.registry = Some(source);
+                    break;
+                }
+                Err(trouble) => outcome.troubles.push(trouble),
+            }
+        }
+        self.turn_pages(&mut outcome).await;
+        if self.wishes.follow {
+            self.follow(&mut outcome).await;
+        }
+        self.remember_range(&outcome);
+        outcome
+    }
+
+    /// The URLs that ask the query, in the order in which to try them.
+    fn targets(&self, query: &Query) -> Result<Vec<Target>, Unasked> {
+        if query.kind() == Kind::Url
+            && let Some(url) = query.url()
+        {
+            return Ok(vec![url.clone()]);
+        }
+        let path = query.path();
+        if let Some(base) = self.wishes.server.as_ref().or(query.url()) {
+            return Ok(vec![base.join(&path)?]);
+        }
+        let key = query.key().ok_or_else(|| {
+            Unasked::Serverless(format!("no registry says who answers '{query}'"))
+        })?;
+        self.recall(Registry::of(&key));
+        let servers = self.bootstrap.borrow().servers(&key)?;
+        let targets: Result<Vec<Target>, _> = servers.targets(&path).collect();
+        Ok(targets?)
+    }
+
+    /// The further pages of a search. RFC 8977.
+    async fn turn_pages(&self, outcome: &mut Outcome) {
+        let mut seen = Vec::new();
+        while (seen.len() as u32) + 1 < self.wishes.pages {
+            let last = outcome.pages.last().or(outcome.registry.as_ref());
+            let Some(next) = last.and_then(next_page) else {
+                break;
+            };
+            // A server that leads in a circle, or to somebody else, is not followed.
+            let url = next.url().as_str().to_owned();
+            if seen.contains(&url) || !last.is_some_and(|last| last.target.same_origin(&next)) {
+                break;
+            }
+            seen.push(url);
+            match self.fetch(&next, false).await {
+                Ok(page) => outcome.pages.push(page),
+                Err(trouble) => {
+                    outcome.troubles.push(trouble);
+                    break;
+                }
+            }
+        }
+    }
+
+    /// What an earlier answer says of this address too.
+    fn covered(&self, query: &Query) -> Option<Outcome> {
+        let Some(Key::Ip(address, bits)) = query.key().filter(|_| self.wishes.by_range) else {
+            return None;
+        };
+        let source = self.ranges.borrow().find(address, bits)?;
+        let mut outcome = Outcome::of(query);
+        outcome.registry = Some(source);
+        Some(outcome)
+    }
+
+    fn remember_range(&self, outcome: &Outcome) {
+        let found = outcome.registry.as_ref().filter(|_| self.wishes.by_range);
+        if let Some(source) = found.filter(|source| source.state() == State::Found) {
+            self.ranges.borrow_mut().keep(source);
+        }
+    }
+}
+
+/// Is the answer a data set about a person or a role, of which some registries give so many a day?
+fn is_personal(query: &Query) -> bool {
+    query.kind() == Kind::Entity
+}
+
+fn next_page(source: &Source) -> Option<Target> {
+    let answer: &Answer = source.answer.as_ref().ok()?;
+    let url = answer.next_url(Some(source.target.url()))?;
+    Target::parse(url.as_str()).ok()
+}

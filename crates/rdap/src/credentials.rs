@@ -1,1 +1,309 @@
-//! Who asks: Basic, Digest and client certificates (RFC 7481), each for one origin alone.
+//! Who asks: Basic and Digest (RFC 7481 §3.1, RFC 7617, RFC 7616), each for one origin alone.
+//!
+//! [`Credentials`] hold a user and a password for one origin. They can only be asked what to send to a given URL, and to
+//! any other origin that is nothing: what follows links and redirects cannot carry a password along by mistake. The same
+//! holds for whatever else is bound ([`Bound`]), such as the certificate that TLS shows.
+//!
+//! Nothing is sent until the server has asked for it, unless [`Credentials::eager`] says that Basic is wanted. So:
+//!
+//! 1. [`Credentials::header`] before each request, which says what goes into `Authorization`, if anything;
+//! 2. [`Credentials::hear`] after each 401, with its `WWW-Authenticate` lines and what had been sent: whether asking again
+//!    makes sense. A server that calls each nonce stale could go on for ever, so ask again twice at most.
+//!
+//! Digest is taken before Basic where both are offered: SHA-256 and SHA-512/256 with `qop=auth`, their `-sess` forms, hashed
+//! user names, stale nonces, and those that `Authentication-Info` announces. MD5 is not supported: the one cryptographic
+//! library of this program does not have it. Nor is `auth-int`, which protects bodies that a lookup has not. Basic over
+//! plain http is refused unless it is [allowed](Credentials::allow_plain), for everyone on the path could read it.
+//!
+//! A password is a [`Secret`]: it is never shown by `{}` or `{:?}`, and its memory is cleared when it goes. It comes from
+//! a file of the user's alone, from the environment, or from a URL. No message repeats it.
+//!
+//! Left to others: asking again, and the certificate itself (the pool's settings).
+
+mod challenge;
+mod digest;
+mod error;
+mod origin;
+mod secret;
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use roundtrip_model::{Scheme, Target};
+
+pub use error::CredentialsError;
+pub use origin::Bound;
+pub use secret::Secret;
+
+use challenge::Challenge;
+use digest::Session;
+
+/// A user and a password that one origin may learn of.
+pub struct Credentials {
+    login: Bound<Login>,
+    allows_plain: bool,
+    state: Mutex<State>,
+    random: Box<Draw>,
+}
+
+/// Fills the bytes and says whether it could.
+type Draw = dyn Fn(&mut [u8]) -> bool + Send + Sync;
+
+struct Login {
+    user: Secret,
+    password: Secret,
+}
+
+/// What the server asked for last.
+enum State {
+    Unasked,
+    Basic,
+    Digest(Session),
+}
+
+const LONGEST_LOGIN: usize = 4096;
+
+impl Credentials {
+    /// For the origin of `target`. RFC 7617 §2: no colon in a user, no control characters at all.
+    pub fn new(target: &Target, user: Secret, password: Secret) -> Result<Self, CredentialsError> {
+        let has_controls = |secret: &Secret| secret.expose().chars().any(char::is_control);
+        if has_controls(&user) || has_controls(&password) {
+            return Err(CredentialsError::Controls);
+        }
+        if user.expose().contains(':') {
+            return Err(CredentialsError::Colon);
+        }
+        Ok(Self {
+            login: Bound::new(target, Login { user, password })?,
+            allows_plain: false,
+            state: Mutex::new(State::Unasked),
+            random: Box::new(|bytes| aws_lc_rs::rand::fill(bytes).is_ok()),
+        })
+    }
+
+    /// From `user:password`.
+    pub fn from_text(target: &Target, text: &Secret) -> Result<Self, CredentialsError> {
+        let text = text.expose();
+        if text.len() > LONGEST_LOGIN {
+            let limit = LONGEST_LOGIN;
+            return Err(CredentialsError::TooLong { limit });
+        }
+        let (user, password) = text.split_once(':').ok_or(CredentialsError::NoColon)?;
+        Self::new(target, Secret::new(user), Secret::new(password))
+    }
+
+    /// From the first line of a file that nobody else may read.
+    pub fn from_file(target: &Target, path: &Path) -> Result<Self, CredentialsError> {
+        let unread = |source| CredentialsError::Unread {
+            path: path.display().to_string(),
+            source,
+        };
+        let file = File::open(path).map_err(unread)?;
+        if is_exposed(&file).map_err(unread)? {
+            let path = path.display().to_string();
+            return Err(CredentialsError::Exposed { path });
+        }
+        // As much as is accepted, at once: memory that grows leaves copies behind.
+        let mut bytes = zeroize::Zeroizing::new(Vec::with_capacity(2 * LONGEST_LOGIN));
+        let most = LONGEST_LOGIN as u64 + 2;
+        file.take(most).read_to_end(&mut bytes).map_err(unread)?;
+        let line = bytes.split(|b| *b == b'\n').next().unwrap_or_default();
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let line = std::str::from_utf8(line).map_err(|_| CredentialsError::NoColon)?;
+        Self::from_text(target, &Secret::new(line))
+    }
+
+    /// From a variable of the environment.
+    pub fn from_environment(target: &Target, variable: &str) -> Result<Self, CredentialsError> {
+        let value = std::env::var(variable).map_err(|_| CredentialsError::NoVariable {
+            variable: variable.to_owned(),
+        })?;
+        Self::from_text(target, &Secret::from(value))
+    }
+
+    /// What a URL of the form `https://user:password@host/` carries, for its origin.
+    pub fn from_url(target: &Target) -> Result<Option<Self>, CredentialsError> {
+        let Some((user, password)) = target.userinfo() else {
+            return Ok(None);
+        };
+        let decoded = |text: &str| secret::percent_decoded(text).ok_or(CredentialsError::Encoding);
+        Self::new(target, decoded(user)?, decoded(password)?).map(Some)
+    }
+
+    /// Sends Basic with the first request already, which saves the round trip in which the server asks for it.
+    #[must_use]
+    pub fn eager(self) -> Self {
+        *self.state() = State::Basic;
+        self
+    }
+
+    /// Permits Basic over plain http, for servers on this machine.
+    #[must_use]
+    pub fn allow_plain(mut self) -> Self {
+        self.allows_plain = true;
+        self
+    }
+
+    /// Draws nonces from `random`, which fills bytes and says whether it could: for tests.
+    #[must_use]
+    pub fn with_random(
+        mut self,
+        random: impl Fn(&mut [u8]) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.random = Box::new(random);
+        self
+    }
+
+    /// The value of `Authorization` for a request of `target`; `None` for other origins, and before the server asked.
+    pub fn header(
+        &self,
+        target: &Target,
+        method: &str,
+    ) -> Result<Option<Secret>, CredentialsError> {
+        let Some(login) = self.login.of(target) else {
+            return Ok(None);
+        };
+        match &mut *self.state() {
+            State::Unasked => Ok(None),
+            State::Basic => {
+                self.check_plain(target)?;
+                Ok(Some(basic(login)))
+            }
+            State::Digest(session) => {
+                let user = login.user.expose();
+                let password = login.password.expose();
+                let uri = target.path_and_query();
+                Ok(Some(session.answer(user, password, method, uri)))
+            }
+        }
+    }
+
+    /// Takes in the `WWW-Authenticate` lines of a 401, and what `Authorization` had been sent. Whether to ask again.
+    pub fn hear<'a>(
+        &self,
+        target: &Target,
+        lines: impl IntoIterator<Item = &'a [u8]>,
+        sent: Option<&Secret>,
+    ) -> Result<bool, CredentialsError> {
+        if self.login.of(target).is_none() {
+            return Ok(false);
+        }
+        let challenges = challenge::read(lines);
+        let sent = sent.map(Secret::expose);
+        let mut state = self.state();
+        if let State::Digest(session) = &*state
+            && !sent.is_some_and(|sent| session.is_answered_by(sent))
+        {
+            return Ok(true); // asked without, or with an older nonce: there is a newer one by now
+        }
+        let is_refused = sent.is_some_and(|sent| sent.starts_with("Basic "));
+        *state = self.choose(target, &challenges, sent.is_some(), is_refused)?;
+        Ok(true)
+    }
+
+    /// Takes in `Authentication-Info`, which may name the nonce to use from now on. RFC 7616 §3.5.
+    pub fn inform(&self, target: &Target, line: &[u8]) {
+        if self.login.of(target).is_none() {
+            return;
+        }
+        if let State::Digest(session) = &mut *self.state()
+            && let Some(nonce) = challenge::next_nonce(line)
+            && let Some(cnonce) = self.cnonce()
+        {
+            session.go_on_with(nonce, cnonce);
+        }
+    }
+
+    fn choose(
+        &self,
+        target: &Target,
+        challenges: &[Challenge],
+        answered: bool,
+        basic_refused: bool,
+    ) -> Result<State, CredentialsError> {
+        let mut reasons = Vec::new();
+        for challenge in challenges {
+            match digest::Offer::of(challenge) {
+                None => {}
+                Some(Err(reason)) => reasons.push(reason),
+                Some(Ok(offer)) if answered && !basic_refused && !offer.is_stale() => {
+                    return Err(self.refused());
+                }
+                Some(Ok(offer)) => {
+                    let cnonce = self.cnonce().ok_or(CredentialsError::NoRandom)?;
+                    return Ok(State::Digest(Session::new(offer, cnonce)));
+                }
+            }
+        }
+        if challenges.iter().any(|c| c.is_scheme("Basic")) {
+            if answered {
+                return Err(self.refused());
+            }
+            self.check_plain(target)?;
+            return Ok(State::Basic);
+        }
+        Err(CredentialsError::Unsupported {
+            origin: self.login.origin().to_string(),
+            offered: challenge::schemes(challenges),
+            reasons: reasons.join("; "),
+        })
+    }
+
+    fn refused(&self) -> CredentialsError {
+        CredentialsError::Refused {
+            origin: self.login.origin().to_string(),
+        }
+    }
+
+    fn check_plain(&self, target: &Target) -> Result<(), CredentialsError> {
+        if target.scheme == Scheme::Https || self.allows_plain {
+            return Ok(());
+        }
+        Err(CredentialsError::Plain {
+            origin: self.login.origin().to_string(),
+        })
+    }
+
+    fn cnonce(&self) -> Option<String> {
+        let mut bytes = [0; 33];
+        (self.random)(&mut bytes).then(|| STANDARD.encode(bytes))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// RFC 7617 §2.
+fn basic(login: &Login) -> Secret {
+    let (user, password) = (login.user.expose(), login.password.expose());
+    let pair = zeroize::Zeroizing::new(format!("{user}:{password}"));
+    let encoded = zeroize::Zeroizing::new(STANDARD.encode(pair.as_bytes()));
+    Secret::from(format!("Basic {}", *encoded))
+}
+
+/// Whether others than its owner may read the file.
+#[cfg(unix)]
+fn is_exposed(file: &File) -> std::io::Result<bool> {
+    use std::os::unix::fs::PermissionsExt;
+    Ok(file.metadata()?.permissions().mode() & 0o077 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_exposed(_: &File) -> std::io::Result<bool> {
+    Ok(false)
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Credentials for {}", self.login.origin())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,265 @@
 //! How often a server is asked: a bucket of tokens for each origin, halved when it complains, shared between processes.
+//!
+//! [`Bucket`] decides, with the time handed in; [`Rules`] say what is allowed to whom; this file waits. Tasks of one
+//! process take turns in the order they came; processes share the origin's file below the memory's directory. Which
+//! queries are asked again, and what people are told, is for the client.
+
+mod bucket;
+mod gate;
+mod retry_after;
+mod rules;
+mod time;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use roundtrip_model::Random;
+
+pub use bucket::{Bucket, LONGEST_PAUSE, Limit, Take};
+pub use retry_after::retry_after;
+pub use rules::{RateError, Rules};
+pub use time::{SystemTimer, Timer};
+
+use crate::memory::Memory;
+use crate::memory::Stamp;
+use crate::memory::origin::Origin;
+use gate::Gate;
+
+/// A wait is looked at again after this long: the clock may have been set, or another process may have heard something.
+const LONGEST_NAP: Duration = Duration::from_secs(5);
+/// The lock of a file is held for microseconds.
+const LOCK_NAP: Duration = Duration::from_millis(1);
+/// Then whoever holds it was stopped, and we go on alone.
+const LOCK_NAPS: u32 = 100;
+
+/// Keeps servers content.
+#[derive(Debug)]
+pub struct Manners {
+    rules: Rules,
+    memory: Arc<Memory>,
+    timer: Arc<dyn Timer>,
+    gates: Mutex<HashMap<Origin, Arc<Gate>>>,
+    jitter: Mutex<Random>,
+}
+
+/// Leave to ask once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Permit {
+    pub origin: Origin,
+    pub at: Stamp,
+    /// How long it took to get.
+    pub waited: Duration,
+}
+
+/// Why a server is not asked now.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error(
+        "{origin} asked for a pause, of which {} s are left: it is not asked\ntry again then, or wait longer with --patience",
+        .left.as_secs_f64().ceil()
+    )]
+    Paused {
+        origin: Origin,
+        until: Stamp,
+        left: Duration,
+    },
+    #[error(
+        "{origin} gives personal data {quota} times in 24 hours, and that many were asked for: it is not asked\ntry again in {} min",
+        .left.as_secs().div_ceil(60)
+    )]
+    QuotaSpent {
+        origin: Origin,
+        quota: u16,
+        until: Stamp,
+        left: Duration,
+    },
+}
+
+/// What to do after an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// The server did not complain.
+    Content,
+    /// It complained; the same may be asked again, and [`Manners::acquire`] knows when.
+    AskAgain { until: Stamp },
+    /// It complained, and this query was asked often enough.
+    GiveUp {
+        origin: Origin,
+        status: u16,
+        asked: u32,
+    },
+}
+
+impl Manners {
+    /// `seed` decides the jitter of pauses.
+    pub fn new(rules: Rules, memory: Arc<Memory>, timer: Arc<dyn Timer>, seed: u64) -> Self {
+        Self {
+            rules,
+            memory,
+            timer,
+            gates: Mutex::default(),
+            jitter: Mutex::new(Random::seeded(seed)),
+        }
+    }
+
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// Waits until `origin` may be asked once. `personal` says that the answer is a data set about a person or a role,
+    /// which some registries count.
+    pub async fn acquire(&self, origin: &Origin, personal: bool) -> Result<Permit, Refusal> {
+        let gate = self.gate(origin);
+        let came = self.timer.now();
+        // First come, first served: tokio's mutex is fair.
+        let turn = gate.turn(personal).await;
+        let mut busy = 0;
+        let result = loop {
+            let clock = || self.timer.now();
+            let Some((take, now)) = gate.take(personal, &clock, busy < LOCK_NAPS) else {
+                busy += 1;
+                self.timer.sleep(LOCK_NAP).await;
+                continue;
+            };
+            self.tell_if_alone(&gate, origin);
+            match self.judge(take, origin, came, now) {
+                ControlFlow::Break(result) => break result,
+                ControlFlow::Continue(wait) => self.timer.sleep(wait.min(LONGEST_NAP)).await,
+            }
+        };
+        drop(turn);
+        result
+    }
+
+    /// Leave, refusal, or a wait.
+    fn judge(
+        &self,
+        take: Take,
+        origin: &Origin,
+        came: Stamp,
+        now: Stamp,
+    ) -> ControlFlow<Result<Permit, Refusal>, Duration> {
+        let origin = origin.clone();
+        ControlFlow::Break(match take {
+            Take::Now => Ok(Permit {
+                origin,
+                at: now,
+                waited: now.since(came),
+            }),
+            Take::Paused(until) if until.since(now) > self.rules.patience => Err(Refusal::Paused {
+                origin,
+                until,
+                left: until.since(now),
+            }),
+            Take::Spent { quota, until } => Err(Refusal::QuotaSpent {
+                origin,
+                quota,
+                until,
+                left: until.since(now),
+            }),
+            Take::At(until) | Take::Paused(until) => {
+                return ControlFlow::Continue(until.since(now));
+            }
+        })
+    }
+
+    fn tell_if_alone(&self, gate: &Gate, origin: &Origin) {
+        if let Some(why) = gate.became_alone() {
+            self.memory.note(format!(
+                "{origin} is asked as if no other process asked it: the file of its limits cannot be used ({why})"
+            ));
+        }
+    }
+
+    /// Learns from an answer: its status, its `Retry-After` field, and how often this query was asked by now.
+    pub async fn heard(
+        &self,
+        permit: &Permit,
+        status: u16,
+        retry_after_field: Option<&[u8]>,
+        asked: u32,
+    ) -> Verdict {
+        let gate = self.gate(&permit.origin);
+        // RFC 6585 §4, RFC 9110 §15.6.4.
+        if !matches!(status, 429 | 503) {
+            if status < 500 && !gate.is_content() {
+                self.change(&gate, |bucket, _, _| bucket.content()).await;
+            }
+            return Verdict::Content;
+        }
+        let jitter = {
+            let mut random = self.jitter.lock().unwrap_or_else(PoisonError::into_inner);
+            random.unit()
+        };
+        let asked_at = permit.at;
+        let until = self
+            .change(&gate, |bucket, limit, now| {
+                let pause = retry_after_field.and_then(|field| retry_after(field, now));
+                bucket.complain(limit, now, asked_at, pause, jitter)
+            })
+            .await;
+        if asked > self.rules.asked_again {
+            return Verdict::GiveUp {
+                origin: permit.origin.clone(),
+                status,
+                asked,
+            };
+        }
+        Verdict::AskAgain { until }
+    }
+
+    /// Changes the bucket that processes share; after a while without the others.
+    async fn change<T>(
+        &self,
+        gate: &Gate,
+        change: impl Fn(&mut Bucket, Option<&Limit>, Stamp) -> T,
+    ) -> T {
+        for _ in 0..LOCK_NAPS {
+            if let Some(value) = gate.change(&|| self.timer.now(), true, &change) {
+                return value;
+            }
+            self.timer.sleep(LOCK_NAP).await;
+        }
+        gate.change_alone(&|| self.timer.now(), change)
+    }
+
+    fn gate(&self, origin: &Origin) -> Arc<Gate> {
+        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(gate) = gates.get(origin) {
+            return Arc::clone(gate);
+        }
+        let gate = Gate::new(
+            self.rules.limit(origin),
+            self.rules.personal(origin),
+            self.memory.limits(origin),
+            self.timer.now(),
+        );
+        let gate = Arc::new(gate);
+        gates.insert(origin.clone(), Arc::clone(&gate));
+        gate
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Content => f.write_str("the server is content"),
+            Self::AskAgain { .. } => f.write_str("the server asked for a pause"),
+            Self::GiveUp {
+                origin,
+                status,
+                asked,
+            } => write!(
+                f,
+                "{origin} answered {status} each of the {asked} times it was asked; ask it more slowly with --rate {}=…",
+                origin.host()
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,248 @@
 //! Connections: one or a few for each origin, multiplexed, resumed, and asked again only where that is safe.
+//!
+//! A [`Pool`] takes asks from many tasks at any time. `site` knows an origin's connections and who waits for one,
+//! `opening` brings them up, `carry` takes one request across, `resend` judges failures, `timing` tells where the time
+//! went. Redirects, caches and manners are the client's.
+
+mod carry;
+mod coalesce;
+mod error;
+mod ground;
+mod knowledge;
+mod lane;
+mod names;
+mod opening;
+mod origin;
+mod plan;
+mod reply;
+mod resend;
+mod settings;
+mod site;
+#[cfg(test)]
+mod tests;
+mod timing;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use roundtrip_http::Request;
+use roundtrip_model::{Memory, Moment, Target};
+use roundtrip_tls::TlsError;
+use tokio::sync::Semaphore;
+
+use carry::Errand;
+use coalesce::{Flights, Role};
+pub use error::{Fault, PoolError};
+pub use ground::Tally;
+use ground::{Ground, count};
+pub use knowledge::{Alternative, OriginKnowledge};
+pub use origin::Origin;
+pub use reply::{Ask, BODY_LIMIT, Reply, Timing};
+use resend::{Tries, Verdict, Why};
+pub use settings::{Deadlines, Family, Override, Settings};
+use site::Site;
+
+/// Origins that are known at once; those without connections are forgotten first.
+const MOST_SITES: usize = 1024;
+
+#[derive(Clone)]
+pub struct Pool(Arc<Inner>);
+
+struct Inner {
+    ground: Arc<Ground>,
+    sites: Mutex<HashMap<Origin, Arc<Site>>>,
+    flights: Flights,
+    /// One place, where asks go one after another.
+    serial: Option<Semaphore>,
+}
+
+impl Pool {
+    pub fn new(settings: Settings) -> Result<Self, TlsError> {
+        let serial = settings.serial.then(|| Semaphore::new(1));
+        let ground = Arc::new(Ground::new(settings)?);
+        Ok(Self(Arc::new(Inner {
+            ground,
+            sites: Mutex::default(),
+            flights: Flights::default(),
+            serial,
+        })))
+    }
+
+    /// Asks, and reads the answer to its end. May be called from many tasks at any time.
+    pub async fn fetch(&self, ask: &Ask) -> Result<Reply, PoolError> {
+        let inner = &self.0;
+        let asked = inner.ground.now();
+        if !inner.ground.settings.strategy.reuse {
+            return inner.fetch_in_turn(ask, asked).await;
+        }
+        loop {
+            match inner.flights.join(ask) {
+                Role::First(flight) => {
+                    let outcome = inner.fetch_in_turn(ask, asked).await;
+                    flight.land(&outcome);
+                    return outcome;
+                }
+                Role::Other(mut told) => {
+                    // One that was given up tells nothing: then it is our turn.
+                    let Ok(outcome) = told.wait_for(Option::is_some).await else {
+                        continue;
+                    };
+                    if let Some(outcome) = outcome.clone() {
+                        return outcome.map(|reply| inner.coalesced(reply, asked));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Opens a connection to the target's origin, where there is none, before anything is asked of it.
+    pub async fn warm(&self, target: &Target) {
+        self.0.site(target).warm().await;
+    }
+
+    /// Takes what was known of an origin another day, unless it has been asked already.
+    pub fn recall(&self, told: &OriginKnowledge) {
+        let mut sites = self.0.sites();
+        if !sites.contains_key(&told.origin) {
+            let site = Site::new(told.origin.clone(), self.0.ground.clone());
+            site.recall(told);
+            sites.insert(told.origin.clone(), site);
+        }
+    }
+
+    /// What is worth remembering of each origin that answered.
+    pub fn learnt(&self) -> Vec<OriginKnowledge> {
+        let sites: Vec<Arc<Site>> = self.0.sites().values().cloned().collect();
+        sites.iter().map(|site| site.learnt()).collect()
+    }
+
+    pub fn tally(&self) -> Tally {
+        self.0.ground.counters.tally()
+    }
+
+    /// Says goodbye to all peers. What is on its way fails.
+    pub async fn close(&self) {
+        let sites: Vec<Arc<Site>> = self.0.sites().values().cloned().collect();
+        for site in sites {
+            site.close().await;
+        }
+    }
+}
+
+impl Inner {
+    async fn fetch_in_turn(&self, ask: &Ask, asked: Moment) -> Result<Reply, PoolError> {
+        let _turn = match &self.serial {
+            // Nobody closes the semaphore.
+            Some(places) => places.acquire().await.ok(),
+            None => None,
+        };
+        // Whoever goes one after another has not asked before it is its turn.
+        let asked = self.serial.as_ref().map_or(asked, |_| self.ground.now());
+        let mut tries = Tries::default();
+        let outcome = self.carry(ask, asked, &mut tries).await;
+        outcome.map_err(|fault| PoolError {
+            url: ask.target.redacted(),
+            resent: tries.count(),
+            fault,
+        })
+    }
+
+    async fn carry(
+        &self,
+        ask: &Ask,
+        asked: Moment,
+        tries: &mut Tries,
+    ) -> Result<Reply, Arc<Fault>> {
+        let (request, site) = (request(ask), self.site(&ask.target));
+        let early = ask.early && self.ground.settings.strategy.memory == Memory::EarlyData;
+        let errand = Errand {
+            ground: &self.ground,
+            site: &site,
+            request: &request,
+            limit: ask.limit,
+            asked,
+        };
+        let mut began = asked;
+        loop {
+            let mut seat = site.seat(early && !tries.is_careful()).await?;
+            let lane = seat.lane.clone();
+            let outcome = errand.run(&mut seat, began).await;
+            began = self.ground.now();
+            seat.leave();
+            if lane.early_data {
+                site.review();
+            }
+            let failed = match outcome {
+                Ok(reply) if self.was_too_early(&reply, tries) => continue,
+                Ok(mut reply) => {
+                    tries.sum_up(&mut reply.timing);
+                    return Ok(reply);
+                }
+                Err(failed) => failed,
+            };
+            if failed.ends_connection() {
+                site.retire(&lane);
+            }
+            match tries.judge(failed, &lane) {
+                Verdict::Again(Why::TurnedAway) => count(&self.ground.counters.turned_away),
+                Verdict::Again(Why::Ended) => count(&self.ground.counters.resent),
+                Verdict::Give(fault) => return Err(Arc::new(fault)),
+            }
+        }
+    }
+
+    /// RFC 8470 §5.2.
+    fn was_too_early(&self, reply: &Reply, tries: &mut Tries) -> bool {
+        let timing = &reply.timing;
+        let again = reply.status == 425 && timing.early && tries.too_early(timing);
+        if again {
+            count(&self.ground.counters.too_early);
+        }
+        again
+    }
+
+    /// What another ask fetched.
+    fn coalesced(&self, mut reply: Reply, asked: Moment) -> Reply {
+        count(&self.ground.counters.coalesced);
+        let waited = self.ground.now().since(asked);
+        let timing = &mut reply.timing;
+        timing.coalesced = true;
+        timing.total = waited.min(timing.total);
+        timing.first_byte = timing.first_byte.min(timing.total);
+        reply
+    }
+
+    fn site(&self, target: &Target) -> Arc<Site> {
+        let origin = Origin::of(target);
+        let mut sites = self.sites();
+        if let Some(site) = sites.get(&origin) {
+            return site.clone();
+        }
+        if sites.len() >= MOST_SITES {
+            sites.retain(|_, site| !site.is_idle());
+        }
+        let site = Site::new(origin.clone(), self.ground.clone());
+        sites.insert(origin, site.clone());
+        site
+    }
+
+    fn sites(&self) -> MutexGuard<'_, HashMap<Origin, Arc<Site>>> {
+        self.sites.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn request(ask: &Ask) -> Request {
+    let mut headers = ask.headers.clone();
+    let chosen = |(name, _): &(String, String)| name.eq_ignore_ascii_case("accept-encoding");
+    if !headers.iter().any(chosen) {
+        headers.push(("Accept-Encoding".into(), "gzip, br".into()));
+    }
+    Request {
+        method: "GET".into(),
+        target: ask.target.clone(),
+        headers,
+        body: Bytes::new(),
+        absolute_form: false,
+    }
+}

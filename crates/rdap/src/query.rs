@@ -1,1 +1,278 @@
 //! What is asked: the kinds of RDAP query (RFC 9082, 9910, 9536), how each is recognised, and the path that asks it.
+//!
+//! A query is one line of text. Most kinds are recognised by their looks; every kind can be said before a colon, or be
+//! handed over by name ([`Kind`], which reads and shows itself as the word in the first column):
+//!
+//! | word | what it asks | examples |
+//! |---|---|---|
+//! | `domain` | a name, with U-labels or A-labels; reverse names too | `bücher.example`, `2.0.192.in-addr.arpa`, `domain:help` |
+//! | `nameserver` (`ns`) | a host that serves names; looks like a domain, so say it | `nameserver:ns1.example.com` |
+//! | `ip` | an address or a prefix | `192.0.2.1`, `2001:db8::/32` |
+//! | `autnum` (`asn`) | an autonomous system | `AS64500`, `64500`, `AS1.10` |
+//! | `entity` | a person, organisation or registrar by handle | `ABC-ARIN`, `entity:292` |
+//! | `help` | what a server says of itself | `help`, `help:com`, `help:https://rdap.example/` |
+//! | `url` | exactly this URL | `https://rdap.example/domain/example.com` |
+//! | `domains` | names like …, served by … | `domains:exam*.com`, `domains:nsLdhName=ns1.example.*`, `domains:nsIp=192.0.2.1` |
+//! | `nameservers` | name servers like … | `nameservers:ns1.exam*`, `nameservers:ip=192.0.2.1` |
+//! | `entities` | entities called …, with a handle like … | `entities:Bobby*`, `entities:handle=ABC-*` |
+//! | `ips`, `autnums` | networks and numbers by name or handle (RFC 9910) | `ips:EXAMPLE-NET*`, `autnums:handle=AS64500` |
+//! | `up` `down` `top` `bottom` | what encloses a network, number or reverse name, or lies in it (RFC 9910) | `up:192.0.2.0/24?status=active` |
+//! | `domains/reverse` … | objects by their contacts (RFC 9536); also `nameservers/`, `entities/`, `ips/`, `autnums/` | `domains/reverse:handle=ABC-ARIN&role=technical` |
+//!
+//! The paths of the RFCs are understood as they stand: `domain/example.com`, `domains?name=exam*`,
+//! `domains/reverse_search/entity?handle=ABC`, `ips/rirSearch1/rdap-up/192.0.2.0/24`. What follows `?` is percent-decoded,
+//! what follows a word and a colon is not unless it begins with `property=`. Searches take `sort`, `count` and `cursor`
+//! (RFC 8977) and `fieldSet` (RFC 8982) as further parameters, or by [`Query::set`].
+//!
+//! Three choices worth knowing. A text without dots but with a hyphen is a handle, because no top-level domain outside
+//! `xn--` has one. `help` is the query; the top-level domain is `domain:help` or `help.`. Bits below a prefix are
+//! cleared, and [`Query::note`] says so.
+//!
+//! Left to others: which server is asked ([`crate::bootstrap`], by [`Query::key`]), and the asking itself.
+
+mod encoding;
+mod error;
+mod kind;
+mod name;
+mod number;
+mod parameter;
+mod reading;
+mod search;
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use roundtrip_model::Target;
+
+pub use error::{NameFault, NumberFault, QueryError};
+pub use kind::{Collection, Kind, KindError, Relation, Resource};
+pub use parameter::{Parameter, Parameters};
+
+use name::Name;
+use number::Network;
+use search::Search;
+
+/// One question, understood and normalised: equal questions are equal, however they were written.
+#[derive(Debug, Clone)]
+pub struct Query {
+    asked: Asked,
+    note: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+enum Asked {
+    Domain(Name),
+    Nameserver(Name),
+    Network(Network),
+    Autnum(u32),
+    Entity(String),
+    Help(Option<Box<Query>>),
+    Url(Target),
+    Search(Search),
+    Relative(Relation, Object, Parameters),
+}
+
+/// What has relatives. RFC 9910 §3.
+#[derive(Debug, Clone)]
+enum Object {
+    Network(Network),
+    Autnum(u32),
+    Domain(Name),
+}
+
+/// What the bootstrap registries are asked by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Key<'a> {
+    /// A name in A-labels and lower case, without the last dot.
+    Domain(&'a str),
+    /// An address and the length of its prefix: 32 or 128 for a single one.
+    Ip(IpAddr, u8),
+    Autnum(u32),
+    /// The tag at the end of a handle, as written. RFC 8521 §2.
+    Tag(&'a str),
+}
+
+impl Query {
+    /// Understands `text` as the kind it looks like, or as `forced`.
+    pub fn parse(text: &str, forced: Option<Kind>) -> Result<Self, QueryError> {
+        reading::read(text, forced)
+    }
+
+    pub fn kind(&self) -> Kind {
+        match &self.asked {
+            Asked::Domain(_) => Kind::Domain,
+            Asked::Nameserver(_) => Kind::Nameserver,
+            Asked::Network(_) => Kind::Ip,
+            Asked::Autnum(_) => Kind::Autnum,
+            Asked::Entity(_) => Kind::Entity,
+            Asked::Help(_) => Kind::Help,
+            Asked::Url(_) => Kind::Url,
+            Asked::Search(search) => search.kind(),
+            Asked::Relative(relation, ..) => Kind::Relative(*relation),
+        }
+    }
+
+    /// As people know it: U-labels, `AS64500`, a search with its values readable. One line, without secrets.
+    pub fn shown(&self) -> String {
+        match &self.asked {
+            Asked::Domain(name) | Asked::Nameserver(name) => name.shown(),
+            Asked::Network(network) => network.to_string(),
+            Asked::Autnum(number) => format!("AS{number}"),
+            Asked::Entity(handle) => handle.clone(),
+            Asked::Help(None) => "help".into(),
+            Asked::Help(Some(of)) => format!("help of {}", of.shown()),
+            Asked::Url(target) => target.redacted(),
+            Asked::Search(search) => search.shown(),
+            Asked::Relative(relation, object, parameters) => {
+                format!("{relation} of {}{}", object.shown(), parameters.shown(" "))
+            }
+        }
+    }
+
+    /// Path and query below a base URL, percent-encoded. RFC 9082 §3, RFC 9910, RFC 9536. Of a URL, its own.
+    pub fn path(&self) -> String {
+        match &self.asked {
+            Asked::Domain(name) => format!("domain/{}", name.encoded()),
+            Asked::Nameserver(name) => format!("nameserver/{}", name.encoded()),
+            Asked::Network(network) => format!("ip/{network}"),
+            Asked::Autnum(number) => format!("autnum/{number}"),
+            Asked::Entity(handle) => format!("entity/{}", encoding::encode(handle)),
+            Asked::Help(_) => "help".into(),
+            Asked::Url(target) => target.path_and_query().trim_start_matches('/').into(),
+            Asked::Search(search) => search.path(),
+            Asked::Relative(relation, object, parameters) => {
+                format!(
+                    "{}/rirSearch1/rdap-{relation}/{}{}",
+                    object.collection(),
+                    object.encoded(),
+                    parameters.encoded("?")
+                )
+            }
+        }
+    }
+
+    /// What the bootstrap registries are asked by; `None` where only the user can know the server.
+    pub fn key(&self) -> Option<Key<'_>> {
+        match &self.asked {
+            Asked::Domain(name) | Asked::Relative(_, Object::Domain(name), _) => Some(name.key()),
+            Asked::Nameserver(name) => Some(Key::Domain(name.ascii())),
+            Asked::Network(network) | Asked::Relative(_, Object::Network(network), _) => {
+                Some(network.key())
+            }
+            Asked::Autnum(number) | Asked::Relative(_, Object::Autnum(number), _) => {
+                Some(Key::Autnum(*number))
+            }
+            Asked::Entity(handle) => tag(handle).map(Key::Tag),
+            Asked::Help(of) => of.as_ref()?.key(),
+            Asked::Url(_) => None,
+            Asked::Search(search) => search.key(),
+        }
+    }
+
+    /// The URL itself ([`Kind::Url`]), or the server that is to help: no bootstrap is needed.
+    pub fn url(&self) -> Option<&Target> {
+        match &self.asked {
+            Asked::Url(target) => Some(target),
+            Asked::Help(Some(of)) => of.url(),
+            _ => None,
+        }
+    }
+
+    /// What was changed on the way, where the user should know.
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
+    /// The parameters of a search.
+    pub fn parameters(&self) -> Option<&Parameters> {
+        match &self.asked {
+            Asked::Search(search) => Some(search.parameters()),
+            Asked::Relative(_, _, parameters) => Some(parameters),
+            _ => None,
+        }
+    }
+
+    /// Adds a parameter to a search, in place of the one it may have.
+    pub fn set(&mut self, parameter: Parameter, value: &str) -> Result<(), QueryError> {
+        let kind = self.kind();
+        let parameters = match &mut self.asked {
+            Asked::Search(search) => search.parameters_mut(),
+            Asked::Relative(_, _, parameters) => parameters,
+            _ => return Err(QueryError::NotASearch { parameter, kind }),
+        };
+        parameters.set(parameter, value)
+    }
+}
+
+impl Object {
+    fn collection(&self) -> Collection {
+        match self {
+            Self::Network(_) => Collection::Ips,
+            Self::Autnum(_) => Collection::Autnums,
+            Self::Domain(_) => Collection::Domains,
+        }
+    }
+
+    fn shown(&self) -> String {
+        match self {
+            Self::Network(network) => network.to_string(),
+            Self::Autnum(number) => format!("AS{number}"),
+            Self::Domain(name) => name.shown(),
+        }
+    }
+
+    fn encoded(&self) -> String {
+        match self {
+            Self::Network(network) => network.to_string(),
+            Self::Autnum(number) => number.to_string(),
+            Self::Domain(name) => name.encoded(),
+        }
+    }
+}
+
+/// What follows the last hyphen of a handle. RFC 8521 §2.
+fn tag(handle: &str) -> Option<&str> {
+    let (_, tag) = handle.rsplit_once('-')?;
+    (!tag.is_empty() && !tag.contains('*')).then_some(tag)
+}
+
+impl Query {
+    /// What tells questions apart: the kind, the path, and the URL where there is one.
+    fn identity(&self) -> (Kind, String, Option<&str>, Option<Key<'_>>) {
+        let url = self.url().map(|target| target.url().as_str());
+        (self.kind(), self.path(), url, self.key())
+    }
+}
+
+impl PartialEq for Query {
+    fn eq(&self, other: &Self) -> bool {
+        self.identity() == other.identity()
+    }
+}
+
+impl Eq for Query {}
+
+impl Hash for Query {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.identity().hash(state);
+    }
+}
+
+impl FromStr for Query {
+    type Err = QueryError;
+
+    fn from_str(text: &str) -> Result<Self, QueryError> {
+        Self::parse(text, None)
+    }
+}
+
+impl fmt::Display for Query {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@ mod diff;
 mod lab;
 mod path;
 mod probe;
+mod rdap;
 
 use std::path::PathBuf;
 
@@ -18,6 +19,7 @@ pub(crate) use diff::DiffArgs;
 pub(crate) use lab::{LabArgs, LabCommand, LabRunArgs};
 pub(crate) use path::{PathArgs, Wait};
 pub(crate) use probe::{ConnectionArgs, ProbeArgs, RequestArgs};
+pub(crate) use rdap::{RdapArgs, RdapOutputArgs};
 
 /// Explains where a request's time goes, in milliseconds and in round trips
 #[derive(Debug, Parser)]
@@ -46,6 +48,8 @@ pub(crate) enum Command {
     Causes(CausesArgs),
     /// Experiments: what each remedy saves, beside what was published
     Lab(LabArgs),
+    /// Who registered a name, an address or a number: one query or a list, over connections that are kept
+    Rdap(Box<RdapArgs>),
     /// A test server with every knob on the other side
     Origin(Box<OriginArgs>),
     /// Run any command at the near end of an emulated network path

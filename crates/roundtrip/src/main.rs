@@ -12,6 +12,7 @@ mod origin;
 mod output;
 mod path;
 mod probe;
+mod rdap;
 
 use std::process::ExitCode;
 
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(&args),
         Command::Causes(args) => causes::run(&args),
         Command::Lab(args) => lab::run(&args),
+        Command::Rdap(args) => rdap::run(&args),
         Command::Origin(args) => origin::run(*args),
         Command::Path(args) => path::run(&args),
         Command::Man { directory } => generate::man(&directory),

@@ -1,6 +1,7 @@
 //! A client's TLS, shaped by a strategy: versions, key shares, ALPN, what is remembered and what is trusted.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use roundtrip_model::{Event, Recorder, Task};
 use rustls::client::Resumption;
@@ -11,7 +12,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::identity::{Identity, Resolver};
 use crate::verifier::Verifier;
-use crate::{Roots, Stream, Tickets, TlsError, Witness, compression};
+use crate::{
+    Keepsake, KeepsakeError, Roots, Stream, Tickets, TlsError, Witness, bond, compression,
+    planting, suites,
+};
 
 /// What a ClientHello offers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -36,6 +40,8 @@ pub struct Client {
     quic_tickets: Arc<Tickets>,
     resolver: Arc<Resolver>,
     key_log: Arc<KeyLogFile>,
+    /// `None` where the trusted certificates cannot be told from others.
+    bond: Option<[u8; 32]>,
 }
 
 impl Client {
@@ -43,11 +49,13 @@ impl Client {
         let provider = Arc::new(provider(true));
         let resolver = Resolver::new(identity, &provider)?;
         Ok(Self {
+            // Before they are read: if they change meanwhile, sessions are not kept for the new ones.
+            bond: bond::bond(&roots, identity).ok(),
             verifier: Verifier::new(roots, provider.clone())?,
             classical: Arc::new(self::provider(false)),
             provider,
-            tickets: Tickets::new(),
-            quic_tickets: Tickets::new(),
+            tickets: Tickets::new(false),
+            quic_tickets: Tickets::new(true),
             resolver,
             key_log: Arc::new(KeyLogFile::new()),
         })
@@ -59,6 +67,50 @@ impl Client {
         } else {
             &self.tickets
         }
+    }
+
+    /// Takes out the sessions of a server that later processes can use, the oldest first. This client uses them no more:
+    /// each is good for one connection.
+    pub fn keepsakes(&self, quic: bool, host: &str) -> Vec<Keepsake> {
+        let (Ok(name), Some(bond)) = (server_name(host), self.bond) else {
+            return Vec::new();
+        };
+        let mut keepsakes = self.tickets(quic).take_keepsakes(&name);
+        for keepsake in &mut keepsakes {
+            keepsake.bond = bond;
+        }
+        keepsakes
+    }
+
+    /// Puts a kept session in, so that the next connection to this server resumes it, if it is for this server and for
+    /// a client like this one. The certificate was verified when it was received; its end is looked at again.
+    pub fn plant(
+        &self,
+        quic: bool,
+        host: &str,
+        keepsake: &Keepsake,
+        now: SystemTime,
+    ) -> Result<(), KeepsakeError> {
+        keepsake.check_form()?;
+        let other = || KeepsakeError::OtherName {
+            kept: keepsake.name().to_owned(),
+            asked: host.chars().take(80).collect(),
+        };
+        let name = server_name(host).map_err(|_| other())?;
+        if server_name(keepsake.name()).ok().as_ref() != Some(&name) {
+            return Err(other());
+        }
+        if keepsake.is_quic() != quic {
+            return Err(KeepsakeError::OtherCarrier(keepsake.is_quic()));
+        }
+        keepsake.check_time(now)?;
+        if self.bond != Some(keepsake.bond) {
+            return Err(KeepsakeError::OtherTrust);
+        }
+        let session = planting::session(keepsake, self.verifier.clone(), self.resolver.clone())?;
+        let tickets = self.tickets(quic);
+        tickets.plant(name, session, keepsake.clone());
+        Ok(())
     }
 
     /// Did the server ask for a certificate since the last call?
@@ -138,6 +190,7 @@ pub(crate) fn server_name(host: &str) -> Result<ServerName<'static>, TlsError> {
 fn provider(post_quantum: bool) -> CryptoProvider {
     use aws_lc_rs::kx_group::{SECP256R1, SECP384R1, X25519, X25519MLKEM768};
     let mut provider = aws_lc_rs::default_provider();
+    provider.cipher_suites = suites::all();
     provider.kx_groups = if post_quantum {
         vec![X25519MLKEM768, X25519, SECP256R1, SECP384R1]
     } else {

@@ -23,6 +23,33 @@ pub enum TlsError {
     Identity(rustls::Error),
 }
 
+/// Why a session that was kept is of no use. None of it is worse than a full handshake.
+#[derive(Debug, thiserror::Error)]
+pub enum KeepsakeError {
+    #[error("the kept session is damaged: its {0} is not what was written")]
+    Damaged(&'static str),
+    #[error("the kept session has form {0}, which this version does not read")]
+    Version(u8),
+    #[error("the session was kept for {kept}, not for {asked}")]
+    OtherName { kept: String, asked: String },
+    #[error("the session was kept for {}, not for {}", carrier(*.0), carrier(!.0))]
+    OtherCarrier(bool),
+    #[error("the session was kept under other trusted certificates or another client certificate")]
+    OtherTrust,
+    #[error("the session was received later than now: the clock was set back")]
+    FromTheFuture,
+    #[error("the session's ticket has expired")]
+    TicketExpired,
+    #[error("the server's certificate has expired since the session was kept")]
+    CertificateExpired,
+    #[error("the kept session is not one that TLS can resume: {0}")]
+    Refused(#[source] rustls::Error),
+}
+
+fn carrier(quic: bool) -> &'static str {
+    if quic { "QUIC" } else { "TCP" }
+}
+
 impl From<io::Error> for TlsError {
     /// A `Stream` hands TLS errors through `AsyncRead` as `io::Error`; here they come out again.
     fn from(error: io::Error) -> Self {

@@ -2,9 +2,11 @@
 //!
 //! [`Stream`] keeps what leaves together in one write (a ClientHello with its early data, a Finished with the request
 //! behind it) and hands early data to whoever reads first. [`Client`] builds configurations from what a strategy asks,
-//! loads trusted certificates while the server's answer is on its way, and remembers tickets. Who owns the socket
-//! records the bytes; this crate records the handshake's ends and the work done between packets.
+//! loads trusted certificates while the server's answer is on its way, and remembers tickets; a [`Keepsake`] is one that
+//! outlives the process. Who owns the socket records the bytes; this crate records the handshake's ends and the work done
+//! between packets.
 
+mod bond;
 mod chain;
 mod client;
 mod compression;
@@ -12,15 +14,21 @@ mod error;
 mod facts;
 mod framing;
 mod identity;
+mod keepsake;
+mod notes;
+mod planting;
 mod roots;
 mod stream;
+mod suites;
 mod tickets;
 mod verifier;
 
 pub use client::{Client, Offer};
-pub use error::TlsError;
+pub use error::{KeepsakeError, TlsError};
 pub use facts::{handshake_facts, peer_facts};
 pub use identity::Identity;
+pub use keepsake::Keepsake;
+pub use notes::{Listening, TicketReader};
 pub use roots::Roots;
 pub use stream::Stream;
 pub use tickets::Tickets;

@@ -40,20 +40,20 @@ impl Roots {
                 path: "the text that was given".into(),
                 what: "certificate",
             }),
-            Self::System => read(&system_bundle()?),
+            Self::System => read(&Self::system_bundle()?),
         }
     }
-}
 
-fn system_bundle() -> Result<PathBuf, TlsError> {
-    if let Some(path) = std::env::var_os("SSL_CERT_FILE") {
-        return Ok(path.into());
+    pub(crate) fn system_bundle() -> Result<PathBuf, TlsError> {
+        if let Some(path) = std::env::var_os("SSL_CERT_FILE") {
+            return Ok(path.into());
+        }
+        BUNDLES
+            .iter()
+            .map(PathBuf::from)
+            .find(|p| p.is_file())
+            .ok_or_else(|| TlsError::NoRoots(BUNDLES.iter().map(ToString::to_string).collect()))
     }
-    BUNDLES
-        .iter()
-        .map(PathBuf::from)
-        .find(|p| p.is_file())
-        .ok_or_else(|| TlsError::NoRoots(BUNDLES.iter().map(ToString::to_string).collect()))
 }
 
 fn read(path: &Path) -> Result<RootCertStore, TlsError> {

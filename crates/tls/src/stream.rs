@@ -15,7 +15,7 @@ use rustls::{ClientConnection, Connection, ServerConnection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::framing::Framing;
-use crate::{TlsError, Witness, handshake_facts};
+use crate::{TlsError, Witness, handshake_facts, notes};
 
 /// Plaintext gathered beyond this is pushed to the socket without waiting for a flush.
 const GATHER: usize = 32 * 1024;
@@ -255,10 +255,8 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         let n = self.tls.read_tls(&mut rest)?;
         self.untaken.start += n;
         let outcome = match &self.observer {
-            Some(observer) if !self.established => {
-                observer.timed(|| self.tls.process_new_packets())
-            }
-            _ => self.tls.process_new_packets(),
+            Some(observer) if !self.established => observer.timed(|| notes::process(&mut self.tls)),
+            _ => notes::process(&mut self.tls),
         };
         if let Err(error) = outcome {
             self.write_facts();

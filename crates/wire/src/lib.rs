@@ -10,6 +10,7 @@ pub mod dns;
 mod error;
 mod field;
 pub mod hosts;
+pub mod http_date;
 pub mod packet;
 pub mod pcap;
 pub mod pcapng;

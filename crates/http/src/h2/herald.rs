@@ -1,18 +1,27 @@
 //! A stream below the `h2` crate that says when each response begins to arrive: the crate reads on before it tells anybody.
+//! It also says what the crate keeps to itself: that the peer has made its settings known, and that it is leaving.
 
 use std::collections::HashMap;
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::watch;
 
 use crate::Pen;
 
-/// Whoever waits for the first HEADERS of a response, by stream.
-#[derive(Clone, Default)]
-pub(super) struct Herald(Arc<Mutex<HashMap<u32, Pen>>>);
+#[derive(Clone)]
+pub(super) struct Herald(Arc<News>);
+
+struct News {
+    /// Whoever waits for the first HEADERS of a response, by stream.
+    waiting: Mutex<HashMap<u32, Pen>>,
+    settled: watch::Sender<bool>,
+    leaving: AtomicBool,
+}
 
 pub(super) struct Heralded<S> {
     inner: S,
@@ -29,11 +38,57 @@ struct Frames {
     payload: usize,
 }
 
+/// A frame that somebody wants to hear of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    Headers(u32),
+    Settings,
+    GoAway,
+}
+
 const HEADER_LENGTH: usize = 9;
-/// RFC 9113 §6.2.
+/// RFC 9113 §6.2, §6.5, §6.8.
 const HEADERS: u8 = 1;
+const SETTINGS: u8 = 4;
+const GOAWAY: u8 = 7;
+const ACK: u8 = 1;
+
+impl Default for Herald {
+    fn default() -> Self {
+        Self(Arc::new(News {
+            waiting: Mutex::default(),
+            settled: watch::Sender::new(false),
+            leaving: AtomicBool::new(false),
+        }))
+    }
+}
 
 impl Herald {
+    /// Has the peer said how many streams it allows? The crate knows how many as soon as it has read on.
+    pub(super) fn settled(&self) -> watch::Receiver<bool> {
+        self.0.settled.subscribe()
+    }
+
+    /// Has the peer said that it takes no further request? RFC 9113 §6.8.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.0.leaving.load(Ordering::Relaxed)
+    }
+
+    /// Nobody waits for that response any more.
+    pub(super) fn forget(&self, stream: u32) {
+        self.waiting().remove(&stream);
+    }
+
+    fn tell(&self, seen: Seen) {
+        match seen {
+            Seen::Headers(stream) => self.announce(stream),
+            Seen::Settings => {
+                self.0.settled.send_replace(true);
+            }
+            Seen::GoAway => self.0.leaving.store(true, Ordering::Relaxed),
+        }
+    }
+
     pub(super) fn await_response(&self, stream: u32, pen: &Pen) {
         self.waiting().insert(stream, pen.clone());
     }
@@ -47,7 +102,8 @@ impl Herald {
     }
 
     fn waiting(&self) -> MutexGuard<'_, HashMap<u32, Pen>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        let waiting = self.0.waiting.lock();
+        waiting.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -62,8 +118,8 @@ impl<S> Heralded<S> {
 }
 
 impl Frames {
-    /// The streams of those HEADERS frames whose headers end in these bytes.
-    fn pass(&mut self, mut bytes: &[u8]) -> Vec<u32> {
+    /// What was seen of those frames whose headers end in these bytes.
+    fn pass(&mut self, mut bytes: &[u8]) -> Vec<Seen> {
         let mut found = Vec::new();
         loop {
             let skipped = self.payload.min(bytes.len());
@@ -78,12 +134,16 @@ impl Frames {
             }
             self.passed += 1;
             if self.passed == HEADER_LENGTH {
-                let [high, middle, low, kind, _, a, b, c, d] = self.header;
+                let [high, middle, low, kind, flags, a, b, c, d] = self.header;
                 self.payload = u32::from_be_bytes([0, high, middle, low]) as usize;
                 self.passed = 0;
-                if kind == HEADERS {
-                    // The highest bit is reserved.
-                    found.push(u32::from_be_bytes([a, b, c, d]) & 0x7fff_ffff);
+                // The highest bit is reserved.
+                let stream = u32::from_be_bytes([a, b, c, d]) & 0x7fff_ffff;
+                match kind {
+                    HEADERS => found.push(Seen::Headers(stream)),
+                    SETTINGS if flags & ACK == 0 => found.push(Seen::Settings),
+                    GOAWAY => found.push(Seen::GoAway),
+                    _ => {}
                 }
             }
         }
@@ -100,8 +160,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Heralded<S> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut this.inner).poll_read(cx, buffer))?;
         let passed = buffer.filled().get(before..).unwrap_or_default();
-        for stream in this.frames.pass(passed) {
-            this.herald.announce(stream);
+        for seen in this.frames.pass(passed) {
+            this.herald.tell(seen);
         }
         Poll::Ready(Ok(()))
     }
@@ -149,19 +209,35 @@ mod tests {
 
     #[test]
     fn headers_are_found_wherever_reads_cut() {
-        let stream = [frame(4, 18), frame(0, 40), frame(HEADERS, 7), frame(0, 3)].concat();
+        let stream = [frame(9, 18), frame(0, 40), frame(HEADERS, 7), frame(0, 3)].concat();
         let end_of_header = 27 + 49 + HEADER_LENGTH;
+        let headers = vec![Seen::Headers(1)];
         for cut in 0..=stream.len() {
             let (first, second) = stream.split_at(cut);
             let mut frames = Frames::default();
             let found = (frames.pass(first), frames.pass(second));
             let expected = if cut < end_of_header {
-                (vec![], vec![1])
+                (vec![], headers.clone())
             } else {
-                (vec![1], vec![])
+                (headers.clone(), vec![])
             };
             assert_eq!(found, expected, "{cut}");
         }
+    }
+
+    #[test]
+    fn settings_and_farewells_are_told() {
+        let herald = Herald::default();
+        let mut acknowledged = frame(SETTINGS, 0);
+        acknowledged[4] = ACK;
+        let told = |bytes: &[u8]| {
+            let seen = Frames::default().pass(bytes);
+            seen.into_iter().for_each(|seen| herald.tell(seen));
+            (*herald.settled().borrow(), herald.is_leaving())
+        };
+        assert_eq!(told(&acknowledged), (false, false));
+        assert_eq!(told(&frame(SETTINGS, 6)), (true, false));
+        assert_eq!(told(&frame(GOAWAY, 8)), (true, true));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use ::h3::error::{Code, StreamError};
 use bytes::{Buf, Bytes};
 use h3_quinn::BidiStream;
 
-use super::Sender;
+use super::layer::Send;
 use super::watch::Watched;
 use crate::body::Body;
 use crate::h2::{describe, expected_length};
@@ -14,7 +14,7 @@ use crate::{HttpError, Turn};
 /// Queues the request before it lets anybody else run, unless the peer allows no further stream yet; then carries it to
 /// the response's end.
 pub(super) async fn carry(
-    mut send: Sender,
+    mut send: Send,
     turn: &mut Turn<'_>,
     watched: &Watched,
 ) -> Result<(), HttpError> {

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, Runtime, TokioRuntime, UdpPoller};
-use roundtrip_model::{Event, Recorder, TlsFacts};
+use roundtrip_model::{Event, Moment, Recorder, TlsFacts};
 use roundtrip_net::Stamps;
 use tokio::task::yield_now;
 
@@ -25,6 +25,8 @@ pub(super) struct Watched {
     /// While responses are awaited: one datagram, then everybody else's turn, so that it is known which one brought it.
     awaited: AtomicUsize,
     others_turn: AtomicBool,
+    /// Nobody cares any more what passes.
+    hushed: AtomicBool,
 }
 
 impl Watched {
@@ -38,7 +40,19 @@ impl Watched {
             seen: Mutex::default(),
             awaited: AtomicUsize::new(0),
             others_turn: AtomicBool::new(false),
+            hushed: AtomicBool::new(false),
         }))
+    }
+
+    /// Writes nothing down from now on.
+    pub(super) fn hush(&self) {
+        self.hushed.store(true, Ordering::Relaxed);
+    }
+
+    fn record(&self, at: Moment, event: Event) {
+        if !self.hushed.load(Ordering::Relaxed) {
+            self.recorder.record_at(at, event);
+        }
     }
 
     /// Was there a Retry, and a version negotiation?
@@ -86,7 +100,7 @@ impl AsyncUdpSocket for Watched {
         let at = self.recorder.now();
         self.inner.try_send(transmit)?;
         let bytes = transmit.contents.len() as u64;
-        self.recorder.record_at(at, Event::Sent { bytes });
+        self.record(at, Event::Sent { bytes });
         self.lock().sent(transmit.contents);
         Ok(())
     }
@@ -113,7 +127,7 @@ impl AsyncUdpSocket for Watched {
             let bytes = part.len as u64;
             // Of a batch, only the first datagram's stamp and the last one's can be had.
             let at = first.filter(|_| place == 0).unwrap_or(last);
-            self.recorder.record_at(at, Event::Received { bytes });
+            self.record(at, Event::Received { bytes });
             let mut seen = self.lock();
             let whole = buffer.get(..part.len).unwrap_or_default();
             for datagram in whole.chunks(part.stride.max(1)) {
@@ -146,7 +160,7 @@ mod tests {
     use std::future::poll_fn;
     use std::sync::Arc;
 
-    use roundtrip_model::{Clock, Moment};
+    use roundtrip_model::Clock;
 
     use super::*;
 
@@ -190,5 +204,27 @@ mod tests {
     async fn a_response_is_awaited_datagram_by_datagram() {
         assert_eq!(two_polls(false).await, [Some(2), None]);
         assert_eq!(two_polls(true).await, [Some(1), None]);
+    }
+
+    #[tokio::test]
+    async fn what_passes_after_the_end_is_not_written_down() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let to = socket.local_addr().unwrap();
+        let recorder = Recorder::new(Arc::new(Frozen));
+        let watched = Watched::new(socket, recorder.clone()).unwrap();
+        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+        for hushed in [false, true] {
+            if hushed {
+                watched.hush();
+            }
+            sender.send_to(&[0; 30], to).unwrap();
+            let poll = |cx: &mut Context<'_>| {
+                let mut space = [0; 2048];
+                let bufs = &mut [IoSliceMut::new(&mut space)];
+                watched.poll_recv(cx, bufs, &mut [RecvMeta::default()])
+            };
+            assert_eq!(poll_fn(poll).await.unwrap(), 1);
+            assert_eq!(recorder.snapshot().iter().count(), 1);
+        }
     }
 }

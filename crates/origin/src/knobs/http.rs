@@ -44,6 +44,10 @@ pub struct HttpKnobs {
     /// Let `--close-after` end HTTP/1.1 connections unannounced
     #[arg(long)]
     pub silent_close: bool,
+    /// Requests that a connection may have under way at once (HTTP/2, HTTP/3)
+    #[arg(long, value_name = "N", default_value_t = STREAMS,
+          value_parser = clap::value_parser!(u32).range(1..=65_535))]
+    pub streams: u32,
     /// End a connection that was idle for this long
     #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = span)]
     pub keep_alive: Duration,
@@ -61,6 +65,8 @@ pub struct HttpKnobs {
     pub max_body: u64,
 }
 
+const STREAMS: u32 = 256;
+
 impl Default for HttpKnobs {
     fn default() -> Self {
         Self {
@@ -75,6 +81,7 @@ impl Default for HttpKnobs {
             expect: Expect::Continue,
             close_after: None,
             silent_close: false,
+            streams: STREAMS,
             keep_alive: Duration::from_mins(1),
             alt_svc: None,
             no_server_timing: false,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderValue, Method, StatusCode, header};
 
-use super::dress;
+use super::{dress, registry};
 use crate::Stats;
 use crate::body::{Body, PATTERN_SIZE};
 use crate::plan::Plan;
@@ -33,6 +33,8 @@ roundtrip origin: a server with every knob on the other side
 /echo                   the body of the request
 /head                   the head of the request
 /stats                  what this server saw, as JSON
+/rdap/domain/NAME       a registry that knows every name; /rdap/help tells what first words of names do
+/rdap-asked             how often each of its paths was asked, as JSON
 ";
 
 const LONGEST_DELAY: u64 = 600_000;
@@ -44,6 +46,8 @@ pub(super) fn plan(request: &Request, site: &Site) -> Plan {
     let path = request.path();
     let path = path.strip_prefix('/').unwrap_or(path);
     match path.split_once('/') {
+        Some(("rdap", path)) => registry::plan(request, path, &site.asked, false),
+        Some(("registrar", path)) => registry::plan(request, path, &site.asked, true),
         Some((route, number)) => numbered(request, route, number),
         None => plain(request, site, path),
     }
@@ -67,6 +71,7 @@ fn plain(request: &Request, site: &Site, route: &str) -> Plan {
         "auth" => auth(request, site),
         "echo" => echo(request),
         "head" => Plan::text(StatusCode::OK, head(request)),
+        "rdap-asked" => registry::asked(&site.asked),
         "stats" => json(&site.counters.snapshot()),
         _ => unknown(),
     }

@@ -157,3 +157,76 @@ proptest! {
         prop_assert!(plan.status.as_u16() >= 200);
     }
 }
+
+fn json(plan: &Plan) -> serde_json::Value {
+    match &plan.body {
+        Body::Held(bytes) => serde_json::from_slice(bytes).unwrap(),
+        _ => serde_json::Value::Null,
+    }
+}
+
+#[test]
+fn the_registry_knows_what_it_is_asked_for() {
+    for (path, class) in [
+        ("/rdap/domain/Example.com", "domain"),
+        ("/rdap/nameserver/ns1.example.net", "nameserver"),
+        ("/rdap/entity/X-EXAMPLE", "entity"),
+        ("/rdap/ip/192.0.2.7", "ip network"),
+        ("/rdap/ip/2001:db8::/48", "ip network"),
+        ("/rdap/autnum/64500", "autnum"),
+        ("/registrar/domain/example.com", "domain"),
+    ] {
+        let plan = ask(path);
+        assert_eq!(plan.status, 200, "{path}");
+        assert_eq!(json(&plan)["objectClassName"], class, "{path}");
+        assert_eq!(
+            header(&plan, http::header::CONTENT_TYPE),
+            "application/rdap+json"
+        );
+    }
+    assert_eq!(
+        json(&ask("/rdap/ip/192.0.2.7"))["endAddress"],
+        "192.0.2.255"
+    );
+    for (path, status) in [
+        ("/rdap/domain/missing-1.example", 404),
+        ("/rdap/domain/busy.example", 429),
+        ("/rdap/domain/loop.example", 302),
+        ("/rdap/autnum/x", 400),
+        ("/rdap/nothing", 404),
+        ("/registrar/domain/unknown.example", 404),
+    ] {
+        assert_eq!(ask(path).status, status, "{path}");
+    }
+}
+
+#[test]
+fn the_registry_relents_and_counts() {
+    let site = site(&Knobs::default());
+    let asked = |path: &str, known: &str| {
+        let builder = http::Request::get(path).header("if-none-match", known);
+        let (parts, ()) = builder.body(()).unwrap().into_parts();
+        plan(&Request::new(parts, true, false), &site)
+    };
+    let busy = "/rdap/domain/busy.example";
+    let statuses: Vec<u16> = (0..4).map(|_| asked(busy, "").status.as_u16()).collect();
+    assert_eq!(statuses, [429, 429, 200, 200]);
+    let tag = header(&asked(busy, ""), http::header::ETAG).to_owned();
+    assert_eq!(asked(busy, &tag).status, 304);
+    assert_eq!(json(&asked("/rdap-asked", ""))[busy], 6);
+}
+
+#[test]
+fn a_search_is_told_page_by_page() {
+    let mut path = "/rdap/domains?name=exam*".to_owned();
+    let mut pages = Vec::new();
+    loop {
+        let page = json(&ask(&path));
+        pages.push(page["domainSearchResults"].as_array().unwrap().len());
+        match page["paging_metadata"]["links"][0]["href"].as_str() {
+            Some(next) => path = next.strip_prefix("https://localhost").unwrap().to_owned(),
+            None => break,
+        }
+    }
+    assert_eq!(pages, [50, 50, 20]);
+}

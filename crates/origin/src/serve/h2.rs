@@ -19,7 +19,6 @@ use crate::request::Request;
 use crate::site::Site;
 use crate::tcp::Link;
 
-const STREAMS: u32 = 256;
 const WINDOW: u32 = 1024 * 1024;
 const SEND_BUFFER: usize = 256 * 1024;
 
@@ -32,7 +31,7 @@ where
     builder
         .initial_window_size(WINDOW)
         .initial_connection_window_size(4 * WINDOW)
-        .max_concurrent_streams(STREAMS)
+        .max_concurrent_streams(site.http.streams)
         .max_header_list_size(LARGEST_HEAD as u32)
         .max_send_buffer_size(SEND_BUFFER);
     let Ok(Ok(mut connection)) = timeout(PATIENCE, builder.handshake(io)).await else {

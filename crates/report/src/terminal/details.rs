@@ -88,7 +88,7 @@ fn told(event: &Event) -> String {
         Event::Worked { task, took } => format!(
             "worked {:.3} ms: {}",
             took.as_secs_f64() * 1e3,
-            task.as_str()
+            task.title()
         ),
     }
 }

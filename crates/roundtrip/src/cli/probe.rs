@@ -146,6 +146,9 @@ pub(crate) struct ConnectionArgs {
     /// [http[s]://][user:password@]host[:port]
     #[arg(short = 'x', long, value_name = "PROXY")]
     pub proxy: Option<Proxy>,
+    /// Ask these hosts directly, whatever -x, https_proxy, http_proxy or all_proxy say: names, addresses, networks; * is all
+    #[arg(long, value_name = "LIST")]
+    pub noproxy: Option<String>,
     /// HOST:PORT:ADDRESS[,ADDRESS]: these addresses, whatever name servers say
     #[arg(long, value_name = "ENTRY")]
     pub resolve: Vec<Override>,
@@ -221,7 +224,7 @@ pub(crate) struct OutputArgs {
 const LONGEST_SECONDS: f64 = 86_400.0;
 
 /// A limit in seconds; 0 is none, as with curl, which here is a day.
-fn deadline(text: &str) -> Result<Duration, String> {
+pub(super) fn deadline(text: &str) -> Result<Duration, String> {
     seconds(text).map(|limit| match limit {
         Duration::ZERO => Duration::from_secs_f64(LONGEST_SECONDS),
         limit => limit,
@@ -260,7 +263,7 @@ fn bind(text: &str) -> Result<Bind, String> {
 }
 
 /// An address alone means port 53.
-fn name_server(text: &str) -> Result<SocketAddr, String> {
+pub(super) fn name_server(text: &str) -> Result<SocketAddr, String> {
     let alone = text
         .parse::<IpAddr>()
         .map(|address| SocketAddr::new(address, 53));

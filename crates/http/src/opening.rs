@@ -1,0 +1,132 @@
+//! From addresses to a connection that speaks HTTP: TLS over a stream, or QUIC. Which way is tried with which offer is
+//! the caller's choice; `race` tries both side by side.
+
+mod error;
+mod quic;
+mod race;
+mod transport;
+
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+
+use roundtrip_model::{Attempt, Recorder, TlsFacts};
+use roundtrip_net::{Bind, Connect, Gauge};
+use roundtrip_tls::{Client, Offer};
+
+use crate::{Connection, Stream, Tokens};
+pub use error::OpenError;
+pub use race::{Raced, race};
+pub use transport::Transport;
+
+/// What every way to a peer has in common.
+#[derive(Clone, Copy)]
+pub struct Opening<'a> {
+    /// The peer, as its certificate knows it.
+    pub host: &'a str,
+    /// Needed for TLS and QUIC.
+    pub client: Option<&'a Client>,
+    pub tokens: &'a Tokens,
+    pub bind: Option<&'a Bind>,
+    pub recorder: &'a Recorder,
+}
+
+/// What is spoken over a stream.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Speech {
+    pub tls: Option<Offer>,
+    /// The request may leave before the handshake is over, where a ticket allows it.
+    pub early_data: bool,
+    /// HTTP/2 without TLS, known beforehand. RFC 9113 §3.3.
+    pub prior_knowledge: bool,
+    /// The protocol that is insisted on.
+    pub insists: Option<&'static str>,
+}
+
+/// A connection that speaks HTTP.
+pub struct Opened {
+    pub connection: Connection,
+    pub transport: Transport,
+    /// The handshake is not over: the first request leaves as early data.
+    pub early_data: bool,
+}
+
+/// What is learnt on the way, kept even when the way ends badly.
+#[derive(Default)]
+pub struct Trail {
+    pub attempts: Vec<Attempt>,
+    pub over_quic: bool,
+    pub gauge: Option<Gauge>,
+    pub tls: Option<Arc<OnceLock<TlsFacts>>>,
+}
+
+impl Opening<'_> {
+    /// Races the addresses, and speaks over the stream that wins.
+    pub async fn over_tcp(
+        &self,
+        peers: &[SocketAddr],
+        fast_open: bool,
+        speech: &Speech,
+        trail: &mut Trail,
+    ) -> Result<Opened, OpenError> {
+        let bind = self.bind.cloned();
+        let connect = Connect { fast_open, bind };
+        let opening = connect.open(peers, self.recorder, &mut trail.attempts);
+        let socket = opening.await?;
+        let gauge = socket.gauge().map_err(roundtrip_net::NetError::Socket)?;
+        trail.gauge = socket.gauge().ok();
+        self.over_stream(Box::new(socket), gauge, speech, trail)
+            .await
+    }
+
+    /// TLS, where it is wanted, and the protocol that both sides agree on. `gauge` watches the socket below.
+    pub async fn over_stream(
+        &self,
+        stream: Box<dyn Stream>,
+        gauge: Gauge,
+        speech: &Speech,
+        trail: &mut Trail,
+    ) -> Result<Opened, OpenError> {
+        let Some(offer) = &speech.tls else {
+            let connection = if speech.prior_knowledge {
+                Connection::h2(stream).await?
+            } else {
+                Connection::h1(stream)
+            };
+            return Ok(Opened {
+                connection,
+                transport: Transport::Tcp { gauge, tls: None },
+                early_data: false,
+            });
+        };
+        let client = self.client.ok_or(OpenError::NoTls)?;
+        let mut tls = client.connect(stream, offer, self.host, self.recorder)?;
+        let facts = tls.facts();
+        trail.tls = Some(facts.clone());
+        let early_data = speech.early_data && tls.takes_early_data();
+        if !early_data {
+            tls.handshake().await?;
+        }
+        let alpn = match (early_data, tls.connection().alpn_protocol()) {
+            // Early data speaks the protocol of the ticket's connection; with one offered there is no doubt.
+            (true, _) => offer.alpn.first().copied().unwrap_or("http/1.1").to_owned(),
+            (false, got) => got.map_or_else(
+                || "http/1.1".into(),
+                |p| String::from_utf8_lossy(p).into_owned(),
+            ),
+        };
+        if let Some(wanted) = speech.insists.filter(|w| *w != alpn) {
+            return Err(OpenError::Alpn { wanted, got: alpn });
+        }
+        let connection = if alpn == "h2" {
+            Connection::h2(tls).await?
+        } else {
+            Connection::h1(tls)
+        };
+        let tls = Some(facts);
+        Ok(Opened {
+            connection,
+            transport: Transport::Tcp { gauge, tls },
+            early_data,
+        })
+    }
+}

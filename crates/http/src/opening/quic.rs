@@ -1,0 +1,80 @@
+//! QUIC, address by address.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use roundtrip_model::{Attempt, AttemptOutcome};
+use roundtrip_net::{NetError, datagram_socket};
+use roundtrip_tls::Offer;
+use tokio::time::timeout;
+
+use super::{OpenError, Opened, Opening, Trail, Transport};
+use crate::{Connection, Quic};
+
+/// RFC 8305 §5, for addresses that are tried over QUIC.
+const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
+
+impl Opening<'_> {
+    pub async fn over_quic(
+        &self,
+        offer: &Offer,
+        peers: &[SocketAddr],
+        trail: &mut Trail,
+    ) -> Result<Opened, OpenError> {
+        trail.over_quic = true;
+        let (last, others) = peers.split_last().ok_or(NetError::NoAddress)?;
+        let mut quic = None;
+        for peer in others {
+            let attempt = self.try_quic(*peer, offer, trail);
+            // An address that has not answered by then is given up for the next.
+            quic = timeout(ATTEMPT_DELAY, attempt)
+                .await
+                .ok()
+                .and_then(Result::ok);
+            if quic.is_some() {
+                break;
+            }
+            if let Some(attempt) = trail.attempts.last_mut() {
+                attempt.ended = self.recorder.now();
+            }
+        }
+        let quic = match quic {
+            Some(quic) => quic,
+            None => self.try_quic(*last, offer, trail).await?,
+        };
+        Ok(Opened {
+            early_data: quic.is_early(),
+            transport: Transport::Quic(quic.gauge()),
+            connection: Connection::H3(quic),
+        })
+    }
+
+    async fn try_quic(
+        &self,
+        peer: SocketAddr,
+        offer: &Offer,
+        trail: &mut Trail,
+    ) -> Result<Quic, OpenError> {
+        let socket = datagram_socket(peer, self.bind)?;
+        let began = self.recorder.now();
+        let place = trail.attempts.len();
+        trail.attempts.push(Attempt {
+            peer,
+            over_quic: true,
+            began,
+            ended: began,
+            outcome: AttemptOutcome::Abandoned,
+        });
+        let client = self.client.ok_or(OpenError::NoTls)?;
+        let (tokens, recorder) = (self.tokens, self.recorder);
+        let quic = Quic::open(peer, socket, self.host, client, offer, tokens, recorder).await;
+        if let Some(attempt) = trail.attempts.get_mut(place) {
+            attempt.ended = self.recorder.now();
+            attempt.outcome = match &quic {
+                Ok(_) => AttemptOutcome::Won,
+                Err(error) => AttemptOutcome::Failed(error.to_string()),
+            };
+        }
+        Ok(quic?)
+    }
+}

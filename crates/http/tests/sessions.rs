@@ -1,0 +1,195 @@
+//! QUIC's sessions and address tokens, written down by one client and used by another, as a later process would.
+
+#![allow(clippy::unwrap_used)]
+
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use roundtrip_http::{Connection, Pen, Quic, Request, Tokens, Turn};
+use roundtrip_model::{Clock, EarlyData, HttpFacts, Moment, Recorder, Target, TlsFacts};
+use roundtrip_origin::{EarlyData as Takes, Knobs, Origin, Running};
+use roundtrip_tls::{Client, Keepsake, KeepsakeError, Offer, Roots};
+
+const HOST: &str = "localhost";
+
+struct Frozen;
+
+impl Clock for Frozen {
+    fn now(&self) -> Moment {
+        Moment::ZERO
+    }
+}
+
+async fn origin(takes: Takes) -> Running {
+    let mut knobs = Knobs::default();
+    knobs.tls.early_data = takes;
+    Origin::start(knobs).await.unwrap()
+}
+
+/// What a process has for itself.
+struct Process {
+    client: Client,
+    tokens: Tokens,
+}
+
+impl Process {
+    fn new(origin: &Running) -> Self {
+        Self {
+            client: Client::new(Roots::Pem(origin.ca_pem.clone()), None).unwrap(),
+            tokens: Tokens::default(),
+        }
+    }
+
+    /// One request on a connection of its own, which ends when the server's tickets and tokens have come.
+    async fn visit(&self, origin: &Running) -> (u16, TlsFacts) {
+        let offer = Offer {
+            tls12: false,
+            tls13: true,
+            post_quantum: true,
+            early_data: true,
+            resume: true,
+            alpn: vec!["h3"],
+            quic: true,
+        };
+        let recorder = Recorder::new(Arc::new(Frozen));
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let (peer, tokens) = (origin.h3.unwrap(), &self.tokens);
+        let before = self.client.tickets(true).received();
+        let quic = Quic::open(peer, socket, HOST, &self.client, &offer, tokens, &recorder);
+        let quic = quic.await.unwrap();
+        let gauge = quic.gauge();
+        let mut connection = Connection::H3(quic);
+        let request = Request {
+            method: "GET".into(),
+            target: Target::parse(&format!("https://{HOST}/bytes/3")).unwrap(),
+            headers: Vec::new(),
+            body: Bytes::new(),
+            absolute_form: false,
+        };
+        let (mut facts, mut body) = (HttpFacts::default(), Vec::new());
+        let turn = Turn {
+            request: &request,
+            decode: false,
+            pen: Pen::alone(&recorder),
+            sink: &mut body,
+            facts: &mut facts,
+        };
+        connection.exchange(turn).await.unwrap();
+        let patience = async {
+            while self.client.tickets(true).received() < before + 2 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let _ = tokio::time::timeout(Duration::from_secs(10), patience).await;
+        let tls = gauge.tls_facts();
+        connection.close().await;
+        (facts.status, tls)
+    }
+}
+
+#[tokio::test]
+async fn a_later_process_asks_in_early_data_and_is_not_doubted() {
+    let origin = origin(Takes::On).await;
+    let first = Process::new(&origin);
+    let (status, facts) = first.visit(&origin).await;
+    assert_eq!((status, facts.resumed), (200, false));
+    let kept = first.client.keepsakes(true, HOST);
+    let tokens = first.tokens.take(HOST);
+    assert_eq!(kept.len(), 2, "as many as the server sent");
+    assert!(!tokens.is_empty());
+    assert!(first.client.keepsakes(false, HOST).is_empty());
+    for (n, keepsake) in kept.iter().enumerate() {
+        let read = Keepsake::decode(&keepsake.encode()).unwrap();
+        assert!(read.is_quic() && read.early_data() == u32::MAX);
+        let later = Process::new(&origin);
+        let plant = |quic| later.client.plant(quic, HOST, &read, SystemTime::now());
+        assert!(matches!(
+            plant(false),
+            Err(KeepsakeError::OtherCarrier(true))
+        ));
+        plant(true).unwrap();
+        let token = tokens.get(n).cloned();
+        assert!(token.is_none_or(|token| later.tokens.insert(HOST, token)));
+        let (status, again) = later.visit(&origin).await;
+        assert_eq!(status, 200);
+        assert!(again.resumed, "{again:?}");
+        assert_eq!(again.early_data, EarlyData::Accepted);
+        assert_eq!(
+            again.chain.unwrap().certificates,
+            facts.chain.as_ref().unwrap().certificates
+        );
+        assert!(!later.client.keepsakes(true, HOST).is_empty());
+    }
+    let seen = origin.stats();
+    assert_eq!((seen.quic_resumed, seen.early_requests), (2, 2));
+    assert_eq!(seen.quic_tokens_taken, tokens.len().min(2) as u64);
+}
+
+#[tokio::test]
+async fn early_data_that_is_refused_is_sent_again() {
+    let origin = origin(Takes::Refused).await;
+    let first = Process::new(&origin);
+    first.visit(&origin).await;
+    let kept = first.client.keepsakes(true, HOST).pop().unwrap();
+    let later = Process::new(&origin);
+    later
+        .client
+        .plant(true, HOST, &kept, SystemTime::now())
+        .unwrap();
+    let (status, facts) = later.visit(&origin).await;
+    assert_eq!((status, facts.resumed), (200, true));
+    assert_eq!(facts.early_data, EarlyData::Refused);
+}
+
+/// What a hostile file says of the server's limits ends the attempt at worst, and says so.
+#[tokio::test]
+async fn transport_parameters_that_are_none_do_no_harm() {
+    let origin = origin(Takes::On).await;
+    let first = Process::new(&origin);
+    first.visit(&origin).await;
+    let kept = first.client.keepsakes(true, HOST).pop().unwrap();
+    let bytes = with_parameters(&kept.encode(), 0xff);
+    let forged = Keepsake::decode(&bytes).unwrap();
+    let later = Process::new(&origin);
+    let now = SystemTime::now();
+    later.client.plant(true, HOST, &forged, now).unwrap();
+    let (status, facts) = later.visit(&origin).await;
+    assert_eq!((status, facts.resumed), (200, true));
+    assert_eq!(facts.early_data, EarlyData::NotOffered);
+}
+
+/// The same keepsake, whose transport parameters are of this byte alone. They stand behind the secret (whose length is at
+/// 50), the name and the ticket.
+fn with_parameters(bytes: &[u8], byte: u8) -> Vec<u8> {
+    let mut content = bytes[..bytes.len() - 32].to_vec();
+    let mut at = 51 + usize::from(content[50]);
+    at += 1 + usize::from(content[at]);
+    let length = |at: usize| usize::from(u16::from_be_bytes([content[at], content[at + 1]]));
+    at += 2 + length(at);
+    let end = at + 2 + length(at);
+    content[at + 2..end].fill(byte);
+    let suite = rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
+    let checksum = suite.tls13().unwrap().common.hash_provider.hash(&content);
+    content.extend_from_slice(checksum.as_ref());
+    content
+}
+
+/// Without early data on the server's side a kept session still spares the certificate.
+#[tokio::test]
+async fn a_session_without_early_data_resumes() {
+    let origin = origin(Takes::Off).await;
+    let first = Process::new(&origin);
+    first.visit(&origin).await;
+    let kept = first.client.keepsakes(true, HOST).pop().unwrap();
+    assert_eq!(kept.early_data(), 0);
+    let later = Process::new(&origin);
+    later
+        .client
+        .plant(true, HOST, &kept, SystemTime::now())
+        .unwrap();
+    let (status, facts) = later.visit(&origin).await;
+    assert_eq!((status, facts.resumed), (200, true));
+    assert_eq!(facts.early_data, EarlyData::NotOffered);
+}

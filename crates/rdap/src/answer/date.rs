@@ -1,0 +1,262 @@
+//! Moments as servers write them: RFC 3339, and what is meant by those who do not follow it.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A moment in UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Date {
+    /// Since 1970, before it negative.
+    pub seconds: i64,
+    /// The text named a day and no time.
+    pub day_only: bool,
+    /// The text follows RFC 3339, section 5.6, as RFC 9083 asks.
+    pub strict: bool,
+}
+
+impl Date {
+    /// Reads a date; one without a time, without a zone, with a blank for the `T` or with a zone of four digits
+    /// is understood too.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut rest = Reader(text.trim());
+        let (year, month, day) = (rest.digits(4)?, rest.after('-', 2)?, rest.after('-', 2)?);
+        if !(1..=12).contains(&month) || day < 1 || day > days_in(year, month) {
+            return None;
+        }
+        let days = days_since_1970(year, month, day);
+        if rest.0.is_empty() {
+            return Some(Self {
+                seconds: days * DAY,
+                day_only: true,
+                strict: false,
+            });
+        }
+        let with_t = rest.one_of(&['T', 't']);
+        if !with_t && !rest.one_of(&[' ']) {
+            return None;
+        }
+        let (hour, minute) = (rest.digits(2)?, rest.after(':', 2)?);
+        let second = rest.after(':', 2);
+        if second.is_some() && rest.one_of(&['.', ',']) {
+            rest.skip_digits();
+        }
+        let (offset, zoned) = rest.zone()?;
+        // A leap second is allowed (section 5.7).
+        if hour > 23 || minute > 59 || second.is_some_and(|s| s > 60) || !rest.0.is_empty() {
+            return None;
+        }
+        Some(Self {
+            seconds: days * DAY + hour * 3600 + minute * 60 + second.unwrap_or(0) - offset * 60,
+            day_only: false,
+            strict: with_t && zoned && second.is_some() && !text.contains(','),
+        })
+    }
+
+    pub fn at(time: SystemTime) -> Self {
+        let seconds = match time.duration_since(UNIX_EPOCH) {
+            Ok(after) => i64::try_from(after.as_secs()).unwrap_or(i64::MAX),
+            Err(before) => i64::try_from(before.duration().as_secs()).map_or(i64::MIN, |s| -s),
+        };
+        Self {
+            seconds,
+            day_only: false,
+            strict: true,
+        }
+    }
+
+    /// `1995-08-14`, in UTC.
+    pub fn day(self) -> String {
+        let (year, month, day) = civil(self.seconds.div_euclid(DAY));
+        format!("{year:04}-{month:02}-{day:02}")
+    }
+
+    /// `1995-08-14 04:00 UTC`, or the day alone where no more is known.
+    pub fn shown(self) -> String {
+        if self.day_only {
+            return self.day();
+        }
+        let second = self.seconds.rem_euclid(DAY);
+        format!(
+            "{} {:02}:{:02} UTC",
+            self.day(),
+            second / 3600,
+            second / 60 % 60
+        )
+    }
+
+    /// `1995-08-14T04:00:00Z`.
+    pub fn stamp(self) -> String {
+        let second = self.seconds.rem_euclid(DAY);
+        let (hour, minute) = (second / 3600, second / 60 % 60);
+        format!("{}T{hour:02}:{minute:02}:{:02}Z", self.day(), second % 60)
+    }
+}
+
+pub(crate) const DAY: i64 = 86_400;
+
+/// What is left of the text.
+struct Reader<'a>(&'a str);
+
+impl Reader<'_> {
+    fn digits(&mut self, count: usize) -> Option<i64> {
+        let digits = self.0.get(..count)?;
+        if !digits.bytes().all(|b| b.is_ascii_digit()) {
+            return None;
+        }
+        self.0 = self.0.get(count..)?;
+        digits.parse().ok()
+    }
+
+    fn after(&mut self, mark: char, count: usize) -> Option<i64> {
+        let rest = self.0.strip_prefix(mark)?;
+        let mut reader = Reader(rest);
+        let digits = reader.digits(count)?;
+        self.0 = reader.0;
+        Some(digits)
+    }
+
+    fn one_of(&mut self, marks: &[char]) -> bool {
+        let rest = self.0.strip_prefix(marks);
+        self.0 = rest.unwrap_or(self.0);
+        rest.is_some()
+    }
+
+    fn skip_digits(&mut self) {
+        self.0 = self.0.trim_start_matches(|c: char| c.is_ascii_digit());
+    }
+
+    /// Minutes east of UTC, and whether that stands there as RFC 3339 writes it.
+    fn zone(&mut self) -> Option<(i64, bool)> {
+        self.0 = self.0.strip_prefix(' ').unwrap_or(self.0);
+        if self.0.is_empty() {
+            return Some((0, false));
+        }
+        if self.one_of(&['Z', 'z']) {
+            return Some((0, true));
+        }
+        for name in ["UTC", "GMT"] {
+            if let Some(rest) = self.0.strip_prefix(name) {
+                self.0 = rest;
+                return Some((0, false));
+            }
+        }
+        let sign = if self.0.starts_with('-') { -1 } else { 1 };
+        if !self.one_of(&['+', '-']) {
+            return None;
+        }
+        let hours = self.digits(2)?;
+        let colon = self.0.starts_with(':');
+        let minutes = self.after(':', 2).or_else(|| self.digits(2)).unwrap_or(0);
+        let right = hours <= 23 && minutes <= 59;
+        right.then_some((sign * (hours * 60 + minutes), colon))
+    }
+}
+
+fn is_leap(year: i64) -> bool {
+    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+}
+
+fn days_in(year: i64, month: i64) -> i64 {
+    match month {
+        2 if is_leap(year) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Days from 1970-01-01 in the Gregorian calendar. Years begin in March, so that leap days end them.
+fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let month = (month + 9) % 12;
+    let leaps = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    // From 0000-03-01 to 1970-01-01 are 719 468 days.
+    year * 365 + leaps + (month * 153 + 2) / 5 + day - 1 - 719_468
+}
+
+/// Year, month and day of a day counted from 1970.
+fn civil(days: i64) -> (i64, i64, i64) {
+    // Four centuries are 146 097 days.
+    let days = days.saturating_add(719_468);
+    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (year, month) = (
+        era * 400 + year,
+        if month < 10 { month + 3 } else { month - 9 },
+    );
+    (if month <= 2 { year + 1 } else { year }, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_read_as_they_are_meant() {
+        for (text, stamp, strict) in [
+            ("1995-08-14T04:00:00Z", "1995-08-14T04:00:00Z", true),
+            ("2011-10-29T11:02:59-04:00", "2011-10-29T15:02:59Z", true),
+            ("2024-02-29t23:59:60.25z", "2024-03-01T00:00:00Z", true),
+            ("2011-10-29T11:02:59+0530", "2011-10-29T05:32:59Z", false),
+            ("2011-10-29 11:02:59", "2011-10-29T11:02:59Z", false),
+            ("2011-10-29 11:02 UTC", "2011-10-29T11:02:00Z", false),
+            ("1969-12-31", "1969-12-31T00:00:00Z", false),
+            ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z", true),
+        ] {
+            let date = Date::parse(text).unwrap_or_else(|| panic!("{text}"));
+            assert_eq!(
+                (date.stamp().as_str(), date.strict),
+                (stamp, strict),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_date_is_none() {
+        for text in [
+            "",
+            "soon",
+            "2023-02-29",
+            "2023-13-01",
+            "2023-01-00",
+            "2023-01-01T25:00:00Z",
+            "23-01-01",
+            "2023-01-01T10:00:00Zz",
+            "2023-01-01T10:00:00+99:00",
+            "2023-01-01x10:00:00Z",
+            "２０２３-01-01",
+        ] {
+            assert_eq!(Date::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn calendar_and_count_agree() {
+        let mut expected = (1896, 3, 1);
+        for day in days_since_1970(1896, 3, 1)..days_since_1970(2105, 1, 1) {
+            let (year, month, number) = civil(day);
+            assert_eq!((year, month, number), expected);
+            assert_eq!(days_since_1970(year, month, number), day);
+            expected = match (month, number) {
+                (12, 31) => (year + 1, 1, 1),
+                _ if number == days_in(year, month) => (year, month + 1, 1),
+                _ => (year, month, number + 1),
+            };
+        }
+    }
+
+    #[test]
+    fn any_moment_can_be_shown() {
+        for seconds in [i64::MIN, -1, 0, i64::MAX] {
+            let date = Date {
+                seconds,
+                day_only: false,
+                strict: true,
+            };
+            assert!(!date.stamp().is_empty() && !date.shown().is_empty());
+        }
+    }
+}

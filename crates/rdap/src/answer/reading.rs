@@ -1,0 +1,297 @@
+//! From bytes to nodes, within bounds, and what to call bytes that do not get there.
+
+use std::cell::Cell;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+
+use super::error::AnswerError;
+use super::node::Node;
+
+/// What one answer may cost: its size, the nesting and the number of its values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    pub bytes: usize,
+    pub depth: usize,
+    pub values: usize,
+}
+
+impl Default for Bounds {
+    /// Far above what servers send: a page of a thousand domains has half a million values.
+    fn default() -> Self {
+        Self {
+            bytes: 32 << 20,
+            depth: 48,
+            values: 1 << 20,
+        }
+    }
+}
+
+/// The document in `bytes`, which is an object.
+pub(super) fn read(bytes: &[u8], bounds: Bounds) -> Result<Node, AnswerError> {
+    if bytes.len() > bounds.bytes {
+        let (size, most) = (bytes.len(), bounds.bytes);
+        return Err(AnswerError::TooLarge { size, most });
+    }
+    let first = bytes.iter().find(|b| !b.is_ascii_whitespace());
+    match first {
+        None => return Err(AnswerError::Empty),
+        Some(b'<') => {
+            return Err(AnswerError::Page {
+                title: title(bytes),
+            });
+        }
+        Some(_) => {}
+    }
+    let meter = Meter::new(bounds);
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let read = (&meter).deserialize(&mut json).and_then(|node| {
+        json.end()?;
+        Ok(node)
+    });
+    match read {
+        Ok(node) if node.is_object() => Ok(node),
+        Ok(other) => Err(AnswerError::NotAnObject {
+            found: other.kind(),
+        }),
+        Err(source) => Err(meter.blame(bytes, source)),
+    }
+}
+
+/// Counts values and depth while they are read.
+struct Meter {
+    bounds: Bounds,
+    depth: Cell<usize>,
+    values: Cell<usize>,
+    over: Cell<Option<Over>>,
+}
+
+#[derive(Clone, Copy)]
+enum Over {
+    Depth,
+    Values,
+}
+
+impl Meter {
+    fn new(bounds: Bounds) -> Self {
+        Self {
+            bounds,
+            depth: Cell::new(0),
+            values: Cell::new(0),
+            over: Cell::new(None),
+        }
+    }
+
+    fn count<E: serde::de::Error>(&self) -> Result<(), E> {
+        self.values.set(self.values.get() + 1);
+        if self.values.get() > self.bounds.values {
+            self.over.set(Some(Over::Values));
+            return Err(E::custom("too many values"));
+        }
+        Ok(())
+    }
+
+    fn enter<E: serde::de::Error>(&self) -> Result<(), E> {
+        self.depth.set(self.depth.get() + 1);
+        if self.depth.get() > self.bounds.depth {
+            self.over.set(Some(Over::Depth));
+            return Err(E::custom("nested too deep"));
+        }
+        Ok(())
+    }
+
+    fn leave(&self) {
+        self.depth.set(self.depth.get().saturating_sub(1));
+    }
+
+    /// Which kind of failure that was.
+    fn blame(&self, bytes: &[u8], source: serde_json::Error) -> AnswerError {
+        let Bounds { depth, values, .. } = self.bounds;
+        match self.over.get() {
+            Some(Over::Depth) => AnswerError::TooDeep { most: depth },
+            Some(Over::Values) => AnswerError::TooMany { most: values },
+            None if source.is_eof() => AnswerError::Truncated {
+                at: bytes.len(),
+                source,
+            },
+            None => AnswerError::NotJson {
+                at: place(bytes, source.line(), source.column()),
+                source,
+            },
+        }
+    }
+}
+
+/// The byte at a line and column, which serde_json counts from 1.
+fn place(bytes: &[u8], line: usize, column: usize) -> usize {
+    let mut start = 0;
+    for _ in 1..line {
+        let rest = bytes.get(start..).unwrap_or_default();
+        match rest.iter().position(|b| *b == b'\n') {
+            Some(end) => start += end + 1,
+            None => break,
+        }
+    }
+    (start + column.saturating_sub(1)).min(bytes.len())
+}
+
+impl<'de> DeserializeSeed<'de> for &Meter {
+    type Value = Node;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+        self.count()?;
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &Meter {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Node, E> {
+        Ok(Node::Null)
+    }
+
+    fn visit_bool<E>(self, flag: bool) -> Result<Node, E> {
+        Ok(Node::Flag(flag))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Node, E> {
+        Ok(Node::Number(number.into()))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Node, E> {
+        Ok(Node::Number(number.into()))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Node, E> {
+        Ok(serde_json::Number::from_f64(number).map_or(Node::Null, Node::Number))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Node, E> {
+        Ok(Node::Text(text.into()))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Node, E> {
+        Ok(Node::Text(text.into_boxed_str()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Node, A::Error> {
+        self.enter()?;
+        let mut items = Vec::new();
+        while let Some(item) = list.next_element_seed(self)? {
+            items.push(item);
+        }
+        self.leave();
+        Ok(Node::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
+        self.enter()?;
+        let mut members = Vec::new();
+        while let Some(name) = map.next_key::<Name>()? {
+            members.push((name.0, map.next_value_seed(self)?));
+        }
+        self.leave();
+        Ok(Node::Object(members))
+    }
+}
+
+/// A member's name, in one allocation of the right size.
+struct Name(Box<str>);
+
+impl<'de> serde::Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Box::<str>::deserialize(deserializer).map(Name)
+    }
+}
+
+/// What a page calls itself: the text of its `title`, on one line and cut.
+fn title(bytes: &[u8]) -> Option<String> {
+    const LOOKED_AT: usize = 64 << 10;
+    const SHOWN: usize = 80;
+    let head = String::from_utf8_lossy(bytes.get(..LOOKED_AT).unwrap_or(bytes));
+    // ASCII alone changes, so that places stay where they are.
+    let low = head.to_ascii_lowercase();
+    let tag = low.find("<title")?;
+    let start = tag + low.get(tag..)?.find('>')? + 1;
+    let end = start + low.get(start..)?.find("</title")?;
+    let mut title = head.get(start..end)?.to_owned();
+    for (entity, meant) in [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&#39;", "'"),
+        ("&amp;", "&"),
+    ] {
+        title = title.replace(entity, meant);
+    }
+    let words: Vec<&str> = title.split_whitespace().collect();
+    let line: String = words.join(" ").chars().take(SHOWN).collect();
+    (!line.is_empty()).then(|| roundtrip_report::clean(&line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(bytes: &[u8]) -> String {
+        read(bytes, Bounds::default()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn each_kind_of_failure_is_told_apart() {
+        assert_eq!(told(b" \r\n"), "the answer is empty");
+        assert_eq!(
+            told(b"<!DOCTYPE html><head><TITLE lang=en>\n 403 &amp; out\x1b</TITLE>"),
+            "the answer is a web page («403 & out\\u{1b}»), not RDAP"
+        );
+        assert_eq!(told(b"<html>"), "the answer is a web page, not RDAP");
+        assert_eq!(
+            told(b"{\"a\": [1, "),
+            "the answer breaks off after 10 bytes, in the middle of its JSON"
+        );
+        assert_eq!(
+            told(b"{\n\"a\": nope}"),
+            "the answer is not JSON: byte 8 is wrong"
+        );
+        assert_eq!(told(b"{} {}"), "the answer is not JSON: byte 3 is wrong");
+        assert_eq!(
+            told(b"[1]"),
+            "the answer is JSON, but an array and not an object"
+        );
+    }
+
+    #[test]
+    fn bounds_hold() {
+        let deep = format!("{{\"a\":{}1{}}}", "[".repeat(60), "]".repeat(60));
+        assert_eq!(
+            told(deep.as_bytes()),
+            "the answer is nested more than 48 deep"
+        );
+        let small = Bounds {
+            bytes: 40,
+            values: 5,
+            ..Bounds::default()
+        };
+        let error = read(b"{\"a\":[1,2,3,4,5]}", small).unwrap_err();
+        assert_eq!(error.to_string(), "the answer holds more than 5 values");
+        let error = read(&[b' '; 41], small).unwrap_err();
+        let told = "the answer has 41 bytes, more than the 40 that are read";
+        assert_eq!(error.to_string(), told);
+    }
+
+    #[test]
+    fn nothing_is_lost_on_the_way() {
+        let json = r#"{"b":1,"a":"é\n","b":[null,-2,1.5,true],"":{}}"#;
+        let node = read(json.as_bytes(), Bounds::default()).unwrap();
+        let mut again = String::new();
+        node.write_json(&mut again);
+        assert_eq!(again, json);
+        assert_eq!(node.get("b").unwrap().items().len(), 4);
+        assert_eq!(node.at("/b/1").unwrap().kind(), "a number");
+    }
+}

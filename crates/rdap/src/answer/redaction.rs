@@ -1,0 +1,70 @@
+//! What was left out, how and why (RFC 9537, section 4.2).
+
+use super::item::{Item, views};
+
+views! {
+    /// An entry of `redacted`.
+    Redaction,
+}
+
+/// How a field was redacted (section 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    Removal,
+    EmptyValue,
+    PartialValue,
+    ReplacementValue,
+}
+
+impl Method {
+    pub fn parse(word: &str) -> Option<Self> {
+        match word {
+            "removal" => Some(Self::Removal),
+            "emptyValue" => Some(Self::EmptyValue),
+            "partialValue" => Some(Self::PartialValue),
+            "replacementValue" => Some(Self::ReplacementValue),
+            _ => None,
+        }
+    }
+
+    pub fn shown(self) -> &'static str {
+        match self {
+            Self::Removal => "removed",
+            Self::EmptyValue => "emptied",
+            Self::PartialValue => "shown in part",
+            Self::ReplacementValue => "replaced",
+        }
+    }
+}
+
+impl<'a> Redaction<'a> {
+    /// What is redacted: a registered name or a description of it.
+    pub fn name(self) -> Option<&'a str> {
+        self.item("name")
+            .and_then(worded)
+            .or_else(|| self.text("name"))
+    }
+
+    pub fn reason(self) -> Option<&'a str> {
+        self.item("reason")
+            .and_then(worded)
+            .or_else(|| self.text("reason"))
+    }
+
+    /// Removal, where the server does not say (section 4.2). None for a word that is unknown.
+    pub fn method(self) -> Option<Method> {
+        self.text("method")
+            .map_or(Some(Method::Removal), Method::parse)
+    }
+
+    /// The JSONPath that tells where the field was, or is.
+    pub fn path(self) -> Option<&'a str> {
+        ["postPath", "prePath"]
+            .iter()
+            .find_map(|member| self.text(member))
+    }
+}
+
+fn worded(item: Item<'_>) -> Option<&str> {
+    item.text("type").or_else(|| item.text("description"))
+}

@@ -1,0 +1,386 @@
+//! The desk: queries are queued for the server that knows, each server is asked as much at once as it may be, and no server
+//! waits for another. What waits is bounded, whatever the length of the list.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::future::Future;
+use std::rc::Rc;
+
+use tokio::sync::mpsc::Receiver;
+use tokio::task::JoinSet;
+
+use super::list::{Line, ListError};
+
+/// Queries that wait for their server, in all.
+const WAITING: usize = 20_000;
+/// Lookups on their way, to all servers.
+const RUNNING: usize = 2_000;
+/// How far results may run ahead of the one that is to be told next.
+const AHEAD: u64 = 20_000;
+
+/// Whoever looks things up.
+pub trait Asker: 'static {
+    type Query: 'static;
+    type Outcome: 'static;
+
+    /// What an entry means, or what to tell instead of an answer.
+    fn read(&self, text: &str) -> Result<Self::Query, Self::Outcome>;
+
+    /// The server that will be asked; queries of one lane wait for each other.
+    fn lane(&self, query: &Self::Query) -> Rc<str>;
+
+    fn ask(&self, query: Self::Query) -> impl Future<Output = Self::Outcome>;
+}
+
+/// How the desk is kept.
+#[derive(Debug, Clone, Copy)]
+pub struct Order {
+    /// Results in the order of the list.
+    pub ordered: bool,
+    /// Lookups on their way at once in each lane.
+    pub at_once: usize,
+    /// One lookup after another, in the order of the list.
+    pub serial: bool,
+}
+
+/// How far things are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub read: u64,
+    pub told: u64,
+    pub running: usize,
+    pub lanes: usize,
+    /// The whole list was read.
+    pub whole: bool,
+}
+
+/// Asks all lines; `tell` hears each outcome, and how far things are. `skip` knows what an earlier run has told. Ends
+/// with the list, with what made the list unreadable, or with `tell` that wants no more.
+pub async fn serve<A: Asker>(
+    asker: Rc<A>,
+    lines: Receiver<Result<Line, ListError>>,
+    order: Order,
+    skip: impl Fn(u64) -> bool,
+    tell: impl FnMut(Line, A::Outcome, Tally) -> bool,
+) -> Result<Tally, ListError> {
+    let mut desk = Desk {
+        asker,
+        order,
+        lanes: HashMap::new(),
+        ready: VecDeque::new(),
+        waiting: 0,
+        running: JoinSet::new(),
+        held: BTreeMap::new(),
+        next: 0,
+        tally: Tally::default(),
+        tell,
+        wanted: true,
+    };
+    tokio::task::LocalSet::new()
+        .run_until(desk.serve(lines, skip))
+        .await
+}
+
+struct Desk<A: Asker, T> {
+    asker: Rc<A>,
+    order: Order,
+    lanes: HashMap<Rc<str>, Lane<A::Query>>,
+    /// Lanes that may start a lookup.
+    ready: VecDeque<Rc<str>>,
+    waiting: usize,
+    running: JoinSet<(Rc<str>, Line, A::Outcome)>,
+    /// Results that wait for those before them; nothing, where an entry was told by an earlier run.
+    held: BTreeMap<u64, Option<(Line, A::Outcome)>>,
+    next: u64,
+    tally: Tally,
+    tell: T,
+    wanted: bool,
+}
+
+struct Lane<Q> {
+    waiting: VecDeque<(Line, Q)>,
+    running: usize,
+}
+
+impl<A: Asker, T: FnMut(Line, A::Outcome, Tally) -> bool> Desk<A, T> {
+    async fn serve(
+        &mut self,
+        mut lines: Receiver<Result<Line, ListError>>,
+        skip: impl Fn(u64) -> bool,
+    ) -> Result<Tally, ListError> {
+        let mut trouble = None;
+        while self.wanted {
+            let may_read = !self.tally.whole && self.has_room();
+            if !may_read && self.running.is_empty() {
+                break;
+            }
+            tokio::select! {
+                entry = lines.recv(), if may_read => match entry {
+                    Some(Ok(entry)) if skip(entry.place) => self.pass(&entry),
+                    Some(Ok(entry)) => self.admit(entry),
+                    Some(Err(error)) => {
+                        trouble = Some(error);
+                        self.tally.whole = true;
+                    }
+                    None => self.tally.whole = true,
+                },
+                Some(done) = self.running.join_next(), if !self.running.is_empty() => match done {
+                    Ok((lane, entry, outcome)) => self.finish(&lane, entry, outcome),
+                    Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+                    Err(_) => {}
+                },
+            }
+            self.start();
+        }
+        self.running.abort_all();
+        trouble.map_or(Ok(self.tally), Err)
+    }
+
+    fn has_room(&self) -> bool {
+        let near = !self.order.ordered || self.tally.read < self.next + AHEAD;
+        near && self.waiting < WAITING
+    }
+
+    /// An earlier run has told this one.
+    fn pass(&mut self, entry: &Line) {
+        self.tally.read += 1;
+        if self.order.ordered {
+            self.held.insert(entry.place, None);
+            self.tell_held();
+        }
+    }
+
+    fn admit(&mut self, entry: Line) {
+        self.tally.read += 1;
+        let query = match self.asker.read(&entry.text) {
+            Ok(query) => query,
+            Err(outcome) => return self.deliver(entry, outcome),
+        };
+        let name = if self.order.serial {
+            Rc::from("")
+        } else {
+            self.asker.lane(&query)
+        };
+        let lane = self.lanes.entry(name.clone()).or_insert_with(|| Lane {
+            waiting: VecDeque::new(),
+            running: 0,
+        });
+        // One entry in `ready` for each lookup that may start.
+        if lane.running + lane.waiting.len() < self.order.at_once.max(1) {
+            self.ready.push_back(name);
+        }
+        lane.waiting.push_back((entry, query));
+        self.waiting += 1;
+    }
+
+    fn start(&mut self) {
+        let most = if self.order.serial { 1 } else { RUNNING };
+        while self.running.len() < most {
+            let Some(name) = self.ready.pop_front() else {
+                break;
+            };
+            let Some(lane) = self.lanes.get_mut(&name) else {
+                continue;
+            };
+            let Some((entry, query)) = lane.waiting.pop_front() else {
+                continue;
+            };
+            lane.running += 1;
+            self.waiting -= 1;
+            let asker = self.asker.clone();
+            self.running.spawn_local(async move {
+                let outcome = asker.ask(query).await;
+                (name, entry, outcome)
+            });
+        }
+        self.tally.running = self.running.len();
+        self.tally.lanes = self.lanes.len();
+    }
+
+    fn finish(&mut self, name: &Rc<str>, entry: Line, outcome: A::Outcome) {
+        if let Some(lane) = self.lanes.get_mut(name) {
+            lane.running -= 1;
+            if !lane.waiting.is_empty() {
+                self.ready.push_back(name.clone());
+            } else if lane.running == 0 {
+                self.lanes.remove(name);
+            }
+        }
+        self.tally.running = self.running.len();
+        self.deliver(entry, outcome);
+    }
+
+    fn deliver(&mut self, entry: Line, outcome: A::Outcome) {
+        if self.order.ordered {
+            self.held.insert(entry.place, Some((entry, outcome)));
+            self.tell_held();
+        } else {
+            self.tell_one(entry, outcome);
+        }
+    }
+
+    fn tell_held(&mut self) {
+        while let Some(held) = self.held.remove(&self.next) {
+            self.next += 1;
+            if let Some((entry, outcome)) = held {
+                self.tell_one(entry, outcome);
+            }
+        }
+    }
+
+    fn tell_one(&mut self, entry: Line, outcome: A::Outcome) {
+        if self.wanted {
+            self.tally.told += 1;
+            self.wanted = (self.tell)(entry, outcome, self.tally);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A word is `LANE:MS`; the lookup takes so long.
+    #[derive(Default)]
+    struct Sleeper {
+        running: RefCell<HashMap<String, (usize, usize)>>,
+        most: Cell<usize>,
+    }
+
+    impl Asker for Sleeper {
+        type Query = (String, u64);
+        type Outcome = String;
+
+        fn read(&self, text: &str) -> Result<Self::Query, String> {
+            let (lane, ms) = text.split_once(':').ok_or("no query")?;
+            Ok((lane.into(), ms.parse().map_err(|_| "no number")?))
+        }
+
+        fn lane(&self, query: &Self::Query) -> Rc<str> {
+            query.0.as_str().into()
+        }
+
+        async fn ask(&self, (lane, ms): Self::Query) -> String {
+            {
+                let mut running = self.running.borrow_mut();
+                let (now, most) = running.entry(lane.clone()).or_default();
+                *now += 1;
+                *most = (*most).max(*now);
+                let all = running.values().map(|(now, _)| now).sum();
+                self.most.set(self.most.get().max(all));
+            }
+            tokio::time::sleep(Duration::from_millis(ms)).await;
+            if let Some((now, _)) = self.running.borrow_mut().get_mut(&lane) {
+                *now -= 1;
+            }
+            format!("{lane} after {ms}")
+        }
+    }
+
+    fn order(at_once: usize) -> Order {
+        Order {
+            ordered: false,
+            at_once,
+            serial: false,
+        }
+    }
+
+    /// The words in the order they were told.
+    async fn run(words: Vec<String>, order: Order, asker: &Rc<Sleeper>) -> Vec<String> {
+        let lines = super::super::list::read(vec![super::super::list::Part::Words(words)]);
+        let mut told = Vec::new();
+        let served = serve(
+            asker.clone(),
+            lines,
+            order,
+            |_| false,
+            |entry, outcome, _| {
+                told.push(format!("{} {outcome}", entry.place));
+                true
+            },
+        );
+        let tally = served.await.unwrap();
+        assert_eq!(
+            (tally.read, tally.told),
+            (told.len() as u64, told.len() as u64)
+        );
+        told
+    }
+
+    fn words(list: &[&str]) -> Vec<String> {
+        list.iter().map(|w| (*w).to_owned()).collect()
+    }
+
+    #[tokio::test]
+    async fn what_finishes_first_is_told_first_unless_order_is_asked_for() {
+        let asker = Rc::default();
+        let list = words(&["a:300", "b:10", "nonsense"]);
+        let told = run(list.clone(), order(9), &asker).await;
+        assert_eq!(told, ["2 no query", "1 b after 10", "0 a after 300"]);
+        let ordered = Order {
+            ordered: true,
+            ..order(9)
+        };
+        let told = run(list, ordered, &asker).await;
+        assert_eq!(told, ["0 a after 300", "1 b after 10", "2 no query"]);
+    }
+
+    #[tokio::test]
+    async fn a_lane_is_asked_so_much_at_once_and_no_lane_waits_for_another() {
+        let asker: Rc<Sleeper> = Rc::default();
+        let mut list = vec!["slow:20".to_owned(); 40];
+        list.extend(vec!["fast:1".to_owned(); 40]);
+        let told = run(list, order(3), &asker).await;
+        assert_eq!(told.len(), 80);
+        let running = asker.running.borrow();
+        assert_eq!(running["slow"], (0, 3));
+        assert_eq!(running["fast"], (0, 3));
+        let last = told.last().unwrap();
+        assert!(last.contains("slow"), "{last}");
+    }
+
+    #[tokio::test]
+    async fn serial_is_one_after_another_in_order() {
+        let asker: Rc<Sleeper> = Rc::default();
+        let serial = Order {
+            serial: true,
+            ..order(9)
+        };
+        let told = run(words(&["a:9", "b:1", "c:3"]), serial, &asker).await;
+        assert_eq!(told, ["0 a after 9", "1 b after 1", "2 c after 3"]);
+        assert_eq!(asker.most.get(), 1);
+    }
+
+    #[tokio::test]
+    async fn what_was_told_before_is_passed_and_who_wants_no_more_gets_no_more() {
+        let asker: Rc<Sleeper> = Rc::default();
+        let lines = || {
+            let list = words(&["a:1", "a:2", "a:3", "a:4"]);
+            super::super::list::read(vec![super::super::list::Part::Words(list)])
+        };
+        let ordered = Order {
+            ordered: true,
+            ..order(1)
+        };
+        let mut told = Vec::new();
+        let skip = |place| place == 0 || place == 2;
+        let served = serve(asker.clone(), lines(), ordered, skip, |entry, _, _| {
+            told.push(entry.place);
+            true
+        });
+        assert_eq!(served.await.unwrap().read, 4);
+        assert_eq!(told, [1, 3]);
+        let served = serve(asker, lines(), ordered, |_| false, |_, _, _| false);
+        assert_eq!(served.await.unwrap().told, 1);
+    }
+
+    #[tokio::test]
+    async fn a_long_list_is_served_whole() {
+        let asker: Rc<Sleeper> = Rc::default();
+        let list = (0..50_000).map(|n| format!("{}:0", n % 7)).collect();
+        assert_eq!(run(list, order(100), &asker).await.len(), 50_000);
+        assert!(asker.most.get() <= RUNNING);
+    }
+}

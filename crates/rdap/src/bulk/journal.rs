@@ -1,0 +1,341 @@
+//! Which queries of a list are finished, so that an interrupted run goes on where it was.
+//!
+//! A journal lies beside the output. A result is written to the output first and then told in the journal, with the
+//! place where the output ends: whatever the moment a run is killed at, what stands behind the last place that was told
+//! is half a run's last result, is cut off, and is asked again. Nothing that was told is asked again, and nothing is
+//! lost. What is a query, and what a result looks like, is the caller's business; here they are a position and bytes.
+
+mod finished;
+mod record;
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use aws_lc_rs::digest::{Context, SHA256, digest};
+
+use finished::Finished;
+use record::{HEADER, Header, RECORD, Record};
+
+/// So much is held back before it is written; [`Journal::flush`] writes it at once.
+const HELD_BACK: usize = 64 << 10;
+
+/// What a journal is about: resuming something else would lose queries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    /// Bytes of the list.
+    length: u64,
+    list: [u8; 32],
+    settings: [u8; 32],
+}
+
+/// An output and the journal of what is in it.
+#[derive(Debug)]
+pub struct Journal {
+    /// The file that is named as the journal.
+    log: Place,
+    output: Place,
+    finished: Finished,
+    header: Header,
+    /// Of the records, those that are held back too.
+    count: u64,
+    /// Where the output ends, with what is held back.
+    end: u64,
+    results: Vec<u8>,
+    records: Vec<u8>,
+    /// A write failed: what the files hold is not known any more, until they are opened again.
+    is_broken: bool,
+}
+
+#[derive(Debug)]
+struct Place {
+    file: File,
+    path: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    #[error("{what} {path} cannot be {done}", path = path.display())]
+    File {
+        what: &'static str,
+        done: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+    #[error(
+        "{path} is not a regular file, and cannot be cut back to what is finished\nname a file for the output and another for the journal",
+        path = .0.display()
+    )]
+    NotAFile(PathBuf),
+    #[error("{path} is the output and the journal at once\nname two files", path = .0.display())]
+    OneFile(PathBuf),
+    #[error("another process is at {path}\nwait for it to end, or name another journal", path = .0.display())]
+    Busy(PathBuf),
+    #[error("{path} is no journal, and is left as it is\nname another file", path = .0.display())]
+    NotAJournal(PathBuf),
+    #[error(
+        "the journal {path} is damaged at record {record}, and whole records follow: which results are there is not certain\nremove it and the output to start again",
+        path = path.display()
+    )]
+    Damaged { path: PathBuf, record: u64 },
+    #[error(
+        "the journal {path} is about another list\ngive the list that was begun with, or name another journal and output",
+        path = .0.display()
+    )]
+    OtherList(PathBuf),
+    #[error(
+        "the journal {path} was begun with other options, and its results look different\ngive the same options, or name another journal and output",
+        path = .0.display()
+    )]
+    OtherSettings(PathBuf),
+    #[error(
+        "{path} holds {length} bytes that the journal knows nothing of, and is left as it is\nremove it, or name another output",
+        path = path.display()
+    )]
+    OutputNotEmpty { path: PathBuf, length: u64 },
+    #[error("query {0} is not in the list that the journal is about")]
+    NotInTheList(u64),
+}
+
+impl Identity {
+    /// Reads a list to its end; `settings` are the options that decide what results look like.
+    pub fn of(list: &mut impl Read, settings: &str) -> io::Result<Self> {
+        let mut context = Context::new(&SHA256);
+        let mut length = 0;
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            let read = match list.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            context.update(buffer.get(..read).unwrap_or_default());
+            length += read as u64;
+        }
+        let hash = |digest: &[u8]| digest.first_chunk().copied().unwrap_or_default();
+        Ok(Self {
+            length,
+            list: hash(context.finish().as_ref()),
+            settings: hash(digest(&SHA256, settings.as_bytes()).as_ref()),
+        })
+    }
+}
+
+impl Journal {
+    /// Opens both files, and goes on where they end; or begins, if neither holds anything.
+    pub fn open(journal: &Path, output: &Path, identity: &Identity) -> Result<Self, JournalError> {
+        let journal = Place::open("the journal", journal)?;
+        let output = Place::open("the output", output)?;
+        if journal.is_same(&output)? {
+            return Err(JournalError::OneFile(output.path));
+        }
+        match journal.file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(JournalError::Busy(journal.path)),
+            Err(TryLockError::Error(source)) => {
+                return Err(journal.failed("the journal", "locked", source));
+            }
+        }
+        let mut this = Self {
+            log: journal,
+            output,
+            finished: Finished::default(),
+            header: Header::new(identity),
+            count: 0,
+            end: 0,
+            results: Vec::new(),
+            records: Vec::new(),
+            is_broken: false,
+        };
+        if this.has_begun()? {
+            this.resume()?;
+        } else {
+            this.begin()?;
+        }
+        Ok(this)
+    }
+
+    /// Was the result of the query at this position written?
+    pub fn is_finished(&self, position: u64) -> bool {
+        self.finished.has(position)
+    }
+
+    /// How many are.
+    pub fn finished(&self) -> u64 {
+        self.finished.count()
+    }
+
+    /// Adds a result. It is safe from being lost or repeated once it is flushed, and that is done now and then by itself.
+    pub fn finish(&mut self, position: u64, result: &[u8]) -> Result<(), JournalError> {
+        if position >= self.header.most() {
+            return Err(JournalError::NotInTheList(position));
+        }
+        if !self.finished.add(position) {
+            return Ok(());
+        }
+        self.results.extend_from_slice(result);
+        self.end += result.len() as u64;
+        let record = Record {
+            position,
+            end: self.end,
+        };
+        self.records
+            .extend_from_slice(&record.encode(&self.header, self.count));
+        self.count += 1;
+        if self.results.len() + self.records.len() >= HELD_BACK {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is held back: the results, and then that they are there.
+    pub fn flush(&mut self) -> Result<(), JournalError> {
+        if self.records.is_empty() {
+            return Ok(());
+        }
+        if self.is_broken {
+            let source = io::Error::other("an earlier write failed");
+            return Err(self.output.failed("the output", "written", source));
+        }
+        self.is_broken = true;
+        let written = self.output.file.write_all(&self.results);
+        written.map_err(|source| self.output.failed("the output", "written", source))?;
+        let written = self.log.file.write_all(&self.records);
+        written.map_err(|source| self.log.failed("the journal", "written", source))?;
+        self.is_broken = false;
+        self.results.clear();
+        self.records.clear();
+        Ok(())
+    }
+
+    /// Does the journal hold a head? One that was killed while it was written is none yet.
+    fn has_begun(&mut self) -> Result<bool, JournalError> {
+        let mut found = Vec::with_capacity(HEADER);
+        let file = (&self.log.file).take(HEADER as u64);
+        let read = BufReader::new(file).read_to_end(&mut found);
+        read.map_err(|source| self.log.failed("the journal", "read", source))?;
+        let path = || self.log.path.clone();
+        if found.len() < HEADER {
+            let is_ours = self.header.encode().starts_with(&found);
+            return if is_ours {
+                Ok(false)
+            } else {
+                Err(self.header.difference(&found, path()))
+            };
+        }
+        if *found == self.header.encode() {
+            Ok(true)
+        } else {
+            Err(self.header.difference(&found, path()))
+        }
+    }
+
+    fn begin(&mut self) -> Result<(), JournalError> {
+        let length = self.output.length()?;
+        if length > 0 {
+            let path = self.output.path.clone();
+            return Err(JournalError::OutputNotEmpty { path, length });
+        }
+        self.log.cut(0)?;
+        let written = self.log.file.write_all(&self.header.encode());
+        written.map_err(|source| self.log.failed("the journal", "written", source))
+    }
+
+    fn resume(&mut self) -> Result<(), JournalError> {
+        let length = self.output.length()?;
+        let mut reader = BufReader::with_capacity(HELD_BACK, &self.log.file);
+        let told = reader
+            .seek(SeekFrom::Start(HEADER as u64))
+            .and_then(|_| record::replay(&mut reader, &self.header, length));
+        let told = told.map_err(|source| self.log.failed("the journal", "read", source))?;
+        if told.is_damaged {
+            return Err(JournalError::Damaged {
+                path: self.log.path.clone(),
+                record: told.count + 1,
+            });
+        }
+        (self.finished, self.count, self.end) = (told.finished, told.count, told.end);
+        self.log.cut(HEADER as u64 + self.count * RECORD as u64)?;
+        self.output.cut(self.end)
+    }
+}
+
+/// How many queries are finished by what stands behind a journal's head, and where the output ends by then; none if it
+/// is damaged.
+pub fn survey(records: &[u8], identity: &Identity, output: u64) -> Option<(u64, u64)> {
+    let told = record::replay(&mut &*records, &Header::new(identity), output).ok()?;
+    (!told.is_damaged).then(|| (told.finished.count(), told.end))
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        // Who wants to know calls `flush`.
+        let _ = self.flush();
+        // Closing would do, were there no child that was just forked and has the file open too.
+        let _ = self.log.file.unlock();
+    }
+}
+
+impl Place {
+    fn open(what: &'static str, path: &Path) -> Result<Self, JournalError> {
+        // A pipe would block, and cannot be cut.
+        if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(JournalError::NotAFile(path.to_path_buf()));
+        }
+        let options = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path);
+        let file = options.map_err(|source| JournalError::File {
+            what,
+            done: "opened",
+            path: path.to_path_buf(),
+            source,
+        })?;
+        Ok(Self {
+            file,
+            path: path.to_path_buf(),
+        })
+    }
+
+    fn is_same(&self, other: &Self) -> Result<bool, JournalError> {
+        let identity = |place: &Self| {
+            let metadata = place.file.metadata();
+            metadata
+                .map(|found| (found.dev(), found.ino()))
+                .map_err(|source| place.failed("the file", "read", source))
+        };
+        Ok(identity(self)? == identity(other)?)
+    }
+
+    fn length(&self) -> Result<u64, JournalError> {
+        let metadata = self.file.metadata();
+        let metadata = metadata.map_err(|source| self.failed("the output", "read", source))?;
+        Ok(metadata.len())
+    }
+
+    /// Cuts off what stands behind `end`, and goes there.
+    fn cut(&mut self, end: u64) -> Result<(), JournalError> {
+        let cut = self.file.set_len(end);
+        let there = cut.and_then(|()| self.file.seek(SeekFrom::Start(end)));
+        there
+            .map(drop)
+            .map_err(|source| self.failed("the file", "cut back", source))
+    }
+
+    fn failed(&self, what: &'static str, done: &'static str, source: io::Error) -> JournalError {
+        JournalError::File {
+            what,
+            done,
+            path: self.path.clone(),
+            source,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! Cards of entities (RFC 7095, and RFC 6350 whose properties it carries).
+
+use super::{Report, Scene, rules};
+use crate::answer::{Class, Method, Node};
+
+rules! { All;
+    HEAD = "card-head", Error, "RFC 7095, section 3.2": "vcardArray is \"vcard\" and an array of properties";
+    PROPERTY = "card-property", Error, "RFC 7095, section 3.3": "a property is a name, parameters, a type and a value";
+    CASE = "card-name-case", Error, "RFC 7095, section 3.3": "the name of a property is in small letters";
+    VERSION = "card-version", Error, "RFC 6350, section 6.7.9": "a card begins with version 4.0";
+    FN = "card-fn", Error, "RFC 6350, section 6.2.1": "a card has fn, the name to show";
+    FN_EMPTY = "card-fn-empty", Info, "RFC 6350, section 6.2.1": "fn says something";
+    ADR = "card-adr", Error, "RFC 6350, section 6.3.1": "an address has seven components";
+    TYPE = "card-type", Error, "RFC 7095, section 3.3": "the type of a property's value is known";
+    TEL = "card-tel", Warning, "RFC 6350, section 6.4.1": "a telephone number of type uri is a tel: URI";
+    EMAIL = "card-email", Error, "RFC 6350, section 6.4.2": "an email is an address (RFC 5322, section 3.4.1)";
+}
+
+/// RFC 7095, section 3.5.
+const TYPES: [&str; 13] = [
+    "text",
+    "uri",
+    "date",
+    "time",
+    "date-time",
+    "date-and-or-time",
+    "timestamp",
+    "boolean",
+    "integer",
+    "float",
+    "utc-offset",
+    "language-tag",
+    "unknown",
+];
+
+pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
+    for place in scene.of(&[Class::Entity]) {
+        // Another type than an array is told by member-type.
+        if let Some(card @ Node::List(items)) = place.item.node().get("vcardArray") {
+            let pointer = format!("{}/vcardArray", place.pointer);
+            match items.as_slice() {
+                [Node::Text(head), Node::List(properties)] if &**head == "vcard" => {
+                    whole(properties, &format!("{pointer}/1"), report);
+                    shown(scene, properties, &format!("{pointer}/1"), report);
+                }
+                _ => report.add(&HEAD, pointer, format!("{} items", card.items().len())),
+            }
+        }
+    }
+}
+
+fn whole(properties: &[Node], pointer: &str, report: &mut Report) {
+    let named = |name: &'static str| properties.iter().filter(move |p| is_named(p, name));
+    let first = properties.first().filter(|p| is_named(p, "version"));
+    let version = first.and_then(|p| p.items().get(3)).and_then(Node::text);
+    if version != Some("4.0") {
+        report.add(&VERSION, pointer, version.unwrap_or_default());
+    }
+    if named("fn").next().is_none() {
+        report.add(&FN, pointer, "");
+    }
+    for (i, node) in properties.iter().enumerate().take(300) {
+        property(node, &format!("{pointer}/{i}"), report);
+    }
+}
+
+/// An empty name tells nothing, unless that is how it was redacted (RFC 9537, section 3.2).
+fn shown(scene: &Scene<'_>, properties: &[Node], pointer: &str, report: &mut Report) {
+    let says = |p: &Node| {
+        let text = p.items().get(3).and_then(Node::text);
+        text.is_some_and(|t| !t.trim().is_empty())
+    };
+    let mut names = properties.iter().filter(|p| is_named(p, "fn")).peekable();
+    let redacted = scene
+        .answer
+        .redactions()
+        .any(|r| r.method() == Some(Method::EmptyValue));
+    if names.peek().is_some() && !names.any(says) && !redacted {
+        report.add(&FN_EMPTY, pointer, "");
+    }
+}
+
+fn is_named(property: &Node, name: &str) -> bool {
+    let own = property.items().first().and_then(Node::text);
+    own.is_some_and(|n| n.eq_ignore_ascii_case(name))
+}
+
+fn property(node: &Node, pointer: &str, report: &mut Report) {
+    let [
+        Node::Text(name),
+        Node::Object(_),
+        Node::Text(kind),
+        value,
+        ..,
+    ] = node.items()
+    else {
+        return report.add(&PROPERTY, pointer, node.kind());
+    };
+    if name.bytes().any(|b| b.is_ascii_uppercase()) {
+        report.add(&CASE, pointer, name);
+    }
+    // A type of someone's own begins with "x-".
+    if !TYPES.contains(&&**kind) && !kind.starts_with("x-") {
+        report.add(&TYPE, pointer, kind);
+    }
+    match (name.to_ascii_lowercase().as_str(), value) {
+        ("adr", Node::List(parts)) if parts.len() != 7 => {
+            report.add(&ADR, pointer, format!("{} components", parts.len()));
+        }
+        ("adr", other) if !matches!(other, Node::List(_)) => {
+            report.add(&ADR, pointer, other.kind());
+        }
+        ("tel", Node::Text(number)) if &**kind == "uri" && !is_tel(number) => {
+            report.add(&TEL, pointer, number);
+        }
+        ("email", Node::Text(address)) if !is_address(address) => {
+            report.add(&EMAIL, pointer, address);
+        }
+        _ => {}
+    }
+}
+
+fn is_tel(number: &str) -> bool {
+    number
+        .get(..4)
+        .is_some_and(|s| s.eq_ignore_ascii_case("tel:"))
+}
+
+/// Something, one @ and a name; the empty text is how RFC 9537 redacts it.
+fn is_address(address: &str) -> bool {
+    let mut parts = address.rsplitn(2, '@');
+    let (domain, local) = (
+        parts.next().unwrap_or_default(),
+        parts.next().unwrap_or_default(),
+    );
+    let clean = !address.contains(|c: char| c.is_whitespace() || c.is_control() || c == ',');
+    address.is_empty()
+        || (clean && !local.is_empty() && !domain.is_empty() && !domain.starts_with('.'))
+}

@@ -1,0 +1,103 @@
+//! Members: their types, their names, and those that each object class must have (RFC 9083, sections 2 to 5).
+
+use super::{Report, Scene, rules};
+use crate::answer::{Class, Node, Place};
+
+rules! { All;
+    TYPE = "member-type", Error, "RFC 9083, sections 4 and 5": "a member is of the type that its definition gives it";
+    REPEATED = "member-repeated", Warning, "RFC 8259, section 4": "the names in an object differ";
+    CLASS = "class-missing", Error, "RFC 9083, section 4.9": "an object has its objectClassName";
+    CLASS_VALUE = "class-value", Error, "RFC 9083, section 5": "objectClassName is that of the place it stands in";
+    LANG = "lang-syntax", Error, "RFC 9083, section 4.4": "lang is a language tag (RFC 5646)";
+    HANDLE = "handle-empty", Warning, "RFC 9083, section 5": "a handle identifies, so it is not empty";
+    PORT43 = "port43-syntax", Error, "RFC 9083, section 4.7": "port43 is the name or address of a WHOIS server";
+    NULL = "member-null", Warning, "RFC 9083, sections 4 and 5": "what is not there is left out, not null";
+}
+
+pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
+    for oddity in scene.answer.oddities() {
+        let is_null = oddity.found == "null";
+        let found = format!("{}, not {}", oddity.found, oddity.expected);
+        report.add(
+            if is_null { &NULL } else { &TYPE },
+            oddity.pointer,
+            if is_null { "" } else { &found },
+        );
+    }
+    for place in &scene.places {
+        names(place, report);
+        class(place, report);
+        values(place, report);
+    }
+}
+
+fn names(place: &Place<'_>, report: &mut Report) {
+    const MOST: usize = 200;
+    let members = place.item.node().members();
+    for (i, (name, _)) in members.iter().enumerate().take(MOST) {
+        if members.iter().take(i).any(|(n, _)| n == name) {
+            report.add(&REPEATED, place.pointer.as_str(), name);
+        }
+    }
+}
+
+fn class(place: &Place<'_>, report: &mut Report) {
+    let Some(expected) = place.class.object_class() else {
+        return;
+    };
+    match place.item.node().get("objectClassName").map(Node::text) {
+        None => report.add(
+            &CLASS,
+            place.pointer.as_str(),
+            format!("none, for '{expected}'"),
+        ),
+        Some(Some(class)) if class != expected => {
+            let pointer = format!("{}/objectClassName", place.pointer);
+            report.add(
+                &CLASS_VALUE,
+                pointer,
+                format!("'{class}', not '{expected}'"),
+            );
+        }
+        Some(_) => {}
+    }
+}
+
+fn values(place: &Place<'_>, report: &mut Report) {
+    let text = |member: &str| place.item.node().get(member).and_then(Node::text);
+    let mut tell = |check, member: &str, found: &str| {
+        report.add(check, format!("{}/{member}", place.pointer), found);
+    };
+    if let Some(lang) = text("lang").filter(|l| !is_language_tag(l)) {
+        tell(&LANG, "lang", lang);
+    }
+    if place.class == Class::Link {
+        return;
+    }
+    if text("handle").is_some_and(|h| h.trim().is_empty()) {
+        tell(&HANDLE, "handle", "");
+    }
+    if let Some(server) = text("port43").filter(|s| !is_host(s)) {
+        tell(&PORT43, "port43", server);
+    }
+}
+
+/// Subtags of one to eight letters and digits, the first of letters alone (RFC 5646, section 2.1).
+pub(super) fn is_language_tag(tag: &str) -> bool {
+    let mut subtags = tag.split('-');
+    let letters = |s: &str| s.bytes().all(|b| b.is_ascii_alphabetic());
+    let fits = |s: &str| (1..=8).contains(&s.len()) && s.bytes().all(|b| b.is_ascii_alphanumeric());
+    subtags
+        .next()
+        .is_some_and(|first| fits(first) && letters(first))
+        && subtags.all(fits)
+}
+
+/// A name with letters, digits, hyphens and dots, or an address.
+fn is_host(text: &str) -> bool {
+    let label = |l: &str| {
+        !l.is_empty() && l.len() <= 63 && l.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+    };
+    let name = text.strip_suffix('.').unwrap_or(text);
+    name.parse::<std::net::IpAddr>().is_ok() || (name.contains('.') && name.split('.').all(label))
+}

@@ -1,0 +1,125 @@
+//! Networks (RFC 9083, section 5.4) and their blocks (the cidr0 extension).
+
+use std::net::IpAddr;
+
+use super::{Report, Scene, rules};
+use crate::answer::{Class, Item, Network};
+
+rules! { All;
+    MISSING = "ip-range", Warning, "RFC 9083, section 5.4": "a network has startAddress and endAddress";
+    ADDRESS = "ip-address", Error, "RFC 9083, section 5.4": "startAddress and endAddress are addresses";
+    ORDER = "ip-order", Error, "RFC 9083, section 5.4": "a network ends behind its start";
+    VERSION = "ip-version", Error, "RFC 9083, section 5.4": "ipVersion is v4 or v6";
+    FITS = "ip-version-fits", Error, "RFC 9083, section 5.4": "ipVersion is that of the addresses";
+    COUNTRY = "ip-country", Error, "RFC 9083, section 5.4": "country is a code of two letters";
+    PREFIX = "cidr-prefix", Error, "IANA RDAP Extensions, cidr0": "a block has v4prefix or v6prefix, one of them";
+    LENGTH = "cidr-length", Error, "IANA RDAP Extensions, cidr0": "a block has a length that its version allows";
+    HOST = "cidr-host-bits", Error, "RFC 4632, section 3.1": "no bit of a block is set behind its length";
+}
+
+pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
+    for place in scene.of(&[Class::Network]) {
+        network(place.item, &place.pointer, report);
+    }
+    for place in scene.of(&[Class::Cidr]) {
+        block(place.item, &place.pointer, report);
+    }
+}
+
+fn network(item: Item<'_>, pointer: &str, report: &mut Report) {
+    let mut read = Vec::new();
+    for member in ["startAddress", "endAddress"] {
+        match item.text(member).map(|text| (text, text.parse::<IpAddr>())) {
+            None => report.add(&MISSING, pointer, format!("no {member}")),
+            Some((text, Err(_))) => report.add(&ADDRESS, format!("{pointer}/{member}"), text),
+            Some((_, Ok(address))) => read.push(address),
+        }
+    }
+    if let [start, end] = *read
+        && (start.is_ipv4() != end.is_ipv4() || start > end)
+    {
+        report.add(&ORDER, pointer, format!("{start} to {end}"));
+    }
+    let version = item.text("ipVersion");
+    match (version, read.first()) {
+        (Some("v4" | "v6"), Some(start)) if (version == Some("v4")) != start.is_ipv4() => {
+            report.add(
+                &FITS,
+                format!("{pointer}/ipVersion"),
+                version.unwrap_or_default(),
+            );
+        }
+        (Some("v4" | "v6") | None, _) => {}
+        (Some(other), _) => report.add(&VERSION, format!("{pointer}/ipVersion"), other),
+    }
+    if let Some(country) = item.text("country").filter(|c| !is_country(c)) {
+        report.add(&COUNTRY, format!("{pointer}/country"), country);
+    }
+}
+
+/// Of ISO 3166-1, as far as two capital letters tell.
+pub(super) fn is_country(code: &str) -> bool {
+    code.len() == 2 && code.bytes().all(|b| b.is_ascii_uppercase())
+}
+
+fn block(item: Item<'_>, pointer: &str, report: &mut Report) {
+    let (v4, v6) = (item.text("v4prefix"), item.text("v6prefix"));
+    let prefix = match (v4, v6) {
+        (Some(text), None) => text.parse().ok().map(IpAddr::V4),
+        (None, Some(text)) => text.parse().ok().map(IpAddr::V6),
+        _ => None,
+    };
+    let Some(prefix) = prefix else {
+        let found = [v4, v6]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(" and ");
+        return report.add(&PREFIX, pointer, found);
+    };
+    let width = if prefix.is_ipv4() { 32 } else { 128 };
+    match item.number("length").filter(|l| *l <= width) {
+        None => report.add(&LENGTH, pointer, ""),
+        Some(length) => {
+            let free = (width - length) as u32;
+            // All of an address's bits, or none, are free: a shift by them all has no meaning.
+            let behind = 1u128.checked_shl(free).map_or(u128::MAX, |one| one - 1);
+            if bits(prefix) & behind != 0 {
+                report.add(&HOST, pointer, format!("{prefix}/{length}"));
+            }
+        }
+    }
+}
+
+/// Whether blocks cover a network's range and nothing else; nothing to say where either is missing.
+pub(super) fn covers(network: Network<'_>) -> Option<bool> {
+    let (start, end) = network.range()?;
+    let mut ranges: Vec<(u128, u128)> = Vec::new();
+    for block in network.items("cidr0_cidrs") {
+        let prefix: IpAddr = block
+            .text("v4prefix")
+            .or(block.text("v6prefix"))?
+            .parse()
+            .ok()?;
+        if prefix.is_ipv4() != start.is_ipv4() {
+            return Some(false);
+        }
+        let width = if prefix.is_ipv4() { 32 } else { 128 };
+        let free = u32::try_from(width - block.number("length").filter(|l| *l <= width)?).ok()?;
+        let size = 1u128.checked_shl(free).map_or(u128::MAX, |one| one - 1);
+        ranges.push((bits(prefix), bits(prefix).saturating_add(size)));
+    }
+    ranges.sort_unstable();
+    let (first, last) = (ranges.first()?.0, ranges.last()?.1);
+    let joined = ranges
+        .windows(2)
+        .all(|w| matches!(w, [a, b] if a.1.checked_add(1) == Some(b.0)));
+    Some(joined && first == bits(start) && last == bits(end))
+}
+
+fn bits(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(a) => u128::from(a.to_bits()),
+        IpAddr::V6(a) => a.to_bits(),
+    }
+}

@@ -1,0 +1,27 @@
+//! Error responses and help (RFC 9083, sections 6 and 7).
+
+use super::{Report, Scene, rules};
+use crate::answer::Class;
+
+rules! { All;
+    CODE = "error-code", Error, "RFC 9083, section 6": "errorCode is a code of HTTP";
+    TITLE = "error-title", Info, "RFC 9083, section 6": "an error has a title";
+    HELP = "help-notices", Warning, "RFC 9083, section 7": "help says something in its notices";
+}
+
+pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
+    for place in scene.of(&[Class::Problem]) {
+        let code = place.item.number("errorCode").unwrap_or_default();
+        if !(300..600).contains(&code) {
+            report.add(&CODE, "/errorCode", code.to_string());
+        }
+        if place.item.text("title").is_none() {
+            report.add(&TITLE, "", "");
+        }
+    }
+    for place in scene.of(&[Class::Help]) {
+        if place.item.items("notices").next().is_none() {
+            report.add(&HELP, "/notices", "");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Searches: their results, paging, sorting and subsets (RFC 9083, section 8; RFC 8977; RFC 8982).
+
+use super::{Report, Scene, rules};
+use crate::answer::{Class, SearchKind};
+
+rules! { All;
+    ONE = "search-one", Error, "RFC 9083, section 8": "results of one kind of object are in the array of its name";
+    TOTAL = "paging-total", Error, "RFC 8977, section 2.1": "totalCount is no less than the results that are here";
+    SIZE = "paging-size", Warning, "RFC 8977, section 2.1": "pageSize is the number of results that are here";
+    CURSOR = "paging-next", Warning, "RFC 8977, section 2.4.1": "a page that is not all has a link to the next or says which it is";
+    SORT = "sort-property", Error, "RFC 8977, section 2.1": "a sort that is offered has property and default";
+    CURRENT = "subset-current", Error, "RFC 8982, section 2.1": "subsetting_metadata says the current field set";
+    SUBSET = "subset-name", Error, "RFC 8982, section 2.1": "a field set that is offered has name and default";
+}
+
+pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
+    for place in scene.of(&[Class::Search]) {
+        let top = place.item;
+        let count = |kind: SearchKind| {
+            top.node()
+                .get(kind.member())
+                .map(|n| n.items().len() as u64)
+        };
+        let counts: Vec<u64> = SearchKind::ALL.into_iter().filter_map(count).collect();
+        if counts.len() > 1 {
+            report.add(&ONE, "", format!("{} arrays", counts.len()));
+        }
+        let here: u64 = counts.iter().sum();
+        if let Some(paging) = top.item("paging_metadata") {
+            let total = paging.number("totalCount");
+            if let Some(total) = total.filter(|t| *t < here) {
+                report.add(
+                    &TOTAL,
+                    "/paging_metadata/totalCount",
+                    format!("{total} of {here}"),
+                );
+            }
+            if let Some(size) = paging.number("pageSize").filter(|s| *s != here) {
+                report.add(
+                    &SIZE,
+                    "/paging_metadata/pageSize",
+                    format!("{size}, with {here} results"),
+                );
+            }
+            let leads_on = scene.answer.next_page().is_some()
+                || paging.number("pageNumber").is_some_and(|n| n > 1);
+            if total.is_some_and(|t| t > here) && !leads_on {
+                report.add(&CURSOR, "/paging_metadata", "");
+            }
+        }
+    }
+    offers(scene, report);
+}
+
+/// Sorts and field sets that may be asked for.
+fn offers(scene: &Scene<'_>, report: &mut Report) {
+    for place in scene.of(&[Class::Sort]) {
+        if place.item.text("property").is_none() || place.item.node().get("default").is_none() {
+            report.add(&SORT, place.pointer.as_str(), "");
+        }
+    }
+    for place in scene.of(&[Class::Subsetting]) {
+        if place.item.text("currentFieldSet").is_none() {
+            report.add(&CURRENT, place.pointer.as_str(), "");
+        }
+    }
+    for place in scene.of(&[Class::FieldSet]) {
+        if place.item.text("name").is_none() || place.item.node().get("default").is_none() {
+            report.add(&SUBSET, place.pointer.as_str(), "");
+        }
+    }
+}

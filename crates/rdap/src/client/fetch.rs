@@ -1,0 +1,268 @@
+//! One URL, with everything that may spare asking for it: a copy at hand, its server's leave, patience with a server that
+//! complains, and redirects.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use roundtrip_model::{Scheme, Target};
+
+use super::{Client, From, Source, Trouble};
+use crate::answer::{Answer, AnswerError};
+use crate::credentials::{CredentialsError, Secret};
+use crate::manners::Verdict;
+use crate::memory::answers::{Decision, Received, Request, Stored};
+use crate::memory::origin::Origin;
+use crate::pool::{Ask, Reply};
+use crate::text::State;
+
+const MOST_REDIRECTS: usize = 5;
+/// RFC 7480 §4.2.
+const ACCEPT: &str = "application/rdap+json, application/json;q=0.5";
+const AUTHORIZATION: &str = "Authorization";
+/// A server that calls each nonce stale could go on for ever.
+const MOST_CHALLENGES: u32 = 2;
+
+impl Client {
+    /// The answer of whoever `target` leads to.
+    pub(super) async fn fetch(&self, target: &Target, personal: bool) -> Result<Source, Trouble> {
+        let mut target = target.clone();
+        let mut seen: Vec<String> = Vec::new();
+        loop {
+            let url = target.url().as_str().to_owned();
+            if seen.contains(&url) || seen.len() > MOST_REDIRECTS {
+                let why = match seen.len() {
+                    1 => "a redirect that leads to itself".to_owned(),
+                    n => format!("{n} redirects, and no answer"),
+                };
+                return Err(trouble(&target, State::Failed, why));
+            }
+            let source = self.fetch_here(&target, personal).await?;
+            let Some(next) = redirect(&source) else {
+                return Ok(source);
+            };
+            seen.push(url);
+            target = next?;
+        }
+    }
+
+    /// Without going where a redirect leads.
+    async fn fetch_here(&self, target: &Target, personal: bool) -> Result<Source, Trouble> {
+        let headers = self.headers(target)?;
+        let credentials = headers.iter().any(|(name, _)| name == AUTHORIZATION);
+        let request = Request {
+            method: "GET",
+            url: target.url().as_str(),
+            headers: &headers,
+            credentials,
+        };
+        match self
+            .memory
+            .decide(&request, &self.wishes.policy, self.now())
+        {
+            Decision::Fresh(stored) => Ok(remembered(target, stored, From::Memory)),
+            Decision::NotThere(why) => Err(trouble(target, State::Failed, why.to_string())),
+            Decision::Fetch => self.ask(target, &request, None, personal).await,
+            Decision::Revalidate {
+                stored,
+                headers: conditions,
+            } => {
+                self.ask(target, &request, Some((stored, conditions)), personal)
+                    .await
+            }
+        }
+    }
+
+    /// Over the network; with conditions where there is a copy.
+    async fn ask(
+        &self,
+        target: &Target,
+        request: &Request<'_>,
+        mut copy: Option<(Stored, Vec<(String, String)>)>,
+        personal: bool,
+    ) -> Result<Source, Trouble> {
+        loop {
+            let mut ask = Ask::new(target.clone());
+            ask.early = self.wishes.early && !request.credentials;
+            ask.headers = request.headers.to_vec();
+            if let Some((_, conditions)) = &copy {
+                ask.headers.extend(conditions.iter().cloned());
+            }
+            let asked_at = self.now();
+            let (reply, patience) = self.ask_politely(&ask, personal).await?;
+            let received = Received {
+                status: reply.status,
+                headers: &reply.headers,
+                body: &reply.body,
+                asked_at,
+                received_at: self.now(),
+            };
+            if reply.status == 304
+                && let Some((stored, _)) = copy.take()
+            {
+                if let Some(stored) = self.memory.confirm(request, stored, &received) {
+                    let source = remembered(target, stored, From::Confirmed);
+                    return Ok(Source {
+                        timing: Some(reply.timing),
+                        patience,
+                        ..source
+                    });
+                }
+                // The server meant another copy: without conditions.
+                continue;
+            }
+            // What cannot be read is not worth keeping: the next answer may be better.
+            let answer = Answer::read(reply.body.clone());
+            if answer.is_ok() || reply.status != 200 {
+                self.memory.keep_answer(request, &received);
+            }
+            return Ok(received_now(target, reply, answer, patience));
+        }
+    }
+
+    /// Waits for leave to ask, and asks again as often as a complaining server may be asked.
+    async fn ask_politely(&self, ask: &Ask, personal: bool) -> Result<(Reply, Duration), Trouble> {
+        let target = &ask.target;
+        let origin = Origin::of(target);
+        let mut patience = Duration::ZERO;
+        let mut ask = ask.clone();
+        let mut challenges = 0;
+        for asked in 1.. {
+            let permit = self.manners.acquire(&origin, personal).await;
+            let permit = permit.map_err(|e| trouble(target, State::Refused, e.to_string()))?;
+            patience += permit.waited;
+            self.keeping.prepare(target, &self.pool, self.now());
+            let reply = self.pool.fetch(&ask).await;
+            let reply = reply.map_err(|e| trouble(target, State::Failed, e.to_string()))?;
+            let after = reply.header("retry-after");
+            let verdict = self.manners.heard(&permit, reply.status, after, asked);
+            if let Verdict::AskAgain { .. } = verdict.await {
+                continue;
+            }
+            challenges += u32::from(reply.status == 401);
+            if reply.status != 401
+                || challenges > MOST_CHALLENGES
+                || !self.answer_challenge(&mut ask, &reply)?
+            {
+                return Ok((reply, patience));
+            }
+        }
+        Err(trouble(target, State::Failed, "asked too often".into()))
+    }
+
+    /// A server says what it wants to hear before it is told. Whether to ask again.
+    fn answer_challenge(&self, ask: &mut Ask, reply: &Reply) -> Result<bool, Trouble> {
+        let Some(credentials) = &self.wishes.credentials else {
+            return Ok(false);
+        };
+        let refuse = |e: CredentialsError| trouble(&ask.target, State::Refused, e.to_string());
+        let lines = reply.headers.iter();
+        let lines = lines.filter(|(name, _)| name.eq_ignore_ascii_case("www-authenticate"));
+        let sent = ask.headers.iter().find(|(name, _)| name == AUTHORIZATION);
+        let sent = sent.map(|(_, value)| Secret::new(value));
+        let heard = credentials.hear(
+            &ask.target,
+            lines.map(|(_, value)| value.as_slice()),
+            sent.as_ref(),
+        );
+        if !heard.map_err(refuse)? {
+            return Ok(false);
+        }
+        ask.headers.retain(|(name, _)| name != AUTHORIZATION);
+        ask.headers.extend(self.authorization(&ask.target)?);
+        ask.early = false;
+        Ok(true)
+    }
+
+    fn authorization(&self, target: &Target) -> Result<Option<(String, String)>, Trouble> {
+        let Some(credentials) = &self.wishes.credentials else {
+            return Ok(None);
+        };
+        let value = credentials.header(target, "GET");
+        let value = value.map_err(|e| trouble(target, State::Refused, e.to_string()))?;
+        Ok(value.map(|secret| (AUTHORIZATION.to_owned(), secret.expose().to_owned())))
+    }
+
+    fn headers(&self, target: &Target) -> Result<Vec<(String, String)>, Trouble> {
+        let mut headers = self.plain_headers();
+        headers.extend(self.authorization(target)?);
+        Ok(headers)
+    }
+
+    pub(super) fn plain_headers(&self) -> Vec<(String, String)> {
+        vec![
+            ("Accept".to_owned(), ACCEPT.to_owned()),
+            ("User-Agent".to_owned(), self.wishes.user_agent.clone()),
+        ]
+    }
+}
+
+/// Where a redirect leads, or why not there. RFC 7480 §5.2.
+fn redirect(source: &Source) -> Option<Result<Target, Trouble>> {
+    if !matches!(source.status, 301 | 302 | 303 | 307 | 308) {
+        return None;
+    }
+    let mut headers = source.headers.iter();
+    let (_, location) = headers.find(|(name, _)| name.eq_ignore_ascii_case("location"))?;
+    let from = &source.target;
+    let refuse = |why: &str| {
+        let location: String = String::from_utf8_lossy(location)
+            .chars()
+            .take(200)
+            .collect();
+        trouble(
+            from,
+            State::Failed,
+            format!("a redirect to '{location}': {why}"),
+        )
+    };
+    let Ok(text) = std::str::from_utf8(location) else {
+        return Some(Err(refuse("no URL")));
+    };
+    let next = match from.join(text) {
+        Ok(next) => next,
+        Err(error) => return Some(Err(refuse(&error.to_string()))),
+    };
+    if from.scheme == Scheme::Https && next.scheme != Scheme::Https {
+        return Some(Err(refuse("it leaves TLS, and is not followed")));
+    }
+    Some(Ok(next))
+}
+
+pub(super) fn trouble(target: &Target, state: State, why: String) -> Trouble {
+    Trouble {
+        url: target.redacted(),
+        state,
+        why,
+    }
+}
+
+fn remembered(target: &Target, stored: Stored, from: From) -> Source {
+    Source {
+        target: target.clone(),
+        status: stored.status,
+        headers: stored.headers,
+        answer: Answer::read(stored.body.clone()).map_err(Rc::new),
+        body: stored.body,
+        from,
+        patience: Duration::ZERO,
+        timing: None,
+    }
+}
+
+fn received_now(
+    target: &Target,
+    reply: Reply,
+    answer: Result<Answer, AnswerError>,
+    patience: Duration,
+) -> Source {
+    Source {
+        target: target.clone(),
+        status: reply.status,
+        headers: reply.headers,
+        answer: answer.map_err(Rc::new),
+        body: reply.body,
+        from: From::Network,
+        patience,
+        timing: Some(reply.timing),
+    }
+}

@@ -1,0 +1,78 @@
+//! From the registry to the registrar that it names, as far as there is one more to ask: bounded, never in a circle,
+//! never to a web page, never without TLS, and never with the registry's credentials.
+
+use roundtrip_model::{Scheme, Target};
+
+use super::{Client, Outcome, Source, Trouble};
+use crate::text::State;
+
+/// Registry, registrar, reseller: nobody needs more.
+const MOST_STEPS: usize = 3;
+
+impl Client {
+    /// The last answer on the way counts; what goes wrong before the first is told beside the registry's answer.
+    pub(super) async fn follow(&self, outcome: &mut Outcome) {
+        let Some(registry) = outcome.registry.as_ref() else {
+            return;
+        };
+        if registry.state() != State::Found || outcome.kind != "domain" {
+            return;
+        }
+        let mut seen = vec![registry.target.url().as_str().to_owned()];
+        let mut next = related(registry);
+        for _ in 0..MOST_STEPS {
+            let Some(link) = next else {
+                return;
+            };
+            let target = match judge(&link, &seen) {
+                Ok(Some(target)) => target,
+                Ok(None) => return,
+                Err(trouble) => {
+                    outcome.registrar.get_or_insert(Err(trouble));
+                    return;
+                }
+            };
+            seen.push(target.url().as_str().to_owned());
+            match self.fetch(&target, false).await {
+                Ok(source) => {
+                    next = related(&source);
+                    let found = source.state() == State::Found;
+                    let before = matches!(&outcome.registrar, Some(Ok(_)));
+                    if found || !before {
+                        outcome.registrar = Some(Ok(source));
+                    }
+                    if !found {
+                        return;
+                    }
+                }
+                Err(trouble) => {
+                    outcome.registrar.get_or_insert(Err(trouble));
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn related(source: &Source) -> Option<String> {
+    let answer = source.answer.as_ref().ok()?;
+    let link = *answer.related().first()?;
+    let url = link.url(Some(source.target.url()))?;
+    Some(url.as_str().to_owned())
+}
+
+/// Whether to go there; nothing where we have been.
+fn judge(link: &str, seen: &[String]) -> Result<Option<Target>, Trouble> {
+    let refuse = |why: String| Trouble {
+        url: link.to_owned(),
+        state: State::Failed,
+        why,
+    };
+    let target = Target::parse(link).map_err(|e| refuse(e.to_string()))?;
+    if target.scheme != Scheme::Https {
+        let why = "the registry's link to the registrar is not https:, and is not asked";
+        return Err(refuse(why.into()));
+    }
+    let url = target.url().as_str();
+    Ok((!seen.iter().any(|s| s == url)).then_some(target))
+}

@@ -1,0 +1,128 @@
+//! What connections leave for the next run: sessions and tokens are taken out of memory when an origin is first asked, and
+//! what was learnt is put back at the end.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use roundtrip_http::Tokens;
+use roundtrip_model::{Scheme, Target};
+use roundtrip_tls::{Client, Keepsake};
+
+use crate::memory::origin::{self, Addresses, Origin, Session, Transport};
+use crate::memory::{Memory, Stamp};
+use crate::pool::{self, Alternative, OriginKnowledge, Pool};
+
+/// Sessions that are taken for one origin and transport: one to be shown, and one for when its connection is lost.
+const TAKEN: usize = 2;
+
+pub(super) struct Keeping {
+    memory: Arc<Memory>,
+    tls: Arc<Client>,
+    tokens: Tokens,
+    prepared: RefCell<HashSet<Origin>>,
+}
+
+impl Keeping {
+    pub(super) fn new(memory: Arc<Memory>, tls: Arc<Client>, tokens: Tokens) -> Self {
+        Self {
+            memory,
+            tls,
+            tokens,
+            prepared: RefCell::default(),
+        }
+    }
+
+    /// Before an origin is asked for the first time: what was learnt of it, and a session or two.
+    pub(super) fn prepare(&self, target: &Target, pool: &Pool, now: Stamp) {
+        let origin = Origin::of(target);
+        let secure = target.scheme == Scheme::Https;
+        if !self.memory.is_somewhere()
+            || !secure
+            || !self.prepared.borrow_mut().insert(origin.clone())
+        {
+            return;
+        }
+        let state = self.memory.origin(&origin, now);
+        let quic = state.alt_svc.is_some();
+        let alt_svc = state.alt_svc.map(|told| Alternative {
+            port: told.port,
+            left: told.expires.since(now),
+            persist: told.persist,
+        });
+        let ttl = state.addresses.as_ref().map(|a| a.expires.since(now));
+        pool.recall(&OriginKnowledge {
+            origin: pool::Origin::of(target),
+            alpn: state.alpn,
+            alt_svc,
+            rtt: state.rtt,
+            addresses: state.addresses.map(|a| a.list).unwrap_or_default(),
+            ttl,
+            streams: state.streams.map(|n| n as usize),
+        });
+        self.plant(&origin, Transport::Tcp, now);
+        if quic {
+            self.plant(&origin, Transport::Quic, now);
+            if let Some(token) = self.memory.take_quic_token(&origin, now) {
+                self.tokens.insert(origin.host(), token.into());
+            }
+        }
+    }
+
+    fn plant(&self, origin: &Origin, transport: Transport, now: Stamp) {
+        for _ in 0..TAKEN {
+            let Some(session) = self.memory.take_session(origin, transport, now) else {
+                return;
+            };
+            // One that does not fit any more is as good as none.
+            if let Ok(keepsake) = Keepsake::decode(&session.blob) {
+                let quic = transport == Transport::Quic;
+                let _ = self
+                    .tls
+                    .plant(quic, origin.host(), &keepsake, SystemTime::now());
+            }
+        }
+    }
+
+    /// At the end: what the next run may use.
+    pub(super) fn keep(&self, pool: &Pool, now: Stamp) {
+        if !self.memory.is_somewhere() {
+            return;
+        }
+        for learnt in pool.learnt().into_iter().filter(|l| l.origin.is_secure()) {
+            let origin = Origin::new(&learnt.origin.host, learnt.origin.port);
+            let host = origin.host();
+            let tcp = self.tls.keepsakes(false, host);
+            let quic = self.tls.keepsakes(true, host);
+            let tokens = self.tokens.take(host);
+            self.memory.change_origin(&origin, now, |state| {
+                state.alpn = learnt.alpn.clone().or(state.alpn.take());
+                state.rtt = learnt.rtt.or(state.rtt);
+                state.streams = learnt.streams.and_then(|n| n.try_into().ok());
+                state.alt_svc = learnt.alt_svc.as_ref().map(|told| origin::Alternative {
+                    port: told.port,
+                    persist: told.persist,
+                    expires: now.plus(told.left),
+                });
+                state.addresses = learnt.ttl.map(|ttl| Addresses {
+                    list: learnt.addresses.clone(),
+                    expires: now.plus(ttl),
+                });
+                for (transport, kept) in [(Transport::Tcp, &tcp), (Transport::Quic, &quic)] {
+                    for keepsake in kept {
+                        let session = Session {
+                            transport,
+                            expires: Stamp::of(keepsake.expires()),
+                            blob: keepsake.encode(),
+                        };
+                        state.keep_session(session, now);
+                    }
+                }
+                for token in &tokens {
+                    state.keep_quic_token(token.to_vec());
+                }
+            });
+        }
+    }
+}

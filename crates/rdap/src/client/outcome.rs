@@ -1,0 +1,208 @@
+//! What a lookup came to: who answered what, from where, and what went wrong beside it.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use roundtrip_model::Target;
+
+use super::Unasked;
+use crate::answer::{Answer, AnswerError};
+use crate::pool::Timing;
+use crate::query::Query;
+use crate::text::{Part, State, Told};
+
+/// One query, and what became of it.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    pub query: String,
+    pub kind: &'static str,
+    /// What was changed in the query before it was asked.
+    pub note: Option<String>,
+    pub registry: Option<Source>,
+    /// The further pages of a search.
+    pub pages: Vec<Source>,
+    /// The registrar's answer; or why there is none, though the registry names one.
+    pub registrar: Option<Result<Source, Trouble>>,
+    /// Servers that did not answer, in the order in which they were asked.
+    pub troubles: Vec<Trouble>,
+}
+
+/// One server's answer.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// Who gave it, after all redirects.
+    pub target: Target,
+    pub status: u16,
+    pub headers: Vec<(String, Vec<u8>)>,
+    pub body: Bytes,
+    pub answer: Result<Answer, Rc<AnswerError>>,
+    pub from: From,
+    /// Waiting for leave to ask.
+    pub patience: Duration,
+    pub timing: Option<Timing>,
+}
+
+/// Where an answer was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum From {
+    Network,
+    /// The copy at hand holds, said its server.
+    Confirmed,
+    /// The copy at hand was taken without asking.
+    Memory,
+    /// An earlier answer about the whole range.
+    Range,
+}
+
+/// What went wrong at one server.
+#[derive(Debug, Clone)]
+pub struct Trouble {
+    pub url: String,
+    pub state: State,
+    pub why: String,
+}
+
+impl Source {
+    pub fn state(&self) -> State {
+        match self.status {
+            200..=299 if self.answer.is_ok() => State::Found,
+            // RFC 7480 §5.3.
+            404 | 410 => State::NotRegistered,
+            401 | 403 | 429 | 451 => State::Refused,
+            _ => State::Failed,
+        }
+    }
+
+    fn part<'a>(&'a self, why: &'a Option<String>) -> Part<'a> {
+        Part {
+            server: Some(self.target.url().as_str()),
+            state: self.state(),
+            answer: self.answer.as_ref().ok(),
+            why: why.as_deref(),
+        }
+    }
+
+    /// What the answer itself does not say.
+    fn why(&self) -> Option<String> {
+        match (self.state(), &self.answer) {
+            (State::Found, _) => None,
+            (_, Ok(_)) => Some(format!("HTTP {}", self.status)),
+            (State::NotRegistered, Err(_)) => Some(format!("HTTP {}", self.status)),
+            (_, Err(error)) => Some(format!("HTTP {}: {error}", self.status)),
+        }
+    }
+}
+
+impl Outcome {
+    pub(super) fn of(query: &Query) -> Self {
+        Self {
+            query: query.shown(),
+            kind: query.kind().as_str(),
+            note: query.note().map(str::to_owned),
+            registry: None,
+            pages: Vec::new(),
+            registrar: None,
+            troubles: Vec::new(),
+        }
+    }
+
+    pub(super) fn unasked(query: &Query, why: &Unasked) -> Self {
+        let mut outcome = Self::of(query);
+        outcome.troubles.push(Trouble {
+            url: String::new(),
+            state: State::Failed,
+            why: why.to_string(),
+        });
+        outcome
+    }
+
+    /// Of a text that is no query.
+    pub fn unread(text: &str, why: &dyn std::error::Error) -> Self {
+        Self {
+            query: text.chars().take(200).collect(),
+            kind: "",
+            note: None,
+            registry: None,
+            pages: Vec::new(),
+            registrar: None,
+            troubles: vec![Trouble {
+                url: String::new(),
+                state: State::Failed,
+                why: why.to_string(),
+            }],
+        }
+    }
+
+    /// The registry's word counts: a registrar that fails takes nothing from it.
+    pub fn state(&self) -> State {
+        let last = self.troubles.last().map(|trouble| trouble.state);
+        let registry = self.registry.as_ref().map(Source::state);
+        registry.or(last).unwrap_or(State::Failed)
+    }
+
+    pub fn sources(&self) -> impl Iterator<Item = &Source> {
+        let registrar = self.registrar.as_ref().and_then(|r| r.as_ref().ok());
+        self.registry.iter().chain(&self.pages).chain(registrar)
+    }
+
+    /// Hands what is to be told to `tell`: the answers, page after page.
+    pub fn told<T>(
+        &self,
+        beside: &[(&'static str, serde_json::Value)],
+        tell: impl FnMut(&Told<'_>) -> T,
+    ) -> Vec<T> {
+        let why = self.why();
+        let registrars_why = self.registrars_why();
+        let first = match &self.registry {
+            Some(source) => source.part(&why),
+            None => Part {
+                server: self
+                    .troubles
+                    .last()
+                    .map(|t| t.url.as_str())
+                    .filter(|u| !u.is_empty()),
+                state: self.state(),
+                answer: None,
+                why: why.as_deref(),
+            },
+        };
+        let registrar = self.registrar.as_ref().map(|registrar| match registrar {
+            Ok(source) => source.part(&registrars_why),
+            Err(trouble) => Part {
+                server: Some(&trouble.url),
+                state: trouble.state,
+                answer: None,
+                why: Some(&trouble.why),
+            },
+        });
+        let told = |first, registrar| Told {
+            query: &self.query,
+            kind: self.kind,
+            first,
+            registrar,
+            beside,
+        };
+        let pages = self.pages.iter().map(|page| told(page.part(&None), None));
+        std::iter::once(told(first, registrar))
+            .chain(pages)
+            .collect::<Vec<_>>()
+            .iter()
+            .map(tell)
+            .collect()
+    }
+
+    fn why(&self) -> Option<String> {
+        match &self.registry {
+            Some(source) => source.why(),
+            None => {
+                let whys: Vec<String> = self.troubles.iter().map(|t| t.why.clone()).collect();
+                Some(whys.join("; "))
+            }
+        }
+    }
+
+    fn registrars_why(&self) -> Option<String> {
+        self.registrar.as_ref()?.as_ref().ok()?.why()
+    }
+}

@@ -1,0 +1,45 @@
+//! What goes wrong with credentials, without ever repeating one.
+
+use roundtrip_model::TargetError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum CredentialsError {
+    #[error("the user or the password holds a control character, which no request can carry")]
+    Controls,
+    #[error("the user holds a colon, which would end it (RFC 7617)")]
+    Colon,
+    #[error("the credentials are not of the form user:password")]
+    NoColon,
+    #[error("the credentials are longer than the {limit} bytes that are accepted")]
+    TooLong { limit: usize },
+    #[error("user and password of the URL do not percent-decode to UTF-8")]
+    Encoding,
+    #[error("{path}, which holds credentials, cannot be read: {source}")]
+    Unread {
+        path: String,
+        source: std::io::Error,
+    },
+    #[error("{path} holds credentials and others may read it; run: chmod 600 {path}")]
+    Exposed { path: String },
+    #[error("the environment has no variable {variable} with credentials, or it is no text")]
+    NoVariable { variable: String },
+    #[error("{source}")]
+    Origin {
+        #[from]
+        source: TargetError,
+    },
+    #[error(
+        "{origin} asks for Basic, which over http shows the password to everyone on the path; ask over https"
+    )]
+    Plain { origin: String },
+    #[error("{origin} refuses this user and password")]
+    Refused { origin: String },
+    #[error("{origin} asks for {offered}; what is supported is Basic, and Digest with SHA-256 or SHA-512-256 and qop=auth{}{reasons}", if .reasons.is_empty() { "" } else { ": " })]
+    Unsupported {
+        origin: String,
+        offered: String,
+        reasons: String,
+    },
+    #[error("the system gives no random bytes for a nonce")]
+    NoRandom,
+}

@@ -1,0 +1,42 @@
+//! Text that is not shown, and is cleared from memory when it goes.
+
+use zeroize::Zeroizing;
+
+/// Neither `Debug` nor `Display`: to look inside is to say so.
+pub struct Secret(Zeroizing<String>);
+
+impl Secret {
+    pub fn new(text: &str) -> Self {
+        Self(Zeroizing::new(text.to_owned()))
+    }
+
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(Zeroizing::new(text))
+    }
+}
+
+/// What user and password of a URL stand for; `None` if they are no UTF-8.
+pub(super) fn percent_decoded(text: &str) -> Option<Secret> {
+    let mut bytes = Zeroizing::new(Vec::with_capacity(text.len()));
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let digit = |at: usize| char::from(*after.get(at)?).to_digit(16);
+        match (byte, digit(0), digit(1)) {
+            (b'%', Some(high), Some(low)) => {
+                bytes.push((high * 16 + low) as u8);
+                rest = after.get(2..).unwrap_or_default();
+            }
+            _ => {
+                bytes.push(byte); // a bare '%' stands for itself, as in the URL standard
+                rest = after;
+            }
+        }
+    }
+    std::str::from_utf8(&bytes).ok().map(Secret::new)
+}

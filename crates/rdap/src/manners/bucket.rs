@@ -1,0 +1,301 @@
+//! The bucket of one origin, as a value: when the next question may go out, and what complaints do to that.
+//!
+//! Tokens flow in at a rate and wait up to a burst. A complaint halves the rate and pauses the origin; every answer
+//! without one adds a hundredth of what is allowed. Times are handed in, and no time makes it give more than it should:
+//! a state from the future is one whose clock was wrong.
+
+use std::time::Duration;
+
+use crate::memory::Stamp;
+use crate::memory::limits::NUMBERS;
+
+/// Tokens are counted in billionths: one a day, and a part of that, are whole numbers still.
+const TOKEN: u64 = 1_000_000_000;
+/// A server that asks for more is asked again after this.
+pub const LONGEST_PAUSE: Duration = Duration::from_hours(24);
+/// Without `Retry-After`: this, then twice as long each time.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const MOST_DOUBLINGS: u32 = 6;
+/// A state from further ahead was written by a clock that was wrong.
+const SKEW: Duration = Duration::from_secs(10);
+/// The whole of the rate that is allowed, what is always left of it, and what an answer gives back.
+const WHOLE: u64 = 1_000_000;
+const LEAST_PART: u64 = WHOLE / 64;
+const STEP: u64 = WHOLE / 100;
+const HOUR: u64 = 60 * 60 * 1000;
+/// Hours that are counted one by one; at least a day and the hour that has begun.
+const HOURS: u64 = 28;
+const A_DAY: u64 = 25;
+
+/// What is allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    /// Billionths of a token a second.
+    rate: u64,
+    /// Tokens.
+    burst: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bucket {
+    /// Billionths of a token, at the time `at`.
+    level: u64,
+    at: Stamp,
+    /// The part of the limit's rate that the server bears, in millionths: limits differ from process to process.
+    part: u64,
+    paused_until: Stamp,
+    /// Complaints in a row.
+    complaints: u32,
+    /// Complaints about what was asked before are one complaint.
+    halved_at: Stamp,
+    /// Personal data sets, by hour.
+    personal: [u16; HOURS as usize],
+    /// The last hour that is counted, since 1970.
+    hour: u64,
+}
+
+/// May one question go out?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Take {
+    /// Yes, and its token is taken.
+    Now,
+    /// Not before the next token.
+    At(Stamp),
+    /// The server complained.
+    Paused(Stamp),
+    /// As many personal data sets as are allowed were asked for.
+    Spent { quota: u16, until: Stamp },
+}
+
+impl Limit {
+    /// `count` in `span`; two seconds' worth may go out at once, and always one.
+    pub fn new(count: f64, span: Duration) -> Self {
+        let a_second = count / span.as_secs_f64().max(0.001);
+        Self {
+            rate: ((a_second * TOKEN as f64) as u64).clamp(1, 1_000_000 * TOKEN),
+            burst: ((2.0 * a_second) as u64).clamp(1, 1_000_000),
+        }
+    }
+
+    #[must_use]
+    pub fn with_burst(self, burst: u64) -> Self {
+        let burst = burst.clamp(1, 1_000_000);
+        Self { burst, ..self }
+    }
+
+    pub fn a_second(&self) -> f64 {
+        self.rate as f64 / TOKEN as f64
+    }
+
+    pub fn burst(&self) -> u64 {
+        self.burst
+    }
+}
+
+impl Bucket {
+    /// Of an origin that was not asked for long.
+    pub fn full(limit: Option<&Limit>, now: Stamp) -> Self {
+        let mut bucket = Self::empty(now);
+        bucket.level = limit.map_or(0, |limit| limit.burst * TOKEN);
+        bucket
+    }
+
+    /// Of an origin of which nobody knows when it was asked.
+    pub fn empty(now: Stamp) -> Self {
+        Self {
+            level: 0,
+            at: now,
+            part: WHOLE,
+            paused_until: Stamp(0),
+            complaints: 0,
+            halved_at: Stamp(0),
+            personal: [0; HOURS as usize],
+            hour: now.0 / HOUR,
+        }
+    }
+
+    /// Takes a token, and counts one of `quota` personal data sets where that is given.
+    pub fn take(&mut self, limit: Option<&Limit>, quota: Option<u16>, now: Stamp) -> Take {
+        self.settle(limit, now);
+        if self.paused_until > now {
+            return Take::Paused(self.paused_until);
+        }
+        if let Some(quota) = quota.filter(|quota| self.personal_sets(now) >= u32::from(*quota)) {
+            let until = self.oldest_is_over(now);
+            return Take::Spent { quota, until };
+        }
+        if let Some(limit) = limit {
+            let Some(left) = self.level.checked_sub(TOKEN) else {
+                let missing = u128::from(TOKEN - self.level) * 1000;
+                let wait = missing.div_ceil(self.rate(limit));
+                let wait = u64::try_from(wait).unwrap_or(u64::MAX);
+                return Take::At(Stamp(now.0.saturating_add(wait)));
+            };
+            self.level = left;
+        }
+        if quota.is_some() {
+            let count = &mut self.personal[(self.hour % HOURS) as usize];
+            *count = count.saturating_add(1);
+        }
+        Take::Now
+    }
+
+    /// An answer without a complaint.
+    pub fn content(&mut self) {
+        self.complaints = 0;
+        self.part = self.part.saturating_add(STEP).min(WHOLE);
+    }
+
+    /// Would [`Bucket::content`] change nothing?
+    pub fn is_content(&self) -> bool {
+        self.complaints == 0 && self.part == WHOLE
+    }
+
+    /// The server complained about a question of the time `asked_at`, and said how long to wait, or did not. Says until
+    /// when nothing is asked. `jitter`, from 0 to 1, keeps those apart who were refused together.
+    pub fn complain(
+        &mut self,
+        limit: Option<&Limit>,
+        now: Stamp,
+        asked_at: Stamp,
+        pause: Option<Duration>,
+        jitter: f64,
+    ) -> Stamp {
+        self.settle(limit, now);
+        // What was under way when the rate was halved says nothing about the new rate.
+        if asked_at > self.halved_at || self.halved_at == Stamp(0) {
+            self.complaints = self.complaints.saturating_add(1);
+            self.halved_at = now;
+            self.part = (self.part / 2).max(LEAST_PART);
+        }
+        self.level = self.level.min(TOKEN);
+        let doublings = self.complaints.saturating_sub(1).min(MOST_DOUBLINGS);
+        let own = FIRST_PAUSE * (1 << doublings);
+        let pause = match pause {
+            // A server that says «now» has just shown that it means otherwise.
+            Some(pause) => pause.clamp(FIRST_PAUSE, LONGEST_PAUSE),
+            None => own.mul_f64(0.5 + jitter.clamp(0.0, 1.0)),
+        };
+        self.paused_until = self.paused_until.max(now.plus(pause));
+        self.paused_until
+    }
+
+    /// As files keep it.
+    pub fn numbers(&self) -> [u64; NUMBERS] {
+        let mut numbers = [0; NUMBERS];
+        let fields = [
+            self.level,
+            self.at.0,
+            self.part,
+            self.paused_until.0,
+            u64::from(self.complaints),
+            self.halved_at.0,
+            self.hour,
+        ];
+        let packed = self.personal.chunks(4).map(|four| {
+            let add = |sum: u64, count: &u16| sum << 16 | u64::from(*count);
+            four.iter().fold(0, add)
+        });
+        for (place, number) in numbers.iter_mut().zip(fields.into_iter().chain(packed)) {
+            *place = number;
+        }
+        numbers
+    }
+
+    /// From a file. What cannot be is brought to what can, never to more than is allowed.
+    pub fn from_numbers(numbers: &[u64; NUMBERS], limit: Option<&Limit>, now: Stamp) -> Self {
+        let [
+            level,
+            at,
+            part,
+            paused,
+            complaints,
+            halved,
+            hour,
+            packed @ ..,
+        ] = numbers;
+        let mut personal = [0; HOURS as usize];
+        for (place, count) in personal.iter_mut().enumerate() {
+            let four = packed.get(place / 4).copied().unwrap_or_default();
+            *count = (four >> (48 - 16 * (place % 4))) as u16;
+        }
+        let mut bucket = Self {
+            level: *level,
+            at: Stamp(*at),
+            part: *part,
+            paused_until: Stamp(*paused),
+            complaints: u32::try_from(*complaints).unwrap_or(u32::MAX),
+            halved_at: Stamp(*halved),
+            personal,
+            hour: *hour,
+        };
+        bucket.settle(limit, now);
+        bucket
+    }
+
+    /// Brings everything up to `now`, and back from a future that cannot be.
+    fn settle(&mut self, limit: Option<&Limit>, now: Stamp) {
+        // Two clocks that differ a little must not let the same moment flow in twice; one that was set is believed.
+        if self.at > now.plus(SKEW) {
+            self.at = now;
+        }
+        self.halved_at = self.halved_at.min(now);
+        self.paused_until = self.paused_until.min(now.plus(LONGEST_PAUSE));
+        self.part = self.part.clamp(LEAST_PART, WHOLE);
+        if let Some(limit) = limit {
+            // Nothing flows in during a pause.
+            let from = self.at.max(self.paused_until);
+            let flow = now.since(from).as_millis() * self.rate(limit) / 1000;
+            let flow = u64::try_from(flow).unwrap_or(u64::MAX);
+            self.level = self.level.saturating_add(flow).min(limit.burst * TOKEN);
+            // What is too little to count counts with what follows.
+            if flow > 0 {
+                self.at = self.at.max(now);
+            }
+        } else {
+            self.at = self.at.max(now);
+        }
+        if self.hour != now.0 / HOUR {
+            self.begin_hour(now.0 / HOUR);
+        }
+    }
+
+    /// Billionths of a token a second, and never nothing.
+    fn rate(&self, limit: &Limit) -> u128 {
+        (u128::from(limit.rate) * u128::from(self.part) / u128::from(WHOLE)).max(1)
+    }
+
+    fn begin_hour(&mut self, now: u64) {
+        let (before, last) = (self.personal, self.hour);
+        // Hours ago, then and now. Counts from the future stay, and are as old as they were.
+        let passed = now.saturating_sub(last);
+        self.hour = now;
+        self.personal = [0; HOURS as usize];
+        for ago in 0..HOURS.saturating_sub(passed) {
+            let (from, to) = (last.wrapping_sub(ago), now.wrapping_sub(ago + passed));
+            self.personal[(to % HOURS) as usize] = before[(from % HOURS) as usize];
+        }
+    }
+
+    /// Of the last 24 hours, and of the hour before, of which we do not know which part counts.
+    fn personal_sets(&self, now: Stamp) -> u32 {
+        let hours = counted_hours(now);
+        hours
+            .map(|hour| u32::from(self.personal[(hour % HOURS) as usize]))
+            .sum()
+    }
+
+    fn oldest_is_over(&self, now: Stamp) -> Stamp {
+        let oldest = counted_hours(now).find(|hour| self.personal[(hour % HOURS) as usize] > 0);
+        let over = oldest.unwrap_or(now.0 / HOUR) + A_DAY;
+        Stamp(over.saturating_mul(HOUR))
+    }
+}
+
+fn counted_hours(now: Stamp) -> impl Iterator<Item = u64> {
+    let hour = now.0 / HOUR;
+    (hour + 1).saturating_sub(A_DAY)..=hour
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! One origin's bucket, in this process and, where there is a file, in all.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::bucket::{Bucket, Limit, Take};
+use crate::memory::Stamp;
+use crate::memory::limits::{Lack, Limits, LimitsFile};
+
+/// Asked while nobody else is at the bucket: then no state is from later than the time it is compared with.
+pub(super) type Clock<'a> = &'a (dyn Fn() -> Stamp + Send + Sync);
+
+#[derive(Debug)]
+pub(super) struct Gate {
+    limit: Option<Limit>,
+    quota: Option<u16>,
+    queue: tokio::sync::Mutex<()>,
+    /// As it was seen last.
+    bucket: Mutex<Bucket>,
+    file: Option<LimitsFile>,
+    /// Set when the file failed, never to be used again: what it says is older than what we know.
+    alone: OnceLock<String>,
+    told: AtomicBool,
+}
+
+impl Gate {
+    pub(super) fn new(
+        limit: Option<Limit>,
+        quota: Option<u16>,
+        file: Option<LimitsFile>,
+        now: Stamp,
+    ) -> Self {
+        Self {
+            limit,
+            quota,
+            queue: tokio::sync::Mutex::default(),
+            bucket: Mutex::new(Bucket::full(limit.as_ref(), now)),
+            file,
+            alone: OnceLock::new(),
+            told: AtomicBool::new(false),
+        }
+    }
+
+    /// Why the file is not used any more; said once.
+    pub(super) fn became_alone(&self) -> Option<&str> {
+        let why = self.alone.get()?;
+        (!self.told.swap(true, Ordering::Relaxed)).then_some(why)
+    }
+
+    /// One's turn; none where nothing has to be waited for.
+    pub(super) async fn turn(&self, personal: bool) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        let is_counted = self.limit.is_some() || (personal && self.quota.is_some());
+        if is_counted {
+            Some(self.queue.lock().await)
+        } else {
+            None
+        }
+    }
+
+    /// Takes a token; none while another process is at the file, which may be waited for or not.
+    pub(super) fn take(
+        &self,
+        personal: bool,
+        clock: Clock<'_>,
+        wait: bool,
+    ) -> Option<(Take, Stamp)> {
+        let quota = self.quota.filter(|_| personal);
+        let take =
+            |bucket: &mut Bucket, limit: Option<&Limit>, now| (bucket.take(limit, quota, now), now);
+        // Without a limit, each process hears the complaints about itself.
+        if self.limit.is_none() && quota.is_none() {
+            return Some(self.change_alone(clock, take));
+        }
+        self.change(clock, wait, take)
+    }
+
+    pub(super) fn is_content(&self) -> bool {
+        self.seen().is_content()
+    }
+
+    /// Changes the bucket that all processes share.
+    pub(super) fn change<T>(
+        &self,
+        clock: Clock<'_>,
+        wait: bool,
+        change: impl Fn(&mut Bucket, Option<&Limit>, Stamp) -> T,
+    ) -> Option<T> {
+        let Some(file) = self.file.as_ref().filter(|_| self.alone.get().is_none()) else {
+            return Some(self.change_alone(clock, change));
+        };
+        let limit = self.limit.as_ref();
+        let result = file.change(|limits| {
+            let now = clock();
+            let mut bucket = match limits {
+                Limits::New => Bucket::full(limit, now),
+                Limits::Known(numbers) => Bucket::from_numbers(&numbers, limit, now),
+                Limits::Damaged => Bucket::empty(now),
+            };
+            let value = change(&mut bucket, limit, now);
+            let numbers = bucket.numbers();
+            *self.seen() = bucket;
+            (value, numbers)
+        });
+        match result {
+            Ok(value) => Some(value),
+            // What was decided holds; only the others do not know of it.
+            Err(Lack::NotWritten(value, error)) => {
+                self.alone.get_or_init(|| error.to_string());
+                Some(value)
+            }
+            Err(Lack::Busy) if wait => None,
+            Err(Lack::Busy) => Some(self.change_alone(clock, change)),
+            Err(Lack::NotRead(error)) => {
+                self.alone.get_or_init(|| error.to_string());
+                Some(self.change_alone(clock, change))
+            }
+        }
+    }
+
+    /// Changes the bucket of this process only.
+    pub(super) fn change_alone<T>(
+        &self,
+        clock: Clock<'_>,
+        change: impl FnOnce(&mut Bucket, Option<&Limit>, Stamp) -> T,
+    ) -> T {
+        change(&mut self.seen(), self.limit.as_ref(), clock())
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Bucket> {
+        self.bucket.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,265 @@
+//! What is allowed to whom: the default, what registries have published, and what the user says.
+
+use std::time::Duration;
+
+use super::bucket::Limit;
+use crate::memory::origin::Origin;
+
+/// A second, to each origin of which nothing else is known.
+const DEFAULT_RATE: f64 = 10.0;
+/// A pause that is longer than this is told instead of waited for.
+const PATIENCE: Duration = Duration::from_mins(2);
+/// One query is asked this often again after complaints.
+const ASKED_AGAIN: u32 = 4;
+
+/// What a registry has published about itself.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    host: &'static str,
+    /// So many in a minute; none for the default.
+    a_minute: Option<f64>,
+    /// Personal data sets in 24 hours.
+    personal: Option<u16>,
+    /// At the same time.
+    connections: Option<u8>,
+}
+
+const KNOWN: [Known; 2] = [
+    // RIPE Database Acceptable Use Policy: 1,000 personal data sets returned to an address in 24 hours, queries
+    // unlimited, three connections at a time. Who is over it is denied for the rest of the day, and for good after
+    // several such days (db-wg@ripe.net, 2024-05-15). Only entities count: for all else the server asks its database
+    // without the objects that are referred to.
+    // https://www.ripe.net/manage-ips-and-asns/db/support/documentation/ripe-database-acceptable-use-policy/
+    Known {
+        host: "rdap.db.ripe.net",
+        a_minute: None,
+        personal: Some(1000),
+        connections: Some(3),
+    },
+    // «LACNIC's RDAP service», A. Formoso, GTER 41, May 2016: 10 a minute and 1,000 an hour for each address without a
+    // key, whichever is reached first.
+    Known {
+        host: "rdap.lacnic.net",
+        a_minute: Some(10.0),
+        personal: None,
+        connections: None,
+    },
+];
+
+#[derive(Debug, Clone)]
+pub struct Rules {
+    /// For origins of which nothing else is known; none for no limit.
+    default: Option<Limit>,
+    /// No limit for those either of which something is known.
+    all_off: bool,
+    /// What the user said; the last word counts.
+    own: Vec<(Host, Option<Limit>)>,
+    /// A pause that is longer than this is told instead of waited for.
+    pub patience: Duration,
+    /// One query is asked this often again after complaints.
+    pub asked_again: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Host {
+    name: String,
+    /// None for all.
+    port: Option<u16>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RateError {
+    #[error(
+        "'{given}' is no rate: {why}\nwrite it as 10/s, 10/min, 600/h, 5000/day or off, for one server as HOST=10/min"
+    )]
+    Rate { given: String, why: &'static str },
+    #[error("'{given}' names no server before '='\nwrite it as HOST=10/min or HOST:PORT=10/min")]
+    Host { given: String },
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            default: Some(Limit::new(DEFAULT_RATE, Duration::from_secs(1))),
+            all_off: false,
+            own: Vec::new(),
+            patience: PATIENCE,
+            asked_again: ASKED_AGAIN,
+        }
+    }
+}
+
+impl Rules {
+    /// Takes what the user said: `10/min`, `off`, `HOST=10/min`, `HOST:PORT=off`. The last word counts.
+    pub fn add(&mut self, given: &str) -> Result<(), RateError> {
+        let wrong = |why| RateError::Rate {
+            given: given.to_owned(),
+            why,
+        };
+        match given.rsplit_once('=') {
+            None => {
+                self.default = read_rate(given).map_err(wrong)?;
+                self.all_off = self.default.is_none();
+            }
+            Some((host, rate)) => {
+                let host = read_host(host).ok_or_else(|| RateError::Host {
+                    given: given.to_owned(),
+                })?;
+                self.own.push((host, read_rate(rate).map_err(wrong)?));
+            }
+        }
+        Ok(())
+    }
+
+    /// How fast an origin may be asked; none for as fast as can be.
+    pub fn limit(&self, origin: &Origin) -> Option<Limit> {
+        let is_it = |host: &Host| {
+            host.name == origin.host() && host.port.is_none_or(|port| port == origin.port())
+        };
+        if let Some((_, limit)) = self.own.iter().rev().find(|(host, _)| is_it(host)) {
+            return *limit;
+        }
+        if self.all_off {
+            return None;
+        }
+        let published = known(origin).and_then(|known| known.a_minute);
+        published.map_or(self.default, |count| {
+            Some(Limit::new(count, Duration::from_mins(1)))
+        })
+    }
+
+    /// How many personal data sets an origin gives in 24 hours, where it has said so.
+    pub fn personal(&self, origin: &Origin) -> Option<u16> {
+        known(origin)?.personal
+    }
+
+    /// How many connections an origin wants at most, where it has said so.
+    pub fn connections(&self, origin: &Origin) -> Option<u8> {
+        known(origin)?.connections
+    }
+}
+
+fn known(origin: &Origin) -> Option<&'static Known> {
+    KNOWN.iter().find(|known| known.host == origin.host())
+}
+
+fn read_host(text: &str) -> Option<Host> {
+    let (name, port) = match text.strip_prefix('[') {
+        Some(rest) => {
+            let (name, rest) = rest.split_once(']')?;
+            (
+                name,
+                rest.strip_prefix(':').or(rest.is_empty().then_some(""))?,
+            )
+        }
+        // More than one colon is an IPv6 address without brackets.
+        None if text.matches(':').count() == 1 => text.split_once(':')?,
+        None => (text, ""),
+    };
+    let port = match port {
+        "" if text.ends_with(':') => return None,
+        "" => None,
+        port => Some(port.parse().ok()?),
+    };
+    let name = Origin::new(name, 0).host().to_owned();
+    (!name.is_empty() && !name.contains(['/', ' '])).then_some(Host { name, port })
+}
+
+fn read_rate(text: &str) -> Result<Option<Limit>, &'static str> {
+    if text == "off" {
+        return Ok(None);
+    }
+    let (count, span) = text.split_once('/').ok_or("it has no '/'")?;
+    let seconds = match span {
+        "s" | "sec" | "second" => 1,
+        "m" | "min" | "minute" => 60,
+        "h" | "hour" => 60 * 60,
+        "d" | "day" => 24 * 60 * 60,
+        _ => return Err("behind '/' stands s, min, h or day"),
+    };
+    let is_plain = count
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let count: f64 = count.parse().map_err(|_| "before '/' stands a number")?;
+    if !is_plain || count <= 0.0 || count > 1e6 {
+        return Err("the number lies above 0 and at most at 1000000");
+    }
+    Ok(Some(Limit::new(count, Duration::from_secs(seconds))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limit(rules: &Rules, host: &str, port: u16) -> Option<(f64, u64)> {
+        let limit = rules.limit(&Origin::new(host, port))?;
+        Some((limit.a_second(), limit.burst()))
+    }
+
+    #[test]
+    fn without_a_word_the_published_limits_hold() {
+        let rules = Rules::default();
+        assert_eq!(limit(&rules, "rdap.example", 443), Some((10.0, 20)));
+        let (rate, burst) = limit(&rules, "RDAP.lacnic.net", 443).unwrap();
+        assert!((rate * 60.0 - 10.0).abs() < 0.001 && burst == 1);
+        let ripe = Origin::new("rdap.db.ripe.net", 443);
+        assert_eq!(rules.limit(&ripe).unwrap().burst(), 20);
+        assert_eq!(rules.personal(&ripe), Some(1000));
+        assert_eq!(rules.connections(&ripe), Some(3));
+        assert_eq!(rules.personal(&Origin::new("rdap.example", 443)), None);
+    }
+
+    #[test]
+    fn the_user_has_the_last_word() {
+        let mut rules = Rules::default();
+        for word in [
+            "5/s",
+            "a.example=60/min",
+            "b.example:8080=off",
+            "[2001:db8::1]:8=600/h",
+        ] {
+            rules.add(word).unwrap();
+        }
+        assert_eq!(limit(&rules, "other.example", 1), Some((5.0, 10)));
+        assert_eq!(limit(&rules, "a.example", 8443), Some((1.0, 2)));
+        assert_eq!(limit(&rules, "b.example", 8080), None);
+        assert_eq!(limit(&rules, "b.example", 80), Some((5.0, 10)));
+        let (rate, burst) = limit(&rules, "2001:db8::1", 8).unwrap();
+        assert!((rate - 1.0 / 6.0).abs() < 1e-5 && burst == 1);
+        // LACNIC is known better than the default; its own word and `off` override that.
+        assert_eq!(limit(&rules, "rdap.lacnic.net", 443).unwrap().1, 1);
+        rules.add("off").unwrap();
+        assert_eq!(limit(&rules, "rdap.lacnic.net", 443), None);
+        rules.add("rdap.lacnic.net=2/s").unwrap();
+        assert_eq!(limit(&rules, "rdap.lacnic.net", 443), Some((2.0, 4)));
+    }
+
+    #[test]
+    fn what_is_no_rate_is_refused_with_a_way_out() {
+        for bad in [
+            "",
+            "10",
+            "10/",
+            "/s",
+            "10/week",
+            "0/s",
+            "-1/s",
+            "1e3/s",
+            "inf/s",
+            "NaN/s",
+            "2000000/s",
+            "a.example=",
+            "a.example=10",
+            "=10/s",
+            "a:x=10/s",
+            "a:=10/s",
+            "[::1=10/s",
+            "[::1]x=10/s",
+            "a b=10/s",
+            "https://a/=10/s",
+        ] {
+            let error = Rules::default().add(bad).unwrap_err().to_string();
+            assert!(error.contains("write it as"), "{bad}: {error}");
+        }
+    }
+}

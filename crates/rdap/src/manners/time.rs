@@ -1,0 +1,27 @@
+//! The clock that manners wait by. Tests turn one by hand.
+
+use std::fmt;
+use std::pin::Pin;
+use std::time::{Duration, SystemTime};
+
+use crate::memory::Stamp;
+
+/// Processes share buckets, so the time is the calendar's, which all of them read alike.
+pub trait Timer: fmt::Debug + Send + Sync {
+    fn now(&self) -> Stamp;
+    fn sleep(&self, span: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+}
+
+/// The system's clock and tokio's timers.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemTimer;
+
+impl Timer for SystemTimer {
+    fn now(&self) -> Stamp {
+        Stamp::of(SystemTime::now())
+    }
+
+    fn sleep(&self, span: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(tokio::time::sleep(span))
+    }
+}

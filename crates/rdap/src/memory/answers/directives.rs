@@ -1,0 +1,137 @@
+//! `Cache-Control`, as far as a private cache heeds it. RFC 9111 §5.2.
+//!
+//! `s-maxage` and `private` are for shared caches, `immutable` (RFC 8246) says not to ask about what still holds, which
+//! is never done.
+
+use std::time::Duration;
+
+/// RFC 9111 §1.2.2: what is too large to count stands for this.
+const LONGEST: u64 = 1 << 31;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Directives {
+    pub(super) no_store: bool,
+    pub(super) no_cache: bool,
+    pub(super) must_revalidate: bool,
+    pub(super) max_age: Option<Duration>,
+}
+
+impl Directives {
+    /// Of all lines of an answer.
+    pub(super) fn of(headers: &[(String, Vec<u8>)]) -> Self {
+        let mut all = Self::default();
+        for value in super::freshness::headers(headers, "cache-control") {
+            all.add(value);
+        }
+        all
+    }
+
+    pub(super) fn parse(value: &[u8]) -> Self {
+        let mut directives = Self::default();
+        directives.add(value);
+        directives
+    }
+
+    fn add(&mut self, value: &[u8]) {
+        for part in parts(value) {
+            let mut halves = part.splitn(2, |byte| *byte == b'=');
+            let name = halves.next().unwrap_or_default().trim_ascii();
+            let argument = halves.next().map(<[u8]>::trim_ascii);
+            match name.to_ascii_lowercase().as_slice() {
+                b"no-store" => self.no_store = true,
+                // With names of fields too: to leave those out is allowed, to use them is not.
+                b"no-cache" => self.no_cache = true,
+                b"must-revalidate" => self.must_revalidate = true,
+                b"max-age" => {
+                    let age = seconds(argument.unwrap_or_default());
+                    // RFC 9111 §4.2.1: of several, the most cautious; what cannot be read is over already.
+                    self.max_age = Some(self.max_age.map_or(age, |known| known.min(age)));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Seconds, also in quotes, which nobody should write and everybody must read. RFC 9111 §5.2.
+fn seconds(argument: &[u8]) -> Duration {
+    let inner = argument
+        .strip_prefix(b"\"")
+        .and_then(|rest| rest.strip_suffix(b"\""));
+    let digits = inner.unwrap_or(argument);
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return Duration::ZERO;
+    }
+    let seconds = std::str::from_utf8(digits)
+        .ok()
+        .and_then(|text| text.parse().ok());
+    Duration::from_secs(seconds.unwrap_or(LONGEST).min(LONGEST))
+}
+
+/// Cut at commas that are not in quotes.
+fn parts(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    value.split(move |byte| {
+        let escaped = std::mem::take(&mut is_escaped);
+        match byte {
+            b'\\' if is_quoted && !escaped => is_escaped = true,
+            b'"' if !escaped => is_quoted = !is_quoted,
+            b',' if !is_quoted => return true,
+            _ => {}
+        }
+        false
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directives_are_read_as_the_rfc_says() {
+        let age = |seconds| Some(Duration::from_secs(seconds));
+        for (value, no_store, no_cache, must_revalidate, max_age) in [
+            ("", false, false, false, None),
+            ("max-age=60", false, false, false, age(60)),
+            ("Max-Age=\"60\" , PRIVATE", false, false, false, age(60)),
+            ("s-maxage=60, public, immutable", false, false, false, None),
+            ("no-store", true, false, false, None),
+            (
+                "no-cache=\"set-cookie, x\", max-age=5",
+                false,
+                true,
+                false,
+                age(5),
+            ),
+            ("x=\"no-store, max-age=5\"", false, false, false, None),
+            ("x=\"a\\\", no-store\"", false, false, false, None),
+            (
+                "must-revalidate,max-age=10,max-age=7",
+                false,
+                false,
+                true,
+                age(7),
+            ),
+            ("max-age", false, false, false, age(0)),
+            ("max-age=", false, false, false, age(0)),
+            ("max-age=-1", false, false, false, age(0)),
+            ("max-age=1.5", false, false, false, age(0)),
+            (
+                "max-age=99999999999999999999999",
+                false,
+                false,
+                false,
+                age(1 << 31),
+            ),
+            (",,no-cache,,", false, true, false, None),
+        ] {
+            let expected = Directives {
+                no_store,
+                no_cache,
+                must_revalidate,
+                max_age,
+            };
+            assert_eq!(Directives::parse(value.as_bytes()), expected, "{value}");
+        }
+    }
+}

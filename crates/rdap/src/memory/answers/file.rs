@@ -1,0 +1,86 @@
+//! The file of an answer, to and fro: what it is found by, what was said about it, and the body as it came.
+
+use bytes::Bytes;
+
+use super::{LONGEST_BODY, Stored};
+use crate::memory::Stamp;
+use crate::memory::codec::{Form, Reader, Writer};
+
+const FORM: Form = Form {
+    name: *b"rtan",
+    version: 1,
+};
+const LONGEST_KEY: usize = 16 << 10;
+const LONGEST_FIELD: usize = 16 << 10;
+const MOST_FIELDS: usize = 64;
+/// All that stands before the body.
+pub(super) const LONGEST_HEAD: usize = 128 << 10;
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) key: Vec<u8>,
+    pub(super) answer: Stored,
+}
+
+/// What stands before the body; none for what would not be read again.
+pub(super) fn encode(key: &[u8], stored: &Stored) -> Option<Vec<u8>> {
+    let is_short = |name: &str, value: &[u8]| name.len().max(value.len()) <= LONGEST_FIELD;
+    let fits = key.len() <= LONGEST_KEY
+        && stored.body.len() <= LONGEST_BODY
+        && stored.headers.len().max(stored.vary.len()) <= MOST_FIELDS
+        && stored
+            .headers
+            .iter()
+            .all(|(name, value)| is_short(name, value))
+        && stored
+            .vary
+            .iter()
+            .all(|(name, value)| is_short(name, value.as_bytes()));
+    if !fits {
+        return None;
+    }
+    let mut writer = Writer::new(FORM);
+    writer.counted(key);
+    writer.u16(stored.status);
+    writer.u64(stored.asked_at.0);
+    writer.u64(stored.fetched_at.0);
+    writer.count(stored.headers.len());
+    for (name, value) in &stored.headers {
+        writer.counted(name.as_bytes());
+        writer.counted(value);
+    }
+    writer.count(stored.vary.len());
+    for (name, value) in &stored.vary {
+        writer.counted(name.as_bytes());
+        writer.counted(value.as_bytes());
+    }
+    writer.count(stored.body.len());
+    let head = writer.finish(&stored.body);
+    (head.len() <= LONGEST_HEAD).then_some(head)
+}
+
+pub(super) fn decode(bytes: &[u8]) -> Option<Entry> {
+    let mut reader = Reader::new(FORM, bytes)?;
+    let key = reader.counted(LONGEST_KEY)?.to_vec();
+    let status = reader.u16()?;
+    let asked_at = Stamp(reader.u64()?);
+    let fetched_at = Stamp(reader.u64()?);
+    let headers = reader.items(MOST_FIELDS, |reader| {
+        let name = reader.text(LONGEST_FIELD)?;
+        Some((name, reader.counted(LONGEST_FIELD)?.to_vec()))
+    })?;
+    let vary = reader.items(MOST_FIELDS, |reader| {
+        Some((reader.text(LONGEST_FIELD)?, reader.text(LONGEST_FIELD)?))
+    })?;
+    let body = Bytes::copy_from_slice(reader.counted(LONGEST_BODY)?);
+    reader.finish()?;
+    let answer = Stored {
+        status,
+        headers,
+        body,
+        fetched_at,
+        asked_at,
+        vary,
+    };
+    Some(Entry { key, answer })
+}

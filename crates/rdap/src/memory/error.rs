@@ -1,0 +1,20 @@
+//! Why a directory is not trusted with what is remembered. Whatever else goes wrong there is a note, and no error.
+
+use std::io;
+use std::path::PathBuf;
+
+#[derive(Debug, thiserror::Error)]
+pub enum MemoryError {
+    #[error(
+        "{} belongs to user {owner}, and you are user {we}: what it holds is not believed\nname a directory of your own, or none",
+        path.display()
+    )]
+    NotOurs { path: PathBuf, owner: u32, we: u32 },
+    #[error(
+        "others may write to {} (mode {mode:03o}): what it holds is not believed\nmake it yours alone with chmod 700, or name another directory, or none",
+        path.display()
+    )]
+    OthersWrite { path: PathBuf, mode: u32 },
+    #[error("{} cannot be used", path.display())]
+    Unusable { path: PathBuf, source: io::Error },
+}

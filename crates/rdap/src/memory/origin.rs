@@ -1,0 +1,271 @@
+//! What is remembered of one origin: how it is reached best, how far away it is, and what the next handshake may present.
+//!
+//! Sessions and tokens are opaque here; crate `tls` makes and reads them. Each is handed out once: it leaves the file under
+//! the file's lock, so that no two processes show the same ticket (RFC 8446 §C.4) or token (RFC 9000 §8.1.3).
+
+mod file;
+mod knowledge;
+
+use std::fmt::Write as _;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use roundtrip_model::Target;
+
+use super::place::Place;
+use super::{Memory, Stamp};
+
+/// Of either transport. Servers send two after a handshake; more than a few connections at once are impolite.
+const MOST_SESSIONS: usize = 8;
+const MOST_TOKENS: usize = 4;
+/// A ticket with a certificate chain and a post-quantum key has a few kilobytes.
+const LONGEST_BLOB: usize = 32 << 10;
+/// RFC 8446 §4.6.1: no ticket lives longer than seven days.
+const LONGEST_SESSION: Duration = Duration::from_hours(168);
+const LONGEST_FILE: u64 = 1 << 20;
+/// Longer names do not fit with their endings into the 255 bytes of a file's name.
+const LONGEST_NAME: usize = 220;
+
+/// A host and a port: who is asked, and who must be asked politely.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Origin {
+    host: String,
+    port: u16,
+}
+
+/// How a session was made, and how alone it can be resumed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Transport {
+    Tcp,
+    Quic,
+}
+
+/// What the next handshake presents to be shorter.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Session {
+    pub transport: Transport,
+    pub expires: Stamp,
+    /// As crate `tls` wrote it. It holds keys: never shown.
+    pub blob: Vec<u8>,
+}
+
+/// HTTP/3 on the origin's own host, as its `Alt-Svc` said. RFC 7838.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Alternative {
+    pub port: u16,
+    /// It outlives a change of network.
+    pub persist: bool,
+    pub expires: Stamp,
+}
+
+/// What a name server said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Addresses {
+    pub list: Vec<IpAddr>,
+    pub expires: Stamp,
+}
+
+/// What an HTTPS record said. RFC 9460.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Hints {
+    pub alpn: Vec<String>,
+    pub port: Option<u16>,
+    pub expires: Stamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OriginState {
+    /// The protocol that was agreed on last.
+    pub alpn: Option<String>,
+    pub alt_svc: Option<Alternative>,
+    pub https_record: Option<Hints>,
+    pub addresses: Option<Addresses>,
+    pub rtt: Option<Duration>,
+    /// How many streams it allows at once.
+    pub streams: Option<u32>,
+    /// The oldest first.
+    pub(super) sessions: Vec<Session>,
+    pub(super) quic_tokens: Vec<Vec<u8>>,
+}
+
+impl Origin {
+    /// The same host in another case is the same host.
+    pub fn new(host: &str, port: u16) -> Self {
+        let host = host.trim_end_matches('.').to_ascii_lowercase();
+        Self { host, port }
+    }
+
+    pub fn of(target: &Target) -> Self {
+        Self::new(&target.host_name(), target.port)
+    }
+
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// How files of this origin begin; none if the host has no name that could be real.
+    pub(super) fn file_name(&self) -> Option<String> {
+        let mut name = String::with_capacity(self.host.len() + 8);
+        for byte in self.host.bytes() {
+            if byte.is_ascii_alphanumeric() || byte == b'.' || byte == b'-' {
+                name.push(char::from(byte));
+            } else {
+                let _ = write!(name, "%{byte:02x}");
+            }
+        }
+        let _ = write!(name, "_{}", self.port);
+        // Hidden files are those that are not yet in place.
+        (name.len() <= LONGEST_NAME && !name.starts_with(['.', '_'])).then_some(name)
+    }
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let host = &self.host;
+        match self.port {
+            443 => f.write_str(host),
+            port if host.contains(':') => write!(f, "[{host}]:{port}"),
+            port => write!(f, "{host}:{port}"),
+        }
+    }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session")
+            .field("transport", &self.transport)
+            .field("expires", &self.expires)
+            .finish_non_exhaustive()
+    }
+}
+
+impl OriginState {
+    /// Reads the content of a file: strictly, with every bound checked.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        file::decode(bytes)
+    }
+
+    pub fn encode(&self) -> Vec<u8> {
+        file::encode(self)
+    }
+
+    pub fn sessions(&self, transport: Transport) -> usize {
+        let of_it = |session: &&Session| session.transport == transport;
+        self.sessions.iter().filter(of_it).count()
+    }
+
+    /// Keeps a session; the oldest of its transport goes, where there are too many.
+    pub fn keep_session(&mut self, session: Session, now: Stamp) {
+        let expires = session.expires.min(now.plus(LONGEST_SESSION));
+        if expires <= now || session.blob.len() > LONGEST_BLOB || session.blob.is_empty() {
+            return;
+        }
+        let transport = session.transport;
+        if self.sessions(transport) >= MOST_SESSIONS {
+            let oldest = self.sessions.iter().position(|s| s.transport == transport);
+            oldest.map(|oldest| self.sessions.remove(oldest));
+        }
+        self.sessions.push(Session { expires, ..session });
+    }
+
+    pub fn keep_quic_token(&mut self, token: Vec<u8>) {
+        if token.is_empty() || token.len() > LONGEST_BLOB {
+            return;
+        }
+        if self.quic_tokens.len() >= MOST_TOKENS {
+            self.quic_tokens.remove(0);
+        }
+        self.quic_tokens.push(token);
+    }
+
+    /// The newest session, which is this caller's alone from now on.
+    pub fn take_session(&mut self, transport: Transport) -> Option<Session> {
+        let newest = self
+            .sessions
+            .iter()
+            .rposition(|s| s.transport == transport)?;
+        Some(self.sessions.remove(newest))
+    }
+
+    pub fn take_quic_token(&mut self) -> Option<Vec<u8>> {
+        self.quic_tokens.pop()
+    }
+
+    /// Forgets what is over. What would live longer than anything may was written by a clock that ran ahead.
+    fn expire(&mut self, now: Stamp) {
+        let latest = now.plus(LONGEST_SESSION);
+        self.sessions
+            .retain(|session| session.expires > now && session.expires <= latest);
+        self.alt_svc.take_if(|known| known.expires <= now);
+        self.addresses.take_if(|known| known.expires <= now);
+        self.https_record.take_if(|known| known.expires <= now);
+    }
+}
+
+impl Memory {
+    /// What is known of an origin, without what is over. Sessions and tokens are taken with [`Memory::take_session`].
+    pub fn origin(&self, origin: &Origin, now: Stamp) -> OriginState {
+        let place_and_name = self.origins().zip(origin.file_name());
+        place_and_name.map_or_else(OriginState::default, |(place, name)| {
+            self.read_origin(place, &name, now)
+        })
+    }
+
+    /// Changes what is known, while no other process does. Nothing is written if nothing changes.
+    pub fn change_origin<T>(
+        &self,
+        origin: &Origin,
+        now: Stamp,
+        change: impl FnOnce(&mut OriginState) -> T,
+    ) -> Option<T> {
+        let place = self.origins()?;
+        let name = origin.file_name()?;
+        if self.is_full() {
+            return None;
+        }
+        // The lock ends with this scope.
+        let _lock = match place.lock(&super::limits::file_name(&name)) {
+            Ok(lock) => lock,
+            Err(error) => {
+                self.cannot_lock(place, origin, &error);
+                return None;
+            }
+        };
+        let before = self.read_origin(place, &name, now);
+        let mut after = before.clone();
+        let result = change(&mut after);
+        (after == before || self.write(place, &state_name(&name), &[&after.encode()]))
+            .then_some(result)
+    }
+
+    /// A session that no other process will show. One that cannot be taken out of the file is not used.
+    pub fn take_session(&self, origin: &Origin, kind: Transport, now: Stamp) -> Option<Session> {
+        // Most origins have none: no lock for those.
+        if self.origin(origin, now).sessions(kind) == 0 {
+            return None;
+        }
+        self.change_origin(origin, now, |state| state.take_session(kind))?
+    }
+
+    pub fn take_quic_token(&self, origin: &Origin, now: Stamp) -> Option<Vec<u8>> {
+        if self.origin(origin, now).quic_tokens.is_empty() {
+            return None;
+        }
+        self.change_origin(origin, now, OriginState::take_quic_token)?
+    }
+
+    fn read_origin(&self, place: &Place, name: &str, now: Stamp) -> OriginState {
+        let read = self.read(place, &state_name(name), LONGEST_FILE, OriginState::decode);
+        let mut state = read.unwrap_or_default();
+        state.expire(now);
+        state
+    }
+}
+
+fn state_name(name: &str) -> String {
+    format!("{name}.state")
+}

@@ -1,0 +1,163 @@
+//! One request on one connection, watched: how long it takes, how much comes, and what is learnt from it.
+
+mod sink;
+mod watch;
+
+use roundtrip_http::{HttpError, Pen, Request, Turn};
+use roundtrip_model::{EarlyData, HttpFacts, Moment};
+
+use super::ground::{Ground, count};
+use super::site::{Seat, Site};
+use super::timing::Story;
+use super::{Fault, Reply, Timing};
+use sink::Kept;
+use watch::{Expired, watched};
+
+/// How an exchange failed.
+pub(super) struct Failed {
+    pub(super) what: What,
+    /// The answer had begun; so much of its body had come.
+    pub(super) heard: bool,
+    pub(super) got: u64,
+    /// The connection had been there before, or had given others their answers.
+    pub(super) seasoned: bool,
+    pub(super) lost: Timing,
+    /// Nothing at all has come on the connection since the request left.
+    pub(super) deserted: bool,
+}
+
+pub(super) enum What {
+    Http(HttpError),
+    /// Nothing that another try would mend.
+    Final(Fault),
+}
+
+impl Failed {
+    /// Is nobody else to be sent there? Where a deadline passed in silence, the path may have lost the connection.
+    pub(super) fn ends_connection(&self) -> bool {
+        match &self.what {
+            What::Http(error) => error.is_connection_gone(),
+            What::Final(_) => self.deserted,
+        }
+    }
+}
+
+pub(super) struct Errand<'a> {
+    pub(super) ground: &'a Ground,
+    pub(super) site: &'a Site,
+    pub(super) request: &'a Request,
+    pub(super) limit: u64,
+    /// By the pool's clock.
+    pub(super) asked: Moment,
+}
+
+impl Errand<'_> {
+    /// One try, which began when it began to wait for its seat.
+    pub(super) async fn run(&self, seat: &mut Seat, began: Moment) -> Result<Reply, Failed> {
+        let lane = seat.lane.clone();
+        let own = lane.recorder.branch();
+        let zero = lane.recorder.zero();
+        let mut kept = Kept::new(self.limit);
+        let mut facts = HttpFacts::default();
+        let seasoned = lane.answers() > 0;
+        count(&self.ground.counters.requests);
+        let arrived = kept.arrived();
+        let turn = Turn {
+            request: self.request,
+            decode: true,
+            pen: Pen::beside(&lane.recorder, &own),
+            sink: &mut kept,
+            facts: &mut facts,
+        };
+        let deadlines = &self.ground.settings.deadlines;
+        let outcome = watched(seat.exchange(turn), &own, &arrived, deadlines).await;
+        let ended = lane.recorder.now();
+        let story = Story {
+            lane: &lane,
+            own: &own,
+            asked: Moment::ZERO + began.since(zero),
+            before: began.since(self.asked) + zero.since(began),
+            ended,
+        };
+        let heard = story.is_heard() || facts.status != 0;
+        if heard {
+            self.note_answer(&lane);
+        }
+        let what = match outcome {
+            Ok(Ok(())) => {
+                if facts.keep_alive {
+                    seat.is_kept();
+                }
+                return Ok(self.reply(&story, facts, kept));
+            }
+            Ok(Err(_)) if kept.is_over() => What::Final(Fault::TooLarge { limit: self.limit }),
+            Ok(Err(error)) => What::Http(error),
+            Err(expired) => What::Final(self.expired(expired, facts.downloaded)),
+        };
+        let got = facts.downloaded;
+        Err(Failed {
+            what,
+            heard,
+            got,
+            seasoned: seasoned || story.is_reused(),
+            lost: story.tell_loss(),
+            deserted: story.is_deserted(),
+        })
+    }
+
+    fn reply(&self, story: &Story<'_>, mut facts: HttpFacts, kept: Kept) -> Reply {
+        count(&self.ground.counters.answers);
+        let timing = story.tell(&mut facts);
+        self.learn(story, &facts);
+        Reply {
+            status: facts.status,
+            headers: facts.headers,
+            body: kept.into_bytes(),
+            timing,
+        }
+    }
+
+    /// The first one proves the peer.
+    fn note_answer(&self, lane: &super::lane::Lane) {
+        let first = lane.answers() == 0;
+        lane.answered();
+        let refused = || lane.early_outcome() == EarlyData::Refused;
+        if first && lane.early_data && !lane.transport.is_quic() && refused() {
+            count(&self.ground.counters.early_refused);
+        }
+    }
+
+    fn learn(&self, story: &Story<'_>, facts: &HttpFacts) {
+        let values = facts.headers.iter();
+        let values = values.filter(|(name, _)| name.eq_ignore_ascii_case("alt-svc"));
+        let values: Vec<&[u8]> = values.map(|(_, value)| value.as_slice()).collect();
+        let places = story
+            .lane
+            .shared
+            .as_ref()
+            .map(roundtrip_http::Shared::places);
+        let rtt = story.lane.rtt();
+        self.site.known(|known| {
+            if !values.is_empty() {
+                known.hear(&values.join(b", ".as_slice()), &self.site.origin);
+            }
+            known.streams = places.or(known.streams);
+            known.rtt = rtt.or(known.rtt);
+        });
+    }
+
+    fn expired(&self, expired: Expired, got: u64) -> Fault {
+        let deadlines = &self.ground.settings.deadlines;
+        match expired {
+            Expired::FirstByte => Fault::FirstByteTimeout(deadlines.first_byte),
+            Expired::Idle => Fault::Stalled {
+                after: deadlines.idle,
+                got,
+            },
+            Expired::Total => Fault::TotalTimeout {
+                after: deadlines.total,
+                got,
+            },
+        }
+    }
+}

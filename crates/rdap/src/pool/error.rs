@@ -1,0 +1,75 @@
+//! Why an ask came to nothing: what was tried, and what happened.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use roundtrip_http::{HttpError, OpenError};
+use roundtrip_net::ResolveError;
+
+/// The failure of one ask. Asks that failed together share what happened.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{url}: {}{fault}", again(*.resent))]
+pub struct PoolError {
+    pub url: String,
+    /// How often it had been sent again before.
+    pub resent: u32,
+    #[source]
+    pub fault: Arc<Fault>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    #[error(transparent)]
+    Name(#[from] ResolveError),
+    #[error("{host} has no {family} address")]
+    NoAddressOfFamily { host: String, family: &'static str },
+    #[error("'{strategy}' cannot be used here: {why}")]
+    Strategy { strategy: String, why: &'static str },
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error("no connection within {}", spelt(*.0))]
+    ConnectTimeout(Duration),
+    #[error(transparent)]
+    Http(HttpError),
+    #[error("no answer within {}", spelt(*.0))]
+    FirstByteTimeout(Duration),
+    #[error("the answer stopped for {} after {got} bytes of its body", spelt(*.after))]
+    Stalled { after: Duration, got: u64 },
+    #[error("the answer was not complete within {}; {got} bytes of its body had come", spelt(*.after))]
+    TotalTimeout { after: Duration, got: u64 },
+    #[error("the answer's body is larger than {limit} bytes")]
+    TooLarge { limit: u64 },
+    /// Twice in a row.
+    #[error(
+        "the connection ended in the middle of the answer, after {got} bytes of its body: {source}"
+    )]
+    CutShort { got: u64, source: HttpError },
+    #[error("the server did not take the request, {tries} times: {source}")]
+    TurnedAway { tries: u32, source: HttpError },
+    /// The pool was given up while the ask waited.
+    #[error("the pool was closed")]
+    Closed,
+}
+
+impl PoolError {
+    pub fn fault(&self) -> &Fault {
+        &self.fault
+    }
+}
+
+fn again(resent: u32) -> String {
+    match resent {
+        0 => String::new(),
+        1 => "sent twice: ".into(),
+        n => format!("sent {} times: ", n + 1),
+    }
+}
+
+/// A limit that fits in a second is told in milliseconds.
+fn spelt(limit: Duration) -> String {
+    if limit < Duration::from_secs(1) {
+        format!("{} ms", limit.as_micros() as f64 / 1e3)
+    } else {
+        format!("{:.1} s", limit.as_secs_f64())
+    }
+}

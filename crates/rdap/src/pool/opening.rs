@@ -1,0 +1,160 @@
+//! Brings one connection up, as the plan for its origin wants it, and learns from how that went.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use roundtrip_http::{Connection, OpenError, Opened, Opening, Speech, Trail, race};
+use roundtrip_model::{Event, Http, NameFacts, Recorder};
+use roundtrip_tls::Offer;
+use tokio::time::timeout;
+
+use super::Fault;
+use super::ground::{Ground, count};
+use super::lane::Lane;
+use super::plan::Plan;
+use super::site::Site;
+
+/// What came up: the connection's facts, and itself where it carries one request at a time.
+pub(super) type Arrival = (Lane, Option<Connection>);
+
+/// Opens a connection within the deadline. `early`: somebody waits whose request may be repeated.
+pub(super) async fn open(ground: &Ground, site: &Site, early: bool) -> Result<Arrival, Fault> {
+    let limit = ground.settings.deadlines.connect;
+    let outcome = timeout(limit, bring_up(ground, site, early)).await;
+    let outcome = outcome.unwrap_or(Err(Fault::ConnectTimeout(limit)));
+    match &outcome {
+        Ok((lane, _)) => {
+            count(&ground.counters.connections);
+            site.learn_from(lane);
+        }
+        Err(fault) => {
+            count(&ground.counters.failed_connections);
+            if matches!(fault, Fault::Open(_) | Fault::ConnectTimeout(_)) {
+                ground.names.doubt(&site.origin);
+            }
+        }
+    }
+    outcome
+}
+
+async fn bring_up(ground: &Ground, site: &Site, early: bool) -> Result<Arrival, Fault> {
+    let recorder = ground.recorder();
+    recorder.record(Event::LookupStarted);
+    let found = ground.names.look_up(&site.origin, &ground.settings);
+    let found = found.await?;
+    recorder.record(Event::LookupFinished);
+    let way = Way {
+        ground,
+        site,
+        recorder: &recorder,
+        found: &found,
+    };
+    let mut plan = way.plan(early)?;
+    let mut trail = Trail::default();
+    let mut outcome = way.take(&plan, &mut trail).await;
+    if plan.presumes && outcome.as_ref().is_err_and(OpenError::is_alpn_refusal) {
+        // The server speaks something else by now.
+        site.known(|known| known.alpn = None);
+        plan = way.plan(early)?;
+        outcome = way.take(&plan, &mut trail).await;
+    }
+    Ok(Lane::new(outcome?, recorder, found, trail.attempts))
+}
+
+struct Way<'a> {
+    ground: &'a Ground,
+    site: &'a Site,
+    recorder: &'a Recorder,
+    found: &'a NameFacts,
+}
+
+impl Way<'_> {
+    fn plan(&self, early: bool) -> Result<Plan, Fault> {
+        let strategy = self.ground.settings.strategy;
+        let origin = &self.site.origin;
+        self.site
+            .known(|known| Plan::of(strategy, origin, known, self.found, early))
+    }
+
+    async fn take(&self, plan: &Plan, trail: &mut Trail) -> Result<Opened, OpenError> {
+        match (&plan.quic, &plan.tcp) {
+            (Some((offer, port)), None) => {
+                let opening = self.opening(self.recorder);
+                opening.over_quic(offer, &self.peers(*port), trail).await
+            }
+            (Some((offer, port)), Some(speech)) => {
+                self.race(offer, *port, (plan, speech), trail).await
+            }
+            (None, Some(speech)) => self.tcp(plan, speech, self.recorder, trail).await,
+            (None, None) => Err(roundtrip_net::NetError::NoAddress.into()),
+        }
+    }
+
+    async fn tcp(
+        &self,
+        plan: &Plan,
+        speech: &Speech,
+        recorder: &Recorder,
+        trail: &mut Trail,
+    ) -> Result<Opened, OpenError> {
+        let peers = self.peers(self.site.origin.port);
+        let opening = self.opening(recorder);
+        opening
+            .over_tcp(&peers, plan.fast_open, speech, trail)
+            .await
+    }
+
+    async fn race(
+        &self,
+        offer: &Offer,
+        port: u16,
+        (plan, speech): (&Plan, &Speech),
+        trail: &mut Trail,
+    ) -> Result<Opened, OpenError> {
+        let (quic_sheet, tcp_sheet) = (self.recorder.branch(), self.recorder.branch());
+        let (mut quic_trail, mut tcp_trail) = (Trail::default(), Trail::default());
+        let h3_peers = self.peers(port);
+        let quic = self.opening(&quic_sheet);
+        let raced = race(
+            quic.over_quic(offer, &h3_peers, &mut quic_trail),
+            self.tcp(plan, speech, &tcp_sheet, &mut tcp_trail),
+        )
+        .await;
+        let quic_won = raced.over_quic && raced.outcome.is_ok();
+        if quic_won {
+            self.recorder.absorb(&quic_sheet);
+            *trail = quic_trail;
+        } else {
+            self.recorder.absorb(&tcp_sheet);
+            *trail = tcp_trail;
+            self.site.known(super::knowledge::Known::quic_failed);
+        }
+        raced.outcome
+    }
+
+    fn opening<'a>(&'a self, recorder: &'a Recorder) -> Opening<'a> {
+        Opening {
+            host: &self.site.origin.host,
+            client: Some(&self.ground.client),
+            tokens: &self.ground.tokens,
+            bind: self.ground.settings.bind.as_ref(),
+            recorder,
+        }
+    }
+
+    fn peers(&self, port: u16) -> Vec<SocketAddr> {
+        let addresses = self.found.addresses.iter();
+        addresses.map(|a| SocketAddr::new(*a, port)).collect()
+    }
+}
+
+/// How long a connection that was asked in early data may leave its handshake unanswered: where TCP is another way than
+/// QUIC, as a race would have it, or as a lost packet on a long path needs.
+pub(super) fn patience(ground: &Ground, quic: bool, rtt: Option<Duration>) -> Duration {
+    let forced = ground.settings.strategy.http == Http::H3;
+    if forced || !quic {
+        return ground.settings.deadlines.connect;
+    }
+    let needed = rtt.map_or(Duration::ZERO, |rtt| 4 * rtt);
+    needed.max(Duration::from_millis(300))
+}

@@ -1,0 +1,219 @@
+//! What one connection offers: the wish, the scheme, and what is known of the origin. Pure.
+
+use roundtrip_http::Speech;
+use roundtrip_model::{Http, Memory, NameFacts, Security, Strategy};
+use roundtrip_tls::Offer;
+
+use super::knowledge::Known;
+use super::{Fault, Origin};
+
+/// How one connection is tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Plan {
+    pub(super) tcp: Option<Speech>,
+    /// QUIC and its port.
+    pub(super) quic: Option<(Offer, u16)>,
+    pub(super) fast_open: bool,
+    /// One protocol alone is offered because it is what was spoken the last time.
+    pub(super) presumes: bool,
+}
+
+impl Plan {
+    /// `early`: somebody waits whose request may be repeated.
+    pub(super) fn of(
+        strategy: Strategy,
+        origin: &Origin,
+        known: &Known,
+        found: &NameFacts,
+        early: bool,
+    ) -> Result<Self, Fault> {
+        check(strategy, origin)?;
+        let early = early && strategy.memory == Memory::EarlyData;
+        let secure = origin.is_secure();
+        let offer = |alpn: Vec<&'static str>, quic: bool| Offer {
+            tls12: !quic && strategy.security != Security::Tls13,
+            tls13: quic || strategy.security != Security::Tls12,
+            post_quantum: strategy.post_quantum,
+            early_data: early,
+            resume: strategy.memory != Memory::Cold,
+            alpn,
+            quic,
+        };
+        let alpn = tcp_alpn(strategy.http);
+        // Early data must speak what the ticket's connection spoke: then nothing else is offered.
+        let spoken = known.alpn.as_deref().filter(|_| early && secure);
+        let once_spoken = alpn.iter().copied().find(|p| Some(*p) == spoken);
+        let presumes = once_spoken.is_some() && alpn.len() > 1;
+        let early_data = early && secure && (once_spoken.is_some() || alpn.len() == 1);
+        let speech = Speech {
+            tls: secure.then(|| offer(once_spoken.map_or(alpn, |p| vec![p]), false)),
+            early_data,
+            prior_knowledge: !secure && strategy.http == Http::H2,
+            insists: (strategy.http == Http::H2).then_some("h2"),
+        };
+        let h3_port = match strategy.http {
+            Http::H3 => Some(known.h3_port().unwrap_or(origin.port)),
+            Http::Auto if may_choose_h3(strategy, origin) => announced_port(origin, known, found),
+            _ => None,
+        };
+        Ok(Self {
+            tcp: (strategy.http != Http::H3).then_some(speech),
+            quic: h3_port.map(|port| (offer(vec!["h3"], true), port)),
+            fast_open: strategy.fast_open,
+            presumes,
+        })
+    }
+}
+
+/// Does a connection to it carry one request at a time, as far as is known?
+pub(super) fn is_solo(strategy: Strategy, origin: &Origin, known: &Known) -> bool {
+    match strategy.http {
+        Http::H1 => true,
+        Http::H2 | Http::H3 | Http::Echo => false,
+        Http::Auto => !origin.is_secure() || known.alpn.as_deref() == Some("http/1.1"),
+    }
+}
+
+fn check(strategy: Strategy, origin: &Origin) -> Result<(), Fault> {
+    let refuse = |why| {
+        let strategy = strategy.to_string();
+        Err(Fault::Strategy { strategy, why })
+    };
+    match (origin.is_secure(), strategy.security, strategy.http) {
+        (_, _, Http::Echo) => refuse("it carries no HTTP"),
+        (true, Security::Clear, _) => refuse("the URL says https; write http:// for clear text"),
+        (false, Security::Tls12 | Security::Tls13, _) => {
+            refuse("the URL says http; write https:// for TLS")
+        }
+        (false, _, Http::H3) => refuse("HTTP/3 needs https://"),
+        _ => Ok(()),
+    }
+}
+
+fn may_choose_h3(strategy: Strategy, origin: &Origin) -> bool {
+    origin.is_secure() && !strategy.fast_open && strategy.security == Security::Auto
+}
+
+/// Where HTTP/3 was announced: by the origin's own word, or by its name. RFC 9460.
+fn announced_port(origin: &Origin, known: &Known, found: &NameFacts) -> Option<u16> {
+    let record = found.https_record.as_ref();
+    let record = record.filter(|r| r.alpn.iter().any(|p| p == "h3"));
+    let recorded = record.filter(|_| !known.is_broken());
+    known
+        .h3_port()
+        .or_else(|| recorded.map(|r| r.port.unwrap_or(origin.port)))
+}
+
+fn tcp_alpn(http: Http) -> Vec<&'static str> {
+    match http {
+        Http::H1 => vec!["http/1.1"],
+        Http::H2 => vec!["h2"],
+        Http::Auto | Http::H3 | Http::Echo => vec!["h2", "http/1.1"],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use roundtrip_model::{Answer, HttpsRecord, Scheme, Target};
+
+    use super::*;
+
+    fn plan(strategy: &str, url: &str, known: &Known, early: bool) -> Result<Plan, Fault> {
+        let origin = Origin::of(&Target::parse(url).unwrap());
+        let found = NameFacts::new(&origin.host, Answer::Literal, Vec::new());
+        Plan::of(strategy.parse().unwrap(), &origin, known, &found, early)
+    }
+
+    #[expect(clippy::field_reassign_with_default, reason = "the others are its own")]
+    fn speaks(alpn: &str) -> Known {
+        let mut known = Known::default();
+        known.alpn = Some(alpn.into());
+        known
+    }
+
+    #[test]
+    fn early_data_speaks_what_the_ticket_spoke() {
+        let offered = |known: &Known, early| {
+            let speech = plan("auto+0rtt", "https://a/", known, early).unwrap().tcp;
+            let speech = speech.unwrap();
+            let offer = speech.tls.unwrap();
+            assert_eq!(offer.early_data, early);
+            (offer.alpn, speech.early_data)
+        };
+        let both = vec!["h2", "http/1.1"];
+        assert_eq!(offered(&Known::default(), true), (both.clone(), false));
+        assert_eq!(offered(&speaks("h2"), true), (vec!["h2"], true));
+        assert_eq!(offered(&speaks("http/1.1"), true), (vec!["http/1.1"], true));
+        assert_eq!(offered(&speaks("h2"), false), (both.clone(), false));
+        assert_eq!(offered(&speaks("smtp"), true), (both, false));
+        let forced = plan("h1+0rtt", "https://a/", &Known::default(), true).unwrap();
+        assert!(forced.tcp.unwrap().early_data && !forced.presumes);
+    }
+
+    #[test]
+    fn nothing_is_shown_by_a_cold_strategy() {
+        let cold = plan("auto", "https://a/", &speaks("h2"), true).unwrap();
+        let offer = cold.tcp.unwrap().tls.unwrap();
+        assert!(!offer.resume && !offer.early_data && offer.alpn.len() == 2);
+    }
+
+    #[test]
+    fn http3_is_taken_where_it_is_forced_or_announced() {
+        let nothing = Known::default();
+        let quic = |p: Plan| p.quic.map(|(_, port)| port);
+        let auto = plan("auto", "https://a/", &nothing, true).unwrap();
+        assert!(quic(auto).is_none());
+        let forced = plan("h3", "https://a:444/", &nothing, true).unwrap();
+        assert!(forced.tcp.is_none() && quic(forced) == Some(444));
+        let origin = Origin::of(&Target::parse("https://a/").unwrap());
+        let mut known = Known::default();
+        known.hear(b"h3=\":8443\"", &origin);
+        assert_eq!(
+            quic(plan("auto", "https://a/", &known, true).unwrap()),
+            Some(8443)
+        );
+        let tfo = plan("auto+tfo", "https://a/", &known, true).unwrap();
+        assert!(tfo.fast_open && quic(tfo).is_none());
+        let mut found = NameFacts::new("a", Answer::Literal, Vec::new());
+        found.https_record = Some(HttpsRecord {
+            alpn: vec!["h3".into()],
+            ..HttpsRecord::default()
+        });
+        let by_name = |known: &Known| {
+            let strategy = "auto".parse().unwrap();
+            quic(Plan::of(strategy, &origin, known, &found, true).unwrap())
+        };
+        assert_eq!(by_name(&nothing), Some(443));
+        known.quic_failed();
+        assert_eq!(by_name(&known), None);
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        for (strategy, url) in [
+            ("h1+tls1.3", "http://a/"),
+            ("h1+clear", "https://a/"),
+            ("h3", "http://a/"),
+            ("tcp", "https://a/"),
+        ] {
+            let refused = plan(strategy, url, &Known::default(), true);
+            assert!(
+                matches!(refused, Err(Fault::Strategy { .. })),
+                "{strategy} {url}"
+            );
+        }
+    }
+
+    #[test]
+    fn clear_text_has_neither_tickets_nor_choice() {
+        let clear = plan("auto+0rtt+reuse", "http://a/", &Known::default(), true).unwrap();
+        assert_eq!(clear.tcp, Some(Speech::default()));
+        let origin = Origin {
+            scheme: Scheme::Http,
+            host: "a".into(),
+            port: 80,
+        };
+        let solo = |word: &str| is_solo(word.parse().unwrap(), &origin, &Known::default());
+        assert!(solo("auto") && !solo("h2"));
+    }
+}

@@ -1,0 +1,44 @@
+//! What cannot be seen from outside: that a pool which has carried much holds little.
+
+use roundtrip_model::Target;
+use roundtrip_origin::{Knobs, Origin};
+use roundtrip_tls::Roots;
+use tokio::task::JoinSet;
+
+use super::*;
+
+/// Asks `n` times in rounds, and counts what is kept of it all: facts, places, waits.
+async fn held_after(pool: &Pool, base: &str, n: usize) -> usize {
+    for round in 0..n / 50 {
+        let mut running = JoinSet::new();
+        for one in 0..50 {
+            let url = format!("{base}/bytes/100?{round}.{one}");
+            let (pool, ask) = (pool.clone(), Ask::new(Target::parse(&url).unwrap()));
+            running.spawn(async move { pool.fetch(&ask).await.unwrap() });
+        }
+        running.join_all().await;
+    }
+    let sites: Vec<_> = pool.0.sites().values().cloned().collect();
+    let held: usize = sites.iter().map(|site| site.held()).sum();
+    held + sites.len() + pool.0.flights.len()
+}
+
+#[tokio::test]
+async fn what_is_held_does_not_grow_with_what_was_asked() {
+    let origin = Origin::spawn_thread(Knobs::default()).unwrap();
+    let base = format!("https://{}", origin.https);
+    for strategy in ["h1+reuse", "h2+reuse", "h3+reuse"] {
+        let settings = Settings {
+            strategy: strategy.parse().unwrap(),
+            roots: Roots::Pem(origin.ca_pem.clone()),
+            ..Settings::default()
+        };
+        let pool = Pool::new(settings).unwrap();
+        // What each of six connections keeps at most, and the connections themselves.
+        let most = 6 * (2 * lane::KEPT_FACTS + 1) + 10;
+        for round in 0..3 {
+            let held = held_after(&pool, &base, 1500).await;
+            assert!(held <= most, "{strategy}, round {round}: {held} of {most}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Where an ask's time went: the phases of its own story on its connection's timeline, as far as it was there to wait.
+
+use std::time::Duration;
+
+use roundtrip_model::{
+    EarlyData, Event, Exchange, HttpFacts, Moment, Phase, PhaseName, Recorder, Timeline,
+};
+
+use super::Timing;
+use super::lane::Lane;
+
+/// One request on a connection. Moments are the connection's.
+pub(super) struct Story<'a> {
+    pub(super) lane: &'a Lane,
+    /// The request's boundaries.
+    pub(super) own: &'a Recorder,
+    /// When this try began; time on the connection may have begun later, or long before.
+    pub(super) asked: Moment,
+    /// What had passed by then since the ask: earlier tries, and what was before the connection's time.
+    pub(super) before: Duration,
+    pub(super) ended: Moment,
+}
+
+impl Story<'_> {
+    pub(super) fn is_reused(&self) -> bool {
+        self.asked >= self.lane.ready && self.lane.ready > Moment::ZERO
+    }
+
+    /// The answer had begun.
+    pub(super) fn is_heard(&self) -> bool {
+        self.first(&Event::FirstByte).is_some()
+    }
+
+    /// Nothing came on the connection, for anybody, since the request left.
+    pub(super) fn is_deserted(&self) -> bool {
+        let left = self.first(&Event::RequestStarted);
+        let received = |e: &Event| matches!(e, Event::Received { .. });
+        left.is_some() && self.lane.recorder.last(received) < left
+    }
+
+    /// The request left before the handshake was over, and the server took it so.
+    pub(super) fn is_early(&self) -> bool {
+        self.lane.early_data
+            && self.lane.early_outcome() == EarlyData::Accepted
+            && self.lane.handshake_finished() > self.first(&Event::RequestStarted)
+    }
+
+    /// Tells the time of one that ended well, or as far as it came.
+    pub(super) fn tell(&self, facts: &mut HttpFacts) -> Timing {
+        let lane = self.lane;
+        let reused = self.is_reused();
+        let exchange = self.exchange(reused, std::mem::take(facts));
+        let phases = exchange.phases();
+        let waited = |name: &[PhaseName]| {
+            let phases = phases.iter().filter(|p| name.contains(&p.name));
+            phases.map(|p| p.span().mul_f64(self.share(p))).sum()
+        };
+        let trips = phases
+            .iter()
+            .map(|p| f64::from(p.round_trips) * self.share(p));
+        let tls = exchange.tls.as_ref().filter(|_| !reused);
+        let fast_open = exchange.tcp.as_ref().map(|t| t.fast_open.saved_round_trips);
+        let timing = Timing {
+            dns: waited(&[PhaseName::Name]),
+            tcp: waited(&[PhaseName::Tcp]),
+            tls: waited(&[PhaseName::Tls, PhaseName::Quic]),
+            first_byte: self.since_asked(self.first(&Event::FirstByte).unwrap_or(self.ended)),
+            total: self.since_asked(self.ended),
+            queued: self.queued(),
+            version: exchange
+                .http
+                .as_ref()
+                .map_or_else(String::new, |h| h.version.clone()),
+            reused,
+            resumed: tls.is_some_and(|tls| tls.resumed),
+            early: !reused && self.is_early(),
+            fast_open: !reused && fast_open.is_some_and(|saved| saved > 0),
+            coalesced: false,
+            resent: 0,
+            round_trips: lane.rtt().map(|_| trips.sum()),
+            rtt: lane.rtt(),
+        };
+        *facts = exchange.http.unwrap_or_default();
+        timing
+    }
+
+    /// Tells the time of a try that led nowhere.
+    pub(super) fn tell_loss(&self) -> Timing {
+        let mut timing = self.tell(&mut HttpFacts::default());
+        let sent = self.first(&Event::RequestSent).filter(|_| !self.is_heard());
+        // What ended sooner had crossed the request on its way.
+        let answered = sent.zip(timing.rtt);
+        if answered.is_some_and(|(sent, rtt)| self.ended.since(sent) >= rtt / 2) {
+            timing.round_trips = timing.round_trips.map(|trips| trips + 1.0);
+        }
+        timing
+    }
+
+    fn exchange(&self, reused: bool, facts: HttpFacts) -> Exchange {
+        let lane = self.lane;
+        let quic = lane.transport.quic_facts();
+        // Who found the connection there has no part in its handshake.
+        let tls = lane.tls_facts().filter(|_| !reused);
+        let detours = quic.as_ref().map_or(0, |quic| {
+            let retried = tls.as_ref().is_some_and(|tls| tls.hello_retry);
+            u32::from(quic.retry) + u32::from(quic.version_negotiation) + u32::from(retried)
+        });
+        Exchange {
+            timeline: self.timeline(reused),
+            rtt: lane.rtt(),
+            name: Some(lane.name.clone()),
+            attempts: lane.attempts.clone(),
+            reused,
+            tcp: lane.transport.tcp_facts(),
+            tls,
+            quic,
+            http: (facts.status != 0).then_some(facts),
+            extra_trips: detours,
+            ..Exchange::default()
+        }
+    }
+
+    /// The connection's facts while the ask was there, with its own.
+    fn timeline(&self, reused: bool) -> Timeline {
+        let own = self.own.snapshot();
+        let connection = if reused {
+            self.lane.recorder.since(self.asked)
+        } else {
+            self.lane.history(self.first(&Event::RequestStarted))
+        };
+        let mut whole = Timeline::default();
+        for (at, event) in connection.iter().filter(|(at, _)| *at <= self.ended) {
+            whole.push(*at, event.clone());
+        }
+        for (at, event) in own.iter() {
+            whole.push(*at, event.clone());
+        }
+        whole.push(self.ended, Event::Finished);
+        whole
+    }
+
+    /// How much of a phase was waited for by this ask: one that was asked for half way through waited for half.
+    fn share(&self, phase: &Phase) -> f64 {
+        let (start, end) = (phase.start.max(self.asked), phase.end);
+        match phase.span() {
+            Duration::ZERO => f64::from(u8::from(end >= self.asked)),
+            span => end.since(start).as_secs_f64() / span.as_secs_f64(),
+        }
+    }
+
+    fn queued(&self) -> Duration {
+        let there = self.asked.max(self.lane.ready);
+        let Some(started) = self.first(&Event::RequestStarted) else {
+            return self.ended.since(there);
+        };
+        let sent = self
+            .first(&Event::RequestSent)
+            .filter(|_| self.lane.transport.is_quic());
+        // QUIC counts streams itself: what waits for one has been handed over.
+        let left = sent.filter(|_| self.is_reused()).unwrap_or(started);
+        left.since(there)
+    }
+
+    fn since_asked(&self, at: Moment) -> Duration {
+        at.since(self.asked) + self.before
+    }
+
+    fn first(&self, event: &Event) -> Option<Moment> {
+        self.own.last(|e| e == event)
+    }
+}
+
+impl Timing {
+    /// Adds what an earlier try had waited for.
+    pub(super) fn add(&mut self, earlier: &Self) {
+        self.dns += earlier.dns;
+        self.tcp += earlier.tcp;
+        self.tls += earlier.tls;
+        self.queued += earlier.queued;
+        self.reused &= earlier.reused;
+        self.resumed |= earlier.resumed;
+        let trips = self.round_trips.zip(earlier.round_trips);
+        self.round_trips = trips.map(|(ours, theirs)| ours + theirs);
+    }
+}

@@ -1,0 +1,50 @@
+//! Percent-encoding, RFC 3986 §2.1: what goes into a path or a query, and back.
+
+use super::QueryError;
+use super::error::{check_seen, quoted};
+
+/// Encodes everything but unreserved characters, `:` and `*`, which both paths and queries may hold and which people
+/// read in addresses and patterns. Slashes and dots that would be steps never survive: see [`super::QueryError::Dots`].
+pub(super) fn encode(text: &str) -> String {
+    const DIGITS: [char; 16] = [
+        '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F',
+    ];
+    let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().unwrap_or('0');
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~:*".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.extend(['%', digit(byte >> 4), digit(byte & 15)]);
+        }
+    }
+    encoded
+}
+
+/// Decodes what was encoded; a `+` stays one. Nothing hidden may come to light.
+pub(super) fn decode(text: &str) -> Result<String, QueryError> {
+    let wrong = || QueryError::Encoding {
+        given: quoted(text),
+    };
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let [high, low, after @ ..] = rest else {
+            return Err(wrong());
+        };
+        let value = |digit: u8| char::from(digit).to_digit(16);
+        let (Some(high), Some(low)) = (value(*high), value(*low)) else {
+            return Err(wrong());
+        };
+        bytes.push((high * 16 + low) as u8);
+        rest = after;
+    }
+    let decoded = String::from_utf8(bytes).map_err(|_| wrong())?;
+    check_seen(&decoded)?;
+    Ok(decoded)
+}

@@ -1,0 +1,167 @@
+//! What can be wrong with a query, said so that it can be mended; hostile text is shown escaped and shortened.
+
+use super::{Kind, Parameter};
+use roundtrip_model::TargetError;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum QueryError {
+    #[error(
+        "the query is empty: give a domain, an address, a prefix, an AS number, a handle or a URL"
+    )]
+    Empty,
+    #[error("a query of {length} bytes is longer than the {limit} that are accepted")]
+    TooLong { length: usize, limit: usize },
+    #[error(
+        "{given} holds the character {character} at byte {at}, which would hide what is asked; remove it"
+    )]
+    Hidden {
+        given: String,
+        character: String,
+        at: usize,
+    },
+    #[error("{given} is not a domain name: {fault}")]
+    Name { given: String, fault: NameFault },
+    #[error("{given} cannot be asked for: {fault}")]
+    Number { given: String, fault: NumberFault },
+    #[error("{given} cannot be the handle of an entity: it would be read as a step up in a path")]
+    Dots { given: String },
+    #[error("{source}")]
+    Url {
+        #[from]
+        source: TargetError,
+    },
+    #[error("{given} is not an http or https URL")]
+    NotHttp { given: String },
+    #[error("{given} does not percent-decode to UTF-8")]
+    Encoding { given: String },
+    #[error("{given} is no path of RFC 9082, RFC 9910 or RFC 9536; an example is {example}")]
+    Path {
+        given: String,
+        example: &'static str,
+    },
+    #[error("{kind} cannot be searched by {given}; it can by {known}")]
+    Property {
+        kind: Kind,
+        given: String,
+        known: String,
+    },
+    #[error(
+        "{kind} needs exactly one property to search by, such as {example}; {given} has {count}"
+    )]
+    Conditions {
+        kind: Kind,
+        given: String,
+        count: usize,
+        example: String,
+    },
+    #[error("{given} has more than one asterisk; a search has at most one (RFC 9082, 4.1)")]
+    Asterisks { given: String },
+    #[error("{property} has no value")]
+    NoValue { property: String },
+    #[error("{given} is no value for {parameter}, which is {expected}")]
+    Parameter {
+        parameter: Parameter,
+        given: String,
+        expected: &'static str,
+    },
+    #[error("{parameter} belongs to searches, and {kind} is a lookup")]
+    NotASearch { parameter: Parameter, kind: Kind },
+    #[error(
+        "{given} has no relatives: '{relation}:' takes a prefix, an AS number or a reverse name"
+    )]
+    NoRelatives { given: String, relation: String },
+    #[error(
+        "help is asked of a server: 'help' with --server, 'help:URL', or 'help:' and a name, number or handle; not {given}"
+    )]
+    Help { given: String },
+}
+
+/// Why a text is not a domain name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameFault {
+    #[error("label {position} is empty")]
+    EmptyLabel { position: usize },
+    #[error("the label {label} has {length} octets, and 63 is the most")]
+    LongLabel { label: String, length: usize },
+    #[error("it has {length} octets, and 253 is the most")]
+    Long { length: usize },
+    #[error(
+        "the label {label} holds {character}, and only letters, digits and hyphens may be there"
+    )]
+    Character { label: String, character: String },
+    #[error("the label {label} begins or ends with a hyphen")]
+    Hyphen { label: String },
+    #[error(
+        "the label {label} is no valid A-label: it does not decode to a name that IDNA permits"
+    )]
+    ALabel { label: String },
+    #[error("the label {label} holds characters that IDNA does not permit, or not there (UTS 46)")]
+    ULabel { label: String },
+    #[error(
+        "its labels together break the rule for names in which some text runs from right to left (RFC 5893)"
+    )]
+    Bidi,
+    #[error(
+        "its last label {label} is a number; an address has four of them, and an AS number is written AS64500 or AS1.10"
+    )]
+    Numeric { label: String },
+}
+
+/// Why a text is no address, prefix or AS number.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NumberFault {
+    #[error(
+        "it is neither an IPv4 nor an IPv6 address (192.0.2.1, 2001:db8::1) nor a prefix of one"
+    )]
+    Address,
+    #[error(
+        "an address with a zone means something on one machine only; leave out '%' and what follows"
+    )]
+    Zone,
+    #[error("the length of its prefix is not a number from 0 to {limit}")]
+    Prefix { limit: u8 },
+    #[error(
+        "an AS number is from 0 to 4294967295, or two numbers to 65535 with a dot between (AS64500, AS1.10)"
+    )]
+    Autnum,
+}
+
+const MOST_SHOWN: usize = 80;
+
+/// Fit for a message: in quotes, on one line, nothing invisible, not endless.
+pub(super) fn quoted(text: &str) -> String {
+    let mut shown = String::from("'");
+    for (count, character) in text.chars().enumerate() {
+        if count == MOST_SHOWN {
+            shown.push('…');
+            break;
+        }
+        if hides(character) {
+            shown.extend(character.escape_unicode());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown.push('\'');
+    shown
+}
+
+/// Characters that break lines, turn text around, or are not seen at all.
+pub(super) fn hides(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+            | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Refuses text that would not be what it seems.
+pub(super) fn check_seen(text: &str) -> Result<(), QueryError> {
+    match text.char_indices().find(|(_, c)| hides(*c)) {
+        None => Ok(()),
+        Some((at, character)) => Err(QueryError::Hidden {
+            given: quoted(text),
+            character: format!("U+{:04X}", u32::from(character)),
+            at,
+        }),
+    }
+}

@@ -1,0 +1,222 @@
+//! The words for the kinds of query, and for what is searched; nothing of how each is read.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// What a query asks for. Reads and shows itself as the word of the table in [`crate::query`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    Domain,
+    Nameserver,
+    Ip,
+    Autnum,
+    Entity,
+    Help,
+    Url,
+    /// Searches. RFC 9082 §3.2, RFC 9910 §2.
+    Domains,
+    Nameservers,
+    Entities,
+    Ips,
+    Autnums,
+    /// What encloses an object, or lies within. RFC 9910 §3.
+    Relative(Relation),
+    /// Objects by those they belong to. RFC 9536.
+    Reverse(Collection),
+}
+
+/// What is searched, by the first segment of its path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Collection {
+    Domains,
+    Nameservers,
+    Entities,
+    Ips,
+    Autnums,
+}
+
+/// What a reverse search knows of: one of the lookups. RFC 9536 §2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Resource {
+    Domain,
+    Nameserver,
+    Entity,
+    Ip,
+    Autnum,
+}
+
+/// Where the relatives are. RFC 9910 §3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Relation {
+    /// The next that encloses it.
+    Up,
+    /// Those directly within.
+    Down,
+    /// The widest that encloses it.
+    Top,
+    /// The narrowest within.
+    Bottom,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no kind of query called {given}; there are {}", words())]
+pub struct KindError {
+    given: String,
+}
+
+const COLLECTIONS: [(Collection, &str); 5] = [
+    (Collection::Domains, "domains"),
+    (Collection::Nameservers, "nameservers"),
+    (Collection::Entities, "entities"),
+    (Collection::Ips, "ips"),
+    (Collection::Autnums, "autnums"),
+];
+
+const RESOURCES: [(Resource, &str); 5] = [
+    (Resource::Domain, "domain"),
+    (Resource::Nameserver, "nameserver"),
+    (Resource::Entity, "entity"),
+    (Resource::Ip, "ip"),
+    (Resource::Autnum, "autnum"),
+];
+
+const RELATIONS: [(Relation, &str); 4] = [
+    (Relation::Up, "up"),
+    (Relation::Down, "down"),
+    (Relation::Top, "top"),
+    (Relation::Bottom, "bottom"),
+];
+
+const KINDS: [(Kind, &str); 21] = [
+    (Kind::Domain, "domain"),
+    (Kind::Nameserver, "nameserver"),
+    (Kind::Ip, "ip"),
+    (Kind::Autnum, "autnum"),
+    (Kind::Entity, "entity"),
+    (Kind::Help, "help"),
+    (Kind::Url, "url"),
+    (Kind::Domains, "domains"),
+    (Kind::Nameservers, "nameservers"),
+    (Kind::Entities, "entities"),
+    (Kind::Ips, "ips"),
+    (Kind::Autnums, "autnums"),
+    (Kind::Relative(Relation::Up), "up"),
+    (Kind::Relative(Relation::Down), "down"),
+    (Kind::Relative(Relation::Top), "top"),
+    (Kind::Relative(Relation::Bottom), "bottom"),
+    (Kind::Reverse(Collection::Domains), "domains/reverse"),
+    (
+        Kind::Reverse(Collection::Nameservers),
+        "nameservers/reverse",
+    ),
+    (Kind::Reverse(Collection::Entities), "entities/reverse"),
+    (Kind::Reverse(Collection::Ips), "ips/reverse"),
+    (Kind::Reverse(Collection::Autnums), "autnums/reverse"),
+];
+
+/// Other words that people use.
+const ALIASES: [(Kind, &str); 3] = [
+    (Kind::Nameserver, "ns"),
+    (Kind::Autnum, "asn"),
+    (Kind::Ip, "network"),
+];
+
+impl Kind {
+    pub fn as_str(self) -> &'static str {
+        word(&KINDS, self)
+    }
+
+    /// Every kind, in the order in which people meet them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        KINDS.iter().map(|(kind, _)| *kind)
+    }
+
+    /// Whether the answer is a list that can be sorted, paged and counted.
+    pub fn is_search(self) -> bool {
+        self >= Self::Domains
+    }
+
+    pub(super) fn named(text: &str) -> Option<Self> {
+        let known = KINDS.iter().chain(&ALIASES);
+        known
+            .copied()
+            .find(|(_, word)| word.eq_ignore_ascii_case(text))
+            .map(|(kind, _)| kind)
+    }
+}
+
+impl Collection {
+    pub fn as_str(self) -> &'static str {
+        word(&COLLECTIONS, self)
+    }
+
+    pub(super) fn named(text: &str) -> Option<Self> {
+        exactly(&COLLECTIONS, text)
+    }
+
+    pub(super) fn kind(self) -> Kind {
+        match self {
+            Self::Domains => Kind::Domains,
+            Self::Nameservers => Kind::Nameservers,
+            Self::Entities => Kind::Entities,
+            Self::Ips => Kind::Ips,
+            Self::Autnums => Kind::Autnums,
+        }
+    }
+}
+
+impl Resource {
+    pub fn as_str(self) -> &'static str {
+        word(&RESOURCES, self)
+    }
+
+    pub(super) fn named(text: &str) -> Option<Self> {
+        exactly(&RESOURCES, text)
+    }
+}
+
+impl Relation {
+    pub fn as_str(self) -> &'static str {
+        word(&RELATIONS, self)
+    }
+
+    pub(super) fn named(text: &str) -> Option<Self> {
+        exactly(&RELATIONS, text)
+    }
+}
+
+fn word<T: Copy + PartialEq>(table: &[(T, &'static str)], value: T) -> &'static str {
+    let row = table.iter().find(|(candidate, _)| *candidate == value);
+    row.map_or("", |(_, word)| word)
+}
+
+fn exactly<T: Copy>(table: &[(T, &str)], text: &str) -> Option<T> {
+    let row = table.iter().find(|(_, word)| *word == text);
+    row.map(|(value, _)| *value)
+}
+
+fn words() -> String {
+    let words: Vec<&str> = KINDS.iter().map(|(_, word)| *word).collect();
+    words.join(", ")
+}
+
+impl FromStr for Kind {
+    type Err = KindError;
+
+    fn from_str(text: &str) -> Result<Self, KindError> {
+        Self::named(text).ok_or_else(|| KindError {
+            given: super::error::quoted(text),
+        })
+    }
+}
+
+macro_rules! show_by_word {
+    ($($name:ty),*) => {$(
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+    )*};
+}
+show_by_word!(Kind, Collection, Resource, Relation);

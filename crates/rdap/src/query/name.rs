@@ -1,0 +1,156 @@
+//! Domain names: UTS 46 (non-transitional) for labels beyond ASCII, the letters, digits and hyphens of STD 3 for what
+//! results, underscores where the DNS has them, and the slashes of RFC 2317 in reverse names.
+
+use idna::AsciiDenyList;
+use idna::uts46::{DnsLength, Hyphens, Uts46};
+
+use super::error::quoted;
+use super::{Key, NameFault, encoding, number};
+
+/// A name in A-labels and lower case, without the last dot.
+#[derive(Debug, Clone)]
+pub(super) struct Name {
+    ascii: String,
+}
+
+/// The full stops of East Asian scripts. UTS 46 §2.3.
+const WIDE_DOTS: [char; 3] = ['\u{3002}', '\u{ff0e}', '\u{ff61}'];
+const LONGEST_NAME: usize = 253;
+const LONGEST_LABEL: usize = 63;
+
+impl Name {
+    pub(super) fn read(text: &str) -> Result<Self, NameFault> {
+        let name = Self::read_part(text)?;
+        // A name that ends in a number is an address gone wrong: no top-level domain is one. RFC 3696 §2.
+        match name.ascii.rsplit('.').next() {
+            Some(last) if last.bytes().all(|b| b.is_ascii_digit()) => Err(NameFault::Numeric {
+                label: quoted(last),
+            }),
+            _ => Ok(name),
+        }
+    }
+
+    /// Some labels of a name, as they stand around the asterisk of a search.
+    pub(super) fn read_part(text: &str) -> Result<Self, NameFault> {
+        let text = text.replace(WIDE_DOTS, ".");
+        let text = text.strip_suffix('.').unwrap_or(&text);
+        let ascii = if text.is_ascii() && !text.split('.').any(is_a_label) {
+            text.to_ascii_lowercase()
+        } else {
+            to_ascii(text)?
+        };
+        check(&ascii)?;
+        Ok(Self { ascii })
+    }
+
+    pub(super) fn ascii(&self) -> &str {
+        &self.ascii
+    }
+
+    pub(super) fn into_ascii(self) -> String {
+        self.ascii
+    }
+
+    pub(super) fn is_reverse(&self) -> bool {
+        is_reverse(&self.ascii)
+    }
+
+    /// With U-labels, which are the same name to UTS 46.
+    pub(super) fn shown(&self) -> String {
+        let (unicode, result) =
+            Uts46::new().to_unicode(self.ascii.as_bytes(), AsciiDenyList::EMPTY, Hyphens::Allow);
+        match result {
+            Ok(()) => unicode.into_owned(),
+            Err(_) => self.ascii.clone(),
+        }
+    }
+
+    pub(super) fn encoded(&self) -> String {
+        encoding::encode(&self.ascii)
+    }
+
+    /// A reverse name is looked up where its addresses are: the registry of names has no entry for `arpa`.
+    pub(super) fn key(&self) -> Key<'_> {
+        match number::reversed(&self.ascii) {
+            Some((address, prefix)) => Key::Ip(address, prefix),
+            None => Key::Domain(&self.ascii),
+        }
+    }
+}
+
+fn is_a_label(label: &str) -> bool {
+    let start = label.get(..4);
+    start.is_some_and(|start| start.eq_ignore_ascii_case("xn--"))
+}
+
+fn is_reverse(ascii: &str) -> bool {
+    [".in-addr.arpa", ".ip6.arpa"]
+        .iter()
+        .any(|zone| ascii.ends_with(zone))
+}
+
+fn to_ascii(text: &str) -> Result<String, NameFault> {
+    let convert = |text: &str| {
+        // What ASCII may hold is checked on the result, where a message can name the character.
+        let converted = Uts46::new().to_ascii(
+            text.as_bytes(),
+            AsciiDenyList::EMPTY,
+            Hyphens::Allow,
+            DnsLength::Ignore,
+        );
+        converted.map(std::borrow::Cow::into_owned)
+    };
+    if let Ok(ascii) = convert(text) {
+        return Ok(ascii);
+    }
+    let wrong = text.split('.').find(|label| convert(label).is_err());
+    Err(match wrong {
+        Some(label) if is_a_label(label) => NameFault::ALabel {
+            label: quoted(label),
+        },
+        Some(label) => NameFault::ULabel {
+            label: quoted(label),
+        },
+        None => NameFault::Bidi, // each label is fine alone: RFC 5893 §2 judges them together
+    })
+}
+
+fn check(ascii: &str) -> Result<(), NameFault> {
+    let reverse = is_reverse(ascii);
+    let count = ascii.split('.').count();
+    for (index, label) in ascii.split('.').enumerate() {
+        if label.is_empty() {
+            let position = index + 1;
+            return Err(NameFault::EmptyLabel { position });
+        }
+        if label.len() > LONGEST_LABEL {
+            return Err(NameFault::LongLabel {
+                label: quoted(label),
+                length: label.len(),
+            });
+        }
+        if label.starts_with('-') || label.ends_with('-') {
+            return Err(NameFault::Hyphen {
+                label: quoted(label),
+            });
+        }
+        let underscores = !is_a_label(label) && index + 1 < count.max(2);
+        let permitted = |c: char| {
+            c.is_ascii_alphanumeric()
+                || c == '-'
+                || (c == '_' && underscores)
+                || (c == '/' && reverse && !is_a_label(label)) // RFC 2317 §4
+        };
+        if let Some(character) = label.chars().find(|c| !permitted(*c)) {
+            return Err(NameFault::Character {
+                label: quoted(label),
+                character: quoted(character.encode_utf8(&mut [0; 4])),
+            });
+        }
+    }
+    if ascii.len() > LONGEST_NAME {
+        let length = ascii.len();
+        return Err(NameFault::Long { length });
+    }
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! One line of JSON for each query, with the answers spliced in byte for byte.
+
+use serde_json::{Value, json};
+
+use super::subject::trouble;
+use super::{Part, Told, raw};
+
+/// Names the keys below; they may be added to, never renamed.
+pub const SCHEMA: &str = "roundtrip/rdap/1";
+
+/// `{"schema", "query", "kind", "status", "server", "error", "answer", "registrar": {"status", "server", "error", "answer"},
+/// "timing", "check"}`; what there is not is left out. Ends with a line break and has no other.
+pub fn line(told: &Told<'_>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(256);
+    out.push(b'{');
+    member(&mut out, "schema", &json!(SCHEMA));
+    member(&mut out, "query", &json!(told.query));
+    member(&mut out, "kind", &json!(told.kind));
+    part(&mut out, &told.first);
+    if let Some(registrar) = &told.registrar {
+        name(&mut out, "registrar");
+        out.push(b'{');
+        part(&mut out, registrar);
+        out.push(b'}');
+    }
+    for (name, value) in told.beside {
+        member(&mut out, name, value);
+    }
+    out.extend_from_slice(b"}\n");
+    out
+}
+
+fn part(out: &mut Vec<u8>, part: &Part<'_>) {
+    member(out, "status", &json!(part.state.word()));
+    if let Some(server) = part.server {
+        member(out, "server", &json!(server));
+    }
+    if let Some(error) = trouble(part) {
+        member(out, "error", &json!(error));
+    }
+    if let Some(answer) = part.answer {
+        name(out, "answer");
+        raw::splice(answer, out);
+    }
+}
+
+fn member(out: &mut Vec<u8>, key: &str, value: &Value) {
+    name(out, key);
+    out.extend_from_slice(value.to_string().as_bytes());
+}
+
+/// The key of the next member; ours need no escapes.
+fn name(out: &mut Vec<u8>, key: &str) {
+    if out.last() != Some(&b'{') {
+        out.push(b',');
+    }
+    out.push(b'"');
+    out.extend_from_slice(key.as_bytes());
+    out.extend_from_slice(b"\":");
+}

@@ -1,0 +1,377 @@
+//! The block that people read: aligned, wrapped, in the order in which it is asked for.
+
+use roundtrip_report::clean;
+
+use super::facts::number::numbers;
+use super::facts::{Block, Fact, Facts, Value};
+use super::paint::{Page, Tone, width};
+use super::subject::{found, trouble};
+use super::{Part, State, Style, Told};
+use crate::answer::{Answer, Date, Event, Item, Link, Notice, Object, Redaction, Search};
+
+/// Labels stand in a column of at most this width.
+const LABELS: usize = 18;
+/// Notes of a list are aligned as long as its texts are no wider than this.
+const TEXTS: usize = 36;
+/// Notices and redactions told of one answer.
+const MOST: usize = 100;
+
+pub(super) fn tell(told: &Told<'_>, style: &Style) -> String {
+    let mut page = Page::new(style.terminal);
+    let now = Date::at(style.now);
+    match found(&told.first).map(Answer::object) {
+        None => fate(&mut page, told),
+        Some(Object::Search(search)) => results(&mut page, search, now),
+        Some(Object::Help(top)) => help(&mut page, top),
+        Some(object) => facts(&mut page, &merged(object, told, now)),
+    }
+    let second = told.registrar.as_ref().filter(|p| p.state != State::Found);
+    if let Some(part) = second {
+        missing(&mut page, part);
+    }
+    odd(&mut page, told);
+    notices(&mut page, told, style.verbose);
+    sources(&mut page, told, now);
+    page.finish()
+}
+
+/// What was asked and why there is nothing to show.
+fn fate(page: &mut Page, told: &Told<'_>) {
+    let (tone, fate) = match told.first.state {
+        State::NotRegistered => (Tone::Warn, "is not registered"),
+        State::Refused => (Tone::Bad, "was refused"),
+        State::Failed | State::Found => (Tone::Bad, "could not be looked up"),
+    };
+    let dns = idna::domain_to_ascii(told.query).unwrap_or_default();
+    let (query, _) = page.worded(told.query, &dns);
+    page.flow(Tone::Strong, query, 2);
+    page.space();
+    page.flow(tone, fate, 2);
+    page.end_line();
+    if let Some(why) = trouble(&told.first) {
+        page.tab(2);
+        page.flow(Tone::Plain, &why, 2);
+        page.end_line();
+    }
+}
+
+/// The registry's answer stands; this says why it stands alone.
+fn missing(page: &mut Page, part: &Part<'_>) {
+    page.gap();
+    let told = match part.state {
+        State::NotRegistered => "The registrar does not know it",
+        State::Refused => "The registrar refused to answer",
+        State::Failed | State::Found => "The registrar's answer is missing",
+    };
+    let server = part
+        .server
+        .map(|s| format!(" ({})", host(s)))
+        .unwrap_or_default();
+    let why = trouble(part).map(|w| format!(": {w}")).unwrap_or_default();
+    page.flow(Tone::Warn, &format!("{told}{server}{why}"), 2);
+    page.end_line();
+}
+
+/// The registry's facts, and what the registrar adds or says otherwise.
+fn merged(object: Object<'_>, told: &Told<'_>, now: Date) -> Vec<Fact> {
+    let mut facts = Facts::of(object, now);
+    let second = told.registrar.as_ref().and_then(found);
+    for fact in second
+        .map(|a| Facts::of(a.object(), now))
+        .unwrap_or_default()
+    {
+        let same = |f: &&mut Fact| f.block == fact.block && f.label == fact.label;
+        let Some(own) = facts.iter_mut().find(same) else {
+            facts.push(fact);
+            continue;
+        };
+        for value in fact.values {
+            if !own.values.iter().any(|v| v.key == value.key) {
+                own.values.push(Value {
+                    differs: true,
+                    ..value
+                });
+            }
+        }
+    }
+    let answers = [found(&told.first), second];
+    let redactions: Vec<Value> = answers
+        .into_iter()
+        .flatten()
+        .flat_map(Answer::redactions)
+        .map(redacted)
+        .take(MOST)
+        .collect();
+    if !redactions.is_empty() {
+        facts.push(Fact {
+            block: Block::People,
+            label: "Redacted".into(),
+            values: redactions,
+        });
+    }
+    facts.sort_by_key(|f| (f.block, f.rank()));
+    facts
+}
+
+fn redacted(redaction: Redaction<'_>) -> Value {
+    let how = redaction.method().map_or("redacted", |m| m.shown());
+    let why = redaction
+        .reason()
+        .map(|r| format!(": {}", r.trim()))
+        .unwrap_or_default();
+    let name = redaction.name().or(redaction.path()).unwrap_or("something");
+    Value::new(name).note(format!("{how}{why}"))
+}
+
+fn facts(page: &mut Page, facts: &[Fact]) {
+    let labels = facts
+        .iter()
+        .map(|f| width(&f.label))
+        .max()
+        .unwrap_or_default();
+    let column = labels.min(LABELS) + 2;
+    let mut block = None;
+    for fact in facts {
+        if block.replace(fact.block).is_some_and(|b| b != fact.block) {
+            page.gap();
+        }
+        page.flow(Tone::Faint, &fact.label, 2);
+        let notes = notes_column(fact, column);
+        for value in &fact.values {
+            page.tab(column);
+            let (text, note) = page.worded(&value.text, &value.note);
+            page.flow(value.tone, text, column);
+            beside(page, &note_of(value, note), notes, column);
+            page.end_line();
+        }
+    }
+}
+
+/// Where the notes of a fact begin, if several are to stand below each other.
+fn notes_column(fact: &Fact, column: usize) -> Option<usize> {
+    let noted = || {
+        fact.values
+            .iter()
+            .filter(|v| v.differs || !v.note.is_empty())
+    };
+    let texts = noted().map(|v| width(&clean(&v.text)));
+    let widest = texts.max().filter(|w| *w <= TEXTS && noted().count() > 1)?;
+    Some(column + widest + 2)
+}
+
+fn note_of(value: &Value, note: &str) -> String {
+    let by = if value.differs {
+        "says the registrar"
+    } else {
+        ""
+    };
+    let both: Vec<&str> = [note.trim(), by]
+        .into_iter()
+        .filter(|n| !n.is_empty())
+        .collect();
+    both.join(" · ")
+}
+
+/// What is said beside a value, aligned with its neighbours' where that fits, else below it.
+fn beside(page: &mut Page, note: &str, notes: Option<usize>, column: usize) {
+    let wide = width(note);
+    match notes.filter(|n| n + wide.min(30) <= page.columns()) {
+        _ if note.is_empty() => {}
+        Some(notes) => {
+            page.tab(notes);
+            page.flow(Tone::Faint, note, notes);
+        }
+        None => {
+            page.aside(wide, column + 2);
+            page.flow(Tone::Faint, note, column + 2);
+        }
+    }
+}
+
+/// A line for each result.
+fn results(page: &mut Page, search: Search<'_>, now: Date) {
+    let count = search.results().count() as u64;
+    let kind = search.kind.noun();
+    let told = match search.total() {
+        Some(total) if total > count => format!("{count} of {total} {kind}"),
+        _ => format!("{count} {kind}"),
+    };
+    page.flow(Tone::Strong, &told, 2);
+    page.end_line();
+    let names: Vec<(String, String)> = search.results().map(|o| summary(o, now)).collect();
+    let widest = names
+        .iter()
+        .map(|(n, _)| width(n))
+        .filter(|w| *w <= TEXTS)
+        .max();
+    for (name, note) in names {
+        page.tab(2);
+        page.flow(Tone::Plain, &name, 4);
+        page.space();
+        page.space();
+        page.tab(widest.unwrap_or_default() + 4);
+        page.flow(Tone::Faint, &note, 4);
+        page.end_line();
+    }
+}
+
+fn summary(object: Object<'_>, now: Date) -> (String, String) {
+    let item = object.item();
+    let number = match object {
+        Object::Network(network) => Some(network.cidrs().join(" ")).filter(|c| !c.is_empty()),
+        Object::Autnum(autnum) => autnum.range().map(|(start, end)| numbers(start, end)),
+        Object::Entity(entity) => entity.contact().called().map(str::to_owned),
+        _ => item
+            .text("unicodeName")
+            .or(object.name())
+            .map(str::to_owned),
+    };
+    let name = number
+        .or_else(|| item.handle().map(str::to_owned))
+        .unwrap_or_else(|| "?".into());
+    let expires = item.event("expiration").and_then(Event::date);
+    let status = item.status().map(str::trim).collect::<Vec<_>>().join(", ");
+    let expires =
+        expires.map(|d| format!("expires {} ({})", d.day(), super::when::distance(d, now)));
+    let label = item.text("name").or(item.handle()).map(str::to_owned);
+    let notes = [label, Some(status), expires]
+        .into_iter()
+        .flatten()
+        .filter(|n| !n.is_empty());
+    (name, notes.collect::<Vec<_>>().join(" · "))
+}
+
+/// What the server can do; its notices follow.
+fn help(page: &mut Page, top: Item<'_>) {
+    let extensions = top
+        .texts("rdapConformance")
+        .take(MOST)
+        .collect::<Vec<_>>()
+        .join(" · ");
+    if !extensions.is_empty() {
+        page.flow(Tone::Strong, "Conforms to", 2);
+        page.space();
+        page.space();
+        page.flow(Tone::Plain, &extensions, 2);
+        page.end_line();
+    }
+}
+
+/// That something could not be read as it was meant; which, is for the checks to say.
+fn odd(page: &mut Page, told: &Told<'_>) {
+    let parts = [Some(&told.first), told.registrar.as_ref()];
+    let answers = parts.into_iter().flatten().filter_map(|p| p.answer);
+    let odd: usize = answers.map(|a| a.oddities().len()).sum();
+    if odd > 0 {
+        page.gap();
+        let count = roundtrip_report::count(odd as u64, "member is", "members are");
+        let line = format!("{count} not of the type that RFC 9083 gives (--check tells which)");
+        page.flow(Tone::Warn, &line, 2);
+        page.end_line();
+    }
+}
+
+/// Titles, or everything where that was asked for; what says that something is missing is always told.
+fn notices(page: &mut Page, told: &Told<'_>, verbose: bool) {
+    let parts = [Some(&told.first), told.registrar.as_ref()];
+    let answers = parts.into_iter().flatten().filter_map(|p| p.answer);
+    let notices: Vec<Notice<'_>> = answers.flat_map(Answer::notices).take(MOST).collect();
+    let is_help = matches!(
+        found(&told.first).map(Answer::object),
+        Some(Object::Help(_))
+    );
+    let (full, short): (Vec<_>, Vec<_>) = notices
+        .into_iter()
+        .partition(|n| verbose || is_help || n.kind().is_some());
+    for notice in full {
+        page.gap();
+        in_full(page, notice);
+    }
+    let mut titles: Vec<&str> = Vec::new();
+    for title in short.iter().filter_map(|n| n.title()).map(str::trim) {
+        if !titles.contains(&title) {
+            titles.push(title);
+        }
+    }
+    if !titles.is_empty() {
+        page.gap();
+        let line = format!("Notices: {} (in full with --verbose)", titles.join(" · "));
+        page.flow(Tone::Faint, &line, 2);
+        page.end_line();
+    }
+}
+
+fn in_full(page: &mut Page, notice: Notice<'_>) {
+    let tone = if notice.kind().is_some() {
+        Tone::Warn
+    } else {
+        Tone::Strong
+    };
+    let title = [notice.title(), notice.kind()]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(": ");
+    page.flow(tone, if title.is_empty() { "Notice" } else { &title }, 2);
+    page.end_line();
+    for line in notice
+        .description()
+        .flat_map(str::lines)
+        .filter(|l| !l.trim().is_empty())
+    {
+        page.tab(2);
+        page.flow(Tone::Plain, line, 2);
+        page.end_line();
+    }
+    for href in notice.links().filter_map(Link::href) {
+        page.tab(2);
+        page.flow(Tone::Faint, href, 2);
+        page.end_line();
+    }
+}
+
+/// Who said this, and of when it is.
+fn sources(page: &mut Page, told: &Told<'_>, now: Date) {
+    let parts = [Some(&told.first), told.registrar.as_ref()];
+    let both = parts
+        .iter()
+        .flatten()
+        .filter(|p| p.answer.is_some())
+        .count()
+        > 1;
+    let mut line: Vec<String> = Vec::new();
+    for (part, role) in parts.into_iter().zip(["registry", "registrar"]) {
+        let Some((part, server)) = part.and_then(|p| Some((p, p.server?))) else {
+            continue;
+        };
+        if part.answer.is_none() {
+            continue;
+        }
+        line.push(if both {
+            format!("{} ({role})", host(server))
+        } else {
+            host(server).to_owned()
+        });
+    }
+    if line.is_empty() {
+        return;
+    }
+    let current = found(&told.first)
+        .map(Answer::top)
+        .and_then(|top: Item<'_>| top.event("last update of RDAP database"));
+    let current = current.and_then(Event::date);
+    let age = current.map(|d| format!(", as of {} ({})", d.shown(), super::when::distance(d, now)));
+    page.gap();
+    page.flow(
+        Tone::Faint,
+        &format!("From {}{}", line.join(" and "), age.unwrap_or_default()),
+        2,
+    );
+    page.end_line();
+}
+
+/// The name in a URL; what is no URL is a name already.
+fn host(server: &str) -> &str {
+    let rest = server.split_once("://").map_or(server, |(_, rest)| rest);
+    rest.split(['/', '?', '#']).next().unwrap_or(rest)
+}

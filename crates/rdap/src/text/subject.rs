@@ -1,0 +1,124 @@
+//! What one row or block is about: an object as the registry and, perhaps, the registrar tell of it.
+
+use super::{Part, State, Told};
+use crate::answer::{Answer, Contact, Domain, Event, Item, Network, Object, Redaction, SecureDns};
+
+#[derive(Clone, Copy)]
+pub(super) struct Subject<'a> {
+    pub(super) told: &'a Told<'a>,
+    /// The registry's word before the registrar's.
+    pub(super) objects: [Option<Object<'a>>; 2],
+}
+
+impl<'a> Subject<'a> {
+    /// One for each result of a search, else one.
+    pub(super) fn all(told: &'a Told<'a>) -> Vec<Self> {
+        let first = found(&told.first);
+        if let Some(Object::Search(search)) = first.map(Answer::object) {
+            let results = search.results().map(|object| Self {
+                told,
+                objects: [Some(object), None],
+            });
+            return results.collect();
+        }
+        vec![Self::of(told)]
+    }
+
+    /// The whole of what came back.
+    pub(super) fn of(told: &'a Told<'a>) -> Self {
+        let second = told.registrar.as_ref().and_then(found);
+        Self {
+            told,
+            objects: [found(&told.first), second].map(|a| a.map(Answer::object)),
+        }
+    }
+
+    pub(super) fn items(self) -> impl Iterator<Item = Item<'a>> {
+        self.objects.into_iter().flatten().map(Object::item)
+    }
+
+    /// The first that there is, in the order of trust.
+    pub(super) fn first<T>(self, from: impl Fn(Item<'a>) -> Option<T>) -> Option<T> {
+        self.items().find_map(from)
+    }
+
+    pub(super) fn text(self, member: &'static str) -> Option<&'a str> {
+        self.first(|item| item.text(member))
+    }
+
+    pub(super) fn event(self, action: &str) -> Option<Event<'a>> {
+        self.items().find_map(|item| item.event(action))
+    }
+
+    /// From the entities of that role, the first that says it: registries leave out what registrars tell.
+    pub(super) fn contact<T>(
+        self,
+        role: &str,
+        from: impl Fn(&Contact<'a>) -> Option<T>,
+    ) -> Option<T> {
+        self.items()
+            .find_map(|item| from(&item.entity(role)?.contact()))
+    }
+
+    /// The desk that takes complaints about the registrar, or about a network.
+    pub(super) fn abuse<T>(self, from: impl Fn(&Contact<'a>) -> Option<T>) -> Option<T> {
+        self.items().find_map(|item| {
+            let registrar = item.entity("registrar").and_then(|r| r.entity("abuse"));
+            from(&registrar.or_else(|| item.entity("abuse"))?.contact())
+        })
+    }
+
+    pub(super) fn domains(self) -> impl Iterator<Item = Domain<'a>> {
+        self.objects.into_iter().flatten().filter_map(|o| match o {
+            Object::Domain(domain) => Some(domain),
+            _ => None,
+        })
+    }
+
+    pub(super) fn secure_dns(self) -> Option<SecureDns<'a>> {
+        self.domains().find_map(Domain::secure_dns)
+    }
+
+    pub(super) fn network(self) -> Option<Network<'a>> {
+        self.objects.into_iter().flatten().find_map(|o| match o {
+            Object::Network(network) => Some(network),
+            Object::Domain(domain) => domain.network(),
+            _ => None,
+        })
+    }
+
+    pub(super) fn redactions(self) -> impl Iterator<Item = Redaction<'a>> {
+        self.items().flat_map(Item::redactions)
+    }
+
+    /// What went wrong, in a line: the server's words, or ours.
+    pub(super) fn trouble(self) -> Option<String> {
+        trouble(&self.told.first)
+    }
+}
+
+pub(super) fn found<'a>(part: &Part<'a>) -> Option<&'a Answer> {
+    part.answer.filter(|_| part.state == State::Found)
+}
+
+/// Title and description of an error response, or what was found out without one.
+pub(super) fn trouble(part: &Part<'_>) -> Option<String> {
+    if part.state == State::Found {
+        return None;
+    }
+    let said = part.answer.map(Answer::object);
+    let words: Vec<&str> = match said {
+        Some(Object::Problem(problem)) => problem
+            .title()
+            .into_iter()
+            .chain(problem.description())
+            .map(str::trim)
+            .collect(),
+        _ => Vec::new(),
+    };
+    match (words.is_empty(), part.why) {
+        (false, Some(why)) => Some(format!("{why}: {}", words.join(" · "))),
+        (false, None) => Some(words.join(" · ")),
+        (true, why) => why.map(str::to_owned),
+    }
+}

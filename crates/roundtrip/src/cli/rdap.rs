@@ -1,0 +1,215 @@
+//! The flags of `rdap`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use roundtrip_model::Strategy;
+use roundtrip_probe::Override;
+
+use super::Color;
+use super::probe::{deadline, name_server};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  roundtrip rdap example.com                     who registered it, from the registry and the registrar
+  roundtrip rdap 192.0.2.1 2001:db8::/32 AS64500 addresses and numbers
+  roundtrip rdap --json -f names.txt             a list, one JSON line an answer as they finish
+  roundtrip rdap --csv --resume -o out.csv -f names.txt  goes on where it was interrupted
+  roundtrip rdap --timing --no-follow a.com b.com c.com  what each lookup waited for
+  roundtrip rdap --no-reuse --serial --timing …  the same with a new connection for each
+  roundtrip rdap --check example.com             what in the answer violates the standards
+
+Exit codes: 0 found, 4 not registered, 5 refused, 1 failed, 2 wrong usage. Of several queries: 1 if one
+failed, else 5 if one was refused, else 0.")]
+pub(crate) struct RdapArgs {
+    /// A name, address, network, AS number, entity's handle or URL; or KIND:WORDS, as in domains:exam*
+    #[arg(value_name = "QUERY")]
+    pub queries: Vec<String>,
+
+    #[command(flatten)]
+    pub asking: AskingArgs,
+    #[command(flatten)]
+    pub bulk: BulkArgs,
+    #[command(flatten)]
+    pub way: RdapWayArgs,
+    #[command(flatten)]
+    pub memory: MemoryArgs,
+    #[command(flatten)]
+    pub connection: RdapConnectionArgs,
+    #[command(flatten)]
+    pub output: RdapOutputArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What is asked, and whom")]
+pub(crate) struct AskingArgs {
+    /// What the queries are, where their form does not tell: nameserver, entity, domains, …
+    #[arg(short = 't', long = "type", value_name = "KIND")]
+    pub kind: Option<roundtrip_rdap::query::Kind>,
+    /// Ask this server, whatever IANA's registries say
+    #[arg(short, long, value_name = "URL")]
+    pub server: Option<String>,
+    /// Also ask servers of country codes that IANA does not list
+    #[arg(long)]
+    pub overlay: bool,
+    /// Do not go on to the registrar that the registry names
+    #[arg(long)]
+    pub no_follow: bool,
+    /// At most so many pages of a search
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub pages: u32,
+    /// Let one answer about an address serve its whole range; networks inside that range are then not seen
+    #[arg(long)]
+    pub by_range: bool,
+    /// Who asks: a file with user:password, for the server that asks for it; Basic or Digest
+    #[arg(long, value_name = "FILE", requires = "server")]
+    pub user_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Many queries")]
+pub(crate) struct BulkArgs {
+    /// One query a line; - is standard input; # begins a comment
+    #[arg(short, long, value_name = "FILE")]
+    pub file: Vec<PathBuf>,
+    /// Tell results in the order of the queries, not as they finish
+    #[arg(long)]
+    pub ordered: bool,
+    /// Go on where an interrupted run with the same list and -o ended (its journal is FILE.journal)
+    #[arg(long, requires = "output")]
+    pub resume: bool,
+    /// Queries a second to each server: RATE or HOST=RATE, as in 5, 10/min, off
+    #[arg(long, value_name = "[HOST=]RATE")]
+    pub rate: Vec<String>,
+    /// Lookups on their way at once, to each server
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub at_once: u32,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "How to get there")]
+pub(crate) struct RdapWayArgs {
+    /// As one word: h1+tls1.3, h2+tls1.3+tfo+0rtt-pq, h3+0rtt, …; without it, what each server is known to offer
+    #[arg(long, value_name = "WORD")]
+    pub strategy: Option<Strategy>,
+    /// A new connection for each lookup, and nothing resumed
+    #[arg(long)]
+    pub no_reuse: bool,
+    /// One lookup after another
+    #[arg(long)]
+    pub serial: bool,
+    /// Never send a query before the handshake is over
+    #[arg(long)]
+    pub no_early_data: bool,
+    /// Connections to each server that speaks HTTP/1.1
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub connections: u32,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What is remembered from run to run")]
+pub(crate) struct MemoryArgs {
+    /// Where: tickets, limits, answers and IANA's registries
+    #[arg(long, value_name = "DIR", conflicts_with = "no_memory")]
+    pub memory: Option<PathBuf>,
+    /// Remember nothing, and use nothing remembered
+    #[arg(long)]
+    pub no_memory: bool,
+    /// Answer from memory alone
+    #[arg(long, conflicts_with_all = ["refresh", "no_memory"])]
+    pub offline: bool,
+    /// Ask again, even where the remembered answer is fresh
+    #[arg(long)]
+    pub refresh: bool,
+    /// Take answers up to this old without asking, as in 12h or 7d
+    #[arg(long, value_name = "SPAN", value_parser = span, conflicts_with = "refresh")]
+    pub max_age: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The connection")]
+pub(crate) struct RdapConnectionArgs {
+    /// Do not verify servers' certificates
+    #[arg(short = 'k', long)]
+    pub insecure: bool,
+    /// Trust this file's certificates, and no others
+    #[arg(long, value_name = "FILE")]
+    pub cacert: Option<PathBuf>,
+    /// A certificate of ours, in PEM form, for the server named by --server
+    #[arg(short = 'E', long, value_name = "FILE", requires = "server")]
+    pub cert: Option<PathBuf>,
+    /// Its key, where that is another file
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub key: Option<PathBuf>,
+    /// HOST:PORT:ADDRESS[,ADDRESS]: these addresses, whatever name servers say
+    #[arg(long, value_name = "ENTRY")]
+    pub resolve: Vec<Override>,
+    /// Ask these name servers, ADDRESS[:PORT][,…], instead of the system's
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = name_server)]
+    pub dns_servers: Vec<SocketAddr>,
+    /// Seconds for name, connect and handshake
+    #[arg(long, value_name = "SECONDS", value_parser = deadline, default_value = "15", allow_negative_numbers = true)]
+    pub connect_timeout: Duration,
+    /// Seconds for each answer, waiting for its turn not counted
+    #[arg(short = 'm', long, value_name = "SECONDS", value_parser = deadline, default_value = "60", allow_negative_numbers = true)]
+    pub max_time: Duration,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What comes out")]
+pub(crate) struct RdapOutputArgs {
+    /// One JSON line a query (schema roundtrip/rdap/1), with the answers as they were received
+    #[arg(long, group = "form")]
+    pub json: bool,
+    /// The server's own bytes, and nothing else
+    #[arg(long, group = "form")]
+    pub raw: bool,
+    /// Key: value lines, as whois has them
+    #[arg(long, group = "form")]
+    pub whois: bool,
+    /// A table, one line a query
+    #[arg(long, group = "form")]
+    pub csv: bool,
+    /// Its columns; `--columns help` names them
+    #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "csv")]
+    pub columns: Vec<String>,
+    /// Only this of each answer: a column's name or a JSON pointer, as /events/0/eventDate
+    #[arg(long, value_name = "NAME", group = "form")]
+    pub field: Vec<String>,
+    /// What in the answers violates RFC 7480, RFC 9083 and the profiles that they claim
+    #[arg(long)]
+    pub check: bool,
+    /// What each lookup waited for, in ms and round trips
+    #[arg(long)]
+    pub timing: bool,
+    /// Into this file
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// No progress and no notes
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Notices and remarks in full
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Colour
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
+    pub color: Color,
+}
+
+/// `90s`, `30m`, `12h`, `7d`.
+fn span(text: &str) -> Result<Duration, String> {
+    let bad = || "a span of time, as in 90s, 30m, 12h or 7d".to_owned();
+    let mut number = text.chars();
+    let scale = match number.next_back() {
+        Some('s') => 1,
+        Some('m') => 60,
+        Some('h') => 3600,
+        Some('d') => 86_400,
+        _ => return Err(bad()),
+    };
+    let number: u64 = number.as_str().parse().map_err(|_| bad())?;
+    let seconds = number.checked_mul(scale).ok_or_else(bad)?;
+    Ok(Duration::from_secs(seconds))
+}

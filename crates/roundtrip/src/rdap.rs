@@ -1,0 +1,177 @@
+//! `roundtrip rdap`: flags become wishes, lookups become lines.
+
+mod conformance;
+mod meaning;
+mod progress;
+mod sink;
+mod timing;
+
+use std::cell::RefCell;
+use std::process;
+use std::rc::Rc;
+
+use roundtrip_rdap::bulk::desk::{self, Asker, Tally};
+use roundtrip_rdap::bulk::list::{self, Line};
+use roundtrip_rdap::client::{Client, Outcome as Found};
+use roundtrip_rdap::query::Query;
+use roundtrip_rdap::text::{COLUMNS, State};
+use tokio::runtime::Builder;
+
+use crate::cli::RdapArgs;
+use crate::output::{Outcome, Stream};
+use meaning::Meaning;
+use progress::Progress;
+use sink::Sink;
+
+/// Beside 0 found, 1 failed and 2 wrong usage.
+const NOT_REGISTERED: u8 = 4;
+const REFUSED: u8 = 5;
+
+pub(crate) fn run(args: &RdapArgs) -> Outcome {
+    if args.output.columns.iter().any(|c| c == "help") {
+        return show_columns();
+    }
+    let runtime = match Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&format!("cannot start: {error}")),
+    };
+    // Sockets and timers need the runtime, even before anything is asked.
+    runtime.block_on(async {
+        match Meaning::of(args) {
+            Ok(meaning) => serve(args, meaning).await,
+            Err(error) => Outcome::Usage(error.to_string()),
+        }
+    })
+}
+
+async fn serve(args: &RdapArgs, meaning: Meaning) -> Outcome {
+    let sink = match Sink::open(args, &meaning.form) {
+        Ok(sink) => RefCell::new(sink),
+        Err(error) => return failed(&error),
+    };
+    let mut progress = Progress::new(args, meaning.length);
+    let desk = Rc::new(Desk(meaning.client));
+    let mut ends = Ends::default();
+    let mut broken = None;
+    let served = {
+        let tell = |line: Line, found: Found, tally: Tally| {
+            ends.count(found.state());
+            progress.hide();
+            broken = sink.borrow_mut().tell(line.place, &found).err();
+            progress.show(tally, &desk.0);
+            broken.is_none()
+        };
+        let skip = |place| sink.borrow().was_told(place);
+        let lines = list::read(meaning.list);
+        let serving = desk::serve(desk.clone(), lines, meaning.order, skip, tell);
+        tokio::select! {
+            served = serving => Some(served),
+            () = interrupted() => None,
+        }
+    };
+    progress.hide();
+    desk.0.keep();
+    let whole = matches!(served, Some(Ok(_))) && broken.is_none();
+    let finished = sink.borrow_mut().finish(whole).err();
+    let ended = match (broken.or(finished), served) {
+        (Some(error), _) => failed(&error),
+        (None, Some(Err(error))) => failed(&error),
+        (None, Some(Ok(_))) if sink.borrow().has_violations() => Outcome::Failed,
+        (None, Some(Ok(_))) => ends.outcome(),
+        (None, None) => {
+            let advice = sink.borrow().advice().unwrap_or_default();
+            failed(&format!("interrupted; {advice}").trim_end_matches("; "))
+        }
+    };
+    let mut notes = desk.0.notes();
+    if whole && !args.memory.offline {
+        notes.extend(desk.0.refresh().await);
+        notes.extend(desk.0.notes());
+    }
+    desk.0.pool().close().await;
+    if !args.output.quiet {
+        for note in notes {
+            Stream::Err.print(format!("rdap: {note}\n"));
+        }
+    }
+    ended
+}
+
+struct Desk(Client);
+
+impl Asker for Desk {
+    type Query = Query;
+    type Outcome = Found;
+
+    fn read(&self, text: &str) -> Result<Query, Found> {
+        self.0.read(text).map_err(|e| Found::unread(text, &e))
+    }
+
+    fn lane(&self, query: &Query) -> Rc<str> {
+        self.0.lane(query)
+    }
+
+    async fn ask(&self, query: Query) -> Found {
+        self.0.look_up(&query).await
+    }
+}
+
+/// How lookups ended, counted.
+#[derive(Default)]
+struct Ends {
+    found: u64,
+    not_registered: u64,
+    refused: u64,
+    failed: u64,
+}
+
+impl Ends {
+    fn count(&mut self, state: State) {
+        *match state {
+            State::Found => &mut self.found,
+            State::NotRegistered => &mut self.not_registered,
+            State::Refused => &mut self.refused,
+            State::Failed => &mut self.failed,
+        } += 1;
+    }
+
+    /// Of many, those that are not registered are no failure: they are what was asked for.
+    fn outcome(&self) -> Outcome {
+        let alone = self.found + self.not_registered <= 1;
+        match self {
+            ends if ends.failed > 0 => Outcome::Failed,
+            ends if ends.refused > 0 => Outcome::Of(REFUSED),
+            ends if ends.not_registered > 0 && alone => Outcome::Of(NOT_REGISTERED),
+            _ => Outcome::Done,
+        }
+    }
+}
+
+fn show_columns() -> Outcome {
+    let width = COLUMNS.iter().map(|c| c.name.len()).max().unwrap_or(0);
+    for column in &COLUMNS {
+        Stream::Out.print(format!("{:width$}  {}\n", column.name, column.what));
+    }
+    Stream::Out.print(format!(
+        "{:width$}  a JSON pointer into the answer, or into the registrar's: registrar:/handle\n",
+        "/…"
+    ));
+    Outcome::Done
+}
+
+fn failed(why: &dyn std::fmt::Display) -> Outcome {
+    Stream::Err.print(format!("roundtrip: {why}\n"));
+    Outcome::Failed
+}
+
+/// A second Ctrl-C ends the process at once.
+async fn interrupted() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+    tokio::spawn(async {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            process::exit(130);
+        }
+    });
+}

@@ -1,0 +1,246 @@
+//! From what was typed to what is meant.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use roundtrip_http::Tokens;
+use roundtrip_model::{Memory as Warmth, Target, TargetError};
+use roundtrip_rdap::bootstrap::Bootstrap;
+use roundtrip_rdap::bulk::desk::Order;
+use roundtrip_rdap::bulk::list::Part;
+use roundtrip_rdap::client::{Client, Parts, Wishes};
+use roundtrip_rdap::credentials::{Credentials, CredentialsError};
+use roundtrip_rdap::manners::{Manners, RateError, Rules, SystemTimer};
+use roundtrip_rdap::memory::answers::Policy;
+use roundtrip_rdap::memory::{DEFAULT_SIZE, Memory, MemoryError};
+use roundtrip_rdap::pool::{Deadlines, Override, Pool, Settings};
+use roundtrip_rdap::text::{Column, DEFAULT_COLUMNS, Form, TextError};
+use roundtrip_tls::{Client as Tls, Identity, TlsError};
+
+use crate::cli::{RdapArgs, RdapOutputArgs};
+use crate::probe::roots;
+
+const USER_AGENT: &str = concat!("roundtrip-rdap/", env!("CARGO_PKG_VERSION"));
+
+pub(super) struct Meaning {
+    pub(super) client: Client,
+    pub(super) list: Vec<Part>,
+    /// How many queries there are, where that is known.
+    pub(super) length: Option<u64>,
+    pub(super) order: Order,
+    pub(super) form: Form,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum UsageError {
+    #[error("nothing is asked: name a domain, an address, an AS number, or a list with -f")]
+    NoQuery,
+    #[error("--server: {0}")]
+    Server(TargetError),
+    #[error("--server {0}: an http:// or https:// URL")]
+    ServerScheme(String),
+    #[error("cannot read {0}: {1}")]
+    Unreadable(PathBuf, io::Error),
+    #[error(transparent)]
+    Rate(#[from] RateError),
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+    #[error(transparent)]
+    Credentials(#[from] CredentialsError),
+    #[error(transparent)]
+    Trust(#[from] TlsError),
+    #[error(transparent)]
+    Text(#[from] TextError),
+}
+
+impl Meaning {
+    pub(super) fn of(args: &RdapArgs) -> Result<Self, UsageError> {
+        let (list, length) = list(args)?;
+        let form = form(&args.output)?;
+        let server = args.asking.server.as_deref().map(server).transpose()?;
+        let memory = Arc::new(memory(args)?);
+        let tokens = Tokens::default();
+        let (settings, tls) = settings(args, &tokens)?;
+        let mut rules = Rules::default();
+        for rate in &args.bulk.rate {
+            rules.add(rate)?;
+        }
+        let mut bootstrap = Bootstrap::embedded();
+        bootstrap.overlay(args.asking.overlay);
+        let client = Client::new(Parts {
+            wishes: wishes(args, server)?,
+            pool: Pool::new(settings)?,
+            tls,
+            tokens,
+            bootstrap,
+            manners: Manners::new(rules, memory.clone(), Arc::new(SystemTimer), seed()),
+            memory,
+        });
+        Ok(Self {
+            client,
+            list,
+            length,
+            order: Order {
+                ordered: args.bulk.ordered || args.way.serial,
+                at_once: args.bulk.at_once as usize,
+                serial: args.way.serial,
+            },
+            form,
+        })
+    }
+}
+
+/// The parts of the list, and its length where nothing but arguments is asked.
+fn list(args: &RdapArgs) -> Result<(Vec<Part>, Option<u64>), UsageError> {
+    let mut parts = Vec::new();
+    if !args.queries.is_empty() {
+        parts.push(Part::Words(args.queries.clone()));
+    }
+    for file in &args.bulk.file {
+        if let Part::File(path) = Part::file(file) {
+            std::fs::File::open(&path).map_err(|e| UsageError::Unreadable(path, e))?;
+        }
+        parts.push(Part::file(file));
+    }
+    if parts.is_empty() {
+        return Err(UsageError::NoQuery);
+    }
+    let length = args
+        .bulk
+        .file
+        .is_empty()
+        .then_some(args.queries.len() as u64);
+    Ok((parts, length))
+}
+
+fn server(text: &str) -> Result<Target, UsageError> {
+    // A base URL ends with a slash, or what is joined to it takes its last part away.
+    let text = if text.ends_with('/') {
+        text.to_owned()
+    } else {
+        format!("{text}/")
+    };
+    let target = Target::parse(&text).map_err(UsageError::Server)?;
+    match target.scheme {
+        roundtrip_model::Scheme::Tcp => Err(UsageError::ServerScheme(target.redacted())),
+        _ => Ok(target),
+    }
+}
+
+fn wishes(args: &RdapArgs, server: Option<Target>) -> Result<Wishes, UsageError> {
+    let credentials = match (&args.asking.user_file, &server) {
+        (Some(file), Some(server)) => Some(Credentials::from_file(server, file)?),
+        (None, Some(server)) => Credentials::from_url(server)?,
+        _ => None,
+    };
+    Ok(Wishes {
+        kind: args.asking.kind,
+        server,
+        follow: !args.asking.no_follow,
+        pages: args.asking.pages,
+        by_range: args.asking.by_range,
+        policy: Policy {
+            max_age: args.memory.max_age,
+            refresh: args.memory.refresh,
+            offline: args.memory.offline,
+            ..Policy::default()
+        },
+        early: !args.way.no_early_data,
+        credentials,
+        user_agent: USER_AGENT.to_owned(),
+    })
+}
+
+fn memory(args: &RdapArgs) -> Result<Memory, UsageError> {
+    if args.memory.no_memory || args.way.no_reuse {
+        return Ok(Memory::nowhere());
+    }
+    let environment = std::env::var_os;
+    let usual = || Memory::default_directory(environment("XDG_CACHE_HOME"), environment("HOME"));
+    match args.memory.memory.clone().or_else(usual) {
+        Some(directory) => Ok(Memory::open(&directory, DEFAULT_SIZE)?),
+        None => Ok(Memory::nowhere()),
+    }
+}
+
+fn settings(args: &RdapArgs, tokens: &Tokens) -> Result<(Settings, Arc<Tls>), UsageError> {
+    let connection = &args.connection;
+    let identity = connection.cert.clone().map(|certificate| Identity {
+        certificate,
+        key: connection.key.clone(),
+    });
+    let roots = roots(connection.insecure, connection.cacert.clone());
+    let tls = Arc::new(Tls::new(roots.clone(), identity.as_ref())?);
+    let defaults = Settings::default();
+    let mut strategy = args.way.strategy.unwrap_or(defaults.strategy);
+    strategy.reuse = true;
+    if args.way.no_early_data && strategy.memory == Warmth::EarlyData {
+        strategy.memory = Warmth::Resume;
+    }
+    let settings = Settings {
+        strategy,
+        serial: args.way.serial,
+        h1_connections: args.way.connections as usize,
+        deadlines: Deadlines {
+            connect: connection.connect_timeout,
+            total: connection.max_time,
+            first_byte: connection.max_time.min(defaults.deadlines.first_byte),
+            ..defaults.deadlines
+        },
+        roots,
+        identity,
+        tls: Some(tls.clone()),
+        tokens: tokens.clone(),
+        overrides: connection.resolve.iter().map(resolved).collect(),
+        name_servers: connection.dns_servers.clone(),
+        ..defaults
+    };
+    let settings = if args.way.no_reuse {
+        settings.without_reuse()
+    } else {
+        settings
+    };
+    Ok((settings, tls))
+}
+
+fn resolved(entry: &roundtrip_probe::Override) -> Override {
+    Override {
+        host: entry.host.clone(),
+        port: Some(entry.port),
+        addresses: entry.addresses.clone(),
+    }
+}
+
+fn form(output: &RdapOutputArgs) -> Result<Form, UsageError> {
+    Ok(if output.json {
+        Form::Ndjson
+    } else if output.raw {
+        Form::Json
+    } else if output.whois {
+        Form::Whois
+    } else if output.csv {
+        Form::Csv(match output.columns.as_slice() {
+            [] => Column::parse_list(DEFAULT_COLUMNS)?,
+            chosen => Column::parse_list(&chosen.join(","))?,
+        })
+    } else if !output.field.is_empty() {
+        Form::Fields(
+            output
+                .field
+                .iter()
+                .map(|f| Column::parse(f))
+                .collect::<Result<_, _>>()?,
+        )
+    } else {
+        Form::Readable
+    })
+}
+
+/// Jitter differs from run to run.
+fn seed() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let now = now.map_or(0, |age| age.subsec_nanos());
+    u64::from(now) << 32 | u64::from(std::process::id())
+}

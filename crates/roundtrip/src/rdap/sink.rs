@@ -1,0 +1,200 @@
+//! Where results go: standard output, a file, or a file with a journal, with which an interrupted run goes on.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use roundtrip_rdap::bulk::journal::{Identity, Journal, JournalError};
+use roundtrip_rdap::client::Outcome;
+use roundtrip_rdap::text::{self, Form, Style};
+
+use super::conformance::Findings;
+use super::timing;
+use crate::cli::RdapArgs;
+use crate::output::Stream;
+
+pub(super) struct Sink {
+    style: Style,
+    timing: bool,
+    check: bool,
+    /// An answer violates a requirement.
+    violated: bool,
+    out: Out,
+    /// What stands before the first result.
+    header: String,
+    told: u64,
+}
+
+enum Out {
+    Stdout,
+    File(PathBuf, File),
+    Journalled(Box<Journal>, Paths),
+}
+
+struct Paths {
+    output: PathBuf,
+    journal: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SinkError {
+    #[error("cannot write {0}: {1}")]
+    Write(PathBuf, #[source] io::Error),
+    #[error("cannot read {0} again: {1}")]
+    Read(PathBuf, #[source] io::Error),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error("--resume: a list that can be read again is needed, from -f FILE")]
+    NoList,
+    #[error("{0} was left unfinished by an earlier run\ngo on with --resume, or remove it and {1}")]
+    Unfinished(PathBuf, PathBuf),
+}
+
+impl Sink {
+    pub(super) fn open(args: &RdapArgs, form: &Form) -> Result<Self, SinkError> {
+        let out = open(args, form)?;
+        let shown = matches!(out, Out::Stdout) && Stream::Out.is_terminal();
+        let begun = matches!(&out, Out::Journalled(journal, _) if journal.finished() > 0);
+        Ok(Self {
+            style: Style {
+                form: form.clone(),
+                terminal: Stream::Out.style(args.output.color),
+                verbose: args.output.verbose,
+                now: SystemTime::now(),
+                shown,
+            },
+            timing: args.output.timing,
+            check: args.output.check,
+            violated: false,
+            out,
+            header: match form {
+                Form::Csv(columns) if !begun => text::header(columns),
+                _ => String::new(),
+            },
+            told: 0,
+        })
+    }
+
+    /// Has an earlier run told it already?
+    pub(super) fn was_told(&self, place: u64) -> bool {
+        matches!(&self.out, Out::Journalled(journal, _) if journal.is_finished(place))
+    }
+
+    pub(super) fn tell(&mut self, place: u64, found: &Outcome) -> Result<(), SinkError> {
+        let findings = self.check.then(|| Findings::of(found));
+        let mut beside = Vec::new();
+        beside.extend(self.timing.then(|| ("timing", timing::document(found))));
+        beside.extend(findings.as_ref().map(|f| ("check", f.document())));
+        self.violated |= findings.as_ref().is_some_and(Findings::has_errors);
+        let mut result = std::mem::take(&mut self.header);
+        if self.style.form == Form::Readable && self.told > 0 {
+            result.push('\n');
+        }
+        result += &found
+            .told(&beside, |told| text::tell(told, &self.style))
+            .concat();
+        let is_text = matches!(self.style.form, Form::Readable | Form::Whois);
+        if self.timing && is_text {
+            result.extend(
+                found
+                    .sources()
+                    .map(|s| format!("timing: {}\n", timing::line(s))),
+            );
+        }
+        if let Some(findings) = findings.filter(|_| is_text) {
+            result += &findings.lines();
+        }
+        self.told += 1;
+        match &mut self.out {
+            Out::Stdout => Stream::Out.print(result),
+            Out::File(path, file) => file
+                .write_all(result.as_bytes())
+                .map_err(|e| SinkError::Write(path.clone(), e))?,
+            Out::Journalled(journal, _) => {
+                journal.finish(place, result.as_bytes())?;
+                // Whoever is killed now has told what it asked.
+                journal.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is held back is written; the journal of a list that was told to its end is not needed any more.
+    pub(super) fn finish(&mut self, whole: bool) -> Result<(), SinkError> {
+        if let Out::Journalled(journal, paths) = &mut self.out {
+            journal.flush()?;
+            if whole {
+                let removed = fs::remove_file(&paths.journal);
+                removed.map_err(|e| SinkError::Write(paths.journal.clone(), e))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Was a violation of a requirement told?
+    pub(super) fn has_violations(&self) -> bool {
+        self.violated
+    }
+
+    /// What to do after an interruption.
+    pub(super) fn advice(&self) -> Option<String> {
+        let Out::Journalled(journal, paths) = &self.out else {
+            return None;
+        };
+        let (done, output) = (journal.finished(), paths.output.display());
+        Some(format!(
+            "{done} results are in {output}; the same command with --resume goes on from there"
+        ))
+    }
+}
+
+fn open(args: &RdapArgs, form: &Form) -> Result<Out, SinkError> {
+    let Some(output) = &args.output.output else {
+        return Ok(Out::Stdout);
+    };
+    let again = !args.bulk.file.is_empty() && args.bulk.file.iter().all(|f| f.as_os_str() != "-");
+    if !again {
+        if args.bulk.resume {
+            return Err(SinkError::NoList);
+        }
+        let file = File::create(output).map_err(|e| SinkError::Write(output.clone(), e))?;
+        return Ok(Out::File(output.clone(), file));
+    }
+    let paths = Paths {
+        output: output.clone(),
+        journal: journal_of(output),
+    };
+    if !args.bulk.resume {
+        if paths.journal.exists() {
+            return Err(SinkError::Unfinished(paths.output, paths.journal));
+        }
+        // As without a journal: what was there before is not of this run.
+        File::create(output).map_err(|e| SinkError::Write(output.clone(), e))?;
+    }
+    let journal = Journal::open(&paths.journal, &paths.output, &identity(args, form)?)?;
+    Ok(Out::Journalled(Box::new(journal), paths))
+}
+
+fn journal_of(output: &Path) -> PathBuf {
+    let mut name = output.as_os_str().to_owned();
+    name.push(".journal");
+    name.into()
+}
+
+/// The list, and whatever decides what is asked of whom and how it is told.
+fn identity(args: &RdapArgs, form: &Form) -> Result<Identity, SinkError> {
+    let mut list: Box<dyn io::Read> = Box::new(io::Cursor::new(args.queries.join("\n")));
+    let mut last = PathBuf::new();
+    for path in &args.bulk.file {
+        let file = File::open(path).map_err(|e| SinkError::Read(path.clone(), e))?;
+        list = Box::new(io::Read::chain(list, file));
+        last.clone_from(path);
+    }
+    let (asking, output) = (&args.asking, &args.output);
+    let settings = format!(
+        "{form:?} {:?} {:?} {} {} {} {}",
+        asking.kind, asking.server, asking.overlay, asking.no_follow, asking.pages, output.timing
+    );
+    Identity::of(&mut list, &settings).map_err(|e| SinkError::Read(last, e))
+}

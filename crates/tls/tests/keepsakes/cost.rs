@@ -1,0 +1,36 @@
+//! What planting costs, for who asks: `cargo test --release -p roundtrip-tls --test keepsakes -- --ignored --nocapture cost`.
+
+use std::fs;
+use std::time::{Duration, SystemTime};
+
+use roundtrip_tls::Keepsake;
+
+use crate::peers::{HOST, Server, kept};
+
+const TIMES: u32 = 2000;
+
+/// What this thread has had of the processor.
+fn on_cpu() -> Duration {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    let nanos = text.split(' ').next().unwrap();
+    Duration::from_nanos(nanos.parse().unwrap())
+}
+
+#[tokio::test]
+#[ignore = "prints times and asserts none"]
+async fn cost_of_reading_and_planting() {
+    let server = Server::new();
+    let keepsake = kept(&server, &server.shared()).await.pop().unwrap();
+    let (client, now, bytes) = (server.client(), SystemTime::now(), keepsake.encode());
+    let mean = |what: &str, work: &dyn Fn()| {
+        work();
+        let began = on_cpu();
+        (0..TIMES).for_each(|_| work());
+        println!("{what}: {:?}", (on_cpu() - began) / TIMES);
+    };
+    mean("decode", &|| drop(Keepsake::decode(&bytes).unwrap()));
+    mean("plant", &|| {
+        client.plant(false, HOST, &keepsake, now).unwrap();
+    });
+    mean("encode", &|| drop(keepsake.encode()));
+}

@@ -1,0 +1,300 @@
+//! HTTP-date: the moments that `Date`, `Expires`, `Last-Modified` and `Retry-After` name. RFC 9110 §5.6.7.
+//!
+//! Seconds since 1970; a date before that is told as 0. Reading is strict: the three grammars, letter by letter, dates
+//! of the calendar, and the weekday that belongs to them.
+
+const DAYS: [&str; 7] = [
+    "Thursday",
+    "Friday",
+    "Saturday",
+    "Sunday",
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+];
+const MONTHS: [&str; 12] = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+];
+/// From 0000-03-01 to 1970-01-01.
+const DAYS_BEFORE_1970: u64 = 719_468;
+const SECONDS_A_DAY: u64 = 86_400;
+
+/// Reads a date; `now`, in seconds since 1970, decides the century of a year of two digits.
+pub fn parse(value: &[u8], now: u64) -> Option<u64> {
+    let mut scan = Scan(value.trim_ascii());
+    let letters = scan.0.iter().take_while(|b| b.is_ascii_alphabetic());
+    let name = std::str::from_utf8(scan.take(letters.count())?).ok()?;
+    let short = name.len() == 3;
+    let weekday = DAYS
+        .iter()
+        .position(|day| name == if short { &day[..3] } else { day })?;
+    let read = match (short, scan.0.first()?) {
+        (true, b',') => imf_fixdate(&mut scan)?,
+        (true, b' ') => asctime(&mut scan)?,
+        (false, b',') => rfc850(&mut scan, now)?,
+        _ => return None,
+    };
+    let days = read.days()?;
+    let is_right = scan.0.is_empty() && (days + 7 - DAYS_BEFORE_1970 % 7) % 7 == weekday as u64;
+    is_right.then(|| {
+        (days * SECONDS_A_DAY + read.second).saturating_sub(DAYS_BEFORE_1970 * SECONDS_A_DAY)
+    })
+}
+
+/// `Sun, 06 Nov 1994 08:49:37 GMT`.
+pub fn format(second: u64) -> String {
+    // The last second of the year 9999: the grammar has four digits.
+    let second = second.min(253_402_300_799);
+    let (days, rest) = (second / SECONDS_A_DAY, second % SECONDS_A_DAY);
+    let (year, month, day) = civil(days);
+    let weekday = DAYS.get((days % 7) as usize).map_or("", |day| &day[..3]);
+    let month = MONTHS.get(month).copied().unwrap_or_default();
+    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
+    format!("{weekday}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT")
+}
+
+struct Read {
+    year: u64,
+    /// From 0.
+    month: usize,
+    day: u64,
+    /// Of the day.
+    second: u64,
+}
+
+impl Read {
+    /// Days since 0000-03-01, if the calendar has this one. Years are counted from March, so that the leap day comes
+    /// last, within eras of 400 years, which are all 146 097 days long.
+    fn days(&self) -> Option<u64> {
+        let leap = self.year.is_multiple_of(4)
+            && (!self.year.is_multiple_of(100) || self.year.is_multiple_of(400));
+        let longest = match self.month {
+            1 => 28 + u64::from(leap),
+            3 | 5 | 8 | 10 => 30,
+            _ => 31,
+        };
+        if self.day == 0 || self.day > longest || self.year == 0 {
+            return None;
+        }
+        let year = self.year - u64::from(self.month < 2);
+        let from_march = (self.month as u64 + 10) % 12;
+        let (era, year_of_era) = (year / 400, year % 400);
+        let day_of_year = (153 * from_march + 2) / 5 + self.day - 1;
+        Some(era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year)
+    }
+}
+
+fn imf_fixdate(scan: &mut Scan<'_>) -> Option<Read> {
+    scan.literal(b", ")?;
+    let day = scan.number(2)?;
+    scan.literal(b" ")?;
+    let month = scan.month()?;
+    scan.literal(b" ")?;
+    let year = scan.number(4)?;
+    scan.literal(b" ")?;
+    let second = scan.time()?;
+    scan.literal(b" GMT")?;
+    Some(Read {
+        year,
+        month,
+        day,
+        second,
+    })
+}
+
+/// `Sunday, 06-Nov-94 08:49:37 GMT`.
+fn rfc850(scan: &mut Scan<'_>, now: u64) -> Option<Read> {
+    scan.literal(b", ")?;
+    let day = scan.number(2)?;
+    scan.literal(b"-")?;
+    let month = scan.month()?;
+    scan.literal(b"-")?;
+    let short = scan.number(2)?;
+    scan.literal(b" ")?;
+    let second = scan.time()?;
+    scan.literal(b" GMT")?;
+    let (this_year, ..) = civil(now.min(253_402_300_799) / SECONDS_A_DAY);
+    // More than 50 years ahead means the past: of all years with these digits, the last that is not. RFC 9110 §5.6.7.
+    let latest = this_year + 50;
+    Some(Read {
+        year: latest - (latest + 100 - short) % 100,
+        month,
+        day,
+        second,
+    })
+}
+
+/// `Sun Nov  6 08:49:37 1994`.
+fn asctime(scan: &mut Scan<'_>) -> Option<Read> {
+    scan.literal(b" ")?;
+    let month = scan.month()?;
+    scan.literal(b" ")?;
+    let day = match scan.literal(b" ") {
+        Some(()) => scan.number(1)?,
+        None => scan.number(2)?,
+    };
+    scan.literal(b" ")?;
+    let second = scan.time()?;
+    scan.literal(b" ")?;
+    let year = scan.number(4)?;
+    Some(Read {
+        year,
+        month,
+        day,
+        second,
+    })
+}
+
+/// Year, month (from 0) and day of the month (from 1) of the day `days` after 1970-01-01.
+fn civil(days: u64) -> (u64, usize, u64) {
+    let shifted = days + DAYS_BEFORE_1970;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
+    let month = (from_march + 2) % 12;
+    let year = era * 400 + year_of_era + u64::from(month < 2);
+    (year, month as usize, day)
+}
+
+struct Scan<'a>(&'a [u8]);
+
+impl<'a> Scan<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn literal(&mut self, text: &[u8]) -> Option<()> {
+        self.0 = self.0.strip_prefix(text)?;
+        Some(())
+    }
+
+    fn number(&mut self, digits: usize) -> Option<u64> {
+        self.take(digits)?.iter().try_fold(0, |number, byte| {
+            let digit = char::from(*byte).to_digit(10)?;
+            Some(number * 10 + u64::from(digit))
+        })
+    }
+
+    fn month(&mut self) -> Option<usize> {
+        let name = self.take(3)?;
+        MONTHS.iter().position(|month| month.as_bytes() == name)
+    }
+
+    /// `08:49:37`; a leap second is the 60th.
+    fn time(&mut self) -> Option<u64> {
+        let hour = self.number(2).filter(|hour| *hour < 24)?;
+        self.literal(b":")?;
+        let minute = self.number(2).filter(|minute| *minute < 60)?;
+        self.literal(b":")?;
+        let second = self.number(2).filter(|second| *second <= 60)?;
+        Some(hour * 3600 + minute * 60 + second)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const NOW: u64 = 1_790_000_000; // in September 2026
+
+    #[test]
+    fn the_three_forms_of_the_rfc() {
+        for form in [
+            "Sun, 06 Nov 1994 08:49:37 GMT",
+            "Sunday, 06-Nov-94 08:49:37 GMT",
+            "Sun Nov  6 08:49:37 1994",
+        ] {
+            assert_eq!(parse(form.as_bytes(), NOW), Some(784_111_777), "{form}");
+        }
+        assert_eq!(parse(b"Wed Nov 16 08:49:37 1994", NOW), Some(784_975_777));
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        // From `date -u -d @N`.
+        for (second, date) in [
+            (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
+            (951_827_696, "Tue, 29 Feb 2000 12:34:56 GMT"),
+            (1_709_251_199, "Thu, 29 Feb 2024 23:59:59 GMT"),
+            (4_107_542_400, "Mon, 01 Mar 2100 00:00:00 GMT"),
+        ] {
+            assert_eq!(format(second), date);
+            assert_eq!(parse(date.as_bytes(), NOW), Some(second));
+        }
+        assert_eq!(parse(b"Fri, 01 Jan 1904 00:00:00 GMT", NOW), Some(0));
+        let leap_second = b"Sat, 31 Dec 2016 23:59:60 GMT";
+        assert_eq!(parse(leap_second, NOW), Some(1_483_228_800));
+    }
+
+    #[test]
+    fn a_year_of_two_digits_is_at_most_fifty_years_ahead() {
+        // 2076 is fifty years from 2026, 2077 would be more: so 1977.
+        let ahead = parse(b"Thursday, 31-Dec-76 00:00:00 GMT", NOW).unwrap();
+        assert_eq!(format(ahead), "Thu, 31 Dec 2076 00:00:00 GMT");
+        let past = parse(b"Friday, 31-Dec-77 00:00:00 GMT", NOW);
+        assert_eq!(past, None, "the 31st of December 1977 was a Saturday");
+        let past = parse(b"Saturday, 31-Dec-77 00:00:00 GMT", NOW).unwrap();
+        assert_eq!(format(past), "Sat, 31 Dec 1977 00:00:00 GMT");
+    }
+
+    #[test]
+    fn what_is_no_date_is_none() {
+        for bad in [
+            "",
+            "0",
+            "-1",
+            "Sun",
+            "Sun,",
+            "Mon, 06 Nov 1994 08:49:37 GMT", // it was a Sunday
+            "sun, 06 Nov 1994 08:49:37 GMT",
+            "Sun, 6 Nov 1994 08:49:37 GMT",
+            "Sun, 06 Nov 94 08:49:37 GMT",
+            "Sun, 06 Nov 1994 08:49:37 UTC",
+            "Sun, 06 Nov 1994 08:49:37 +0000",
+            "Sun, 06 Nov 1994 08:49:37 GMT,",
+            "Sun, 06 Nov 1994 24:00:00 GMT",
+            "Sun, 06 Nov 1994 08:60:37 GMT",
+            "Sun, 06 Nov 1994 08:49:61 GMT",
+            "Sun, 00 Nov 1994 08:49:37 GMT",
+            "Wed, 31 Nov 1994 08:49:37 GMT",
+            "Wed, 29 Feb 2023 08:49:37 GMT",
+            "Sun, 06 Nov 0000 08:49:37 GMT",
+            "Sun Nov 6 08:49:37 1994",
+            "Sunday, 06 Nov 1994 08:49:37 GMT",
+            "Sun, 06-Nov-94 08:49:37 GMT",
+            "Sun, 06 Nov 1994 08:49:3\u{663} GMT",
+        ] {
+            assert_eq!(parse(bad.as_bytes(), NOW), None, "{bad}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(second in 0_u64..253_402_300_800, now: u64) {
+            prop_assert_eq!(parse(format(second).as_bytes(), now), Some(second));
+        }
+
+        #[test]
+        fn any_bytes_are_read_without_harm(bytes: Vec<u8>, now: u64) {
+            let _ = parse(&bytes, now);
+        }
+
+        #[test]
+        fn a_letter_changed_never_moves_the_weekday(second in 0_u64..253_402_300_800, at in 0_usize..29, byte: u8) {
+            let mut text = format(second).into_bytes();
+            text[at] = byte;
+            if let Some(read) = parse(&text, NOW) {
+                // What is still a date has the weekday it names.
+                let shown = format(read);
+                prop_assert!(text.starts_with(&shown.as_bytes()[..3]) || text.ends_with(b":60 GMT"));
+            }
+        }
+    }
+}
