@@ -9,7 +9,7 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     if let Some((finished, end)) = survey(bytes, &identity, 1 << 20) {
-        assert!(finished <= bytes.len() as u64 / 24 && finished <= 4096 && end <= 1 << 20);
+        assert!(finished <= bytes.len() as u64 / 24 && finished <= 4097 && end <= 1 << 20);
         if let Some((less, _)) = survey(bytes, &identity, end / 2) {
             assert!(less <= finished);
         }

@@ -29,7 +29,11 @@ fuzz_target!(|bytes: &[u8]| {
 fn compare(a: &Probe, b: &Probe) {
     if let Some(diff) = ProbeDiff::of(a, b) {
         let sum: f64 = diff.parts.iter().map(|part| part.ms).sum();
-        let size = diff.parts.iter().map(|part| part.ms.abs()).fold(1.0, f64::max);
+        let size = diff
+            .parts
+            .iter()
+            .map(|part| part.ms.abs())
+            .fold(1.0, f64::max);
         assert!((sum - diff.difference.ms).abs() <= 1e-9 * size, "{diff:?}");
         let _ = json::probe(&diff, ("a", "b"));
     }

@@ -8,8 +8,8 @@ use maud::{Markup, html};
 use roundtrip_report::html::frame;
 use roundtrip_report::{clean, count, ms};
 
-use crate::outcome::Comparison;
-use crate::text::{change, interval, round_trips};
+use crate::outcome::{Comparison, Kind};
+use crate::text::{control, round_trips};
 
 const STYLE: &str = include_str!("html/compare.css");
 
@@ -24,8 +24,7 @@ pub fn page(c: &Comparison, made_by: &str) -> String {
             }
             (bars::figure(c))
             (sections::findings(c))
-            (sections::savings(c))
-            (sections::idle(c))
+            @for kind in Kind::ALL { (sections::ways(c, kind)) }
             (sections::absent(c))
             (facts(c))
             @for note in &c.notes { p.note { b { "Note" } " " (clean(note)) } }
@@ -48,7 +47,7 @@ fn verdict(c: &Comparison) -> String {
                 ms(today)
             )
         }
-        None => "No saving is shown here".into(),
+        None => c.nothing_shown(),
     }
 }
 
@@ -82,12 +81,7 @@ fn facts(c: &Comparison) -> Markup {
                 (c.sent) " of " (c.limits.requests) " that were allowed, " (c.limits.rate) " a second on average; " (c.discovery) " of them found out what there is"
             } }
             div { dt { "Took" } dd { (format!("{:.0} s", c.took_s)) ", ended: " (c.ended.as_str()) } }
-            @if let Some(saving) = &c.control.saving {
-                div { dt { "Control" } dd {
-                    "the same once more: " (change(saving.median)) " ms " (interval(saving))
-                    @if c.control.is_shown() { ": more than chance explains; mistrust differences of this size" }
-                } }
-            }
+            div { dt { "Control" } dd { (control(&c.control)) } }
         }
     }
 }

@@ -1,10 +1,11 @@
 //! The contract for programs, schema `roundtrip/compare/1`: keys may be added, never renamed. Figures are those of one
 //! request, in ms; what was not seen is `null`.
 
-use roundtrip_model::{CONFIDENCE, Finding, Saving};
+use roundtrip_model::{CONFIDENCE, Finding, LEAST_PAIRS, Saving};
 use serde_json::{Value, json};
 
 use crate::outcome::{Absent, Comparison, Line, Prediction};
+use crate::way::Remedy;
 
 pub const SCHEMA: &str = "roundtrip/compare/1";
 
@@ -29,6 +30,7 @@ pub fn document(c: &Comparison) -> Value {
         "ways": c.lines.iter().map(line).collect::<Vec<Value>>(),
         "unsupported": c.absent.iter().map(absent).collect::<Vec<Value>>(),
         "confidence": CONFIDENCE,
+        "pairs_needed": LEAST_PAIRS,
         "blocks": c.blocks,
         "limits": limits,
         "requests_sent": c.sent,
@@ -59,6 +61,8 @@ fn line(line: &Line) -> Value {
     json!({
         "way": line.way.word(),
         "title": line.way.title(),
+        "verdict": (line.way.remedy != Remedy::Baseline).then(|| line.kind().as_str()),
+        "pairs": line.pairs,
         "saves_nothing_because": line.idle,
         "runs": line.samples.len(),
         "median": figures.map(|f| rounded(f.median)),

@@ -1,6 +1,8 @@
 //! What came of a comparison: values, for any report.
 
-use roundtrip_model::{Finding, Random, Saving, Summary};
+use roundtrip_model::{Finding, LEAST_PAIRS, Random, Saving, Summary};
+
+use roundtrip_report::count;
 
 use crate::advice::Advice;
 use crate::sample::Sample;
@@ -77,6 +79,8 @@ pub struct Line {
     /// The runs that went well, with the block of each.
     pub samples: Vec<(u32, Sample)>,
     pub failures: Vec<String>,
+    /// Blocks in which both this way and the baseline went well.
+    pub pairs: usize,
     /// Against the baseline of the same block.
     pub saving: Option<Saving>,
     /// Why measurement and prediction differ, where they do.
@@ -91,6 +95,8 @@ pub enum Kind {
     Saves,
     /// Looks supported, and does not do what it should.
     Idle,
+    /// Too few pairs to tell.
+    Unsure,
     /// No difference is shown.
     Nothing,
     /// Shown to cost time.
@@ -127,6 +133,7 @@ impl Line {
             predicted,
             samples: Vec::new(),
             failures: Vec::new(),
+            pairs: 0,
             saving: None,
             disagreement: None,
             advice: Advice::default(),
@@ -163,12 +170,20 @@ impl Line {
 
     /// What is to be said of it; each line belongs to one kind.
     pub fn kind(&self) -> Kind {
-        match self.saving {
+        let saving = self.saving.filter(|_| self.idle.is_none());
+        match saving.and_then(|s| Some((s.is_shown()?, s.median))) {
             _ if self.idle.is_some() => Kind::Idle,
-            Some(s) if self.is_shown() && s.median > 0.0 => Kind::Saves,
-            Some(_) if self.is_shown() => Kind::Costs,
-            _ => Kind::Nothing,
+            None => Kind::Unsure,
+            Some((false, _)) => Kind::Nothing,
+            Some((true, median)) if median > 0.0 => Kind::Saves,
+            Some(_) => Kind::Costs,
         }
+    }
+
+    /// `too few to tell (3 pairs; at least 6 are needed)`.
+    pub fn too_few(&self) -> String {
+        let pairs = count(self.pairs as u64, "pair", "pairs");
+        format!("too few to tell ({pairs}; at least {LEAST_PAIRS} are needed)")
     }
 
     /// (measured − predicted) / predicted.
@@ -184,14 +199,61 @@ impl Line {
             Some((base.1.ms, mine.ms))
         };
         let pairs: Vec<(f64, f64)> = self.samples.iter().filter_map(with).collect();
+        self.pairs = pairs.len();
         self.saving = Saving::of(&pairs, random);
+    }
+}
+
+impl Kind {
+    /// In the order in which reports tell of them.
+    pub const ALL: [Self; 5] = [
+        Self::Saves,
+        Self::Idle,
+        Self::Unsure,
+        Self::Nothing,
+        Self::Costs,
+    ];
+
+    /// For people, above the ways of this kind.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Saves => "What would save time here",
+            Self::Idle => "What looks supported, and does not do what it should",
+            Self::Unsure => "Measured too seldom to tell",
+            Self::Nothing => "No difference shown",
+            Self::Costs => "What would cost time here",
+        }
+    }
+
+    /// For programs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Saves => "saves",
+            Self::Idle => "idle",
+            Self::Unsure => "too-few-pairs",
+            Self::Nothing => "no-difference",
+            Self::Costs => "costs",
+        }
     }
 }
 
 impl Comparison {
     /// Something is shown to save time here.
     pub fn best(&self) -> Option<&Line> {
-        self.lines.iter().find(|line| line.kind() == Kind::Saves)
+        self.of_kind(Kind::Saves).next()
+    }
+
+    pub(crate) fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Line> {
+        self.lines.iter().filter(move |line| line.kind() == kind)
+    }
+
+    /// What is to be said where no way is shown to save: that there is none, or that nobody can tell yet.
+    pub(crate) fn nothing_shown(&self) -> String {
+        let unsure = self.of_kind(Kind::Unsure).max_by_key(|line| line.pairs);
+        unsure.map_or_else(
+            || "No saving is shown".into(),
+            |line| format!("Whether anything saves time: {}", line.too_few()),
+        )
     }
 
     pub(crate) fn sort(&mut self) {

@@ -4,11 +4,12 @@
 mod advice;
 mod savings;
 
+use roundtrip_model::LEAST_PAIRS;
 use roundtrip_report::terminal::Style;
 use roundtrip_report::{clean, count, ms};
 
 use crate::outcome::{Comparison, Ended};
-pub(crate) use savings::{change, interval, predicted};
+pub(crate) use savings::{change, control, failed, interval, predicted};
 
 pub fn render(c: &Comparison, style: Style) -> String {
     let mut page = Page::new(style);
@@ -58,12 +59,12 @@ fn opening(c: &Comparison, page: &mut Page) {
         _ => format!("Today: {word}, a new connection for each: never answered"),
     };
     page.line(&today);
-    page.item("predicted", &savings::predicted(&c.baseline));
+    page.item("predicted", &predicted(&c.baseline));
     let found = |why: &&String| c.findings.iter().any(|f| why.starts_with(f.id));
     if let Some(why) = c.baseline.disagreement.as_ref().filter(|why| !found(why)) {
         page.item("differs", &clean(why));
     }
-    page.item("control", &savings::control(&c.control));
+    page.item("control", &control(&c.control));
     for f in &c.findings {
         let told = format!("{} ({} ms): {}", f.id, ms(f.ms), f.evidence);
         page.item("finding", &clean(&told));
@@ -92,8 +93,8 @@ fn closing(c: &Comparison, page: &mut Page) {
         c.took_s,
         c.discovery,
     ));
-    if c.blocks < 6 {
-        page.line("Fewer than 6 blocks show nothing with certainty: raise -n or --time, or name fewer ways with --strategies.");
+    if (c.blocks as usize) < LEAST_PAIRS {
+        page.line(&format!("Fewer than {LEAST_PAIRS} blocks show nothing with certainty: raise -n or --time, or name fewer ways with --strategies."));
     }
     for note in &c.notes {
         page.item("note", &clean(note));

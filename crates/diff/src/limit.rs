@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use roundtrip_model::{Bound, Comparison};
+
 use crate::probe::{Kind, ProbeDiff, StageDiff};
 use crate::{DoctorDiff, Turn};
 
@@ -11,8 +13,7 @@ use crate::{DoctorDiff, Turn};
 pub struct Limit {
     quantity: Quantity,
     comparison: Comparison,
-    bound: f64,
-    unit: Unit,
+    bound: Bound,
     text: String,
 }
 
@@ -27,21 +28,6 @@ enum Quantity {
     Party(Kind),
     Network,
     Phase(&'static str),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Comparison {
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unit {
-    Plain,
-    Ms,
-    Percent,
 }
 
 /// The words are those of the limits of `probe`.
@@ -63,13 +49,6 @@ const QUANTITIES: [(&str, Quantity); 17] = [
     ("quic", Quantity::Phase("quic")),
     ("wait", Quantity::Phase("first_byte")),
     ("body", Quantity::Phase("body")),
-];
-
-const COMPARISONS: [(&str, Comparison); 4] = [
-    ("<=", Comparison::LessOrEqual),
-    (">=", Comparison::GreaterOrEqual),
-    ("<", Comparison::Less),
-    (">", Comparison::Greater),
 ];
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -104,26 +83,17 @@ impl FromStr for Limit {
 
     fn from_str(text: &str) -> Result<Self, LimitError> {
         let short = || text.chars().take(60).collect::<String>();
-        let split = |(sign, c): &(&str, Comparison)| {
-            text.split_once(sign)
-                .map(|(l, r)| (l.trim(), *c, r.trim(), l.len()))
-        };
-        // At the same place the longer sign is the one that was meant, and it stands first.
-        let (left, comparison, right, _) = COMPARISONS
-            .iter()
-            .filter_map(split)
-            .min_by_key(|(.., place)| *place)
-            .ok_or_else(|| LimitError::Shape(short()))?;
+        let (left, comparison, right) =
+            Comparison::split(text).ok_or_else(|| LimitError::Shape(short()))?;
         let found = QUANTITIES.iter().find(|(name, _)| *name == left);
         let (_, quantity) = found.ok_or_else(|| LimitError::Quantity(short()))?;
-        let (bound, unit) = quantity
-            .read(right)
+        let bound = Bound::read(right)
+            .filter(|bound| quantity.takes(*bound))
             .ok_or_else(|| LimitError::Value(right.chars().take(40).collect()))?;
         Ok(Self {
             quantity: *quantity,
             comparison,
             bound,
-            unit,
             text: text.trim().to_owned(),
         })
     }
@@ -136,21 +106,9 @@ impl fmt::Display for Limit {
 }
 
 impl Quantity {
-    fn read(self, text: &str) -> Option<(f64, Unit)> {
-        let number = |s: &str| s.trim().parse::<f64>().ok().filter(|v| v.is_finite());
-        if let Some(percent) = text.strip_suffix('%') {
-            return Some((number(percent)? / 100.0, Unit::Percent));
-        }
-        if self == Self::RoundTrips {
-            return Some((number(text)?, Unit::Plain));
-        }
-        // "us" and "ms" end in "s" too, so the longer suffixes are tried first.
-        for (unit, scale) in [("us", 1e-3), ("µs", 1e-3), ("ms", 1.0), ("s", 1e3)] {
-            if let Some(rest) = text.strip_suffix(unit) {
-                return Some((number(rest)? * scale, Unit::Ms));
-            }
-        }
-        Some((number(text)?, Unit::Plain))
+    /// Counts are no times.
+    fn takes(self, bound: Bound) -> bool {
+        self != Self::RoundTrips || !matches!(bound, Bound::Ms(_))
     }
 
     /// A's value and what B has more; `None` where it was not measured.
@@ -185,12 +143,7 @@ impl Quantity {
 
 impl Limit {
     fn holds(&self, value: f64) -> bool {
-        match self.comparison {
-            Comparison::Less => value < self.bound,
-            Comparison::LessOrEqual => value <= self.bound,
-            Comparison::Greater => value > self.bound,
-            Comparison::GreaterOrEqual => value >= self.bound,
-        }
+        self.comparison.holds(value, self.bound.value())
     }
 
     /// What was measured, when the difference breaks this limit. What was not seen breaks nothing, and what chance
@@ -200,11 +153,11 @@ impl Limit {
         if self.quantity == Quantity::Worse && diff.difference.is_shown() == Some(false) {
             return None;
         }
-        let (value, shown) = match self.unit {
-            Unit::Percent if a == 0.0 && more == 0.0 => (0.0, "nothing more of nothing".into()),
+        let (value, shown) = match self.bound {
+            Bound::Share(_) if a == 0.0 && more == 0.0 => (0.0, "nothing more of nothing".into()),
             // Of nothing any more is more than any share.
-            Unit::Percent if a == 0.0 => (more * f64::INFINITY, format!("{more:+.3} from none")),
-            Unit::Percent => (more / a, format!("{:+.1} %", more / a * 100.0)),
+            Bound::Share(_) if a == 0.0 => (more * f64::INFINITY, format!("{more:+.3} from none")),
+            Bound::Share(_) => (more / a, format!("{:+.1} %", more / a * 100.0)),
             _ if self.quantity == Quantity::RoundTrips => (more, format!("{more:+}")),
             _ => (more, format!("{more:+.3} ms")),
         };
@@ -213,7 +166,7 @@ impl Limit {
 
     /// The same for findings of `doctor`.
     pub fn broken_by_doctor(&self, diff: &DoctorDiff) -> Result<Option<Broken>, LimitError> {
-        if self.quantity != Quantity::Worse || self.unit != Unit::Plain {
+        if self.quantity != Quantity::Worse || !matches!(self.bound, Bound::Plain(_)) {
             return Err(LimitError::Doctor(self.text.chars().take(60).collect()));
         }
         let worse = diff.count(Turn::Worse);
@@ -240,8 +193,8 @@ mod tests {
         }
         let limit: Limit = "worse >= 0.5s".parse().unwrap();
         assert_eq!(
-            (limit.bound, limit.unit, limit.comparison),
-            (500.0, Unit::Ms, Comparison::GreaterOrEqual)
+            (limit.bound, limit.comparison),
+            (Bound::Ms(500.0), Comparison::GreaterOrEqual)
         );
     }
 

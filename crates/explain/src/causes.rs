@@ -8,12 +8,14 @@ mod fast_open;
 mod greeting;
 mod http;
 mod kept;
+mod loss;
 mod nagle;
 mod name;
 mod quic;
 mod tickets;
 mod tls;
 mod transfer;
+mod uplink;
 mod upload;
 
 use crate::{Cause, Family};
@@ -31,9 +33,11 @@ pub const FAMILIES: &[Family] = &[
     quic::FAMILY,
     client::FAMILY,
     kept::FAMILY,
+    uplink::FAMILY,
     upload::FAMILY,
     nagle::FAMILY,
     http::FAMILY,
+    loss::FAMILY,
     transfer::FAMILY,
 ];
 

@@ -125,11 +125,11 @@ fn judge(case: &Case, exchange: &Exchange) -> Verdict {
     let (worst, injected) = costs.first().cloned().unwrap_or_default();
     let priced = costs
         .iter()
-        .all(|(cause, ms)| is_near(attributed(cause), *ms));
+        .all(|(cause, ms)| is_near(attributed(cause), *ms, case.slack));
     // Of two that cost the same, either may come first.
     let costliest: Vec<String> = costs
         .iter()
-        .filter(|(_, ms)| is_near(*ms, injected))
+        .filter(|(_, ms)| is_near(*ms, injected, case.slack))
         .map(|(cause, _)| cause.clone())
         .collect();
     let first = match &named {
@@ -154,8 +154,8 @@ fn judge(case: &Case, exchange: &Exchange) -> Verdict {
     }
 }
 
-fn is_near(measured: f64, injected: f64) -> bool {
-    (measured - injected).abs() <= (injected * SHARE).max(LEAST_MS)
+fn is_near(measured: f64, injected: f64, slack: f64) -> bool {
+    (measured - injected).abs() <= (injected * SHARE).max(LEAST_MS).max(slack)
 }
 
 fn summed(plan: Plan, cases: Vec<Verdict>, interrupted: bool) -> Gauntlet {

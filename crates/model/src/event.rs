@@ -53,6 +53,25 @@ pub enum Event {
     Received {
         bytes: u64,
     },
+    /// The bytes that come next answer something of which the kernel had to send so many segments again. For `unacked`
+    /// of the wait, not all that had been sent was acknowledged.
+    Resent {
+        segments: u32,
+        unacked: Duration,
+    },
+    /// So many segments had come before what comes now, which they follow: it was lost, or late. One of them had come so
+    /// long before.
+    Overtaken {
+        segments: u32,
+        late: Duration,
+    },
+    /// A flight is over: this many segments had come without a pause, and then nothing for a while.
+    Paused {
+        segments: u64,
+        bytes: u64,
+    },
+    /// The flight ended in the middle of a TLS record: whoever sealed it had handed over the rest as well.
+    CutOff,
     /// The client computed; the event stands at the end of the work.
     Worked {
         task: Task,
@@ -85,6 +104,7 @@ impl Task {
         Self::Decrypt,
     ];
 
+    /// For programs.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Configure => "configure",
@@ -92,6 +112,15 @@ impl Task {
             Self::GenerateKeys => "generate_keys",
             Self::Verify => "verify",
             Self::Decrypt => "decrypt",
+        }
+    }
+
+    /// The same, for people.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::LoadRoots => "load roots",
+            Self::GenerateKeys => "generate keys",
+            other => other.as_str(),
         }
     }
 }

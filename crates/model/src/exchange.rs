@@ -34,6 +34,8 @@ pub struct Exchange {
     pub not_kept: Option<NotKept>,
     /// An unmeasured exchange went before, to leave a ticket, cookie or connection.
     pub primed: bool,
+    /// What that one paid, where it was answered.
+    pub primer: Option<Primer>,
     pub tcp: Option<TcpFacts>,
     pub tls: Option<TlsFacts>,
     pub quic: Option<QuicFacts>,
@@ -75,6 +77,15 @@ impl Exchange {
     pub fn round_trips(&self) -> u32 {
         self.phases().iter().map(|p| p.round_trips).sum()
     }
+}
+
+/// What an exchange that nobody measures paid, for what it left behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Primer {
+    pub used: Strategy,
+    /// With its redirects.
+    pub took: Duration,
+    pub round_trips: u32,
 }
 
 /// A cause from the catalogue with its evidence and its price.

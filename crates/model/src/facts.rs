@@ -136,6 +136,10 @@ pub struct TcpFacts {
     pub out_of_order: u32,
     /// How long the peer's window held back what was to be sent.
     pub receiver_limited: Duration,
+    /// How fast the peer took what was sent, in bytes a second, where the kernel has measured it.
+    pub delivery_rate: u64,
+    /// That was as much as there was to send, and no measure of the path.
+    pub delivery_app_limited: bool,
 }
 
 /// What a connection that was kept had done before this exchange.

@@ -4,6 +4,7 @@
 //! `Target → Strategy → Exchange (Timeline + facts) → phases → Finding → report`.
 
 mod clock;
+mod comparison;
 mod event;
 mod exchange;
 mod facts;
@@ -18,8 +19,9 @@ mod target;
 mod timeline;
 
 pub use clock::{Clock, Moment};
+pub use comparison::{Bound, Comparison};
 pub use event::{Event, Task};
-pub use exchange::{Exchange, Finding};
+pub use exchange::{Exchange, Finding, Primer};
 pub use facts::{
     Answer, Attempt, AttemptOutcome, CertificateFacts, ChainFacts, EarlyData, EchoFacts,
     FastOpenFacts, HttpFacts, HttpsRecord, KeptFacts, NameFacts, NameWaits, NotKept, QuicFacts,
@@ -29,7 +31,7 @@ pub use failure::{Failure, FailureKind};
 pub use limit::{Limit, LimitError};
 pub use phase::{Phase, PhaseName, Waited};
 pub use random::{Random, blocks};
-pub use saving::{CONFIDENCE, Saving};
+pub use saving::{CONFIDENCE, LEAST_PAIRS, Saving};
 pub use strategy::{Http, Memory, Security, Strategy, StrategyError};
 pub use summary::Summary;
 pub use target::{Scheme, Target, TargetError};

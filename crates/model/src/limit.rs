@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{Event, Exchange, Moment, PhaseName};
+use crate::{Bound, Comparison, Event, Exchange, Moment, PhaseName};
 
 /// A condition that must not hold.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,16 +32,6 @@ enum Quantity {
     Size,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Comparison {
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
-    Equal,
-    NotEqual,
-}
-
 const QUANTITIES: [(&str, Quantity); 20] = [
     ("total", Quantity::Total),
     ("ttfb", Quantity::FirstByte),
@@ -63,15 +53,6 @@ const QUANTITIES: [(&str, Quantity); 20] = [
     ("status", Quantity::Status),
     ("retransmits", Quantity::Retransmits),
     ("days_left", Quantity::DaysLeft),
-];
-
-const COMPARISONS: [(&str, Comparison); 6] = [
-    ("<=", Comparison::LessOrEqual),
-    (">=", Comparison::GreaterOrEqual),
-    ("==", Comparison::Equal),
-    ("!=", Comparison::NotEqual),
-    ("<", Comparison::Less),
-    (">", Comparison::Greater),
 ];
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -99,12 +80,8 @@ impl FromStr for Limit {
 
     fn from_str(text: &str) -> Result<Self, LimitError> {
         let short = || text.chars().take(60).collect::<String>();
-        let (left, comparison, right) = COMPARISONS
-            .iter()
-            .filter_map(|(sign, c)| text.split_once(sign).map(|(l, r)| (l, *c, r, l.len())))
-            .min_by_key(|(.., place)| *place)
-            .map(|(l, c, r, _)| (l.trim(), c, r.trim()))
-            .ok_or_else(|| LimitError::Shape(short()))?;
+        let (left, comparison, right) =
+            Comparison::split(text).ok_or_else(|| LimitError::Shape(short()))?;
         let quantity = if left == "size" {
             Quantity::Size
         } else {
@@ -130,15 +107,7 @@ impl Limit {
     /// What was measured, when the exchange breaks this limit. A quantity that was not seen breaks nothing.
     pub fn broken_by(&self, exchange: &Exchange) -> Option<f64> {
         let value = self.quantity.of(exchange)?;
-        let holds = match self.comparison {
-            Comparison::Less => value < self.bound,
-            Comparison::LessOrEqual => value <= self.bound,
-            Comparison::Greater => value > self.bound,
-            Comparison::GreaterOrEqual => value >= self.bound,
-            Comparison::Equal => (value - self.bound).abs() < 1e-9,
-            Comparison::NotEqual => (value - self.bound).abs() >= 1e-9,
-        };
-        holds.then_some(value)
+        self.comparison.holds(value, self.bound).then_some(value)
     }
 
     /// The measured value with its unit.
@@ -173,18 +142,11 @@ impl Quantity {
 
     /// Reads a bound: times become milliseconds.
     fn read(self, text: &str) -> Option<f64> {
-        let number = |s: &str| s.trim().parse::<f64>().ok().filter(|v| v.is_finite());
-        if !self.is_time() {
-            return number(text);
+        match Bound::read(text)? {
+            Bound::Plain(value) => Some(value),
+            Bound::Ms(value) if self.is_time() => Some(value),
+            Bound::Ms(_) | Bound::Share(_) => None,
         }
-        // "us" and "ms" end in "s" too, so the longer suffixes are tried first.
-        [("us", 1e-3), ("µs", 1e-3), ("ms", 1.0), ("s", 1e3)]
-            .iter()
-            .find_map(|(unit, scale)| {
-                text.strip_suffix(unit)
-                    .map(|n| number(n).map(|v| v * scale))
-            })
-            .unwrap_or_else(|| number(text))
     }
 
     fn of(self, exchange: &Exchange) -> Option<f64> {
@@ -293,6 +255,10 @@ mod tests {
         assert!(matches!(
             "speed > 3".parse::<Limit>(),
             Err(LimitError::Quantity(_))
+        ));
+        assert!(matches!(
+            "status > 200ms".parse::<Limit>(),
+            Err(LimitError::Value(_))
         ));
         assert!(matches!(
             "ttfb > soon".parse::<Limit>(),

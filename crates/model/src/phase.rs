@@ -2,7 +2,11 @@
 
 mod boundary;
 mod connect;
+mod evidence;
+mod flights;
+mod uplink;
 mod waiting;
+mod walk;
 
 use std::time::Duration;
 
@@ -26,6 +30,19 @@ pub enum PhaseName {
 }
 
 impl PhaseName {
+    /// Every phase there is, in the order in which they come.
+    pub const ALL: [Self; 9] = [
+        Self::Setup,
+        Self::Name,
+        Self::Tcp,
+        Self::Proxy,
+        Self::Tls,
+        Self::Quic,
+        Self::Request,
+        Self::FirstByte,
+        Self::Body,
+    ];
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Setup => "setup",
@@ -82,6 +99,8 @@ pub struct Phase {
     /// How often the client had to wait for an answer across the whole path.
     pub round_trips: u32,
     pub waited: Waited,
+    /// Of the network's milliseconds, those that a slow line needed for what was sent.
+    pub carried: f64,
 }
 
 impl Phase {
@@ -96,7 +115,7 @@ impl Phase {
 
 /// Cuts the exchange's timeline into phases.
 pub(crate) fn phases(exchange: &Exchange) -> Vec<Phase> {
-    boundary::cut(exchange)
+    let mut phases: Vec<Phase> = boundary::cut(exchange)
         .into_iter()
         .map(|(name, start, end)| {
             let (round_trips, waited) = waiting::attribute(exchange, name, start, end);
@@ -106,9 +125,12 @@ pub(crate) fn phases(exchange: &Exchange) -> Vec<Phase> {
                 end,
                 round_trips,
                 waited,
+                carried: 0.0,
             }
         })
-        .collect()
+        .collect();
+    uplink::book(exchange, &mut phases);
+    phases
 }
 
 fn ms(span: Duration) -> f64 {

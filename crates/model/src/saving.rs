@@ -11,7 +11,7 @@ pub const CONFIDENCE: f64 = 0.95;
 /// What may lie beyond either end.
 const TAIL: f64 = (1.0 - CONFIDENCE) / 2.0;
 /// Of fewer, all lie on the same side of zero by chance alone more often than once in twenty: 2 · 2⁻⁵ is 6 %.
-const LEAST_PAIRS: usize = 6;
+pub const LEAST_PAIRS: usize = 6;
 
 /// The median of (before − after) over all pairs, with its bootstrap interval (percentiles; Efron, 1979), which is
 /// widened to the exact one of the sign test where that is wider: the bootstrap alone promises too much of few pairs, and

@@ -163,6 +163,11 @@ impl Recorder {
         Moment::ZERO + self.clock.now().since(self.zero())
     }
 
+    /// The clock's own time, which goes on when time begins anew here.
+    pub fn clock(&self) -> Moment {
+        self.clock.now()
+    }
+
     pub fn record(&self, event: Event) {
         self.record_at(self.now(), event);
     }
@@ -190,6 +195,28 @@ impl Recorder {
             };
             let at = sheet.timeline.iter().find(left).map_or(now, |e| e.0);
             sheet.push(at, event);
+        });
+    }
+
+    /// Records something about the pause that the bytes which came last have ended, if there was one.
+    pub fn record_of_pause(&self, event: Event) {
+        self.with(|sheet| {
+            let mut arrivals = 0;
+            let mut pause = None;
+            for (at, told) in sheet.timeline.iter().rev() {
+                match told {
+                    Event::Paused { .. } => {
+                        pause = Some(*at);
+                        break;
+                    }
+                    Event::Received { .. } if arrivals > 0 => break,
+                    Event::Received { .. } => arrivals += 1,
+                    _ => {}
+                }
+            }
+            if let Some(at) = pause {
+                sheet.timeline.push(at, event);
+            }
         });
     }
 
@@ -267,6 +294,25 @@ mod tests {
         fn now(&self) -> Moment {
             Moment::ZERO
         }
+    }
+
+    #[test]
+    fn what_is_said_of_a_pause_stands_where_the_pause_is() {
+        let cut = |paused: bool| {
+            let recorder = Recorder::new(Arc::new(Frozen));
+            recorder.record_at(Moment(3), Event::Received { bytes: 1 });
+            if paused {
+                let flight = Event::Paused {
+                    segments: 1,
+                    bytes: 1,
+                };
+                recorder.record_at(Moment(3), flight);
+            }
+            recorder.record_at(Moment(9), Event::Received { bytes: 1 });
+            recorder.record_of_pause(Event::CutOff);
+            recorder.snapshot().first(|e| *e == Event::CutOff)
+        };
+        assert_eq!([cut(true), cut(false)], [Some(Moment(3)), None]);
     }
 
     #[test]

@@ -7,15 +7,20 @@ use roundtrip_model::{FastOpenFacts, KeptFacts, TcpFacts};
 use socket2::Socket;
 
 use crate::sys;
+use crate::wait::Counters;
 
 const OPTION_TIMESTAMPS: u8 = 1;
 const OPTION_ECN: u8 = 8;
 const OPTION_SYN_DATA: u8 = 32;
+const FLAG_APP_LIMITED: u8 = 1;
 const STATE_SYN_SENT: u8 = 2;
 /// The kernel leaves this much of a segment to options when it fills a SYN (`MAX_TCP_OPTION_SPACE`).
 const OPTION_SPACE: u64 = 40;
 /// What timestamps take of each segment once they are agreed on (`TCPOLEN_TSTAMP_ALIGNED`).
 const TIMESTAMP_SPACE: u64 = 12;
+
+/// RFC 791 §3.1: more does not fit a packet.
+const LARGEST_SEGMENT: u32 = 65_535;
 
 /// A reading of `TCP_INFO`.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +46,23 @@ impl TcpInfo {
             None
         } else {
             micros(self.0.min_rtt)
+        }
+    }
+
+    /// The largest segment that came, as the kernel reckons.
+    pub(crate) fn received_mss(&self) -> usize {
+        self.0.rcv_mss.max(self.0.advmss).min(LARGEST_SEGMENT) as usize
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        Counters {
+            resent: self.0.total_retrans,
+            needless: self.0.dsack_dups,
+            out_of_order: self.0.rcv_ooopack,
+            busy: Duration::from_micros(self.0.busy_time),
+            segments: self.0.data_segs_in,
+            bytes: self.0.bytes_received,
+            rtt: self.min_rtt().or(self.rtt()).unwrap_or_default(),
         }
     }
 
@@ -125,6 +147,8 @@ pub(crate) fn tcp_facts(
         facts.peer_mss = info.0.rcv_mss;
         facts.out_of_order = info.0.rcv_ooopack;
         facts.receiver_limited = Duration::from_micros(info.0.rwnd_limited);
+        facts.delivery_rate = info.0.delivery_rate;
+        facts.delivery_app_limited = info.0.flags & FLAG_APP_LIMITED != 0;
         facts.ecn = info.0.options & OPTION_ECN != 0;
         if facts.fast_open.asked {
             facts.fast_open.kernel_says = info.fast_open_failure();

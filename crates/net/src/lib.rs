@@ -13,6 +13,7 @@ mod resolver;
 mod socket;
 mod stamps;
 mod sys;
+mod wait;
 
 pub use clock::SystemClock;
 pub use connect::{Bind, Connect, datagram_socket};

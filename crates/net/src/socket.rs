@@ -14,6 +14,7 @@ use roundtrip_model::{Event, FastOpenFacts, KeptFacts, Moment, Recorder, TcpFact
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::wait::{Arrival, Watch};
 use crate::{TcpInfo, clock, info, sys};
 
 pub struct Socket {
@@ -22,6 +23,7 @@ pub struct Socket {
     state: Arc<Mutex<State>>,
     /// Bytes were sent and nothing has come since, or there was nothing to read: the next arrival ends a wait.
     waiting: bool,
+    watch: Watch,
 }
 
 /// What the socket learns, shared with its gauges.
@@ -56,6 +58,10 @@ impl Socket {
         } else {
             TcpInfo::of(fd.get_ref())
         };
+        let mut watch = Watch::default();
+        if let Some(info) = first {
+            watch.opened(info.counters());
+        }
         let state = State {
             opening,
             fast_open,
@@ -70,6 +76,7 @@ impl Socket {
             recorder,
             state: Arc::new(Mutex::new(state)),
             waiting: false,
+            watch,
         }
     }
 
@@ -87,7 +94,7 @@ impl Socket {
     }
 
     /// While fast open is under way: notices the SYN-ACK.
-    fn watch_opening(&self, cx: &mut Context<'_>) {
+    fn watch_opening(&mut self, cx: &mut Context<'_>) {
         loop {
             let state = lock(&self.state);
             if !state.opening || state.sent == 0 {
@@ -107,13 +114,14 @@ impl Socket {
     }
 
     /// The SYN-ACK has come: what did it acknowledge? Who learns of it only by an `answer` knows when that came.
-    fn opened(&self, answer: Option<Moment>) {
+    fn opened(&mut self, answer: Option<Moment>) {
         let mut state = lock(&self.state);
         state.opening = false;
         state.peer = peer_of(self.fd.get_ref());
         let Some(info) = TcpInfo::of(self.fd.get_ref()) else {
             return;
         };
+        self.watch.opened(info.counters());
         state.handshake_rtt = info.rtt();
         state.first_mss = info.mss();
         let data_again = u32::from(info.resent_syn_data());
@@ -152,22 +160,58 @@ impl Socket {
         self.waiting = true;
     }
 
-    fn arrived(&mut self, bytes: usize, stamp: Option<Duration>) {
+    fn arrived(&mut self, bytes: usize, stamps: Stamps) {
         let now = self.recorder.now();
-        let state = lock(&self.state);
-        let opening = state.opening;
-        drop(state);
-        let at = stamp.map_or(now, |stamp| clock::moment_of(stamp, now));
-        if opening {
-            self.opened(Some(at));
+        let moment = |stamp: Duration| clock::moment_of(stamp, now);
+        if lock(&self.state).opening {
+            let first = stamps.first.or(stamps.last);
+            self.opened(Some(first.map_or(now, moment)));
         }
-        self.recorder.record_at(
-            at,
-            Event::Received {
-                bytes: bytes as u64,
-            },
-        );
-        self.waiting = false;
+        let at = if std::mem::take(&mut self.waiting) {
+            self.judge_wait(now, stamps)
+        } else {
+            stamps.last.map_or(now, moment)
+        };
+        self.watch.went_on(self.recorder.clock() - now.since(at));
+        let bytes = bytes as u64;
+        self.recorder.record_at(at, Event::Received { bytes });
+    }
+
+    /// When the wait was over, of which what the kernel knows is written down.
+    fn judge_wait(&mut self, now: Moment, stamps: Stamps) -> Moment {
+        let Some(info) = TcpInfo::of(self.fd.get_ref()) else {
+            let first = stamps.first.or(stamps.last);
+            return first.map_or(now, |stamp| clock::moment_of(stamp, now));
+        };
+        // Time begins anew with each exchange, and the connection may be older.
+        let clock = self.recorder.clock();
+        let real = sys::realtime();
+        let absolute = |stamp: Duration| clock - real.saturating_sub(stamp);
+        let arrival = Arrival {
+            now: clock,
+            first: stamps.first.map(absolute),
+            second: stamps.second.map(absolute),
+            last: stamps.last.map(absolute),
+        };
+        let (at, events) = self.watch.ended(arrival, info.counters());
+        for (at, event) in events {
+            let ago = clock.since(at);
+            match event {
+                // It was another exchange's.
+                _ if ago > now.since(Moment::ZERO) => {}
+                Event::Paused { .. } => self.recorder.record_arrival(event),
+                _ => self.recorder.record_at(now - ago, event),
+            }
+        }
+        now - clock.since(at)
+    }
+
+    /// There is nothing to read, and whoever asks will wait.
+    fn ran_dry(&mut self) {
+        self.waiting = true;
+        if let Some(info) = TcpInfo::of(self.fd.get_ref()) {
+            self.watch.ran_dry(self.recorder.clock(), info.counters());
+        }
     }
 }
 
@@ -210,21 +254,46 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads, and says when the kernel received it. The stamp of a read is its last segment's; `after_wait` it is the
-/// first segment's that counts, so that is looked at beforehand.
+/// The kernel's stamps of a read: its last segment's, and, after a wait, its first one's. The second one's is looked at
+/// where segments had come before what they follow.
+#[derive(Clone, Copy, Default)]
+struct Stamps {
+    first: Option<Duration>,
+    second: Option<Duration>,
+    last: Option<Duration>,
+}
+
+impl Stamps {
+    /// What is known of the bytes that will be read next. The stamp of a read is its last segment's.
+    fn ahead(socket: &socket2::Socket, watch: &Watch) -> io::Result<Self> {
+        let mut stamps = Self {
+            first: sys::receive(socket, &mut [0], true)?.1,
+            ..Self::default()
+        };
+        if let Some(info) = TcpInfo::of(socket)
+            && watch.has_a_gap(info.counters())
+        {
+            let mut two = vec![0; info.received_mss() + 1];
+            stamps.second = sys::receive(socket, &mut two, true)?.1;
+        }
+        Ok(stamps)
+    }
+}
+
+/// Reads, and says when the kernel received it.
 fn read_stamped(
     socket: &socket2::Socket,
     buffer: &mut ReadBuf<'_>,
-    after_wait: bool,
-) -> io::Result<(usize, Option<Duration>)> {
-    let first = if after_wait {
-        sys::receive(socket, &mut [0], true)?.1
-    } else {
-        None
+    after_wait: Option<&Watch>,
+) -> io::Result<(usize, Stamps)> {
+    let mut stamps = match after_wait {
+        Some(watch) => Stamps::ahead(socket, watch)?,
+        None => Stamps::default(),
     };
-    let (n, stamp) = sys::receive(socket, buffer.initialize_unfilled(), false)?;
+    let (n, last) = sys::receive(socket, buffer.initialize_unfilled(), false)?;
     buffer.advance(n);
-    Ok((n, first.or(stamp)))
+    stamps.last = last;
+    Ok((n, stamps))
 }
 
 impl AsyncRead for Socket {
@@ -237,16 +306,17 @@ impl AsyncRead for Socket {
         loop {
             this.watch_opening(cx);
             let mut guard = ready!(this.fd.poll_read_ready(cx))?;
-            match guard.try_io(|fd| read_stamped(fd.get_ref(), buffer, this.waiting)) {
-                Ok(Ok((n, stamp))) => {
+            let watch = this.waiting.then_some(&this.watch);
+            match guard.try_io(|fd| read_stamped(fd.get_ref(), buffer, watch)) {
+                Ok(Ok((n, stamps))) => {
                     if n > 0 {
-                        this.arrived(n, stamp);
+                        this.arrived(n, stamps);
                     }
                     return Poll::Ready(Ok(()));
                 }
                 Ok(Err(e)) if e.kind() == io::ErrorKind::Interrupted => {}
                 Ok(Err(e)) => return Poll::Ready(Err(e)),
-                Err(_would_block) => this.waiting = true,
+                Err(_would_block) => this.ran_dry(),
             }
         }
     }

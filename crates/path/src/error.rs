@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::congestion::CongestionControls;
 use crate::refusal::Refusal;
 
 /// Why there is no path, or why something could not be done inside one.
@@ -51,6 +52,16 @@ pub enum Error {
     Setting {
         name: String,
         value: String,
+        source: io::Error,
+    },
+    #[error(
+        "{} could not be `{value}` inside the path: {}",
+        crate::congestion::SETTING,
+        crate::congestion::Advice(value, controls)
+    )]
+    CongestionControl {
+        value: String,
+        controls: CongestionControls,
         source: io::Error,
     },
     /// See [`crate::enter_sandbox`].

@@ -35,6 +35,7 @@
 //! process; measure that in a process of its own, as `roundtrip path` runs it.
 
 mod builder;
+mod congestion;
 mod counters;
 mod course;
 mod direction;
@@ -67,6 +68,7 @@ mod wiring;
 mod words;
 
 pub use builder::Builder;
+pub use congestion::CongestionControls;
 pub use counters::{Counters, Lateness, Tally};
 pub use direction::Direction;
 pub use error::{Error, Step};

@@ -9,6 +9,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::thread;
 
+use crate::congestion::CongestionControls;
 use crate::error::{Error, Step};
 use crate::names::Names;
 use crate::outcome::{self, Failure};
@@ -143,13 +144,26 @@ impl Namespace {
             Err(Error::Setup {
                 step: Step::WriteSetting,
                 source,
-            }) => Err(Error::Setting {
-                name: name.into(),
-                value: value.into(),
-                source,
-            }),
+            }) => Err(refused(name, value, source)),
             other => other,
         }
+    }
+}
+
+/// A setting was there, and would not have this value.
+fn refused(name: &str, value: &str, source: io::Error) -> Error {
+    let value = value.into();
+    match CongestionControls::after(name, &source) {
+        Some(controls) => Error::CongestionControl {
+            value,
+            controls,
+            source,
+        },
+        None => Error::Setting {
+            name: name.into(),
+            value,
+            source,
+        },
     }
 }
 

@@ -25,6 +25,7 @@ impl Prober {
             asked: strategy,
             used: strategy,
             primed: self.primed,
+            primer: self.primer,
             ..Exchange::default()
         };
         let kept = self.kept_open(&request.target);
@@ -39,9 +40,12 @@ impl Prober {
             learnt: &mut learnt,
             exchange: &mut exchange,
         };
-        let outcome = match timeout(limit, self.attempt(&mut hop, kept, sink)).await {
-            Ok(outcome) => outcome,
-            Err(_) => Err(Trouble::Timeout(limit)),
+        let mut enough = self.enough.subscribe();
+        let outcome = tokio::select! {
+            outcome = timeout(limit, self.attempt(&mut hop, kept, sink)) => {
+                outcome.unwrap_or(Err(Trouble::Timeout(limit)))
+            }
+            _ = enough.wait_for(|enough| *enough) => Err(Trouble::Interrupted),
         };
         let recorder = hop.recorder;
         let ended = learnt.ended.unwrap_or_else(|| {
@@ -58,7 +62,17 @@ impl Prober {
         learnt.settle();
         Self::conclude(&mut exchange, &learnt, outcome.err().as_ref());
         self.under_way = None;
+        self.remember(&exchange, &request.target);
         exchange
+    }
+
+    /// A ticket or a connection serves the protocol that it came from: the next request speaks it again.
+    fn remember(&mut self, exchange: &Exchange, target: &Target) {
+        let here = origin(target);
+        let known = self.spoken.iter().any(|(o, _)| *o == here);
+        if self.options.strategy.is_warm() && exchange.ok() && !known {
+            self.spoken.push((here, exchange.used.http));
+        }
     }
 
     /// The connection that was kept, if another request can go to that target on it.
@@ -156,11 +170,14 @@ impl Prober {
     /// Everything from the plan to a connection that speaks.
     async fn connect(&mut self, hop: &mut Hop<'_>) -> Result<Open, Trouble> {
         let target = &hop.request.target;
-        let secure_proxy = self
-            .options
-            .proxy
-            .as_ref()
-            .is_some_and(|p| p.0.scheme == Scheme::Https);
+        let proxy = self.options.proxy_for(target);
+        let proxied = proxy.is_some();
+        let secure_proxy = proxy.is_some_and(|p| p.0.scheme == Scheme::Https);
+        if let Some((variable, _)) = self.options.proxy_by_environment(target) {
+            let note =
+                format!("asked through the proxy that {variable} names (--noproxy asks directly)");
+            hop.learnt.notes.push(note);
+        }
         if target.scheme == Scheme::Https || secure_proxy {
             hop.recorder.timed(Task::Configure, || self.prepare_tls())?;
         }
@@ -169,18 +186,15 @@ impl Prober {
             hop.exchange.name = Some(self.look_up(&destination, target, &hop.recorder).await?);
         }
         let found = hop.exchange.name.clone();
+        let here = origin(target);
+        let spoken = self.spoken.iter().find(|(o, _)| *o == here);
         let announced = Announced {
             https_record: found.as_ref().and_then(|n| n.https_record.as_ref()),
-            alt_svc_h3: self.alt_svc_h3.contains(&origin(target)),
+            alt_svc_h3: self.alt_svc_h3.contains(&here),
+            spoken: spoken.map(|(_, http)| *http),
         };
         let safe = matches!(hop.request.method.as_str(), "GET" | "HEAD" | "OPTIONS");
-        let plan = Plan::of(
-            hop.strategy,
-            target,
-            announced,
-            self.options.proxy.is_some(),
-            safe,
-        )?;
+        let plan = Plan::of(hop.strategy, target, announced, proxied, safe)?;
         if hop.strategy.memory == Memory::EarlyData && !safe {
             hop.learnt.notes.push(format!(
                 "{} may not be replayed, so it was not sent as early data",

@@ -9,6 +9,7 @@ mod again;
 mod at_once;
 mod doh;
 mod echo;
+mod environment;
 mod exchange;
 mod failure;
 mod name;
@@ -26,6 +27,7 @@ mod spool;
 mod trouble;
 mod wave;
 
+pub use environment::{Environment, Exceptions};
 pub use options::{ConnectTo, Family, Options, OptionsError, Override, Proxy};
 pub use prober::Prober;
 pub use repeat::{Pace, repeat};

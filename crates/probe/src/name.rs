@@ -20,12 +20,7 @@ pub(crate) struct Destination {
 impl Prober {
     /// `--connect-to` and the proxy redirect the connection, never the request.
     pub(crate) fn destination(&self, target: &Target) -> Destination {
-        if let Some(proxy) = self
-            .options
-            .proxy
-            .as_ref()
-            .filter(|_| target.scheme != Scheme::Tcp)
-        {
+        if let Some(proxy) = self.options.proxy_for(target) {
             return Destination {
                 host: proxy.0.host_name(),
                 port: proxy.0.port,

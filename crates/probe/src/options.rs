@@ -10,6 +10,10 @@ use roundtrip_model::{Scheme, Strategy, Target, TargetError};
 use roundtrip_net::Bind;
 use roundtrip_tls::{Identity, Roots};
 
+use crate::Trouble;
+use crate::environment::{Environment, Exceptions};
+use crate::plan::{Announced, Plan};
+
 #[derive(Debug, Clone)]
 pub struct Options {
     pub strategy: Strategy,
@@ -32,6 +36,10 @@ pub struct Options {
     pub bind: Option<Bind>,
     pub unix_socket: Option<PathBuf>,
     pub proxy: Option<Proxy>,
+    /// What the environment says of proxies; by default, nothing is read of it.
+    pub environment: Environment,
+    /// `--noproxy`: asked directly, whatever the two above say.
+    pub unproxied: Exceptions,
     pub roots: Roots,
     pub identity: Option<Identity>,
     pub connect_timeout: Duration,
@@ -61,6 +69,8 @@ impl Default for Options {
             bind: None,
             unix_socket: None,
             proxy: None,
+            environment: Environment::default(),
+            unproxied: Exceptions::default(),
             roots: Roots::System,
             identity: None,
             connect_timeout: Duration::from_secs(15),
@@ -77,6 +87,33 @@ impl Options {
         let headers: Vec<_> = self.headers.iter().cloned().chain([agent]).collect();
         let method = self.method.as_deref().unwrap_or("GET");
         Ok(roundtrip_http::check_sendable(method, &headers)?)
+    }
+
+    /// A strategy that contradicts the URL needs no request to be found out.
+    pub fn check_for(&self, target: &Target) -> Result<(), OptionsError> {
+        let proxied = self.proxy_for(target).is_some();
+        Plan::of(self.strategy, target, Announced::default(), proxied, true)
+            .map(drop)
+            .map_err(|trouble| OptionsError::Strategy(Box::new(trouble)))
+    }
+
+    /// The proxy that a target is asked through: the one that was named, or the environment's.
+    pub fn proxy_for(&self, target: &Target) -> Option<&Proxy> {
+        let excepted = self.unproxied.hold(&target.host_name());
+        if excepted || target.scheme == Scheme::Tcp {
+            return None;
+        }
+        let environment = || Some(self.proxy_by_environment(target)?.1);
+        self.proxy.as_ref().or_else(environment)
+    }
+
+    /// The same, with the variable that names it, where nothing more particular was said.
+    pub(crate) fn proxy_by_environment(&self, target: &Target) -> Option<(&'static str, &Proxy)> {
+        let said = self.proxy.is_some() || self.unix_socket.is_some();
+        if said || self.unproxied.hold(&target.host_name()) {
+            return None;
+        }
+        self.environment.proxy_for(target)
     }
 }
 
@@ -129,6 +166,10 @@ pub enum OptionsError {
     Proxy(String, TargetError),
     #[error(transparent)]
     Request(#[from] roundtrip_http::HttpError),
+    #[error("{0}: {1}; --noproxy '*' asks without it")]
+    Environment(&'static str, #[source] Box<OptionsError>),
+    #[error(transparent)]
+    Strategy(Box<Trouble>),
     #[error("'{0}' is no proxy: only http:// and https:// proxies are supported")]
     ProxyScheme(String),
 }

@@ -27,6 +27,8 @@ pub(crate) struct Plan {
 pub(crate) struct Announced<'a> {
     pub(crate) https_record: Option<&'a HttpsRecord>,
     pub(crate) alt_svc_h3: bool,
+    /// What was spoken with this origin when it left a ticket, a cookie or a connection: these serve that protocol alone.
+    pub(crate) spoken: Option<Http>,
 }
 
 impl Plan {
@@ -72,16 +74,20 @@ impl Plan {
             || announced
                 .https_record
                 .is_some_and(|r| r.alpn.iter().any(|p| p == "h3"));
-        let may_h3 = strategy.http == Http::Auto
+        let http = match strategy.http {
+            Http::Auto => announced.spoken.unwrap_or(Http::Auto),
+            asked => asked,
+        };
+        let may_h3 = http == Http::Auto
             && secure
             && !proxied
             && !strategy.fast_open
             && strategy.security == Security::Auto
             && announced_h3;
         Ok(Self {
-            tls: secure.then(|| offer(tcp_alpn(strategy.http), false)),
-            tcp: strategy.http != Http::H3,
-            quic: (strategy.http == Http::H3 || may_h3).then(|| offer(vec!["h3"], true)),
+            tls: secure.then(|| offer(tcp_alpn(http, strategy.http), false)),
+            tcp: http != Http::H3,
+            quic: (http == Http::H3 || may_h3).then(|| offer(vec!["h3"], true)),
             early_data,
             fast_open: strategy.fast_open,
             prior_knowledge: !secure && strategy.http == Http::H2,
@@ -91,11 +97,12 @@ impl Plan {
     }
 }
 
-fn tcp_alpn(http: Http) -> Vec<&'static str> {
-    match http {
-        Http::H1 => vec!["http/1.1"],
-        Http::H2 => vec!["h2"],
-        Http::Auto | Http::H3 | Http::Echo => vec!["h2", "http/1.1"],
+/// Who left the choice to the server still offers both.
+fn tcp_alpn(http: Http, asked: Http) -> Vec<&'static str> {
+    match (http, asked) {
+        (Http::H1, _) => vec!["http/1.1"],
+        (_, Http::H2) => vec!["h2"],
+        _ => vec!["h2", "http/1.1"],
     }
 }
 
@@ -105,8 +112,8 @@ mod tests {
 
     fn plan(strategy: &str, url: &str, alt_svc_h3: bool) -> Result<Plan, Trouble> {
         let announced = Announced {
-            https_record: None,
             alt_svc_h3,
+            ..Announced::default()
         };
         Plan::of(
             strategy.parse().unwrap(),
@@ -131,6 +138,25 @@ mod tests {
                 .quic
                 .is_none()
         );
+    }
+
+    #[test]
+    fn what_left_a_ticket_is_spoken_again() {
+        let plan = |spoken| {
+            let announced = Announced {
+                alt_svc_h3: true,
+                spoken,
+                ..Announced::default()
+            };
+            let (strategy, target) = ("auto+0rtt", Target::parse("https://a/").unwrap());
+            Plan::of(strategy.parse().unwrap(), &target, announced, false, true).unwrap()
+        };
+        let h2 = plan(Some(Http::H2));
+        assert!(h2.tcp && h2.quic.is_none() && h2.insists.is_none());
+        assert_eq!(plan(Some(Http::H1)).tls.unwrap().alpn, ["http/1.1"]);
+        let h3 = plan(Some(Http::H3));
+        assert!(!h3.tcp && h3.quic.is_some());
+        assert!(plan(None).tcp && plan(None).quic.is_some());
     }
 
     #[test]

@@ -4,14 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip_http::{Request, Sink, Tokens};
-use roundtrip_model::{Clock, Event, Exchange, Http, Memory, Recorder, Scheme, Strategy, Target};
+use roundtrip_model::{
+    Clock, Event, Exchange, Http, Memory, Primer, Recorder, Scheme, Strategy, Target,
+};
 use roundtrip_net::{Resolver, SystemClock};
 use roundtrip_tls::Client;
+use tokio::sync::watch;
 
 use crate::again::Tally;
 use crate::open::Open;
 use crate::spool::Spool;
 use crate::{Options, Trouble, redirect};
+
+/// Scheme, host and port.
+pub(crate) type Origin = (Scheme, String, u16);
 
 /// How long to wait for a ticket that comes after the response.
 const TICKET_WAIT: Duration = Duration::from_millis(500);
@@ -25,9 +31,14 @@ pub struct Prober {
     resolver: Option<Resolver>,
     pub(crate) idle: Option<Open>,
     /// Origins that said `Alt-Svc: h3`.
-    pub(crate) alt_svc_h3: Vec<(Scheme, String, u16)>,
+    pub(crate) alt_svc_h3: Vec<Origin>,
+    /// What was spoken with whom first, where a strategy presumes what that left behind.
+    pub(crate) spoken: Vec<(Origin, Http)>,
     pub(crate) primed: bool,
+    pub(crate) primer: Option<Primer>,
     pub(crate) tally: Tally,
+    /// Somebody has had enough: whatever is under way ends, with what is known of it.
+    pub(crate) enough: Arc<watch::Sender<bool>>,
     /// What is being asked right now, for when somebody has had enough of it.
     pub(crate) under_way: Option<(String, Recorder)>,
 }
@@ -42,8 +53,11 @@ impl Prober {
             resolver: None,
             idle: None,
             alt_svc_h3: Vec::new(),
+            spoken: Vec::new(),
             primed: false,
+            primer: None,
             tally: Tally::default(),
+            enough: Arc::new(watch::Sender::new(false)),
             under_way: None,
         }
     }
@@ -53,7 +67,10 @@ impl Prober {
     pub async fn run(&mut self, target: &Target, run: u32, sink: &mut dyn Sink) -> Vec<Exchange> {
         let strategy = self.options.strategy;
         if strategy.is_warm() && !self.options.cold && !self.primed {
-            self.prime(target).await;
+            let hops = self.prime(target).await;
+            if *self.enough.borrow() {
+                return hops;
+            }
         }
         if !strategy.reuse {
             self.retire().await;
@@ -172,7 +189,7 @@ impl Prober {
     }
 
     /// One exchange that nobody measures, for the ticket, the cookie or the connection it leaves behind.
-    pub(crate) async fn prime(&mut self, target: &Target) {
+    pub(crate) async fn prime(&mut self, target: &Target) -> Vec<Exchange> {
         self.primed = true;
         let plain = Strategy {
             memory: priming_memory(self.options.strategy),
@@ -180,6 +197,7 @@ impl Prober {
             ..self.options.strategy
         };
         let hops = self.hops(target, plain, 0, &mut std::io::sink()).await;
+        self.primer = primer(&hops);
         let quic = hops.last().is_some_and(|e| e.quic.is_some());
         if self.options.strategy.memory != Memory::Cold && hops.last().is_some_and(Exchange::ok) {
             self.await_ticket(quic).await;
@@ -187,6 +205,7 @@ impl Prober {
         if !self.options.strategy.reuse {
             self.retire().await;
         }
+        hops
     }
 
     /// Tickets follow the handshake when the server likes: keep reading for a moment. RFC 8446 §4.6.1.
@@ -258,6 +277,16 @@ impl Prober {
             .as_ref()
             .ok_or(Trouble::Name(roundtrip_net::ResolveError::NoServer))
     }
+}
+
+/// What these hops paid, where they came to an answer.
+fn primer(hops: &[Exchange]) -> Option<Primer> {
+    let last = hops.last().filter(|e| e.ok())?;
+    Some(Primer {
+        used: last.used,
+        took: hops.iter().map(Exchange::total).sum(),
+        round_trips: hops.iter().map(Exchange::round_trips).sum(),
+    })
 }
 
 /// The exchange that fetches a ticket shows none; it must still be one that remembers.

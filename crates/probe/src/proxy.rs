@@ -19,7 +19,7 @@ impl Prober {
         target: &Target,
         recorder: &Recorder,
     ) -> Result<(Box<dyn Stream>, u16), Trouble> {
-        let Some(proxy) = &self.options.proxy else {
+        let Some(proxy) = self.options.proxy_for(target) else {
             return Ok((stream, 0));
         };
         if proxy.0.scheme == Scheme::Https {
@@ -47,14 +47,21 @@ impl Prober {
             }
             return Ok((stream, 0));
         }
-        let status = open_tunnel(stream.as_mut(), target, &self.proxy_headers(), recorder).await?;
+        let status = open_tunnel(
+            stream.as_mut(),
+            target,
+            &self.proxy_headers(target),
+            recorder,
+        )
+        .await?;
         Ok((stream, status))
     }
 
     /// What the proxy, and nobody behind it, is told.
-    pub(crate) fn proxy_headers(&self) -> Vec<(String, String)> {
+    pub(crate) fn proxy_headers(&self, target: &Target) -> Vec<(String, String)> {
         let mut headers = vec![("User-Agent".to_owned(), self.options.user_agent.clone())];
-        if let Some((user, password)) = self.options.proxy.as_ref().and_then(|p| p.0.userinfo()) {
+        if let Some((user, password)) = self.options.proxy_for(target).and_then(|p| p.0.userinfo())
+        {
             let token = basic(&decoded(user), &decoded(password));
             headers.push(("Proxy-Authorization".into(), token));
         }

@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use roundtrip_http::Sink;
 use roundtrip_model::{Exchange, Target};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::Prober;
+
+/// What is interrupted may take so long to say what is known of it.
+const LAST_WORDS: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
@@ -38,18 +41,15 @@ pub async fn repeat<S: Sink>(
                 break;
             }
         };
-        let outcome = tokio::select! {
-            hops = prober.run(target, run, &mut body) => Some(hops),
-            () = &mut stop => None,
-        };
-        let Some(hops) = outcome else {
+        let (hops, is_over) = until(prober, target, run, &mut body, &mut stop).await;
+        if is_over {
             // Several have their summary; of a single one, what there is.
-            all.extend(prober.interrupted(run).filter(|_| run == 0));
-            if run == 0 {
-                seen(&all);
+            if run == 0 || hops.last().is_some_and(Exchange::ok) {
+                seen(&hops);
+                all.extend(hops);
             }
             break;
-        };
+        }
         seen(&hops);
         all.extend(
             hops.into_iter()
@@ -63,6 +63,30 @@ pub async fn repeat<S: Sink>(
         }
     }
     all
+}
+
+/// One run, and whether it was the last because `stop` has resolved meanwhile.
+async fn until(
+    prober: &mut Prober,
+    target: &Target,
+    run: u32,
+    body: &mut dyn Sink,
+    stop: impl Future<Output = ()>,
+) -> (Vec<Exchange>, bool) {
+    let enough = prober.enough.clone();
+    let outcome = {
+        let asking = prober.run(target, run, body);
+        tokio::pin!(asking);
+        tokio::select! {
+            hops = &mut asking => return (hops, false),
+            () = stop => {
+                enough.send_replace(true);
+                timeout(LAST_WORDS, asking).await
+            }
+        }
+    };
+    let hops = outcome.unwrap_or_else(|_| prober.interrupted(run).into_iter().collect());
+    (hops, true)
 }
 
 /// Repeats are kept for their times: the bytes of the same certificates need not be kept a thousand times.

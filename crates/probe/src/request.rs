@@ -44,10 +44,10 @@ impl Prober {
         } else {
             "POST"
         };
-        let absolute_form = options.proxy.is_some() && target.scheme == Scheme::Http;
+        let absolute_form = options.proxy_for(target).is_some() && target.scheme == Scheme::Http;
         if absolute_form {
             headers.extend(
-                self.proxy_headers()
+                self.proxy_headers(target)
                     .into_iter()
                     .filter(|(n, _)| n.starts_with("Proxy-")),
             );

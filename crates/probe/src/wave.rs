@@ -94,7 +94,7 @@ impl Prober {
         let mut ends: Vec<End> = parts.iter().map(|_| None).collect();
         let limit = self.options.max_time;
         let mut common = Common::new(strategy, limit);
-        common.exchange.primed = self.primed;
+        (common.exchange.primed, common.exchange.primer) = (self.primed, self.primer);
         let mut hop = Hop {
             request: &request,
             strategy,

@@ -98,30 +98,27 @@ impl Answer {
     }
 
     pub fn redactions(&self) -> impl Iterator<Item = Redaction<'_>> {
-        self.top().items("redacted").map(Redaction)
+        self.top().redactions()
     }
 
     /// Links to more about the same object, above all from the registry to the registrar: those that say they
     /// are RDAP before those that say nothing, never to a web page and never to itself (RFC 9083, section 4.2).
     pub fn related(&self) -> Vec<Link<'_>> {
-        let own: Vec<&str> = self
-            .top()
-            .links()
+        const LOOKED_AT: usize = 500;
+        let links = || self.top().links().take(LOOKED_AT);
+        let own: Vec<&str> = links()
             .filter(|l| l.has_rel("self"))
             .filter_map(Link::href)
             .collect();
-        let mut links: Vec<Link<'_>> = Vec::new();
-        for link in self.top().links() {
-            let follows = link.has_rel("related") && link.can_be_followed();
-            let new = link
-                .href()
-                .is_some_and(|h| !own.contains(&h) && !links.iter().any(|l| l.href() == Some(h)));
-            if follows && new {
-                links.push(link);
+        let mut related: Vec<Link<'_>> = Vec::new();
+        for link in links().filter(|l| l.has_rel("related") && l.can_be_followed()) {
+            let known = |h: &str| own.contains(&h) || related.iter().any(|l| l.href() == Some(h));
+            if link.href().is_some_and(|h| !known(h)) {
+                related.push(link);
             }
         }
-        links.sort_by_key(|link| !link.is_rdap());
-        links
+        related.sort_by_key(|link| !link.is_rdap());
+        related
     }
 
     /// Where the next page of results is, as it was written (RFC 8977, section 2.4.1).

@@ -116,6 +116,27 @@ pub struct Violation {
     pub found: String,
 }
 
+impl Violation {
+    /// For lines of JSON.
+    pub fn json(&self) -> serde_json::Value {
+        let Check {
+            id,
+            severity,
+            rule,
+            source,
+            ..
+        } = self.check;
+        serde_json::json!({
+            "id": id,
+            "severity": severity.word(),
+            "pointer": self.pointer,
+            "rule": rule,
+            "source": source,
+            "found": self.found,
+        })
+    }
+}
+
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Check {
@@ -164,7 +185,7 @@ pub fn table() -> Vec<&'static Check> {
     families.concat()
 }
 
-/// Everything that does not hold: the worst first, and then in the order of the answer.
+/// Everything that does not hold: the worst first, and then family by family.
 pub fn check(answer: &Answer, delivery: &Delivery<'_>, profiles: &[Profile]) -> Vec<Violation> {
     let scene = Scene {
         answer,

@@ -14,7 +14,7 @@ pub mod registries;
 mod stamp;
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -156,11 +156,28 @@ impl Memory {
         }
     }
 
+    /// A file of an origin cannot be had: for a reason that all files share, or for its own.
+    fn cannot_lock(&self, place: &Place, origin: &origin::Origin, error: &io::Error) {
+        if matches!(
+            error.kind(),
+            ErrorKind::ReadOnlyFilesystem
+                | ErrorKind::PermissionDenied
+                | ErrorKind::StorageFull
+                | ErrorKind::QuotaExceeded
+        ) {
+            self.cannot_write(place, error);
+        } else {
+            self.note(format!(
+                "what is learnt of {origin} is not remembered, and how often it is asked is not shared ({error})"
+            ));
+        }
+    }
+
     fn cannot_write(&self, place: &Place, error: &io::Error) {
         if !self.is_full.swap(true, Ordering::Relaxed) {
             let path = place.shown("");
             self.note(format!(
-                "what this run learns is not remembered: {path} cannot be written ({error})"
+                "what this run learns is not remembered, and how often servers are asked is not shared: {path} cannot be written ({error})"
             ));
         }
     }

@@ -185,6 +185,15 @@ impl Query {
         self.note.as_deref()
     }
 
+    /// The parameters of a search.
+    pub fn parameters(&self) -> Option<&Parameters> {
+        match &self.asked {
+            Asked::Search(search) => Some(search.parameters()),
+            Asked::Relative(_, _, parameters) => Some(parameters),
+            _ => None,
+        }
+    }
+
     /// Adds a parameter to a search, in place of the one it may have.
     pub fn set(&mut self, parameter: Parameter, value: &str) -> Result<(), QueryError> {
         let kind = self.kind();

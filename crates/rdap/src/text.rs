@@ -14,6 +14,7 @@ mod readable;
 mod subject;
 #[cfg(test)]
 mod tests;
+mod violations;
 mod when;
 mod whois;
 
@@ -27,6 +28,7 @@ use crate::answer::Answer;
 pub use column::{COLUMNS, Column, DEFAULT_COLUMNS, Known, SEPARATOR};
 pub use csv::header;
 pub use ndjson::{SCHEMA, line};
+pub use violations::violations;
 
 /// What one query came to: the registry's part and, where it was asked, the registrar's.
 #[derive(Debug, Clone, Copy)]
@@ -37,8 +39,8 @@ pub struct Told<'a> {
     pub kind: &'a str,
     pub first: Part<'a>,
     pub registrar: Option<Part<'a>>,
-    /// Where the time went, as JSON; put into the lines of JSON.
-    pub timing: Option<&'a serde_json::Value>,
+    /// What else the lines of JSON say, by name: where the time went, what violates the standards.
+    pub beside: &'a [(&'static str, serde_json::Value)],
 }
 
 /// What one server said.
@@ -65,6 +67,17 @@ pub enum State {
 }
 
 impl State {
+    /// What a status of HTTP says of a lookup (RFC 7480, section 5): 404 is an answer, not a failure, and servers
+    /// that are asked too much or do not offer what was asked refuse.
+    pub fn of(status: u16) -> Self {
+        match status {
+            200..300 => Self::Found,
+            404 => Self::NotRegistered,
+            400..=499 | 501 | 503 => Self::Refused,
+            _ => Self::Failed,
+        }
+    }
+
     /// As the lines of JSON and the columns name it.
     pub fn word(self) -> &'static str {
         match self {

@@ -4,6 +4,7 @@
 //! the terminal: width, colour and character set are parameters. Attribution belongs to `model`, causes to `explain`.
 
 mod facts;
+mod first;
 pub mod html;
 pub mod json;
 mod party;

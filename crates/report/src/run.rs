@@ -75,16 +75,3 @@ impl<'a> Run<'a> {
 pub(crate) fn total_ms(exchange: &Exchange) -> f64 {
     exchange.total().as_secs_f64() * 1e3
 }
-
-/// Every phase there is, in the order in which they come.
-pub(crate) const PHASES: [PhaseName; 9] = [
-    PhaseName::Setup,
-    PhaseName::Name,
-    PhaseName::Tcp,
-    PhaseName::Proxy,
-    PhaseName::Tls,
-    PhaseName::Quic,
-    PhaseName::Request,
-    PhaseName::FirstByte,
-    PhaseName::Body,
-];

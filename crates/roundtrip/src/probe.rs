@@ -31,6 +31,7 @@ async fn ask(args: &ProbeArgs, meaning: Meaning) -> Outcome {
     let mut show = Show::new(args, meaning.template);
     let mut all: Vec<Exchange> = Vec::new();
     for (place, (given, target)) in meaning.targets.iter().enumerate() {
+        show.proxied = meaning.options.proxy_for(target).is_some();
         let mut prober = Prober::new(meaning.options.clone());
         let progress = Progress::start(args.output.quiet || args.repeat.count > 1);
         let exchanges = repeat(

@@ -1,5 +1,6 @@
 //! `roundtrip rdap`: flags become wishes, lookups become lines.
 
+mod conformance;
 mod meaning;
 mod progress;
 mod sink;
@@ -75,6 +76,7 @@ async fn serve(args: &RdapArgs, meaning: Meaning) -> Outcome {
     let ended = match (broken.or(finished), served) {
         (Some(error), _) => failed(&error),
         (None, Some(Err(error))) => failed(&error),
+        (None, Some(Ok(_))) if sink.borrow().has_violations() => Outcome::Failed,
         (None, Some(Ok(_))) => ends.outcome(),
         (None, None) => {
             let advice = sink.borrow().advice().unwrap_or_default();

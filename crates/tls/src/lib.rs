@@ -12,6 +12,7 @@ mod client;
 mod compression;
 mod error;
 mod facts;
+mod framing;
 mod identity;
 mod keepsake;
 mod notes;

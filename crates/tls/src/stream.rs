@@ -14,6 +14,7 @@ use roundtrip_model::{EarlyData, Event, Recorder, Task, TlsFacts};
 use rustls::{ClientConnection, Connection, ServerConnection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::framing::Framing;
 use crate::{TlsError, Witness, handshake_facts, notes};
 
 /// Plaintext gathered beyond this is pushed to the socket without waiting for a flush.
@@ -50,6 +51,7 @@ struct Observer {
     facts: Arc<OnceLock<TlsFacts>>,
     /// The work that fits into the wait for the server's first answer has been done.
     prepared: bool,
+    framing: Framing,
 }
 
 impl Observer {
@@ -107,6 +109,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
             witness,
             facts: Arc::default(),
             prepared: false,
+            framing: Framing::default(),
         };
         Self::new(io, tls.into(), early, Some(observer))
     }
@@ -266,7 +269,17 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
 
     fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let mut buffer = ReadBuf::new(&mut self.incoming);
-        ready!(Pin::new(&mut self.io).poll_read(cx, &mut buffer))?;
+        let outcome = Pin::new(&mut self.io).poll_read(cx, &mut buffer);
+        if let Some(Observer {
+            recorder, framing, ..
+        }) = &mut self.observer
+        {
+            match &outcome {
+                Poll::Pending => framing.ran_dry(),
+                Poll::Ready(_) => framing.took(buffer.filled(), recorder),
+            }
+        }
+        ready!(outcome)?;
         let n = buffer.filled().len();
         self.untaken = 0..n;
         if !self.established {

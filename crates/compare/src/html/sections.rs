@@ -5,7 +5,7 @@ use roundtrip_report::{clean, ms};
 
 use crate::advice::Advice;
 use crate::outcome::{Comparison, Kind, Line};
-use crate::text::{change, interval, predicted, round_trips};
+use crate::text::{change, failed, interval, predicted, round_trips};
 
 /// What is to blame for today's time.
 pub(super) fn findings(c: &Comparison) -> Markup {
@@ -20,32 +20,19 @@ pub(super) fn findings(c: &Comparison) -> Markup {
     }
 }
 
-pub(super) fn savings(c: &Comparison) -> Markup {
-    let lines: Vec<&Line> = c.lines.iter().filter(|l| l.kind() == Kind::Saves).collect();
+/// The ways of one kind, each with its reasons.
+pub(super) fn ways(c: &Comparison, kind: Kind) -> Markup {
+    let lines: Vec<&Line> = c.of_kind(kind).collect();
+    let told = matches!(kind, Kind::Saves | Kind::Idle);
     html! {
         @if !lines.is_empty() {
-            h2 { "What would save time here" }
+            h2 { (kind.title()) }
             @for line in lines {
-                div.change {
-                    p { (head(line)) }
-                    (advice(&line.advice))
-                    (comparison(line))
-                }
-            }
-        }
-    }
-}
-
-pub(super) fn idle(c: &Comparison) -> Markup {
-    let lines: Vec<&Line> = c.lines.iter().filter(|l| l.kind() == Kind::Idle).collect();
-    html! {
-        @if !lines.is_empty() {
-            h2 { "What looks supported, and does not do what it should" }
-            @for line in lines {
-                div.change.idle {
+                div class={ "change " (kind.as_str()) } {
                     p { (head(line)) }
                     @if let Some(why) = &line.idle { p { (clean(why)) } }
-                    (advice(&line.advice))
+                    @if kind == Kind::Unsure { p { (line.too_few()) } }
+                    @if told { (advice(&line.advice)) }
                     (comparison(line))
                 }
             }
@@ -72,6 +59,7 @@ fn comparison(line: &Line) -> Markup {
     html! {
         @if line.predicted.is_some() { p.quiet { "Predicted " (predicted(line)) } }
         @if let Some(why) = line.disagreement.as_ref().filter(|_| line.idle.is_none()) { p.quiet { "Differs: " (clean(why)) } }
+        @if let Some(failed) = failed(line) { p.quiet { "Failed " (failed) } }
     }
 }
 

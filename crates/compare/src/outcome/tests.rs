@@ -10,6 +10,14 @@ use super::*;
 use crate::way::Remedy;
 use crate::{disagreement, html, json, text};
 
+/// No line is broken.
+fn wide() -> Style {
+    Style {
+        width: 200,
+        ..Style::default()
+    }
+}
+
 const HOSTILE: &str = "<script>alert(1)</script>\u{1b}[31m\u{202e}";
 
 /// A line whose samples wait a round trip of 100 ms as often as `trips` says, and `rest` for the server.
@@ -44,7 +52,8 @@ fn paired(mut line: Line, baseline: &Line) -> Line {
     line
 }
 
-fn comparison(lines: Vec<Line>, baseline: Line) -> Comparison {
+fn comparison(lines: Vec<Line>, mut baseline: Line) -> Comparison {
+    baseline.way.remedy = Remedy::Baseline;
     let control = paired(line("h1+tls1.3", 3.0, 2.0, &Exchange::default()), &baseline);
     let mut comparison = Comparison {
         url: format!("https://a/{HOSTILE}"),
@@ -114,6 +123,69 @@ fn the_largest_saving_comes_first_and_each_line_is_of_one_kind() {
         text.contains("h1+tls1.3+reuse: −200.0 ms a request (2 round trips)"),
         "{text}"
     );
+}
+
+/// The same with so many blocks of each way.
+fn shortened(blocks: usize) -> Comparison {
+    let mut c = sample();
+    for line in [&mut c.baseline, &mut c.control]
+        .into_iter()
+        .chain(&mut c.lines)
+    {
+        line.samples.truncate(blocks);
+    }
+    let baseline = c.baseline.samples.clone();
+    for line in std::iter::once(&mut c.control).chain(&mut c.lines) {
+        line.pair(&baseline, &mut Random::seeded(1));
+    }
+    c.blocks = blocks as u32;
+    c
+}
+
+#[test]
+fn of_few_pairs_nothing_is_said_but_that_they_are_few() {
+    let c = shortened(5);
+    let kinds: Vec<Kind> = c.lines.iter().map(Line::kind).collect();
+    assert_eq!(kinds, [Kind::Unsure, Kind::Idle, Kind::Unsure]);
+    let (text, page) = (text::render(&c, wide()), html::page(&c, "test"));
+    for report in [&text, &page] {
+        for denied in ["No saving is shown", "No difference shown", "no difference"] {
+            assert!(!report.contains(denied), "{denied}: {report}");
+        }
+        let told = "too few to tell (5 pairs; at least 6 are needed)";
+        // The whole, the control and the two ways.
+        assert_eq!(report.matches(told).count(), 4, "{report}");
+    }
+    let document = json::document(&c);
+    assert_eq!(document["pairs_needed"], 6);
+    let verdict = |way: &serde_json::Value| (way["verdict"].clone(), way["pairs"].clone());
+    assert_eq!(
+        verdict(&document["ways"][0]),
+        ("too-few-pairs".into(), 5.into())
+    );
+    assert_eq!(verdict(&document["ways"][1]).0, "idle");
+    assert_eq!(document["baseline"]["verdict"], serde_json::Value::Null);
+    let one = text::render(&shortened(1), wide());
+    assert!(one.contains("too few to tell (1 pair; at least"), "{one}");
+}
+
+#[test]
+fn the_page_has_what_the_text_has_of_every_kind() {
+    let mut c = sample();
+    let plain = Exchange::default();
+    let mut same = paired(line("h2+tls1.3", 3.0, 2.0, &plain), &c.baseline);
+    same.disagreement = Some("a reason of its own".into());
+    same.failures.push("refused once".into());
+    c.lines.push(same);
+    let (text, page) = (text::render(&c, wide()), html::page(&c, "test"));
+    let shown = [Kind::Saves, Kind::Idle, Kind::Nothing, Kind::Costs].map(Kind::title);
+    let reasons = ["a reason of its own", "1 time: refused once"];
+    for told in shown.into_iter().chain(reasons) {
+        assert!(text.contains(told), "{told}: {text}");
+        assert!(page.contains(told), "{told}: {page}");
+    }
+    let verdicts = json::document(&c);
+    assert_eq!(verdicts["ways"][0]["verdict"], "saves");
 }
 
 #[test]

@@ -1,34 +1,28 @@
 //! The ways that were measured: what saves, what saves nothing, what costs.
 
 use roundtrip_model::Saving;
-use roundtrip_report::{clean, ms};
+use roundtrip_report::{clean, count, ms};
 
 use super::{Page, round_trips};
 use crate::outcome::{Comparison, Kind, Line};
 
 pub(super) fn all(c: &Comparison, page: &mut Page) {
-    let groups = [
-        (Kind::Saves, "What would save time here"),
-        (
-            Kind::Idle,
-            "What looks supported, and does not do what it should",
-        ),
-        (Kind::Nothing, "No difference shown"),
-        (Kind::Costs, "What would cost time here"),
-    ];
-    for (kind, title) in groups {
-        let mut lines = c.lines.iter().filter(|l| l.kind() == kind).peekable();
+    for kind in Kind::ALL {
+        let mut lines = c.of_kind(kind).peekable();
         if lines.peek().is_none() {
             if kind == Kind::Saves {
                 page.blank();
-                page.strong("No saving is shown");
+                page.strong(&c.nothing_shown());
             }
             continue;
         }
         page.blank();
-        page.strong(title);
+        page.strong(kind.title());
         for line in lines {
             page.line(&headline(line, c));
+            if kind == Kind::Unsure {
+                page.item("unsure", &line.too_few());
+            }
             if let Some(idle) = &line.idle {
                 page.item("but", &clean(idle));
             }
@@ -46,7 +40,7 @@ fn headline(line: &Line, c: &Comparison) -> String {
     let Some(saving) = line.saving else {
         return match line.failures.first() {
             Some(failure) => format!("{title}: failed: {}", clean(failure)),
-            None => format!("{title}: measured too seldom"),
+            None => title,
         };
     };
     let trips = match (c.baseline.round_trips(), line.round_trips()) {
@@ -96,10 +90,17 @@ fn detail(line: &Line, page: &mut Page) {
     if let Some(why) = line.disagreement.as_ref().filter(|_| line.idle.is_none()) {
         page.item("differs", &clean(why));
     }
-    if let Some(failure) = line.failures.first().filter(|_| line.median().is_some()) {
-        let n = line.failures.len();
-        page.item("failed", &format!("{n} times: {}", clean(failure)));
+    if line.median().is_some()
+        && let Some(failed) = failed(line)
+    {
+        page.item("failed", &failed);
     }
+}
+
+/// `2 times: why the first of them did`.
+pub(crate) fn failed(line: &Line) -> Option<String> {
+    let times = count(line.failures.len() as u64, "time", "times");
+    Some(format!("{times}: {}", clean(line.failures.first()?)))
 }
 
 /// `92.1 ms, 1 round trip; measured 0.4 % more`.
@@ -117,14 +118,14 @@ pub(crate) fn predicted(line: &Line) -> String {
 }
 
 /// What the same, measured twice, seems to save.
-pub(super) fn control(line: &Line) -> String {
+pub(crate) fn control(line: &Line) -> String {
     let Some(saving) = line.saving else {
-        return "the same once more was measured too seldom".into();
+        return format!("the same once more: {}", line.too_few());
     };
     let verdict = match saving.is_shown() {
-        Some(true) => "more than chance explains: mistrust differences of this size",
-        Some(false) => "no difference, as it should be",
-        None => "too few pairs to tell",
+        Some(true) => "more than chance explains: mistrust differences of this size".into(),
+        Some(false) => "no difference, as it should be".into(),
+        None => line.too_few(),
     };
     format!(
         "the same once more: {} ms {}: {verdict}",

@@ -4,6 +4,8 @@
 
 mod budget;
 mod discovery;
+#[path = "../../../../tests/far.rs"]
+mod far;
 mod measured;
 mod scene;
 

@@ -1,38 +1,34 @@
 //! A comparison and an origin with a path between them, both in this process.
 
+use std::ops::Deref;
 use std::time::Duration;
 
 use roundtrip_compare::{CompareError, Comparison, Limits, Remedy, Wishes, compare};
 use roundtrip_model::Target;
-use roundtrip_origin::{Knobs, Origin, Running};
+use roundtrip_origin::Knobs;
 use roundtrip_path::Path;
 use roundtrip_probe::{Options, Override};
 use roundtrip_tls::Roots;
 
-pub(crate) struct Scene {
-    path: Path,
-    pub(crate) origin: Running,
-    ca: tempfile::NamedTempFile,
+use crate::far::Far;
+
+pub(crate) struct Scene(Far);
+
+impl Deref for Scene {
+    type Target = Far;
+
+    fn deref(&self) -> &Far {
+        &self.0
+    }
 }
 
 impl Scene {
     /// The client may use fast open; the origin does as its knobs say.
     pub(crate) fn new(rtt: Duration, mut knobs: Knobs) -> Self {
         let path = Path::builder().rtt(rtt).build().unwrap();
-        for side in [path.client(), path.server()] {
-            side.sysctl("net.ipv4.tcp_fastopen", "3").unwrap();
-        }
-        let (v4, v6) = (path.server().address_v4(), path.server().address_v6());
-        knobs.listen.bind = vec![v4.into(), v6.into()];
-        knobs.tls.names = vec![v4.to_string(), "far.test".into()];
-        let origin = path
-            .server()
-            .run(move || Origin::spawn_thread(knobs))
-            .unwrap()
-            .unwrap();
-        let ca = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(ca.path(), &origin.ca_pem).unwrap();
-        Self { path, origin, ca }
+        let server = path.server();
+        knobs.listen.bind = vec![server.address_v4().into(), server.address_v6().into()];
+        Self(Far::new(path, knobs))
     }
 
     /// Both addresses of the server under one name.
@@ -55,7 +51,7 @@ impl Scene {
 
     pub(crate) fn wishes_for(&self, url: &str, requests: u32) -> Wishes {
         let options = Options {
-            roots: Roots::File(self.ca.path().to_owned()),
+            roots: Roots::File(self.ca()),
             max_time: Duration::from_secs(20),
             ..Options::default()
         };
@@ -77,17 +73,7 @@ impl Scene {
     }
 
     pub(crate) fn try_compare(&self, wishes: Wishes) -> Result<Comparison, CompareError> {
-        self.path
-            .client()
-            .run(move || {
-                let runtime = tokio::runtime::Builder::new_current_thread()
-                    .enable_all()
-                    .build()
-                    .unwrap();
-                let never = std::future::pending();
-                runtime.block_on(compare(&wishes, never, |_| {}))
-            })
-            .unwrap()
+        self.near(async move || compare(&wishes, std::future::pending(), |_| {}).await)
     }
 
     /// Whatever is compared, no more is asked than was allowed, and what was asked is counted.

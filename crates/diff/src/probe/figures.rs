@@ -5,18 +5,6 @@ use roundtrip_model::{PhaseName, Summary, Waited};
 
 use super::{Probe, Run, Stage, mean, median};
 
-/// Phases in the order in which they come; what a later version may add stands behind them.
-const ORDER: [PhaseName; 9] = [
-    PhaseName::Setup,
-    PhaseName::Name,
-    PhaseName::Tcp,
-    PhaseName::Proxy,
-    PhaseName::Tls,
-    PhaseName::Quic,
-    PhaseName::Request,
-    PhaseName::FirstByte,
-    PhaseName::Body,
-];
 /// More kinds of phases than there are; the rest of a hostile report stays unexplained.
 const MOST_STAGES: usize = 32;
 /// Where one side uses QUIC and the other TCP, there is no phase that both have between name and request.
@@ -88,10 +76,13 @@ impl SideFigures {
     }
 }
 
-/// All phases that either side has.
+/// All phases that either side has, in the order in which they come; what a later version may add stands behind them.
 pub(super) fn stages(a: &Probe, b: &Probe) -> Vec<StageDiff> {
     let merged = a.uses("quic") != b.uses("quic");
-    let mut names: Vec<String> = ORDER.iter().map(|n| n.as_str().to_owned()).collect();
+    let mut names: Vec<String> = PhaseName::ALL
+        .iter()
+        .map(|n| n.as_str().to_owned())
+        .collect();
     for stage in [a, b].iter().flat_map(|p| &p.runs).flat_map(|r| &r.stages) {
         if names.len() < MOST_STAGES && !names.contains(&stage.name) {
             names.push(stage.name.clone());

@@ -76,7 +76,7 @@ fn slow_library(case: &Case<'_>) -> Option<Cost> {
         let unhidden = worked.min(phase.waited.client);
         cost = cost.waited(phase.name, Part::Client, unhidden);
         for (task, took) in tasks {
-            *told.entry(task.as_str()).or_default() += took;
+            *told.entry(task.title()).or_default() += took;
         }
     }
     let unhidden: f64 = cost.claims.iter().map(|c| c.ms).sum();

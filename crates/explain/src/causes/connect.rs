@@ -7,6 +7,8 @@ use crate::{Case, Cause, Cost, Family, Part, Setting};
 
 /// A SYN-ACK that is later than this is no matter of a busy host.
 const LATE: f64 = 20.0;
+/// A SYN is repeated after a second, and so is QUIC's first flight.
+const FIRST_TIMEOUT: f64 = 950.0;
 
 pub(super) const FAMILY: Family = Family {
     title: "Addresses and TCP",
@@ -28,7 +30,7 @@ pub(super) const FAMILY: Family = Family {
         Cause {
             id: "dead-address",
             name: "An address that did not answer in time was tried first",
-            shows: "an attempt over TCP or QUIC failed or was given up, and another address won that was tried after it (broken IPv6, as a rule)",
+            shows: "an attempt over TCP or QUIC failed or was given up, and another address won that was tried after it (broken IPv6, as a rule). One attempt that was given up before it could repeat anything may also have lost its only packet",
             signature: dead_address,
             cost: "250 ms an address with Happy Eyeballs (RFC 8305), a minute and more without",
             remedy: "mend the address or take it out of the DNS; a client without Happy Eyeballs waits for minutes here",
@@ -116,12 +118,26 @@ fn tried_before(case: &Case<'_>, refused: bool) -> Option<Cost> {
     )
 }
 
+/// Given up before anything was repeated: one packet that was lost explains it as well. RFC 6298 §2.1, RFC 9002 §6.2.2.
+fn was_asked_once(attempt: &Attempt) -> bool {
+    attempt.outcome == AttemptOutcome::Abandoned
+        && ms(attempt.ended.since(attempt.began)) < FIRST_TIMEOUT
+}
+
 fn fate(attempt: &Attempt) -> String {
     match &attempt.outcome {
         AttemptOutcome::Failed(why) => format!("{} failed ({why})", attempt.peer),
         AttemptOutcome::Abandoned | AttemptOutcome::Won => {
             let waited = ms(attempt.ended.since(attempt.began));
-            format!("{} had not answered after {waited:.0} ms", attempt.peer)
+            let doubt = if was_asked_once(attempt) {
+                ", asked once (a lost packet looks the same, and happens once)"
+            } else {
+                ""
+            };
+            format!(
+                "{} had not answered after {waited:.0} ms{doubt}",
+                attempt.peer
+            )
         }
     }
 }
@@ -133,10 +149,10 @@ fn syn_lost(case: &Case<'_>) -> Option<Cost> {
         return None;
     }
     Some(
-        Cost::new(format!(
-            "the SYN was sent {} times",
-            tcp.syn_retransmits + 1
-        ))
+        Cost::new(match tcp.syn_retransmits {
+            1 => "the SYN was sent twice".to_owned(),
+            n => format!("the SYN was sent {} times", n + 1),
+        })
         .waited(PhaseName::Tcp, Part::Loss, syn_wait(case)?),
     )
 }

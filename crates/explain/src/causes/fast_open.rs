@@ -24,7 +24,7 @@ pub(super) const FAMILY: Family = Family {
             shows: "the data waited for the SYN-ACK, because no earlier connection had left a cookie",
             signature: no_cookie,
             cost: "1 round trip, as without fast open",
-            remedy: "the next connection has the cookie, if the server gives one; if none ever comes, turn fast open on there, or look for a box that strips the option",
+            remedy: "the next connection has the cookie, if the server gives one; if none ever comes, turn fast open on there, or look for a box that strips the option: over another network a cookie comes, or the server's own capture shows SYNs without the option",
             settings: ENABLE,
             source: "RFC 7413 §4.2.1",
         },
@@ -99,8 +99,12 @@ fn sent<'a>(case: &Case<'a>) -> Option<(&'a TcpFacts, &'a FastOpenFacts)> {
 
 fn no_cookie(case: &Case<'_>) -> Option<Cost> {
     let (_, facts) = asked(case)?;
-    let evidence =
-        "no cookie was cached for this server: the SYN asked for one and carried no data";
+    // A cookie is for the next connection: one that asked before this one should have brought it. RFC 7413 §4.1.2.
+    let evidence = if case.exchange.primed || case.exchange.run > 0 {
+        "an earlier connection had asked for a cookie, and none came: the server gives none, or a box on the path strips the option; from here both look alike, and this SYN carried no data either"
+    } else {
+        "no cookie was cached for this server: the SYN asked for one and carried no data"
+    };
     (!facts.cookie)
         .then(|| case.trips(PhaseName::Tcp, 1, evidence))
         .flatten()

@@ -2,7 +2,7 @@
 
 use roundtrip_model::{EarlyData, Event, Memory, PhaseName, TlsFacts};
 
-use crate::case::{INITIAL_WINDOW, ms};
+use crate::case::{INITIAL_WINDOW, ms, times};
 use crate::{Case, Cause, Cost, Family, Part, Setting};
 
 pub(super) const FAMILY: Family = Family {
@@ -152,8 +152,9 @@ fn tls12_full(case: &Case<'_>) -> Option<Cost> {
         return None;
     }
     let evidence = format!(
-        "{}, not resumed: the handshake waited {trips} times",
-        tls.version
+        "{}, not resumed: the handshake waited {}",
+        tls.version,
+        times(trips)
     );
     case.trips(PhaseName::Tls, 1, evidence)
 }

@@ -3,7 +3,7 @@
 use roundtrip_model::{Event, PhaseName};
 
 use super::transfer::flights;
-use crate::case::{INITIAL_WINDOW, ms};
+use crate::case::{INITIAL_WINDOW, ms, times};
 use crate::{Case, Cause, Claim, Cost, Family, Part, Setting};
 
 /// What HTTP/2 lets a client send before the server says more. RFC 9113 §6.9.2.
@@ -176,8 +176,9 @@ fn h2_window(case: &Case<'_>) -> Option<Cost> {
     let pauses = case.round_trips(PhaseName::Request);
     let n = more_trips(case).saturating_sub(grown).min(pauses);
     let evidence = format!(
-        "{} bytes of body had to wait for windows {pauses} times; the first carries {window}",
-        http.uploaded
+        "{} bytes of body had to wait {} for windows; the first carries {window}",
+        http.uploaded,
+        times(pauses)
     );
     case.trips(PhaseName::Request, n, evidence)
 }

@@ -25,7 +25,7 @@ fn worked(load: f64, verify: f64) -> Exchange {
 fn a_library_that_takes_its_time() {
     let found = assert_only(&worked(90.0, 25.0), "slow-client-library", 116.1, 0);
     assert!(
-        found.evidence.contains("load_roots 90.0 ms"),
+        found.evidence.contains("load roots 90.0 ms"),
         "{}",
         found.evidence
     );

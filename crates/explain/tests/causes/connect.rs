@@ -97,3 +97,16 @@ fn a_connection_that_was_open_paid_for_none_of_it() {
     story.e.tls = Some(tls);
     assert_silent(&story.asked().told(0.5).end());
 }
+
+#[test]
+fn an_address_that_was_asked_once_may_have_lost_one_packet() {
+    let doubted = |patience: f64| {
+        let story = fallback(patience, AttemptOutcome::Abandoned);
+        let found = roundtrip_explain::findings(&finish(story)).remove(0);
+        assert_eq!(found.id, "dead-address");
+        found.evidence.contains("asked once")
+    };
+    assert!(doubted(250.0));
+    // By then the kernel has asked again.
+    assert!(!doubted(1_500.0));
+}

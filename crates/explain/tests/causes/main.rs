@@ -16,3 +16,4 @@ mod quic;
 mod story;
 mod tls;
 mod transfer;
+mod uplink;

@@ -37,6 +37,16 @@ fn any_event() -> impl Strategy<Value = Event> {
         Just(Event::Finished),
         (0u64..40_000).prop_map(|bytes| Event::Sent { bytes }),
         (0u64..40_000).prop_map(|bytes| Event::Received { bytes }),
+        (0u32..4, 0u64..2_000).prop_map(|(segments, ms)| Event::Resent {
+            segments,
+            unacked: Duration::from_millis(ms)
+        }),
+        (0u32..4, 0u64..2_000).prop_map(|(segments, ms)| Event::Overtaken {
+            segments,
+            late: Duration::from_millis(ms)
+        }),
+        (0u64..30, 0u64..40_000).prop_map(|(segments, bytes)| Event::Paused { segments, bytes }),
+        Just(Event::CutOff),
         (0u64..500).prop_map(|ms| Event::Worked {
             task: Task::LoadRoots,
             took: Duration::from_millis(ms)

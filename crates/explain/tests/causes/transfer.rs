@@ -1,8 +1,11 @@
 //! Bytes under way.
 
-use roundtrip_model::{Event, Exchange, HttpFacts};
+use std::time::Duration;
 
-use crate::story::{MSS, R, assert_only, assert_silent, secured};
+use roundtrip_explain::findings;
+use roundtrip_model::{Answer, Event, Exchange, HttpFacts, PhaseName};
+
+use crate::story::{MSS, R, Story, assert_only, assert_silent, ids, secured, tls};
 
 /// A body that comes in flights of these many segments, each a round trip after the one before.
 fn body(flights: &[u64], gap: f64) -> Exchange {
@@ -37,15 +40,177 @@ fn a_body_that_keeps_waiting_waits_for_something_else_too() {
     assert_eq!((found[0].id, found[0].round_trips), ("slow-start", 3));
 }
 
+/// What the client sent was acknowledged after so long, because a segment had to be sent again.
+fn resent(story: Story, unacked: f64) -> Story {
+    story.event(Event::Resent {
+        segments: 1,
+        unacked: Duration::from_secs_f64(unacked / 1e3),
+    })
+}
+
 #[test]
 fn a_request_that_was_lost_is_no_thinking() {
-    let told = |retransmits| {
-        let mut story = secured();
-        story.e.tcp.as_mut().unwrap().retransmits = retransmits;
-        story.asked().told(305.0).end()
+    let told = |lost: bool| {
+        let mut story = secured().asked().pass(R + 305.0);
+        if lost {
+            story = resent(story, R + 304.0);
+        }
+        story.r = 0.0;
+        story.told(0.0).end()
     };
-    assert_only(&told(1), "segment-lost", 305.0, 0);
-    assert_only(&told(0), "server-think-time", 305.0, 0);
+    assert_only(&told(true), "segment-lost", 305.0, 0);
+    assert_only(&told(false), "server-think-time", 305.0, 0);
+}
+
+/// Nothing tells a server that thinks for as long as a time-out from an answer that was lost, but what it says.
+#[test]
+fn an_answer_as_late_as_a_time_out_may_have_been_lost() {
+    let doubted = |think: f64, says: Option<u64>| {
+        let mut story = secured().asked();
+        story = story.told(think);
+        let timing = says.map(|ms| ("app".into(), Some(Duration::from_millis(ms)), String::new()));
+        story.e.http.as_mut().unwrap().server_timing.extend(timing);
+        let found = assert_only(&story.end(), "server-think-time", think, 0);
+        found.evidence.contains("would look the same")
+    };
+    assert!(doubted(R + 210.0, None) && doubted(R + 210.0, Some(0)));
+    assert!(!doubted(R + 210.0, Some(300)) && !doubted(150.0, None) && !doubted(500.0, None));
+}
+
+#[test]
+fn a_server_that_thinks_is_not_acquitted_by_a_loss() {
+    let mut story = secured().asked().pass(R + 505.0);
+    story = resent(story, R + 130.0);
+    story.r = 0.0;
+    let found = findings(&story.told(0.0).end());
+    let told: Vec<(&str, i32)> = found.iter().map(|f| (f.id, f.ms.round() as i32)).collect();
+    assert_eq!(told, [("server-think-time", 375), ("segment-lost", 130)]);
+}
+
+/// A ClientHello that is answered `late` ms later than the path needs.
+fn greeted(late: f64, seen: impl FnOnce(Story) -> Story) -> Exchange {
+    let story = Story::new().looked_up(Answer::Hosts, 0.1).connected(0.2);
+    let mut story = seen(story.hello().pass(R + late));
+    story.r = 0.0;
+    let mut story = story
+        .answered(0.0, 3_000)
+        .shook_hands(tls("TLSv1.3", 3_000));
+    story.r = R;
+    story.asked().told(0.3).end()
+}
+
+#[test]
+fn a_hello_of_which_a_segment_was_lost_is_no_slow_server() {
+    let lost = greeted(140.0, |story| resent(story, R + 136.0));
+    assert_only(&lost, "segment-lost", 140.0, 0);
+    assert_only(&greeted(140.0, |story| story), "slow-tls-server", 140.0, 0);
+    // The server heard everything in time, and the copy was needless.
+    let slow = greeted(140.0, |story| resent(story, R));
+    assert_only(&slow, "slow-tls-server", 140.0, 0);
+}
+
+#[test]
+fn a_server_s_flight_of_which_a_segment_was_lost_is_no_slow_server() {
+    let overtaken = |late: f64| {
+        move |story: Story| {
+            story.event(Event::Overtaken {
+                segments: 1,
+                late: Duration::from_secs_f64(late / 1e3),
+            })
+        }
+    };
+    let found = assert_only(
+        &greeted(140.0, overtaken(140.0)),
+        "response-segment-lost",
+        140.0,
+        0,
+    );
+    assert!(found.evidence.contains("a segment"), "{}", found.evidence);
+    // The rest of the flight was late as well.
+    let told = findings(&greeted(440.0, overtaken(140.0)));
+    let told: Vec<(&str, i32)> = told.iter().map(|f| (f.id, f.ms.round() as i32)).collect();
+    assert_eq!(
+        told,
+        [("slow-tls-server", 300), ("response-segment-lost", 140)]
+    );
+}
+
+/// The server's flight comes in two parts, `gap` ms apart.
+fn in_parts(gap: f64, cut: bool) -> Exchange {
+    let story = Story::new().looked_up(Answer::Hosts, 0.1).connected(0.2);
+    let mut story = story.hello().answered(0.3, MSS).event(Event::Paused {
+        segments: 1,
+        bytes: MSS,
+    });
+    if cut {
+        story = story.event(Event::CutOff);
+    }
+    let story = story.pass(gap).received(900);
+    story
+        .shook_hands(tls("TLSv1.3", 2_300))
+        .asked()
+        .told(0.3)
+        .end()
+}
+
+#[test]
+fn a_flight_that_breaks_off_in_a_record_waits_for_no_server() {
+    assert_only(&in_parts(310.0, true), "response-segment-lost", 310.0, 0);
+    // Whole records may be all that there was.
+    assert!(!ids(&in_parts(310.0, false)).contains(&"response-segment-lost"));
+    // A slow line needs a while for each segment, too.
+    assert!(!ids(&in_parts(90.0, true)).contains(&"response-segment-lost"));
+}
+
+/// A body over TLS in flights of so many segments, `bytes` in each, that end in the middle of a record or not.
+fn flights(sizes: &[u64], bytes: u64, cut: bool) -> Exchange {
+    let mut story = secured();
+    story.e.http = Some(HttpFacts {
+        status: 200,
+        downloaded: sizes.iter().sum::<u64>() * bytes,
+        ..HttpFacts::default()
+    });
+    let mut story = story.asked().told(0.3);
+    for segments in sizes {
+        story = story.received(segments * bytes).event(Event::Paused {
+            segments: *segments,
+            bytes: segments * bytes,
+        });
+        if cut {
+            story = story.event(Event::CutOff);
+        }
+        story = story.pass(R);
+    }
+    story.received(500).end()
+}
+
+#[test]
+fn a_window_counts_segments_and_small_ones_fill_it() {
+    let found = assert_only(&flights(&[10], 1_100, true), "slow-start", R, 1);
+    assert!(
+        found.evidence.contains("had to wait once"),
+        "{}",
+        found.evidence
+    );
+    assert!(
+        found.evidence.contains("10 segments with 11000 bytes"),
+        "{}",
+        found.evidence
+    );
+    assert_only(&flights(&[13, 26], 1_400, true), "slow-start", 2.0 * R, 2);
+    // Each segment holds a whole record.
+    assert_only(&flights(&[10, 20], MSS, false), "slow-start", 2.0 * R, 2);
+}
+
+#[test]
+fn a_server_that_sends_in_pieces_is_no_slow_start() {
+    for sizes in [&[12, 12, 12][..], &[3, 3], &[30, 12]] {
+        let e = flights(sizes, 1_300, false);
+        assert_silent(&e);
+        let body = e.phases().into_iter().find(|p| p.name == PhaseName::Body);
+        let waited = body.unwrap().waited;
+        assert!(waited.server >= R && waited.network < 1.0, "{waited:?}");
+    }
 }
 
 #[test]

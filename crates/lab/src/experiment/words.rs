@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use roundtrip_path::{Builder, Path, WORDS, WordError};
+use roundtrip_path::{Builder, Path, WORDS, WordError, parse_duration};
 
 /// Words with their values, in the order of the words; one word may be said several times.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -64,17 +64,12 @@ impl Words {
     }
 }
 
-/// `90ms`, `0.3ms`, `1s`, `250us`; a number alone is milliseconds.
+/// Longer than any experiment may wait for one thing.
+const LONGEST: Duration = Duration::from_mins(1);
+
+/// A time as the words of a path take it, up to a minute. A number alone could be seconds or milliseconds, and is refused.
 pub fn span(text: &str) -> Option<Duration> {
-    let units = [("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("s", 1.0)];
-    let found = units
-        .iter()
-        .find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, *scale)));
-    let (number, scale) = found.unwrap_or((text, 1e-3));
-    let seconds = number.trim().parse::<f64>().ok()? * scale;
-    (0.0..=60.0)
-        .contains(&seconds)
-        .then(|| Duration::from_secs_f64(seconds))
+    parse_duration(text).ok().filter(|span| *span <= LONGEST)
 }
 
 #[cfg(test)]
@@ -87,8 +82,8 @@ mod tests {
         assert_eq!(span("0.3ms"), Some(Duration::from_micros(300)));
         assert_eq!(span("250us"), Some(Duration::from_micros(250)));
         assert_eq!(span("1.5s"), Some(Duration::from_millis(1500)));
-        assert_eq!(span("20"), Some(Duration::from_millis(20)));
-        for bad in ["", "ms", "-1ms", "61s", "NaN", "soon", "inf s"] {
+        assert_eq!(span("1min"), Some(Duration::from_mins(1)));
+        for bad in ["", "20", "ms", "-1ms", "61s", "NaN", "soon", "inf s"] {
             assert_eq!(span(bad), None, "{bad}");
         }
     }

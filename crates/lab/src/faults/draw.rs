@@ -53,6 +53,8 @@ pub(super) struct Case {
     pub(super) setting: Setting,
     /// Cause and milliseconds, the most costly first.
     costs: Vec<(String, f64)>,
+    /// By how much the kernel's timers may change them.
+    pub(super) slack: f64,
 }
 
 /// How to ask whom.
@@ -163,8 +165,10 @@ fn build(
     random: &mut Random,
 ) -> Result<Case, FaultsError> {
     let mut setting = Setting::plain(chosen.is_empty(), random);
+    setting.fit_first_window(strategy);
     let (mut knobs, mut words) = (Vec::new(), Vec::new());
     let mut costs = Vec::new();
+    let slack = chosen.iter().map(|entry| entry.slack).fold(0.0, f64::max);
     for entry in chosen {
         let amount = entry.amount.map_or(0, |[least, most]| {
             least + random.below((most.saturating_sub(least) + 1) as usize) as u64
@@ -198,6 +202,7 @@ fn build(
         knobs: entry::knobs(&knobs)?,
         setting,
         costs,
+        slack,
     })
 }
 
@@ -227,14 +232,19 @@ impl Setting {
         }
     }
 
-    /// What a SYN has no room for is no healthy exchange with fast open, nor with QUIC what its first window has none for
-    /// (ten datagrams, RFC 9002 §7.2).
+    /// What a SYN has no room for is no healthy exchange with fast open.
     fn keep_small(&mut self, strategy: Strategy) {
         if strategy.fast_open {
             self.body = self.body.min(500);
         }
-        if strategy.http == Http::H3 && self.place == "/bytes/12000" {
-            self.place = "/bytes/9000".into();
+    }
+
+    /// Of the ten segments or datagrams of a first window (RFC 6928 §2, RFC 9002 §7.2) HTTP/2 needs some for what it says
+    /// before it answers, and QUIC for a handshake that is not over.
+    fn fit_first_window(&mut self, strategy: Strategy) {
+        let large = matches!(self.place.as_str(), "/bytes/9000" | "/bytes/12000");
+        if large && strategy.http != Http::H1 {
+            self.place = "/bytes/5000".into();
         }
     }
 

@@ -24,6 +24,8 @@ pub(super) struct Entry {
     pub(super) amount: Option<[u64; 2]>,
     pub(super) costs: String,
     #[serde(default)]
+    pub(super) slack: f64,
+    #[serde(default)]
     pub(super) path: Vec<String>,
     #[serde(default)]
     pub(super) knobs: Vec<String>,

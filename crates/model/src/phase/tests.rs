@@ -292,6 +292,31 @@ fn quic_pays_for_retry_and_loses_to_timeouts() {
 }
 
 #[test]
+fn a_server_at_its_limit_waits_for_an_acknowledgement_that_left_before() {
+    let mut events = vec![
+        (0.0, Event::AttemptStarted { peer: peer() }),
+        (0.0, Event::HandshakeStarted),
+        (0.5, sent(2_400)),
+        (50.7, received(1_200)),
+        (50.8, sent(1_200)),
+    ];
+    events.extend((0..5).map(|_| (51.0, received(1_200))));
+    events.extend([
+        (101.0, received(1_200)),
+        (101.1, received(900)),
+        (101.5, sent(100)),
+        (101.5, Event::HandshakeFinished),
+        (101.5, Event::Finished),
+    ]);
+    let mut e = exchange(&events);
+    e.tcp = None;
+    e.quic = Some(QuicFacts::default());
+    let quic = *e.phases().last().unwrap();
+    assert_eq!((quic.name, quic.round_trips), (PhaseName::Quic, 2));
+    assert!(quic.waited.server < 1.0, "{quic:?}");
+}
+
+#[test]
 fn acknowledgements_on_loopback_are_no_round_trips() {
     let mut e = exchange(&[
         (0.0, Event::AttemptStarted { peer: peer() }),
@@ -404,6 +429,16 @@ fn any_event() -> impl Strategy<Value = Event> {
         Just(Event::Finished),
         (0u64..40_000).prop_map(|bytes| Event::Sent { bytes }),
         (0u64..40_000).prop_map(|bytes| Event::Received { bytes }),
+        (0u64..2_000).prop_map(|ms| Event::Resent {
+            segments: 1,
+            unacked: Duration::from_millis(ms)
+        }),
+        (0u64..2_000).prop_map(|ms| Event::Overtaken {
+            segments: 1,
+            late: Duration::from_millis(ms)
+        }),
+        (0u64..30, 0u64..40_000).prop_map(|(segments, bytes)| Event::Paused { segments, bytes }),
+        Just(Event::CutOff),
     ]
 }
 

@@ -1,25 +1,16 @@
-//! Whom a phase waited for, and how many round trips it took.
-//!
-//! A wait runs from the last bytes sent to the first that arrive in answer: one round trip of it is the network's,
-//! the rest the server's. Silence between two arrivals is the server's too, unless the server had to stop because its
-//! window was full: then it is one more round trip. What is left is the client's.
+//! Whom a phase waited for, and how many round trips it took. `walk` follows the bytes where there are many; here stand
+//! the phases that have one wait.
 
 use std::time::Duration;
 
+use super::evidence::{Evidence, Stop};
+use super::walk::Walk;
 use super::{connect, ms, rtt_ms};
 use crate::{Answer, Event, Exchange, Moment, PhaseName, Waited};
 
 /// Below this, gaps on a host's own loopback cannot be told from scheduling.
-const SHORTEST_TELLING_RTT: Duration = Duration::from_micros(200);
-/// The same for QUIC, whose datagrams are stamped when the client wakes up.
-const SHORTEST_TELLING_QUIC_RTT: Duration = Duration::from_millis(2);
-/// Nine tenths of the initial window of RFC 6928, in segments: a sender that stops there stopped for the window.
-const FULL_FIRST_WINDOW: u64 = 9;
+pub(super) const SHORTEST_TELLING_RTT: Duration = Duration::from_micros(200);
 const INITIAL_WINDOW: u64 = 10;
-/// Linux' shortest retransmission time-out, less a tenth, in milliseconds.
-const SHORTEST_TIMEOUT: f64 = 180.0;
-/// RFC 9000 §14.1.
-const SMALLEST_INITIAL: u64 = 1200;
 
 /// Round trips and waits of one phase.
 pub(super) fn attribute(
@@ -41,7 +32,7 @@ pub(super) fn attribute(
         PhaseName::Name => (0, lookup(exchange, whole)),
         PhaseName::Tcp => connect::attribute(exchange, start, end),
         PhaseName::Request => request(exchange, start, end),
-        PhaseName::FirstByte => first_byte(exchange, whole),
+        PhaseName::FirstByte => first_byte(exchange, start, end),
         PhaseName::Proxy | PhaseName::Tls | PhaseName::Quic | PhaseName::Body => {
             Walk::new(exchange, name).run(start, end)
         }
@@ -115,16 +106,18 @@ fn silence_before_body(exchange: &Exchange) -> f64 {
 }
 
 /// From the request's last byte to the response's first: one round trip, and the server's time to think.
-fn first_byte(exchange: &Exchange, whole: f64) -> (u32, Waited) {
+fn first_byte(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
+    let whole = ms(end.since(start));
     let answered = exchange
         .timeline
         .first(|e| *e == Event::FirstByte)
         .is_some();
     let mut waited = Waited::default();
-    split(exchange, whole, &mut waited);
     if !answered {
+        starve(exchange, whole, &mut waited);
         return (0, waited);
     }
+    split(exchange, whole, &mut waited);
     // Of a large request, the answer's wait begins while most of it is still in the kernel.
     let more = flights_left(exchange, waited.server);
     let carried = f64::from(more) * rtt_ms(exchange).min(whole);
@@ -132,7 +125,35 @@ fn first_byte(exchange: &Exchange, whole: f64) -> (u32, Waited) {
         waited.network += carried;
         waited.server -= carried;
     }
+    lose(exchange, start, end, &mut waited);
     (1 + more, waited)
+}
+
+/// Of the silence before the first byte, what was a loss's. It may have begun with bytes that were not the answer, or
+/// with a part of it that could not be read yet.
+fn lose(exchange: &Exchange, start: Moment, end: Moment, waited: &mut Waited) {
+    let rtt = rtt_ms(exchange);
+    let evidence = Evidence::between(exchange, start, end);
+    let mut lost = evidence.loss(waited.server, rtt);
+    let mut before = None;
+    let mut heard = Evidence::default();
+    for (at, event) in exchange.timeline.iter() {
+        if *at < start || *at > end {
+            continue;
+        }
+        if !matches!(event, Event::Received { .. }) {
+            heard.hear(event);
+            continue;
+        }
+        let gap = before.map_or(0.0, |before| ms(at.since(before)));
+        if heard.stop(exchange, gap, rtt, None) == Stop::Timeout {
+            lost += gap;
+        }
+        (before, heard) = (Some(*at), Evidence::default());
+    }
+    let lost = lost.min(waited.server);
+    waited.loss += lost;
+    waited.server -= lost;
 }
 
 /// How many round trips of this silence were a new connection's window growing under the request: at most as many as
@@ -151,217 +172,22 @@ fn flights_left(exchange: &Exchange, silence: f64) -> u32 {
     doublings.min((silence / r + 0.1) as u32)
 }
 
-/// Follows the bytes of one phase in the order of their times.
-struct Walk<'a> {
-    exchange: &'a Exchange,
-    name: PhaseName,
-    /// A body: bytes come because they were asked for before.
-    one_way: bool,
-    rtt: f64,
-    /// Bytes since the sender last had to stop.
-    burst: u64,
-    /// Bytes of this phase in either direction.
-    sent: u64,
-    received: u64,
-    /// The peer could not go on before it heard what the client said last.
-    stopped: bool,
-    round_trips: u32,
-    waited: Waited,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Direction {
-    Out,
-    In,
-}
-
-impl<'a> Walk<'a> {
-    fn new(exchange: &'a Exchange, name: PhaseName) -> Self {
-        Self {
-            exchange,
-            name,
-            one_way: name == PhaseName::Body && exchange.echo.is_none(),
-            rtt: rtt_ms(exchange),
-            burst: 0,
-            sent: 0,
-            received: 0,
-            stopped: false,
-            round_trips: 0,
-            waited: Waited::default(),
-        }
-    }
-
-    fn run(mut self, start: Moment, end: Moment) -> (u32, Waited) {
-        let start = self.given_up(start, end);
-        let mut last = (start, self.before(start));
-        for (at, event) in self.exchange.timeline.iter() {
-            let (direction, bytes) = match event {
-                Event::Sent { bytes } => (Direction::Out, *bytes),
-                Event::Received { bytes } => (Direction::In, *bytes),
-                _ => continue,
-            };
-            // In a body nobody answers anybody: what leaves meanwhile only acknowledges.
-            let aside = self.one_way && direction == Direction::Out;
-            if *at < start || *at > end || aside {
-                continue;
-            }
-            self.step(last.1, direction, ms(at.since(last.0)));
-            self.count(direction, bytes);
-            last = (*at, Some(direction));
-        }
-        self.trailing(last.1, ms(end.since(last.0)), end);
-        if self.name == PhaseName::Quic && self.round_trips > 0 {
-            let extra = self.exchange.extra_trips;
-            self.round_trips = if self.is_telling() {
-                self.round_trips.max(1 + extra)
-            } else {
-                self.round_trips + extra
-            };
-        }
-        (self.round_trips, self.waited)
-    }
-
-    /// Addresses that were given up before the one whose QUIC handshake this is: their time is lost, and what they said
-    /// is not counted. Where the rest begins.
-    fn given_up(&mut self, start: Moment, end: Moment) -> Moment {
-        let attempts = self.exchange.attempts.iter().filter(|a| a.over_quic);
-        let began = |at: Option<Moment>| at.map(|at| at.clamp(start, end));
-        let first = began(attempts.clone().map(|a| a.began).min());
-        let last = began(attempts.map(|a| a.began).max());
-        let (PhaseName::Quic, Some((first, last))) = (self.name, first.zip(last)) else {
-            return start;
-        };
-        if first == last {
-            return start;
-        }
-        self.waited.client += ms(first.since(start));
-        self.waited.loss += ms(last.since(first));
-        last
-    }
-
-    fn count(&mut self, direction: Direction, bytes: u64) {
-        if direction == Direction::Out {
-            self.stopped |= self.is_incomplete() || self.is_at_limit();
-            self.burst = 0;
-            self.sent += bytes;
-        } else {
-            self.burst += bytes;
-            self.received += bytes;
-        }
-    }
-
-    fn is_telling(&self) -> bool {
-        let shortest = ms(if self.name == PhaseName::Quic {
-            SHORTEST_TELLING_QUIC_RTT
-        } else {
-            SHORTEST_TELLING_RTT
-        });
-        self.rtt.is_finite() && self.rtt >= shortest
-    }
-
-    /// A packet of the QUIC handshake was lost, and the peer has only acknowledged: a datagram with more of an Initial
-    /// is never smaller. RFC 9000 §14.1.
-    fn is_incomplete(&self) -> bool {
-        let quic = self.exchange.quic.as_ref();
-        let detour = quic.is_some_and(|q| q.retry || q.version_negotiation);
-        let lost = quic.is_some_and(|q| q.lost_in_handshake > 0);
-        lost && !detour && (1..SMALLEST_INITIAL).contains(&self.received)
-    }
-
-    /// The peer has sent all that it may before the client's address is proven. RFC 9000 §8.1.
-    fn is_at_limit(&self) -> bool {
-        let limit = 3 * self.sent;
-        let retried = self.exchange.quic.as_ref().is_some_and(|q| q.retry);
-        !retried && (limit.saturating_sub(SMALLEST_INITIAL) + 1..=limit).contains(&self.received)
-    }
-
-    /// What the client was doing when the phase began: still waiting for an answer, or about to speak?
-    fn before(&self, start: Moment) -> Option<Direction> {
-        if self.name == PhaseName::Body {
-            return Some(Direction::In);
-        }
-        self.exchange
-            .timeline
-            .iter()
-            .take_while(|(at, _)| *at <= start)
-            .filter_map(|(at, event)| match event {
-                Event::Sent { .. } if *at < start => Some(Direction::Out),
-                Event::Received { .. } => Some(Direction::In),
-                _ => None,
-            })
-            .last()
-            .filter(|direction| *direction == Direction::Out)
-    }
-
-    fn step(&mut self, from: Option<Direction>, to: Direction, gap: f64) {
-        use Direction::{In, Out};
-        let quic = self.name == PhaseName::Quic;
-        let telling = self.is_telling();
-        let long = telling && gap >= 0.5 * self.rtt;
-        // An acknowledgement may cross a flight that still arrives; QUIC sends many.
-        let crossing = if quic {
-            self.round_trips > 0 && !long && !std::mem::take(&mut self.stopped)
-        } else {
-            telling && !long
-        };
-        match (from, to) {
-            (Some(Out), In) if crossing => split(self.exchange, gap, &mut self.waited),
-            (Some(Out), In) => self.answer(gap),
-            (Some(In), In) => self.silence(gap, long),
-            (Some(Out), Out) if quic && gap >= SHORTEST_TIMEOUT => self.waited.loss += gap,
-            // The client's timer says which packet was lost. RFC 9002 §6.1.2.
-            (Some(In), Out) if quic && self.is_incomplete() => self.waited.loss += gap,
-            (_, Out) | (None, In) => self.waited.client += gap,
-        }
-    }
-
-    /// The peer answered what was sent.
-    fn answer(&mut self, gap: f64) {
-        self.round_trips += 1;
-        split(self.exchange, gap, &mut self.waited);
-    }
-
-    /// Nothing came for a while, though nobody waited for us.
-    fn silence(&mut self, gap: f64, long: bool) {
-        let mss = self
-            .exchange
-            .tcp
-            .as_ref()
-            .map_or(1200, |t| u64::from(t.mss).max(500));
-        if long && self.burst >= FULL_FIRST_WINDOW * mss && gap <= 2.5 * self.rtt {
-            self.answer(gap);
-            self.burst = 0;
-        } else if gap < 1.0 || gap < 0.5 * self.rtt.min(f64::MAX) {
-            self.waited.network += gap;
-        } else {
-            self.waited.server += gap;
-        }
-    }
-
-    /// From the last byte seen to the phase's end: the client's, unless the exchange failed while it waited.
-    fn trailing(&mut self, from: Option<Direction>, gap: f64, end: Moment) {
-        let starved = self.exchange.failure.is_some() && end == self.exchange.timeline.end();
-        match from {
-            Some(Direction::Out) if starved => split(self.exchange, gap, &mut self.waited),
-            Some(Direction::In) if starved => self.waited.server += gap,
-            _ => self.waited.client += gap,
-        }
-    }
-}
-
-/// Splits the wait for an answer: one round trip, then the server, or a loss where the kernel sent something again.
-fn split(exchange: &Exchange, gap: f64, waited: &mut Waited) {
+/// Splits the wait for an answer: one round trip, then the server.
+pub(super) fn split(exchange: &Exchange, gap: f64, waited: &mut Waited) {
     let network = gap.min(rtt_ms(exchange));
-    let rest = gap - network;
+    waited.network += network;
+    waited.server += gap - network;
+}
+
+/// An answer that never came: a loss, where the kernel sent something again and again.
+pub(super) fn starve(exchange: &Exchange, gap: f64, waited: &mut Waited) {
+    split(exchange, gap, waited);
     let resent = exchange.tcp.as_ref().is_some_and(|t| {
         // What a SYN carried in vain is sent again without having been lost.
         let in_vain = t.fast_open.data_sent > 0 && t.fast_open.data_acked == 0;
         t.retransmits > t.syn_retransmits + u32::from(in_vain)
     });
-    waited.network += network;
-    *(if resent && rest >= SHORTEST_TIMEOUT {
-        &mut waited.loss
-    } else {
-        &mut waited.server
-    }) += rest;
+    if resent {
+        waited.loss += std::mem::take(&mut waited.server);
+    }
 }

@@ -130,6 +130,36 @@ fn a_setting_that_cannot_be_set_says_which_and_why() {
 }
 
 #[test]
+fn a_congestion_control_that_namespaces_may_not_have_says_which_they_may() {
+    let path = Path::builder().build().unwrap();
+    let refused = path
+        .client()
+        .sysctl("net.ipv4.tcp_congestion_control", "no_such_control")
+        .unwrap_err();
+    let told = refused.to_string();
+    // reno is built in, and everybody's.
+    for part in ["no_such_control", "modprobe", "reno"] {
+        assert!(told.contains(part), "{told}");
+    }
+    assert!(std::error::Error::source(&refused).is_some());
+    // Where the host keeps one that it has to itself.
+    let listed = |name: &str| {
+        let file = format!("/proc/sys/net/ipv4/tcp_{name}_congestion_control");
+        std::fs::read_to_string(file).unwrap_or_default()
+    };
+    let allowed = listed("allowed");
+    let is_kept = |name: &&str| !allowed.split_whitespace().any(|other| other == *name);
+    if let Some(kept) = listed("available").split_whitespace().find(is_kept) {
+        let setting = path
+            .client()
+            .sysctl("net.ipv4.tcp_congestion_control", kept);
+        let told = setting.unwrap_err().to_string();
+        let wanted = format!("tcp_allowed_congestion_control='{} {kept}'", allowed.trim());
+        assert!(told.contains(&wanted), "{told}");
+    }
+}
+
+#[test]
 fn a_missing_program_is_the_commands_error() {
     let path = Path::builder().build().unwrap();
     let error = path

@@ -3,6 +3,7 @@
 mod detours;
 mod kept;
 mod lookups;
+mod losses;
 mod tls;
 mod transfers;
 mod uploads;

@@ -6,6 +6,8 @@ mod arithmetic;
 mod attribution;
 mod causes;
 mod detours;
+#[path = "../../../../tests/far.rs"]
+mod far;
 mod fast_open;
 mod interruptions;
 mod names;

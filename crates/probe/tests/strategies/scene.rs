@@ -1,19 +1,26 @@
 //! A client and an origin with a path between them, both in this process.
 
+use std::ops::Deref;
 use std::time::Duration;
 
 use roundtrip_model::{Event, Exchange, Moment, Security, Strategy, Target};
-use roundtrip_origin::{Knobs, Origin, Running};
+use roundtrip_origin::Knobs;
 use roundtrip_path::Path;
 use roundtrip_probe::{Manner, Options, Prober, Sequence};
 use roundtrip_tls::Roots;
 
+use crate::far::Far;
+
 pub(crate) const RTT: Duration = Duration::from_millis(100);
 
-pub(crate) struct Scene {
-    pub(crate) path: Path,
-    pub(crate) origin: Running,
-    ca: tempfile::NamedTempFile,
+pub(crate) struct Scene(Far);
+
+impl Deref for Scene {
+    type Target = Far;
+
+    fn deref(&self) -> &Far {
+        &self.0
+    }
 }
 
 impl Scene {
@@ -23,21 +30,9 @@ impl Scene {
     }
 
     pub(crate) fn over(path: Path, mut knobs: Knobs) -> Self {
-        for side in [path.client(), path.server()] {
-            side.sysctl("net.ipv4.tcp_fastopen", "3").unwrap();
-        }
-        let address = path.server().address_v4();
-        knobs.listen.bind = vec![address.into()];
+        knobs.listen.bind = vec![path.server().address_v4().into()];
         knobs.listen.fast_open = 64;
-        knobs.tls.names = vec![address.to_string(), "far.test".into()];
-        let origin = path
-            .server()
-            .run(move || Origin::spawn_thread(knobs))
-            .unwrap()
-            .unwrap();
-        let ca = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(ca.path(), &origin.ca_pem).unwrap();
-        Self { path, origin, ca }
+        Self(Far::new(path, knobs))
     }
 
     /// Probes once; the options say how.
@@ -83,21 +78,12 @@ impl Scene {
         };
         let strategy = options.strategy;
         let targets: Vec<Target> = places.iter().map(|p| self.target(strategy, p)).collect();
-        self.path
-            .client()
-            .run(move || {
-                let runtime = tokio::runtime::Builder::new_current_thread()
-                    .enable_all()
-                    .build()
-                    .unwrap();
-                runtime.block_on(async move {
-                    let mut prober = Prober::new(options);
-                    let sequence = prober.sequence(&targets, manner).await;
-                    prober.retire().await;
-                    sequence
-                })
-            })
-            .unwrap()
+        self.near(async move || {
+            let mut prober = Prober::new(options);
+            let sequence = prober.sequence(&targets, manner).await;
+            prober.retire().await;
+            sequence
+        })
     }
 
     pub(crate) fn target(&self, strategy: Strategy, place: &str) -> Target {
@@ -111,7 +97,7 @@ impl Scene {
 
     /// The options, trusting this origin, and not for ever.
     pub(crate) fn trusting(&self, options: Options) -> Options {
-        let roots = Roots::File(self.ca.path().to_owned());
+        let roots = Roots::File(self.ca());
         Options {
             roots,
             max_time: Duration::from_secs(20),
@@ -131,27 +117,18 @@ impl Scene {
         target: Target,
         pause: Duration,
     ) -> Vec<Exchange> {
-        self.path
-            .client()
-            .run(move || {
-                let runtime = tokio::runtime::Builder::new_current_thread()
-                    .enable_all()
-                    .build()
-                    .unwrap();
-                runtime.block_on(async move {
-                    let mut prober = Prober::new(options);
-                    let mut last = Vec::new();
-                    for run in 0..n {
-                        if run > 0 {
-                            tokio::time::sleep(pause).await;
-                        }
-                        last.extend(prober.run(&target, run, &mut std::io::sink()).await.pop());
-                    }
-                    prober.retire().await;
-                    last
-                })
-            })
-            .unwrap()
+        self.near(async move || {
+            let mut prober = Prober::new(options);
+            let mut last = Vec::new();
+            for run in 0..n {
+                if run > 0 {
+                    tokio::time::sleep(pause).await;
+                }
+                last.extend(prober.run(&target, run, &mut std::io::sink()).await.pop());
+            }
+            prober.retire().await;
+            last
+        })
     }
 }
 

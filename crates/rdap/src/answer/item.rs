@@ -2,7 +2,7 @@
 
 use super::link::Link;
 use super::node::Node;
-use super::{Entity, Event, Notice, status};
+use super::{Entity, Event, Notice, Redaction, status};
 
 /// Any object. A member that is missing or of the wrong type is as if it were not there; `oddities` tells of it.
 #[derive(Debug, Clone, Copy)]
@@ -99,6 +99,11 @@ impl<'a> Item<'a> {
 
     pub fn links(self) -> impl Iterator<Item = Link<'a>> + use<'a> {
         self.items("links").map(Link)
+    }
+
+    /// What was left out of it (RFC 9537, section 4.2).
+    pub fn redactions(self) -> impl Iterator<Item = Redaction<'a>> + use<'a> {
+        self.items("redacted").map(Redaction)
     }
 
     pub fn remarks(self) -> impl Iterator<Item = Notice<'a>> + use<'a> {

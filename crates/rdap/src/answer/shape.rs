@@ -71,15 +71,12 @@ fn below<'a>(place: &Place<'a>) -> Vec<Place<'a>> {
             continue;
         };
         let listed = matches!(node, Node::List(_));
-        for (i, child) in node
-            .each()
-            .iter()
-            .enumerate()
-            .filter(|(_, c)| c.is_object())
-        {
-            let pointer = match listed {
-                true => format!("{}/{name}/{i}", place.pointer),
-                false => format!("{}/{name}", place.pointer),
+        let children = node.each().iter().enumerate().take(MOST);
+        for (i, child) in children.filter(|(_, c)| c.is_object()) {
+            let pointer = if listed {
+                format!("{}/{name}/{i}", place.pointer)
+            } else {
+                format!("{}/{name}", place.pointer)
             };
             below.push(Place {
                 pointer,

@@ -145,9 +145,12 @@ impl Building {
             let is_http = ["https://", "http://"]
                 .iter()
                 .any(|scheme| url.starts_with(scheme));
-            if !is_http || url.len() > 2048 || !url.bytes().all(|b| b.is_ascii_graphic()) {
+            if !is_http
+                || url.len() > 2048
+                || !url.bytes().all(|b| b.is_ascii_graphic() && b != b'@')
+            {
                 self.faults
-                    .add(|| format!("service {index} has a URL that is not http or https"));
+                    .add(|| format!("service {index} has a URL that is not plain http or https"));
                 continue;
             }
             let slash = if url.ends_with('/') { "" } else { "/" };

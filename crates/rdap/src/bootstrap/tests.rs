@@ -120,6 +120,7 @@ fn prefixes_match_what_they_hold_whole() {
         ("192.0.2.128/24", "192.0.2.0/24"),
         ("192.0.2.128/25", "192.0.2.128/25"),
         ("192.0.0.0/16", "0.0.0.0/0"),
+        ("192.0.2.0/23", "0.0.0.0/0"),
         ("198.51.100.1", "0.0.0.0/0"),
     ] {
         assert_eq!(entry(&bootstrap, query), matched, "{query}");
@@ -226,7 +227,7 @@ fn a_broken_copy_changes_nothing() {
         ),
         (
             br#"{"services":[[["a"],["ftp://a.example/"]]]}"#,
-            "not http or https",
+            "not plain http or https",
         ),
         (Registry::Asn.embedded(), "no entry that can be used"),
         (Registry::Ipv4.embedded(), "no entry that can be used"),
@@ -247,7 +248,7 @@ fn a_broken_copy_changes_nothing() {
 fn wrong_parts_are_left_out_and_told() {
     let services = r#"
         [["good"], ["https://a.example/"]], 7, [["lost"]], [["none"], []], [["odd", 5], ["https://a.example/"]],
-        [["ünicode", "1.2.3.4", "good", "fine"], ["gopher://x/", "https://b.example/"]]"#;
+        [["ünicode", "1.2.3.4", "good", "fine"], ["https://user:pass@x/", "https://b.example/"]]"#;
     let bootstrap = with(Registry::Dns, services).unwrap();
     assert_eq!(entry(&bootstrap, "a.good"), "good");
     assert_eq!(

@@ -33,7 +33,8 @@ pub struct Identity {
 /// An output and the journal of what is in it.
 #[derive(Debug)]
 pub struct Journal {
-    journal: Place,
+    /// The file that is named as the journal.
+    log: Place,
     output: Place,
     finished: Finished,
     header: Header,
@@ -138,7 +139,7 @@ impl Journal {
             }
         }
         let mut this = Self {
-            journal,
+            log: journal,
             output,
             finished: Finished::default(),
             header: Header::new(identity),
@@ -201,8 +202,8 @@ impl Journal {
         self.is_broken = true;
         let written = self.output.file.write_all(&self.results);
         written.map_err(|source| self.output.failed("the output", "written", source))?;
-        let written = self.journal.file.write_all(&self.records);
-        written.map_err(|source| self.journal.failed("the journal", "written", source))?;
+        let written = self.log.file.write_all(&self.records);
+        written.map_err(|source| self.log.failed("the journal", "written", source))?;
         self.is_broken = false;
         self.results.clear();
         self.records.clear();
@@ -212,10 +213,10 @@ impl Journal {
     /// Does the journal hold a head? One that was killed while it was written is none yet.
     fn has_begun(&mut self) -> Result<bool, JournalError> {
         let mut found = Vec::with_capacity(HEADER);
-        let file = (&self.journal.file).take(HEADER as u64);
+        let file = (&self.log.file).take(HEADER as u64);
         let read = BufReader::new(file).read_to_end(&mut found);
-        read.map_err(|source| self.journal.failed("the journal", "read", source))?;
-        let path = || self.journal.path.clone();
+        read.map_err(|source| self.log.failed("the journal", "read", source))?;
+        let path = || self.log.path.clone();
         if found.len() < HEADER {
             let is_ours = self.header.encode().starts_with(&found);
             return if is_ours {
@@ -237,27 +238,26 @@ impl Journal {
             let path = self.output.path.clone();
             return Err(JournalError::OutputNotEmpty { path, length });
         }
-        self.journal.cut(0)?;
-        let written = self.journal.file.write_all(&self.header.encode());
-        written.map_err(|source| self.journal.failed("the journal", "written", source))
+        self.log.cut(0)?;
+        let written = self.log.file.write_all(&self.header.encode());
+        written.map_err(|source| self.log.failed("the journal", "written", source))
     }
 
     fn resume(&mut self) -> Result<(), JournalError> {
         let length = self.output.length()?;
-        let mut reader = BufReader::with_capacity(HELD_BACK, &self.journal.file);
+        let mut reader = BufReader::with_capacity(HELD_BACK, &self.log.file);
         let told = reader
             .seek(SeekFrom::Start(HEADER as u64))
             .and_then(|_| record::replay(&mut reader, &self.header, length));
-        let told = told.map_err(|source| self.journal.failed("the journal", "read", source))?;
+        let told = told.map_err(|source| self.log.failed("the journal", "read", source))?;
         if told.is_damaged {
             return Err(JournalError::Damaged {
-                path: self.journal.path.clone(),
+                path: self.log.path.clone(),
                 record: told.count + 1,
             });
         }
         (self.finished, self.count, self.end) = (told.finished, told.count, told.end);
-        self.journal
-            .cut(HEADER as u64 + self.count * RECORD as u64)?;
+        self.log.cut(HEADER as u64 + self.count * RECORD as u64)?;
         self.output.cut(self.end)
     }
 }
@@ -273,6 +273,8 @@ impl Drop for Journal {
     fn drop(&mut self) {
         // Who wants to know calls `flush`.
         let _ = self.flush();
+        // Closing would do, were there no child that was just forked and has the file open too.
+        let _ = self.log.file.unlock();
     }
 }
 

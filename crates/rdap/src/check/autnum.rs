@@ -18,7 +18,7 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
         for member in ["startAutnum", "endAutnum"] {
             match item.number(member) {
                 None if item.node().get(member).is_none() => {
-                    report.add(&MISSING, pointer, format!("no {member}"))
+                    report.add(&MISSING, pointer, format!("no {member}"));
                 }
                 Some(number) if number > u64::from(u32::MAX) => {
                     report.add(&NUMBER, format!("{pointer}/{member}"), number.to_string());

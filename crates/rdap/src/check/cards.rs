@@ -108,13 +108,13 @@ fn property(node: &Node, pointer: &str, report: &mut Report) {
             report.add(&ADR, pointer, format!("{} components", parts.len()));
         }
         ("adr", other) if !matches!(other, Node::List(_)) => {
-            report.add(&ADR, pointer, other.kind())
+            report.add(&ADR, pointer, other.kind());
         }
         ("tel", Node::Text(number)) if &**kind == "uri" && !is_tel(number) => {
-            report.add(&TEL, pointer, number)
+            report.add(&TEL, pointer, number);
         }
         ("email", Node::Text(address)) if !is_address(address) => {
-            report.add(&EMAIL, pointer, address)
+            report.add(&EMAIL, pointer, address);
         }
         _ => {}
     }

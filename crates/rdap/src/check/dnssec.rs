@@ -46,7 +46,7 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
         };
         match place.item.flag("delegationSigned") {
             Some(true) if !has("dsData") && !has("keyData") => {
-                report.add(&WITHOUT, place.pointer.as_str(), "")
+                report.add(&WITHOUT, place.pointer.as_str(), "");
             }
             Some(false) if has("dsData") => report.add(&UNSIGNED, place.pointer.as_str(), ""),
             _ => {}

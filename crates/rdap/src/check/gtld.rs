@@ -4,7 +4,7 @@ pub(super) mod notices;
 pub(super) mod registrar;
 
 use super::{Profile, Report, Scene, rules};
-use crate::answer::{Class, Domain, Item, Node, Object, properties, status};
+use crate::answer::{Class, Domain, Entity, Item, Node, Object, properties, status};
 
 rules! { Gtld;
     HTTPS = "gtld-https", Error, "gTLD RDAP Technical Implementation Guide 2024, section 1.4": "the service is provided over HTTPS";
@@ -206,7 +206,7 @@ fn together(domain: Item<'_>) -> Option<(&'static str, &'static str)> {
 
 fn related(scene: &Scene<'_>, domain: Domain<'_>, report: &mut Report) {
     // Registrars that are reserved, as for names that the registry itself holds, have no RDAP.
-    let registrar = domain.entity("registrar").and_then(|r| r.iana_id());
+    let registrar = domain.entity("registrar").and_then(Entity::iana_id);
     let reserved = registrar
         .and_then(|id| id.parse().ok())
         .is_some_and(|id: u32| (9994..=9999).contains(&id));

@@ -4,7 +4,7 @@ use url::Url;
 
 use super::registries::RELATIONS;
 use super::{Report, Scene, rules};
-use crate::answer::{Class, Item, Node};
+use crate::answer::{Class, Item, Link, Node};
 
 rules! { All;
     VALUE = "link-value", Error, "RFC 9083, section 4.2": "a link has its context in value";
@@ -73,13 +73,13 @@ fn related(item: Item<'_>, pointer: &str, report: &mut Report) {
     let own: Vec<&str> = item
         .links()
         .filter(|l| l.has_rel("self"))
-        .filter_map(|l| l.href())
+        .filter_map(Link::href)
         .take(20)
         .collect();
     let same = item
         .links()
         .filter(|l| l.has_rel("related"))
-        .filter_map(|l| l.href())
+        .filter_map(Link::href)
         .find(|h| own.contains(h));
     if let Some(href) = same {
         report.add(&SAME, format!("{pointer}/links"), href);

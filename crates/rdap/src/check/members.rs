@@ -46,7 +46,11 @@ fn class(place: &Place<'_>, report: &mut Report) {
         return;
     };
     match place.item.node().get("objectClassName").map(Node::text) {
-        None => report.add(&CLASS, place.pointer.as_str(), expected),
+        None => report.add(
+            &CLASS,
+            place.pointer.as_str(),
+            format!("none, for '{expected}'"),
+        ),
         Some(Some(class)) if class != expected => {
             let pointer = format!("{}/objectClassName", place.pointer);
             report.add(

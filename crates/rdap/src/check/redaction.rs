@@ -46,13 +46,13 @@ fn paths(redaction: Item<'_>, pointer: &str, report: &mut Report) {
             redaction.text("method").unwrap_or_default(),
         ),
         Some(Method::EmptyValue | Method::PartialValue) if !has("postPath") => {
-            report.add(&POST, pointer, "")
+            report.add(&POST, pointer, "");
         }
         Some(Method::ReplacementValue) if !has("postPath") && !has("prePath") => {
-            report.add(&POST, pointer, "")
+            report.add(&POST, pointer, "");
         }
         Some(Method::Removal) if has("postPath") => {
-            report.add(&GONE, format!("{pointer}/postPath"), "")
+            report.add(&GONE, format!("{pointer}/postPath"), "");
         }
         Some(_) => {}
     }

@@ -49,6 +49,11 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
             }
         }
     }
+    offers(scene, report);
+}
+
+/// Sorts and field sets that may be asked for.
+fn offers(scene: &Scene<'_>, report: &mut Report) {
     for place in scene.of(&[Class::Sort]) {
         if place.item.text("property").is_none() || place.item.node().get("default").is_none() {
             report.add(&SORT, place.pointer.as_str(), "");

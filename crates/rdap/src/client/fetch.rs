@@ -30,7 +30,10 @@ impl Client {
         loop {
             let url = target.url().as_str().to_owned();
             if seen.contains(&url) || seen.len() > MOST_REDIRECTS {
-                let why = format!("{} redirects, and no answer", seen.len());
+                let why = match seen.len() {
+                    1 => "a redirect that leads to itself".to_owned(),
+                    n => format!("{n} redirects, and no answer"),
+                };
                 return Err(trouble(&target, State::Failed, why));
             }
             let source = self.fetch_here(&target, personal).await?;

@@ -10,7 +10,7 @@ use roundtrip_http::Tokens;
 use roundtrip_model::{Scheme, Target};
 use roundtrip_tls::{Client, Keepsake};
 
-use crate::memory::origin::{Alternatives, Origin, Session, Transport};
+use crate::memory::origin::{self, Addresses, Origin, Session, Transport};
 use crate::memory::{Memory, Stamp};
 use crate::pool::{self, Alternative, OriginKnowledge, Pool};
 
@@ -46,14 +46,20 @@ impl Keeping {
         }
         let state = self.memory.origin(&origin, now);
         let quic = state.alt_svc.is_some();
+        let alt_svc = state.alt_svc.map(|told| Alternative {
+            port: told.port,
+            left: told.expires.since(now),
+            persist: told.persist,
+        });
+        let ttl = state.addresses.as_ref().map(|a| a.expires.since(now));
         pool.recall(&OriginKnowledge {
             origin: pool::Origin::of(target),
             alpn: state.alpn,
-            alt_svc: state.alt_svc.and_then(|told| alternative(&told, now)),
+            alt_svc,
             rtt: state.rtt,
-            addresses: Vec::new(),
-            ttl: None,
-            streams: None,
+            addresses: state.addresses.map(|a| a.list).unwrap_or_default(),
+            ttl,
+            streams: state.streams.map(|n| n as usize),
         });
         self.plant(&origin, Transport::Tcp, now);
         if quic {
@@ -93,7 +99,16 @@ impl Keeping {
             self.memory.change_origin(&origin, now, |state| {
                 state.alpn = learnt.alpn.clone().or(state.alpn.take());
                 state.rtt = learnt.rtt.or(state.rtt);
-                state.alt_svc = learnt.alt_svc.as_ref().map(|told| announced(told, now));
+                state.streams = learnt.streams.and_then(|n| n.try_into().ok());
+                state.alt_svc = learnt.alt_svc.as_ref().map(|told| origin::Alternative {
+                    port: told.port,
+                    persist: told.persist,
+                    expires: now.plus(told.left),
+                });
+                state.addresses = learnt.ttl.map(|ttl| Addresses {
+                    list: learnt.addresses.clone(),
+                    expires: now.plus(ttl),
+                });
                 for (transport, kept) in [(Transport::Tcp, &tcp), (Transport::Quic, &quic)] {
                     for keepsake in kept {
                         let session = Session {
@@ -110,24 +125,4 @@ impl Keeping {
             });
         }
     }
-}
-
-/// As files keep it: the port, and whether it outlives a change of network.
-fn announced(told: &Alternative, now: Stamp) -> Alternatives {
-    let persist = if told.persist { "; persist=1" } else { "" };
-    Alternatives {
-        value: format!("h3=\":{}\"{persist}", told.port).into_bytes(),
-        expires: now.plus(told.left),
-    }
-}
-
-fn alternative(told: &Alternatives, now: Stamp) -> Option<Alternative> {
-    let text = std::str::from_utf8(&told.value).ok()?;
-    let rest = text.strip_prefix("h3=\":")?;
-    let (port, rest) = rest.split_once('"')?;
-    Some(Alternative {
-        port: port.parse().ok()?,
-        left: told.expires.since(now),
-        persist: rest.contains("persist=1"),
-    })
 }

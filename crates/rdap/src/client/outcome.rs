@@ -149,7 +149,7 @@ impl Outcome {
     /// Hands what is to be told to `tell`: the answers, page after page.
     pub fn told<T>(
         &self,
-        timing: Option<&serde_json::Value>,
+        beside: &[(&'static str, serde_json::Value)],
         tell: impl FnMut(&Told<'_>) -> T,
     ) -> Vec<T> {
         let why = self.why();
@@ -181,7 +181,7 @@ impl Outcome {
             kind: self.kind,
             first,
             registrar,
-            timing,
+            beside,
         };
         let pages = self.pages.iter().map(|page| told(page.part(&None), None));
         std::iter::once(told(first, registrar))

@@ -220,6 +220,11 @@ fn what_cannot_be_answered_is_named() {
         assert!(error.contains(part), "{error}");
     }
     let both = br#"Negotiate, Digest realm="r", nonce="n", qop="auth", Basic realm="a, b\"c=", charset="UTF-8""#;
+    let escaped = credentials("a", "b");
+    let line = br#"Digest realm="a\"b\\", nonce="n", qop="auth", algorithm=SHA-256"#;
+    assert_eq!(hear(&escaped, &[line], None), Ok(true));
+    let header = sent(&escaped, SERVER).unwrap();
+    assert!(header.contains(r#"realm="a\"b\\","#), "{header}");
     let fallen_back = credentials("a", "b");
     assert_eq!(hear(&fallen_back, &[both], None), Ok(true));
     assert!(sent(&fallen_back, SERVER).unwrap().starts_with("Basic "));
@@ -302,7 +307,8 @@ fn a_file_that_others_may_read_is_refused() {
         "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="
     );
     for (text, mode, part) in [
-        ("a:b", 0o644, "chmod 600"),
+        ("a:b", 0o640, "chmod 600"),
+        ("a:b", 0o604, "chmod 600"),
         ("secret", 0o600, "user:password"),
         ("", 0o600, "user:password"),
         (&*"secret".repeat(2000), 0o600, "longer than"),

@@ -16,6 +16,8 @@ pub const LONGEST_PAUSE: Duration = Duration::from_hours(24);
 /// Without `Retry-After`: this, then twice as long each time.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const MOST_DOUBLINGS: u32 = 6;
+/// A state from further ahead was written by a clock that was wrong.
+const SKEW: Duration = Duration::from_secs(10);
 /// The whole of the rate that is allowed, what is always left of it, and what an answer gives back.
 const WHOLE: u64 = 1_000_000;
 const LEAST_PART: u64 = WHOLE / 64;
@@ -233,7 +235,10 @@ impl Bucket {
 
     /// Brings everything up to `now`, and back from a future that cannot be.
     fn settle(&mut self, limit: Option<&Limit>, now: Stamp) {
-        self.at = self.at.min(now);
+        // Two clocks that differ a little must not let the same moment flow in twice; one that was set is believed.
+        if self.at > now.plus(SKEW) {
+            self.at = now;
+        }
         self.halved_at = self.halved_at.min(now);
         self.paused_until = self.paused_until.min(now.plus(LONGEST_PAUSE));
         self.part = self.part.clamp(LEAST_PART, WHOLE);
@@ -245,10 +250,10 @@ impl Bucket {
             self.level = self.level.saturating_add(flow).min(limit.burst * TOKEN);
             // What is too little to count counts with what follows.
             if flow > 0 {
-                self.at = now;
+                self.at = self.at.max(now);
             }
         } else {
-            self.at = now;
+            self.at = self.at.max(now);
         }
         if self.hour != now.0 / HOUR {
             self.begin_hour(now.0 / HOUR);

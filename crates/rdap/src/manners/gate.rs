@@ -7,6 +7,9 @@ use super::bucket::{Bucket, Limit, Take};
 use crate::memory::Stamp;
 use crate::memory::limits::{Lack, Limits, LimitsFile};
 
+/// Asked while nobody else is at the bucket: then no state is from later than the time it is compared with.
+pub(super) type Clock<'a> = &'a (dyn Fn() -> Stamp + Send + Sync);
+
 #[derive(Debug)]
 pub(super) struct Gate {
     limit: Option<Limit>,
@@ -55,14 +58,20 @@ impl Gate {
     }
 
     /// Takes a token; none while another process is at the file, which may be waited for or not.
-    pub(super) fn take(&self, personal: bool, now: Stamp, wait: bool) -> Option<Take> {
+    pub(super) fn take(
+        &self,
+        personal: bool,
+        clock: Clock<'_>,
+        wait: bool,
+    ) -> Option<(Take, Stamp)> {
         let quota = self.quota.filter(|_| personal);
-        let take = |bucket: &mut Bucket, limit: Option<&Limit>, now| bucket.take(limit, quota, now);
+        let take =
+            |bucket: &mut Bucket, limit: Option<&Limit>, now| (bucket.take(limit, quota, now), now);
         // Without a limit, each process hears the complaints about itself.
         if self.limit.is_none() && quota.is_none() {
-            return Some(self.change_alone(now, take));
+            return Some(self.change_alone(clock, take));
         }
-        self.change(now, wait, take)
+        self.change(clock, wait, take)
     }
 
     pub(super) fn is_content(&self) -> bool {
@@ -72,15 +81,16 @@ impl Gate {
     /// Changes the bucket that all processes share.
     pub(super) fn change<T>(
         &self,
-        now: Stamp,
+        clock: Clock<'_>,
         wait: bool,
         change: impl Fn(&mut Bucket, Option<&Limit>, Stamp) -> T,
     ) -> Option<T> {
         let Some(file) = self.file.as_ref().filter(|_| self.alone.get().is_none()) else {
-            return Some(self.change_alone(now, change));
+            return Some(self.change_alone(clock, change));
         };
         let limit = self.limit.as_ref();
         let result = file.change(|limits| {
+            let now = clock();
             let mut bucket = match limits {
                 Limits::New => Bucket::full(limit, now),
                 Limits::Known(numbers) => Bucket::from_numbers(&numbers, limit, now),
@@ -99,10 +109,10 @@ impl Gate {
                 Some(value)
             }
             Err(Lack::Busy) if wait => None,
-            Err(Lack::Busy) => Some(self.change_alone(now, change)),
+            Err(Lack::Busy) => Some(self.change_alone(clock, change)),
             Err(Lack::NotRead(error)) => {
                 self.alone.get_or_init(|| error.to_string());
-                Some(self.change_alone(now, change))
+                Some(self.change_alone(clock, change))
             }
         }
     }
@@ -110,10 +120,10 @@ impl Gate {
     /// Changes the bucket of this process only.
     pub(super) fn change_alone<T>(
         &self,
-        now: Stamp,
+        clock: Clock<'_>,
         change: impl FnOnce(&mut Bucket, Option<&Limit>, Stamp) -> T,
     ) -> T {
-        change(&mut self.seen(), self.limit.as_ref(), now)
+        change(&mut self.seen(), self.limit.as_ref(), clock())
     }
 
     fn seen(&self) -> MutexGuard<'_, Bucket> {

@@ -50,6 +50,22 @@ fn elapsed(manners: &Manners) -> u64 {
 }
 
 #[test]
+fn waiting_may_move_between_threads() {
+    fn is_send(_: impl Send) {}
+    let manners = manners(Rules::default(), Memory::nowhere());
+    let origin = origin("a.example");
+    is_send(manners.acquire(&origin, false));
+    let at = Stamp(START);
+    let waited = Duration::ZERO;
+    let permit = Permit {
+        origin: origin.clone(),
+        at,
+        waited,
+    };
+    is_send(manners.heard(&permit, 429, None, 1));
+}
+
+#[test]
 fn only_the_origin_that_complained_is_paused() {
     run(async {
         let manners = manners(Rules::default(), Memory::nowhere());
@@ -186,6 +202,23 @@ fn who_cannot_have_the_lock_goes_on_alone() {
         let permit = manners.acquire(&a, false).await.unwrap();
         manners.heard(&permit, 429, Some(b"1"), 1).await;
         assert_eq!(elapsed(&manners), 200);
+    });
+}
+
+#[test]
+fn origins_may_be_more_than_open_files() {
+    run(async {
+        let directory = tempfile::tempdir().unwrap();
+        let memory = Memory::open(directory.path(), 0).unwrap();
+        let manners = manners(Rules::default(), memory);
+        let open_files = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+        let before = open_files();
+        for n in 0..300 {
+            let origin = origin(&format!("n{n}.example"));
+            manners.acquire(&origin, false).await.unwrap();
+        }
+        // Other tests open a few meanwhile.
+        assert!(open_files() < before + 150);
     });
 }
 

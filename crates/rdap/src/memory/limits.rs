@@ -3,9 +3,11 @@
 //! It is never replaced, only written in place under its lock, and so it is also what the origin's other file is locked
 //! by. What the bytes mean is said by [`crate::manners`].
 
+use std::fmt;
 use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 use super::Memory;
 use super::codec::{Form, Reader, Writer};
@@ -30,10 +32,9 @@ pub(crate) enum Limits {
     Damaged,
 }
 
-/// The open file.
-#[derive(Debug)]
+/// The file, opened each time anew: there may be more origins than a process may have files open.
 pub(crate) struct LimitsFile {
-    file: File,
+    open: Box<dyn Fn() -> io::Result<File> + Send + Sync>,
 }
 
 /// Why the file did not do.
@@ -48,26 +49,37 @@ pub(crate) enum Lack<T> {
 }
 
 impl Memory {
-    pub(crate) fn limits(&self, origin: &Origin) -> Option<LimitsFile> {
-        let place = self.origins()?;
+    pub(crate) fn limits(self: &Arc<Self>, origin: &Origin) -> Option<LimitsFile> {
         let name = file_name(&origin.file_name()?);
+        let memory = Arc::clone(self);
+        let place = self.origins()?;
+        // Whether it can be had is found out now, and told.
         match place.open_to_lock(&name) {
-            Ok(file) => Some(LimitsFile { file }),
+            Ok(_) => Some(LimitsFile {
+                open: Box::new(move || match memory.origins() {
+                    Some(place) => place.open_to_lock(&name),
+                    None => Err(io::ErrorKind::NotFound.into()),
+                }),
+            }),
             Err(error) => {
-                let path = place.shown(&name);
-                self.note(format!(
-                    "{origin} is asked as if no other process asked it: {path} cannot be used ({error})"
-                ));
+                self.cannot_lock(place, origin, &error);
                 None
             }
         }
     }
 }
 
+impl fmt::Debug for LimitsFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LimitsFile").finish_non_exhaustive()
+    }
+}
+
 impl LimitsFile {
     #[cfg(test)]
     pub(crate) fn of(file: File) -> Self {
-        Self { file }
+        let open = Box::new(move || file.try_clone());
+        Self { open }
     }
 
     /// Reads, changes and writes the numbers while no other process does, without waiting for one that is at it.
@@ -75,36 +87,37 @@ impl LimitsFile {
         &self,
         change: impl FnOnce(Limits) -> (T, [u64; NUMBERS]),
     ) -> Result<T, Lack<T>> {
-        match self.file.try_lock() {
+        let file = (self.open)().map_err(Lack::NotRead)?;
+        match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(Lack::Busy),
             Err(TryLockError::Error(error)) => return Err(Lack::NotRead(error)),
         }
-        let result = self.change_locked(change);
-        // Who cannot give it back keeps it until the file is closed: the others will go on alone.
-        let _ = self.file.unlock();
+        let result = change_locked(&file, change);
+        // Closing would do, were there no child that was just forked and has the file open too.
+        let _ = file.unlock();
         result
     }
+}
 
-    fn change_locked<T>(
-        &self,
-        change: impl FnOnce(Limits) -> (T, [u64; NUMBERS]),
-    ) -> Result<T, Lack<T>> {
-        // One byte more than there may be: a longer file is none of ours.
-        let mut bytes = [0; SIZE + 1];
-        let read = read_up_to(&self.file, &mut bytes).map_err(Lack::NotRead)?;
-        let limits = match bytes.get(..read) {
-            None | Some([]) => Limits::New,
-            Some(bytes) => decode(bytes).map_or(Limits::Damaged, Limits::Known),
-        };
-        if limits == Limits::Damaged {
-            self.file.set_len(0).map_err(Lack::NotRead)?;
-        }
-        let (value, numbers) = change(limits);
-        match self.file.write_all_at(&encode(&numbers), 0) {
-            Ok(()) => Ok(value),
-            Err(error) => Err(Lack::NotWritten(value, error)),
-        }
+fn change_locked<T>(
+    file: &File,
+    change: impl FnOnce(Limits) -> (T, [u64; NUMBERS]),
+) -> Result<T, Lack<T>> {
+    // One byte more than there may be: a longer file is none of ours.
+    let mut bytes = [0; SIZE + 1];
+    let read = read_up_to(file, &mut bytes).map_err(Lack::NotRead)?;
+    let limits = match bytes.get(..read) {
+        None | Some([]) => Limits::New,
+        Some(bytes) => decode(bytes).map_or(Limits::Damaged, Limits::Known),
+    };
+    if limits == Limits::Damaged {
+        file.set_len(0).map_err(Lack::NotRead)?;
+    }
+    let (value, numbers) = change(limits);
+    match file.write_all_at(&encode(&numbers), 0) {
+        Ok(()) => Ok(value),
+        Err(error) => Err(Lack::NotWritten(value, error)),
     }
 }
 

@@ -4,8 +4,10 @@
 //! the file's lock, so that no two processes show the same ticket (RFC 8446 §C.4) or token (RFC 9000 §8.1.3).
 
 mod file;
+mod knowledge;
 
 use std::fmt::Write as _;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use roundtrip_model::Target;
@@ -47,10 +49,19 @@ pub struct Session {
     pub blob: Vec<u8>,
 }
 
-/// The `Alt-Svc` field as it came. RFC 7838.
+/// HTTP/3 on the origin's own host, as its `Alt-Svc` said. RFC 7838.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Alternatives {
-    pub value: Vec<u8>,
+pub struct Alternative {
+    pub port: u16,
+    /// It outlives a change of network.
+    pub persist: bool,
+    pub expires: Stamp,
+}
+
+/// What a name server said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Addresses {
+    pub list: Vec<IpAddr>,
     pub expires: Stamp,
 }
 
@@ -66,9 +77,12 @@ pub struct Hints {
 pub struct OriginState {
     /// The protocol that was agreed on last.
     pub alpn: Option<String>,
-    pub alt_svc: Option<Alternatives>,
+    pub alt_svc: Option<Alternative>,
     pub https_record: Option<Hints>,
+    pub addresses: Option<Addresses>,
     pub rtt: Option<Duration>,
+    /// How many streams it allows at once.
+    pub streams: Option<u32>,
     /// The oldest first.
     pub(super) sessions: Vec<Session>,
     pub(super) quic_tokens: Vec<Vec<u8>>,
@@ -187,6 +201,7 @@ impl OriginState {
         self.sessions
             .retain(|session| session.expires > now && session.expires <= latest);
         self.alt_svc.take_if(|known| known.expires <= now);
+        self.addresses.take_if(|known| known.expires <= now);
         self.https_record.take_if(|known| known.expires <= now);
     }
 }
@@ -216,7 +231,7 @@ impl Memory {
         let _lock = match place.lock(&super::limits::file_name(&name)) {
             Ok(lock) => lock,
             Err(error) => {
-                self.note(format!("{origin} was not remembered: {error}"));
+                self.cannot_lock(place, origin, &error);
                 return None;
             }
         };

@@ -35,6 +35,10 @@ pub(super) struct Place {
     path: PathBuf,
 }
 
+/// While this lives, no other process gets past the lock.
+#[derive(Debug)]
+pub(super) struct Locked(File);
+
 /// A file in a directory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Item {
@@ -162,12 +166,12 @@ impl Place {
         Ok(aside)
     }
 
-    /// Opens a file to be read and written in place, and locks it: the lock ends with what is returned, and with the process.
-    pub(super) fn lock(&self, name: &str) -> io::Result<File> {
+    /// Locks a file: the lock ends with what is returned, and with the process.
+    pub(super) fn lock(&self, name: &str) -> io::Result<Locked> {
         let file = self.open_to_lock(name)?;
         for _ in 0..LOCK_TRIES {
             match file.try_lock() {
-                Ok(()) => return Ok(file),
+                Ok(()) => return Ok(Locked(file)),
                 Err(TryLockError::WouldBlock) => thread::sleep(LOCK_PAUSE),
                 Err(TryLockError::Error(error)) => return Err(error),
             }
@@ -175,6 +179,7 @@ impl Place {
         Err(io::Error::other("another process holds its lock"))
     }
 
+    /// Opens a file to be read and written in place.
     pub(super) fn open_to_lock(&self, name: &str) -> io::Result<File> {
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -241,6 +246,13 @@ impl Place {
             }));
         }
         Ok(())
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // Closing would do, were there no child that was just forked and has the file open too.
+        let _ = self.0.unlock();
     }
 }
 

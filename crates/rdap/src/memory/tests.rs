@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::origin::{Alternatives, Hints, Origin, OriginState, Session, Transport};
+use super::origin::{Addresses, Alternative, Hints, Origin, OriginState, Session, Transport};
 use super::*;
 
 const NOW: Stamp = Stamp(1_790_000_000_000);
@@ -102,6 +102,35 @@ fn one_note_tells_that_nothing_can_be_written() {
     let notes = memory.notes();
     assert_eq!(notes.len(), 1, "{notes:?}");
     assert!(notes[0].contains("not remembered"), "{notes:?}");
+}
+
+/// As a user; root may write anywhere.
+#[test]
+fn what_may_only_be_read_is_read() {
+    if rustix::process::geteuid().is_root() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let known = Origin::new("a.example", 443);
+    let first = open(directory.path());
+    first.change_origin(&known, NOW, |state| state.alpn = Some("h3".into()));
+    let origins = directory.path().join("origins");
+    for path in [&origins, directory.path()] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o500)).unwrap();
+    }
+    let memory = std::sync::Arc::new(open(directory.path()));
+    assert_eq!(memory.origin(&known, NOW).alpn.as_deref(), Some("h3"));
+    for host in ["b.example", "c.example"] {
+        let origin = Origin::new(host, 443);
+        assert!(memory.limits(&origin).is_none());
+        assert_eq!(memory.change_origin(&origin, NOW, |_| ()), None);
+    }
+    assert!(!memory.keep_registry("dns", &super::registries::RegistryCopy::default()));
+    let notes = memory.notes();
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    for path in [directory.path(), &origins] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700)).unwrap();
+    }
 }
 
 #[test]
@@ -283,43 +312,36 @@ fn the_default_is_where_caches_go() {
 }
 
 fn states() -> impl Strategy<Value = OriginState> {
-    let sessions = proptest::collection::vec(
-        (
-            any::<u8>(),
-            1_u64..600_000,
-            proptest::collection::vec(any::<u8>(), 1..90),
-        ),
-        0..12,
-    );
+    let blob = || proptest::collection::vec(any::<u8>(), 1..90);
+    let sessions = proptest::collection::vec((any::<u8>(), 1_u64..600_000, blob()), 0..12);
     let hints = (
         proptest::collection::vec("[a-z0-9.]{0,9}", 0..5),
         0_u16..999,
     );
-    let known = (
-        proptest::option::of("[a-z0-9/.]{1,9}"),
-        proptest::option::of(proptest::collection::vec(any::<u8>(), 0..90)),
-    );
-    let tokens = proptest::collection::vec(proptest::collection::vec(any::<u8>(), 1..90), 0..6);
-    (
-        known,
-        proptest::option::of(hints),
-        0_u64..60_000_000,
-        sessions,
-        tokens,
-    )
-        .prop_map(|((alpn, alt_svc), hints, rtt, sessions, tokens)| {
+    let addresses =
+        proptest::option::of(proptest::collection::vec(any::<std::net::IpAddr>(), 0..9));
+    let alpn = proptest::option::of("[a-z0-9/.]{1,9}");
+    let alt_svc = proptest::option::of((any::<u16>(), any::<bool>()));
+    let tokens = proptest::collection::vec(blob(), 0..6);
+    let known = (alpn, alt_svc, proptest::option::of(hints), addresses);
+    (known, 0_u64..60_000_000, 0_u32..9, sessions, tokens).prop_map(
+        |((alpn, alt_svc, hints, addresses), rtt, streams, sessions, tokens)| {
+            let expires = NOW.plus(Duration::from_secs(9));
             let mut state = OriginState {
                 alpn,
-                alt_svc: alt_svc.map(|value| Alternatives {
-                    value,
-                    expires: NOW.plus(Duration::from_secs(9)),
+                alt_svc: alt_svc.map(|(port, persist)| Alternative {
+                    port,
+                    persist,
+                    expires,
                 }),
                 https_record: hints.map(|(alpn, port)| Hints {
                     alpn,
                     port: Some(port).filter(|port| *port > 0),
-                    expires: NOW.plus(Duration::from_secs(8)),
+                    expires,
                 }),
+                addresses: addresses.map(|list| Addresses { list, expires }),
                 rtt: Some(Duration::from_micros(rtt)).filter(|rtt| !rtt.is_zero()),
+                streams: Some(streams).filter(|streams| *streams > 0),
                 ..OriginState::default()
             };
             for (n, seconds, blob) in sessions {
@@ -337,7 +359,8 @@ fn states() -> impl Strategy<Value = OriginState> {
                 state.keep_quic_token(token);
             }
             state
-        })
+        },
+    )
 }
 
 proptest! {

@@ -139,6 +139,10 @@ impl Search {
         }
     }
 
+    pub(super) fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
     pub(super) fn parameters_mut(&mut self) -> &mut Parameters {
         &mut self.parameters
     }

@@ -59,6 +59,7 @@ fn kinds_are_recognised_and_asked_by_their_paths() {
         ),
         ("entity:A B/C%", Kind::Entity, "entity/A%20B%2FC%25"),
         ("domain:help", Kind::Domain, "domain/help"),
+        ("domain: example.com", Kind::Domain, "domain/example.com"),
         ("asn:1.10", Kind::Autnum, "autnum/65546"),
     ] {
         let query = parse(text);
@@ -147,6 +148,9 @@ fn bits_below_a_prefix_are_cleared_and_that_is_said() {
     assert_eq!(query, parse("192.0.2.0/24"));
     assert_eq!(parse("192.0.2.0/24").note(), None);
     assert_eq!(parse("2001:db8::1/0").path(), "ip/::/0");
+    assert_eq!(parse("192.0.2.255/25").path(), "ip/192.0.2.128/25");
+    assert_eq!(parse("192.0.2.255/32").note(), None);
+    assert_eq!(parse("2001:db8:ffff::/33").path(), "ip/2001:db8:8000::/33");
 }
 
 #[test]
@@ -313,6 +317,10 @@ fn parameters_are_for_searches() {
         .unwrap();
     search.set(Parameter::Count, "false").unwrap();
     search.set(Parameter::Count, "true").unwrap();
+    let parameters = search.parameters().unwrap();
+    assert_eq!(parameters.get(Parameter::Count), Some("true"));
+    assert_eq!(parameters.get(Parameter::Sort), None);
+    assert!(parse("example.com").parameters().is_none());
     assert_eq!(
         search.path(),
         "domains?name=exam*&count=true&cursor=wJlCDLIl6KTWypN7T6vc6nWEmEYe99Hjf1XY1xmqV-M%3D"
@@ -348,6 +356,24 @@ fn hostile_text_is_refused_on_one_short_line() {
         let error = refused(text);
         assert!(error.len() < 400, "{}: {error}", error.len());
         assert!(!error.contains(['\n', '\0', '\u{202e}']), "{error:?}");
+    }
+}
+
+#[test]
+fn searches_are_shown_readably() {
+    for (text, shown) in [
+        (
+            "domains?name=b%C3%BC*.example&count=true",
+            "domains by name=bü*.example count=true",
+        ),
+        (
+            "ips/reverse_search/entity?fn=A%26B&role=x",
+            "ips by entity fn=A&B role=x",
+        ),
+        ("up:AS1?status=active", "up of AS1 status=active"),
+        ("help:com", "help of com"),
+    ] {
+        assert_eq!(parse(text).shown(), shown);
     }
 }
 

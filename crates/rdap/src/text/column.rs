@@ -2,7 +2,10 @@
 
 use super::TextError;
 use super::subject::Subject;
-use crate::answer::{Answer, Contact, Date, Entity, Item, Node, Object, status};
+use crate::answer::{
+    Answer, Contact, Date, Domain, Entity, Event, Item, Network, Node, Object, Redaction,
+    SecureDns, status,
+};
 
 /// Stands between several values of one column.
 pub const SEPARATOR: &str = "; ";
@@ -89,9 +92,10 @@ impl Column {
             Source::Pointer { registrar, pointer } => {
                 let root = subject.objects[usize::from(*registrar)].map(|o| o.item().node());
                 // What was not found can still be asked for what the server said.
-                let part = match registrar {
-                    true => subject.told.registrar.as_ref(),
-                    false => Some(&subject.told.first),
+                let part = if *registrar {
+                    subject.told.registrar.as_ref()
+                } else {
+                    Some(&subject.told.first)
                 };
                 let root = root.or_else(|| part?.answer.map(Answer::root));
                 root.map(|root| at(root, pointer)).unwrap_or_default()
@@ -194,7 +198,7 @@ pub static COLUMNS: [Known; 38] = [
     known("dnssec", "signed or unsigned", |s| {
         one(s
             .secure_dns()
-            .and_then(|d| d.delegation_signed())
+            .and_then(SecureDns::delegation_signed)
             .map(|d| if d { "signed" } else { "unsigned" }))
     }),
     known(
@@ -237,7 +241,7 @@ pub static COLUMNS: [Known; 38] = [
     }),
     known("range", "first and last address or number", range),
     known("cidr", "the range as blocks", |s| {
-        s.network().map(|n| n.cidrs()).unwrap_or_default()
+        s.network().map(Network::cidrs).unwrap_or_default()
     }),
     known("type", "type of the network or autonomous system", |s| {
         one(s.text("type"))
@@ -253,7 +257,7 @@ pub static COLUMNS: [Known; 38] = [
     known("port43", "WHOIS server", |s| one(s.text("port43"))),
     known("redacted", "what was left out", |s| {
         s.redactions()
-            .filter_map(|r| r.name())
+            .filter_map(Redaction::name)
             .take(MOST)
             .map(str::to_owned)
             .collect()
@@ -317,7 +321,7 @@ fn states(subject: Subject<'_>) -> Vec<String> {
 
 fn nameservers(subject: Subject<'_>) -> Vec<String> {
     let listed = subject.domains().find(|d| d.nameservers().next().is_some());
-    let names = listed.into_iter().flat_map(|d| d.nameservers());
+    let names = listed.into_iter().flat_map(Domain::nameservers);
     unique(names.filter_map(|n| {
         Some(
             Object::Nameserver(n)
@@ -331,7 +335,7 @@ fn nameservers(subject: Subject<'_>) -> Vec<String> {
 /// In UTC, as RFC 3339 writes it; as sent where it cannot be read.
 fn date(subject: Subject<'_>, actions: &[&str]) -> Vec<String> {
     let event = actions.iter().find_map(|action| subject.event(action));
-    let text = event.and_then(|e| e.date_text());
+    let text = event.and_then(Event::date_text);
     one(text.map(|text| match Date::parse(text) {
         Some(date) if date.day_only => date.day(),
         Some(date) => date.stamp(),
@@ -340,7 +344,7 @@ fn date(subject: Subject<'_>, actions: &[&str]) -> Vec<String> {
 }
 
 fn ds(subject: Subject<'_>) -> Vec<String> {
-    let records = subject.secure_dns().into_iter().flat_map(|d| d.ds());
+    let records = subject.secure_dns().into_iter().flat_map(SecureDns::ds);
     let shown = |number: Option<u64>| number.map_or("?".into(), |n| n.to_string());
     let record = |d: crate::answer::Ds<'_>| {
         let numbers = [d.key_tag(), d.algorithm(), d.digest_type()]
@@ -352,7 +356,7 @@ fn ds(subject: Subject<'_>) -> Vec<String> {
 }
 
 fn range(subject: Subject<'_>) -> Vec<String> {
-    if let Some((start, end)) = subject.network().and_then(|n| n.range()) {
+    if let Some((start, end)) = subject.network().and_then(Network::range) {
         return vec![format!("{start}-{end}")];
     }
     let autnums = subject.objects.into_iter().flatten().find_map(|o| match o {

@@ -3,7 +3,7 @@
 
 mod contact;
 mod domain;
-mod number;
+pub(super) mod number;
 
 use super::paint::Tone;
 use super::when::distance;
@@ -96,18 +96,23 @@ impl Value {
 /// Facts of one answer, as they are gathered.
 pub(super) struct Facts {
     pub(super) now: Date,
-    pub(super) facts: Vec<Fact>,
+    gathered: Vec<Fact>,
+    /// Values in them.
+    told: usize,
 }
 
 /// Values told of one kind; what is beyond is counted.
 const MOST: usize = 200;
+/// Values told in all: no real object has a tenth of them.
+const MOST_IN_ALL: usize = 5_000;
 
 impl Facts {
     /// All that the object says, in the order of blocks.
     pub(super) fn of(object: Object<'_>, now: Date) -> Vec<Fact> {
         let mut facts = Self {
             now,
-            facts: Vec::new(),
+            gathered: Vec::new(),
+            told: 0,
         };
         match object {
             Object::Domain(domain) => facts.domain(domain),
@@ -118,8 +123,8 @@ impl Facts {
             Object::Search(_) | Object::Problem(_) | Object::Help(_) => {}
             Object::Unknown(item) => facts.unknown(item),
         }
-        facts.facts.sort_by_key(|f| f.block);
-        facts.facts
+        facts.gathered.sort_by_key(|f| f.block);
+        facts.gathered
     }
 
     /// Adds a fact, or to the one of that label. Nothing to say adds nothing.
@@ -135,16 +140,17 @@ impl Facts {
         if more > 0 {
             kept.push(Value::new(format!("and {more} more")).tone(Tone::Faint));
         }
-        if kept.is_empty() {
+        if kept.is_empty() || self.told > MOST_IN_ALL {
             return;
         }
+        self.told += kept.len();
         match self
-            .facts
+            .gathered
             .iter_mut()
             .find(|f| f.block == block && f.label == label)
         {
             Some(fact) => fact.values.extend(kept),
-            None => self.facts.push(Fact {
+            None => self.gathered.push(Fact {
                 block,
                 label: label.to_owned(),
                 values: kept,
@@ -186,7 +192,7 @@ impl Facts {
                 .filter(|e| e.is(action))
                 .filter_map(|e| self.event(e, action))
                 .collect();
-            let fact = self.facts.iter().find(|f| f.label == label);
+            let fact = self.gathered.iter().find(|f| f.label == label);
             // A registrar's expiration that is the registry's says nothing new.
             let new = values
                 .into_iter()

@@ -9,7 +9,7 @@ use super::{Part, Told, raw};
 pub const SCHEMA: &str = "roundtrip/rdap/1";
 
 /// `{"schema", "query", "kind", "status", "server", "error", "answer", "registrar": {"status", "server", "error", "answer"},
-/// "timing"}`; what there is not is left out. Ends with a line break and has no other.
+/// "timing", "check"}`; what there is not is left out. Ends with a line break and has no other.
 pub fn line(told: &Told<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
     out.push(b'{');
@@ -23,8 +23,8 @@ pub fn line(told: &Told<'_>) -> Vec<u8> {
         part(&mut out, registrar);
         out.push(b'}');
     }
-    if let Some(timing) = told.timing {
-        member(&mut out, "timing", timing);
+    for (name, value) in told.beside {
+        member(&mut out, name, value);
     }
     out.extend_from_slice(b"}\n");
     out

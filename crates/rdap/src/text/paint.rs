@@ -215,7 +215,6 @@ pub(super) fn width(text: &str) -> usize {
 /// (Unicode UAX 11), roughly.
 fn width_of(c: char) -> usize {
     match c {
-        ' '..='~' => 1,
         '\u{300}'..='\u{36f}'
         | '\u{483}'..='\u{489}'
         | '\u{591}'..='\u{5bd}'

@@ -2,11 +2,12 @@
 
 use roundtrip_report::clean;
 
+use super::facts::number::numbers;
 use super::facts::{Block, Fact, Facts, Value};
 use super::paint::{Page, Tone, width};
 use super::subject::{found, trouble};
 use super::{Part, State, Style, Told};
-use crate::answer::{Answer, Date, Item, Notice, Object, Redaction, Search};
+use crate::answer::{Answer, Date, Event, Item, Link, Notice, Object, Redaction, Search};
 
 /// Labels stand in a column of at most this width.
 const LABELS: usize = 18;
@@ -28,6 +29,7 @@ pub(super) fn tell(told: &Told<'_>, style: &Style) -> String {
     if let Some(part) = second {
         missing(&mut page, part);
     }
+    odd(&mut page, told);
     notices(&mut page, told, style.verbose);
     sources(&mut page, told, now);
     page.finish()
@@ -217,10 +219,7 @@ fn summary(object: Object<'_>, now: Date) -> (String, String) {
     let item = object.item();
     let number = match object {
         Object::Network(network) => Some(network.cidrs().join(" ")).filter(|c| !c.is_empty()),
-        Object::Autnum(autnum) => autnum.range().map(|(start, end)| match start == end {
-            true => format!("AS{start}"),
-            false => format!("AS{start} – AS{end}"),
-        }),
+        Object::Autnum(autnum) => autnum.range().map(|(start, end)| numbers(start, end)),
         Object::Entity(entity) => entity.contact().called().map(str::to_owned),
         _ => item
             .text("unicodeName")
@@ -230,7 +229,7 @@ fn summary(object: Object<'_>, now: Date) -> (String, String) {
     let name = number
         .or_else(|| item.handle().map(str::to_owned))
         .unwrap_or_else(|| "?".into());
-    let expires = item.event("expiration").and_then(|e| e.date());
+    let expires = item.event("expiration").and_then(Event::date);
     let status = item.status().map(str::trim).collect::<Vec<_>>().join(", ");
     let expires =
         expires.map(|d| format!("expires {} ({})", d.day(), super::when::distance(d, now)));
@@ -254,6 +253,20 @@ fn help(page: &mut Page, top: Item<'_>) {
         page.space();
         page.space();
         page.flow(Tone::Plain, &extensions, 2);
+        page.end_line();
+    }
+}
+
+/// That something could not be read as it was meant; which, is for the checks to say.
+fn odd(page: &mut Page, told: &Told<'_>) {
+    let parts = [Some(&told.first), told.registrar.as_ref()];
+    let answers = parts.into_iter().flatten().filter_map(|p| p.answer);
+    let odd: usize = answers.map(|a| a.oddities().len()).sum();
+    if odd > 0 {
+        page.gap();
+        let count = roundtrip_report::count(odd as u64, "member is", "members are");
+        let line = format!("{count} not of the type that RFC 9083 gives (--check tells which)");
+        page.flow(Tone::Warn, &line, 2);
         page.end_line();
     }
 }
@@ -310,7 +323,7 @@ fn in_full(page: &mut Page, notice: Notice<'_>) {
         page.flow(Tone::Plain, line, 2);
         page.end_line();
     }
-    for href in notice.links().filter_map(|l| l.href()) {
+    for href in notice.links().filter_map(Link::href) {
         page.tab(2);
         page.flow(Tone::Faint, href, 2);
         page.end_line();
@@ -334,9 +347,10 @@ fn sources(page: &mut Page, told: &Told<'_>, now: Date) {
         if part.answer.is_none() {
             continue;
         }
-        line.push(match both {
-            true => format!("{} ({role})", host(server)),
-            false => host(server).to_owned(),
+        line.push(if both {
+            format!("{} ({role})", host(server))
+        } else {
+            host(server).to_owned()
         });
     }
     if line.is_empty() {
@@ -345,7 +359,7 @@ fn sources(page: &mut Page, told: &Told<'_>, now: Date) {
     let current = found(&told.first)
         .map(Answer::top)
         .and_then(|top: Item<'_>| top.event("last update of RDAP database"));
-    let current = current.and_then(|e| e.date());
+    let current = current.and_then(Event::date);
     let age = current.map(|d| format!(", as of {} ({})", d.shown(), super::when::distance(d, now)));
     page.gap();
     page.flow(

@@ -88,12 +88,7 @@ impl<'a> Subject<'a> {
     }
 
     pub(super) fn redactions(self) -> impl Iterator<Item = Redaction<'a>> {
-        let answers = [Some(&self.told.first), self.told.registrar.as_ref()];
-        answers
-            .into_iter()
-            .flatten()
-            .filter_map(found)
-            .flat_map(Answer::redactions)
+        self.items().flat_map(Item::redactions)
     }
 
     /// What went wrong, in a line: the server's words, or ours.

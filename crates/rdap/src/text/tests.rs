@@ -1,5 +1,6 @@
 //! Every style over every fixture: `tests/data` has the answers, the snapshots what is told of them.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
@@ -20,6 +21,8 @@ fn fixture(name: &str) -> Answer {
 }
 
 /// 2026-11-21 10:00 UTC.
+const SECONDS: u64 = 1_795_255_200;
+
 fn style(form: Form) -> Style {
     Style {
         form,
@@ -29,7 +32,7 @@ fn style(form: Form) -> Style {
             unicode: true,
         },
         verbose: false,
-        now: UNIX_EPOCH + Duration::from_secs(1_795_255_200),
+        now: UNIX_EPOCH + Duration::from_secs(SECONDS),
         shown: false,
     }
 }
@@ -54,7 +57,7 @@ fn told<'a>(query: &'a str, answer: &'a Answer) -> Told<'a> {
         kind: answer.object().kind(),
         first: part("https://rdap.registry.example/", answer),
         registrar: None,
-        timing: None,
+        beside: &[],
     }
 }
 
@@ -159,6 +162,42 @@ fn a_failing_registrar_is_told_beside_the_registry() {
 }
 
 #[test]
+fn violations_are_told_with_their_places() {
+    use crate::check::{Delivery, Profile, check};
+    let answer = fixture("hostile.json");
+    let found = check(&answer, &Delivery::default(), &[]);
+    insta::assert_snapshot!("violations", violations(&found, &style(Form::Readable)));
+    assert_eq!(
+        violations(&[], &style(Form::Readable)),
+        "0 errors, 0 warnings, 0 to know\n"
+    );
+    let json = check(
+        &fixture("domain-thin.json"),
+        &Delivery::default(),
+        &[Profile::GtldRegistrar],
+    );
+    assert_eq!(json[0].json()["severity"], "error");
+}
+
+#[test]
+fn a_status_of_http_is_a_fate() {
+    let words = [200, 404, 400, 403, 429, 501, 503, 500, 502, 0].map(|s| State::of(s).word());
+    let expected = [
+        "found",
+        "not-registered",
+        "refused",
+        "refused",
+        "refused",
+        "refused",
+        "refused",
+        "failed",
+        "failed",
+        "failed",
+    ];
+    assert_eq!(words, expected);
+}
+
+#[test]
 fn what_failed_is_said_in_words() {
     let nobody = Part {
         server: None,
@@ -171,7 +210,7 @@ fn what_failed_is_said_in_words() {
         kind: "domain",
         first: nobody,
         registrar: None,
-        timing: None,
+        beside: &[],
     };
     let expected = "x.invalid could not be looked up\n  no RDAP server is known for .invalid\n";
     assert_eq!(tell(&told, &style(Form::Readable)), expected);
@@ -196,7 +235,7 @@ fn every_column_of_every_fixture() {
         if name == "domain-registry" {
             told.registrar = Some(part("rdap.registrar.example", &registrar));
         }
-        table.push_str(&format!("{name}\n"));
+        let _ = writeln!(table, "{name}");
         let lines = tell(&told, &style(Form::Fields(columns.clone())));
         for (column, value) in columns
             .iter()
@@ -204,7 +243,7 @@ fn every_column_of_every_fixture() {
             .zip(lines.lines())
             .filter(|(_, v)| !v.is_empty())
         {
-            table.push_str(&format!("  {}: {value}\n", column.name()));
+            let _ = writeln!(table, "  {}: {value}", column.name());
         }
     }
     insta::assert_snapshot!("columns", table);
@@ -259,7 +298,7 @@ fn lines_of_json_hold_the_bytes_that_came() {
     .unwrap();
     let timing = json!({"total_ms": 1.5});
     let told = Told {
-        timing: Some(&timing),
+        beside: &[("timing", timing)],
         ..told("a \"b\"\n", &answer)
     };
     assert_eq!(

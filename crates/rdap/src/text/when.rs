@@ -19,9 +19,10 @@ pub(super) fn distance(date: Date, now: Date) -> String {
         _ => (days * 10_000 / 3_652_425, "year"),
     };
     let plural = if count == 1 { "" } else { "s" };
-    match span > 0 {
-        true => format!("in {count} {unit}{plural}"),
-        false => format!("{count} {unit}{plural} ago"),
+    if span > 0 {
+        format!("in {count} {unit}{plural}")
+    } else {
+        format!("{count} {unit}{plural} ago")
     }
 }
 

@@ -7,7 +7,7 @@ mod number;
 use super::facts::capital;
 use super::subject::{found, trouble};
 use super::{Part, Told};
-use crate::answer::{Answer, Date, Entity, Item, Object};
+use crate::answer::{Answer, Date, Entity, Event, Item, Object};
 
 /// The registry's lines and then the registrar's.
 pub(super) fn tell(told: &Told<'_>) -> String {
@@ -19,11 +19,8 @@ pub(super) fn tell(told: &Told<'_>) -> String {
     if let Some(registrar) = &told.registrar {
         lines.gap();
         lines.of_registrar = true;
-        lines.comment(
-            registrar
-                .server
-                .map_or("registrar".into(), |s| format!("registrar: {s}")),
-        );
+        let server = registrar.server.unwrap_or("unknown");
+        lines.comment(&format!("registrar: {server}"));
         part(&mut lines, told.query, registrar);
     }
     lines.text
@@ -31,7 +28,7 @@ pub(super) fn tell(told: &Told<'_>) -> String {
 
 fn part(lines: &mut Lines, query: &str, part: &Part<'_>) {
     let Some(answer) = found(part) else {
-        lines.comment(match trouble(part) {
+        lines.comment(&match trouble(part) {
             Some(why) => format!("{query}: {}: {why}", part.state.word()),
             None => format!("{query}: {}", part.state.word()),
         });
@@ -47,7 +44,7 @@ fn part(lines: &mut Lines, query: &str, part: &Part<'_>) {
         other => object(lines, other, answer),
     }
     let updated = answer.top().event("last update of RDAP database");
-    if let Some(date) = updated.and_then(|e| e.date_text()) {
+    if let Some(date) = updated.and_then(Event::date_text) {
         lines.raw(&format!(">>> Last update of RDAP database: {date} <<<"));
     }
 }
@@ -83,7 +80,7 @@ impl Lines {
         self.key(key, value.unwrap_or_default());
     }
 
-    fn comment(&mut self, text: String) {
+    fn comment(&mut self, text: &str) {
         self.raw(&format!("# {text}"));
     }
 
@@ -100,7 +97,7 @@ impl Lines {
 
     /// A date as RFC 3339 writes it, in UTC; as sent where it cannot be read.
     fn date(&mut self, key: &str, item: Item<'_>, action: &str) {
-        let text = item.event(action).and_then(|e| e.date_text());
+        let text = item.event(action).and_then(Event::date_text);
         let date = text.and_then(Date::parse);
         match (date, text) {
             (Some(date), _) if date.day_only => self.key(key, &date.day()),

@@ -1,10 +1,11 @@
 //! Repeats: how the totals spread, as dots with marks at the median and the ninetieth percentile, and in numbers.
 
 use maud::{Markup, html};
-use roundtrip_model::{Exchange, Summary};
+use roundtrip_model::{Exchange, PhaseName, Summary};
 
 use super::bar::percent;
-use crate::run::{PHASES, Run};
+use crate::first::First;
+use crate::run::Run;
 use crate::text::{clean, count, decimals, ms};
 
 const HEIGHT: f64 = 170.0;
@@ -37,6 +38,7 @@ pub(super) fn section(exchanges: &[Exchange], all: &[Run], key: usize) -> Markup
             @if let Some(s) = Summary::of(&totals) {
                 (dots(all, &s, key))
                 (numbers(&good, &s))
+                @if let Some(first) = First::of(all).filter(First::stands_out) { p.note { b { "Note" } " " (first.told()) } }
             }
             (failures(all))
         }
@@ -99,7 +101,7 @@ fn numbers(good: &[&Run], total: &Summary) -> Markup {
     let mut rows: Vec<(String, Summary)> = vec![("total".into(), *total)];
     let first: Vec<f64> = good.iter().filter_map(|r| r.first_byte_ms()).collect();
     rows.extend(Summary::of(&first).map(|s| ("to first byte".to_owned(), s)));
-    for name in PHASES {
+    for name in PhaseName::ALL {
         let samples: Vec<f64> = good.iter().filter_map(|r| r.phase_ms(name)).collect();
         rows.extend(Summary::of(&samples).map(|s| (name.title().to_owned(), s)));
     }

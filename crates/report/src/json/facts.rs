@@ -102,6 +102,8 @@ pub(super) fn tcp(tcp: &TcpFacts) -> Value {
         "first_mss": tcp.first_mss,
         "out_of_order": tcp.out_of_order,
         "receiver_limited_ms": span(tcp.receiver_limited),
+        "delivery_rate": tcp.delivery_rate,
+        "delivery_app_limited": tcp.delivery_app_limited,
         "peer_mss": tcp.peer_mss,
         "ecn": tcp.ecn,
     })

@@ -1,6 +1,6 @@
 //! One exchange as a value.
 
-use roundtrip_model::{Event, Exchange, Failure, Finding, Phase};
+use roundtrip_model::{Event, Exchange, Failure, Finding, Phase, Strategy};
 use serde_json::{Map, Value, json};
 
 use super::{facts, rounded, span};
@@ -27,6 +27,7 @@ pub fn result(exchange: &Exchange) -> Value {
         "kept": exchange.kept.map(facts::kept),
         "not_kept": exchange.not_kept.map(facts::not_kept),
         "primed": exchange.primed,
+        "primer": exchange.primer.as_ref().map(|p| first(p.used, p.took.as_secs_f64() * 1e3, p.round_trips)),
         "waited_for": waited(&crate::party::sum(phases.iter().map(|p| &p.waited))),
         "phases": phases.iter().map(|p| phase(exchange, p)).collect::<Vec<Value>>(),
         "client_work": client_work(exchange),
@@ -41,6 +42,11 @@ pub fn result(exchange: &Exchange) -> Value {
         "findings": exchange.findings.iter().map(finding).collect::<Vec<Value>>(),
         "unexplained_ms": rounded(exchange.unexplained),
     })
+}
+
+/// What a first request paid.
+pub(super) fn first(used: Strategy, total_ms: f64, round_trips: u32) -> Value {
+    json!({ "strategy": used, "total_ms": rounded(total_ms), "round_trips": round_trips })
 }
 
 fn phase(exchange: &Exchange, phase: &Phase) -> Value {

@@ -3,8 +3,10 @@
 use roundtrip_model::{Exchange, PhaseName, Summary};
 use serde_json::{Map, Value, json};
 
+use super::result::first;
 use super::rounded;
-use crate::run::{PHASES, Run, runs};
+use crate::first::First;
+use crate::run::{Run, runs};
 
 pub(super) fn of(exchanges: &[Exchange]) -> Value {
     let all: Vec<Run> = runs(exchanges).collect();
@@ -52,6 +54,12 @@ fn figures(runs: &[Run]) -> Map<String, Value> {
         "round_trips".into(),
         statistics(&|r| Some(f64::from(r.round_trips()))),
     );
+    let first = First::of(runs).map(|f| {
+        let mut first = first(f.used, f.total_ms, f.round_trips);
+        first["measured"] = json!(f.measured);
+        first
+    });
+    map.insert("first".into(), json!(first));
     map.insert("waited_for".into(), waited(&statistics));
     map.insert("phases".into(), phases(&statistics));
     map
@@ -72,7 +80,7 @@ fn waited(statistics: &Statistics) -> Value {
 /// A summary for each phase that any run had.
 fn phases(statistics: &Statistics) -> Value {
     let mut map = Map::new();
-    for name in PHASES {
+    for name in PhaseName::ALL {
         let figures = statistics(&|r| r.phase_ms(name));
         if !figures.is_null() {
             map.insert(PhaseName::as_str(name).into(), figures);

@@ -66,10 +66,33 @@ fn told(event: &Event) -> String {
         Event::Finished => "finished".into(),
         Event::Sent { bytes } => format!("-> {bytes} bytes"),
         Event::Received { bytes } => format!("<- {bytes} bytes"),
+        Event::Resent { segments, unacked } => format!(
+            "{} again, the last acknowledged after {:.0} ms",
+            counted(u64::from(*segments), "segment sent", "segments sent"),
+            unacked.as_secs_f64() * 1e3
+        ),
+        Event::Overtaken { segments, late } => format!(
+            "{} {:.1} ms before what comes now",
+            counted(
+                u64::from(*segments),
+                "segment had come",
+                "segments had come"
+            ),
+            late.as_secs_f64() * 1e3
+        ),
+        Event::Paused { segments, bytes } => format!(
+            "end of a flight of {} with {bytes} bytes",
+            counted(*segments, "segment", "segments")
+        ),
+        Event::CutOff => "no more for now, in the middle of a TLS record".into(),
         Event::Worked { task, took } => format!(
             "worked {:.3} ms: {}",
             took.as_secs_f64() * 1e3,
-            task.as_str()
+            task.title()
         ),
     }
+}
+
+fn counted(n: u64, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
 }

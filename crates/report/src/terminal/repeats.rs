@@ -1,11 +1,12 @@
 //! Repeats: one live line for each run, and a summary block at the end.
 
-use roundtrip_model::{Exchange, Summary};
+use roundtrip_model::{Exchange, PhaseName, Summary};
 use serde_json::Value;
 
 use super::bars::filled;
 use super::style::{Style, Tone, finished};
-use crate::run::{PHASES, Run, runs};
+use crate::first::First;
+use crate::run::{Run, runs};
 use crate::text::{clean, cut, decimals};
 
 const BAR: usize = 16;
@@ -90,6 +91,11 @@ pub fn summary(exchanges: &[Exchange], style: &Style) -> String {
         lines.push(String::new());
         lines.extend(spread(style, &totals, &total));
         lines.extend(trip_counts(style, &good));
+        let first = First::of(&all).filter(First::stands_out);
+        lines.extend(first.map(|f| {
+            let told = cut(&f.told(), style.columns() - 2);
+            format!("  {}", style.paint(Tone::Plain, &told))
+        }));
     }
     finished(&lines)
 }
@@ -179,7 +185,7 @@ fn table(style: &Style, good: &[&Run], total: &Summary) -> Vec<String> {
     if let Some(s) = Summary::of(&first) {
         lines.push(row("to first byte", Tone::Plain, &s));
     }
-    for name in PHASES {
+    for name in PhaseName::ALL {
         let samples: Vec<f64> = good.iter().filter_map(|r| r.phase_ms(name)).collect();
         if let Some(s) = Summary::of(&samples) {
             lines.push(row(&format!("  {}", name.title()), Tone::Plain, &s));

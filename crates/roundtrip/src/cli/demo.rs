@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use clap::Args;
+use roundtrip_path::parse_duration;
 
 use super::Color;
 
-const SHORTEST: f64 = 1e-3;
-const LONGEST: f64 = 5.0;
+const SHORTEST: Duration = Duration::from_millis(1);
+const LONGEST: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Args)]
 #[command(
@@ -41,16 +42,11 @@ pub(crate) struct DemoArgs {
 
 /// A time with its unit.
 fn span(text: &str) -> Result<Duration, String> {
-    let units = [("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("s", 1.0)];
-    let parsed = units.iter().find_map(|(unit, scale)| {
-        let number: f64 = text.strip_suffix(unit)?.trim().parse().ok()?;
-        Some(number * scale)
-    });
-    let seconds = parsed.ok_or("a time with its unit, as in 90ms or 0.2s")?;
-    if !(SHORTEST..=LONGEST).contains(&seconds) {
+    let span = parse_duration(text)?;
+    if !(SHORTEST..=LONGEST).contains(&span) {
         return Err("between 1ms and 5s".into());
     }
-    Ok(Duration::from_secs_f64(seconds))
+    Ok(span)
 }
 
 #[cfg(test)]

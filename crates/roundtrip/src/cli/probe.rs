@@ -146,6 +146,9 @@ pub(crate) struct ConnectionArgs {
     /// [http[s]://][user:password@]host[:port]
     #[arg(short = 'x', long, value_name = "PROXY")]
     pub proxy: Option<Proxy>,
+    /// Ask these hosts directly, whatever -x, https_proxy, http_proxy or all_proxy say: names, addresses, networks; * is all
+    #[arg(long, value_name = "LIST")]
+    pub noproxy: Option<String>,
     /// HOST:PORT:ADDRESS[,ADDRESS]: these addresses, whatever name servers say
     #[arg(long, value_name = "ENTRY")]
     pub resolve: Vec<Override>,

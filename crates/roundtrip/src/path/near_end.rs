@@ -21,6 +21,16 @@ use crate::cli::PathArgs;
 const GRACE: Duration = Duration::from_secs(5);
 const TICK: Duration = Duration::from_secs(1);
 
+/// The variables that name a proxy, for curl and most others.
+const PROXIES: [&str; 6] = [
+    "http_proxy",
+    "HTTP_PROXY",
+    "https_proxy",
+    "HTTPS_PROXY",
+    "all_proxy",
+    "ALL_PROXY",
+];
+
 /// Runs it to its end and returns its exit code, as a shell tells it.
 pub(super) fn run(path: &Path, args: &PathArgs, far_end: &FarEnd) -> Result<u8, Ending> {
     let (program, arguments) = args
@@ -31,6 +41,12 @@ pub(super) fn run(path: &Path, args: &PathArgs, far_end: &FarEnd) -> Result<u8, 
     command.args(arguments);
     name_ends(&mut command, path);
     command.envs(far_end.environment());
+    if !args.uplink {
+        // What the host reaches the world through is not there.
+        for name in PROXIES {
+            command.env_remove(name);
+        }
+    }
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build()

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use roundtrip_model::{
     Http, Memory, Scheme, Security, Strategy, StrategyError, Target, TargetError,
 };
-use roundtrip_probe::{Family, Options, OptionsError, Pace};
+use roundtrip_probe::{Environment, Exceptions, Family, Options, OptionsError, Pace};
 use roundtrip_report::write_out::{Template, WriteOutError};
 use roundtrip_tls::{Client, Identity, Roots, TlsError};
 
@@ -57,7 +57,10 @@ impl Meaning {
             .iter()
             .map(|url| Ok((url.clone(), Target::parse(url)?)))
             .collect();
-        let options = options(args)?;
+        let (targets, options) = (targets?, options(args)?);
+        for (_, target) in &targets {
+            options.check_for(target)?;
+        }
         for path in [
             args.output.output.as_deref(),
             args.output.html.as_deref().and_then(Path::to_str),
@@ -70,7 +73,7 @@ impl Meaning {
             args.repeat.interval
         };
         Ok(Self {
-            targets: targets?,
+            targets,
             options,
             pace: Pace {
                 count: args.repeat.count,
@@ -138,6 +141,8 @@ pub(crate) fn asked(
         bind: connection.interface.clone(),
         unix_socket: connection.unix_socket.clone(),
         proxy: connection.proxy.clone(),
+        environment: environment(connection)?,
+        unproxied: Exceptions::of(connection.noproxy.as_deref().unwrap_or_default()),
         roots: roots(connection.insecure, connection.cacert.clone()),
         identity: connection.cert.clone().map(|certificate| Identity {
             certificate,
@@ -150,6 +155,14 @@ pub(crate) fn asked(
     options.check()?;
     check_trust(&options)?;
     Ok(options)
+}
+
+/// Nothing is read of it where it would not be heeded.
+fn environment(connection: &ConnectionArgs) -> Result<Environment, OptionsError> {
+    if connection.proxy.is_some() || connection.noproxy.as_deref() == Some("*") {
+        return Ok(Environment::default());
+    }
+    Environment::read(|name| std::env::var(name).ok())
 }
 
 pub(crate) fn roots(insecure: bool, cacert: Option<PathBuf>) -> Roots {

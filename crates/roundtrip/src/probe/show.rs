@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use roundtrip_model::{Exchange, Limit};
+use roundtrip_model::{Exchange, HttpFacts, Limit};
 use roundtrip_report::terminal::{self, Style};
 use roundtrip_report::write_out::{Destination, Template, Transfer};
 use roundtrip_report::{Run, html, json, runs};
@@ -23,6 +23,8 @@ pub(crate) struct Show<'a> {
     slowest: f64,
     transfers: u64,
     broken: Vec<String>,
+    /// The URL that is being asked is asked through a proxy.
+    pub(crate) proxied: bool,
 }
 
 impl<'a> Show<'a> {
@@ -42,6 +44,7 @@ impl<'a> Show<'a> {
             slowest: 0.0,
             transfers: 0,
             broken: Vec::new(),
+            proxied: false,
         }
     }
 
@@ -55,6 +58,7 @@ impl<'a> Show<'a> {
         let run = Run { hops };
         self.slowest = self.slowest.max(run.total_ms());
         self.judge(hops);
+        self.write_heads(hops);
         if let Some(template) = &self.template {
             self.write_out(template, hops, given, url_number);
         } else if self.args.output.ndjson {
@@ -94,7 +98,7 @@ impl<'a> Show<'a> {
         transfer.url_number = url_number;
         transfer.output_file = self.args.output.output.as_deref().filter(|o| *o != "-");
         transfer.referer = self.args.request.referer.as_deref();
-        transfer.proxy_used = self.args.connection.proxy.is_some();
+        transfer.proxy_used = self.proxied;
         (transfer.id, transfer.connection_id) = (self.transfers, self.transfers);
         for part in template.render(&transfer) {
             match part.to {
@@ -113,6 +117,21 @@ impl<'a> Show<'a> {
                     }
                 }
             }
+        }
+    }
+
+    /// Of an answer to HEAD, the head is what was asked for: with -o it goes where a body would go, as with curl.
+    fn write_heads(&self, hops: &[Exchange]) {
+        let asked = Some(&self.args.output.output).filter(|_| self.args.request.head);
+        let Some(path) = asked.and_then(Option::as_deref) else {
+            return;
+        };
+        let answers = hops.iter().filter_map(|e| e.http.as_ref());
+        let heads: Vec<u8> = answers.flat_map(head).collect();
+        if path == "-" {
+            Stream::Out.print(&heads);
+        } else if let Err(error) = std::fs::write(path, &heads) {
+            Stream::Err.print(format!("roundtrip: cannot write {path}: {error}\n"));
         }
     }
 
@@ -172,6 +191,20 @@ fn complaint(limit: &Limit, value: f64, exchange: &Exchange) -> String {
         limit.show(value),
         exchange.url
     )
+}
+
+/// The head of an answer as HTTP/1.1 would write it, whatever it came over.
+fn head(http: &HttpFacts) -> Vec<u8> {
+    let mut head =
+        format!("HTTP/{} {} {}\r\n", http.version, http.status, http.reason).into_bytes();
+    for (name, value) in &http.headers {
+        head.extend_from_slice(name.as_bytes());
+        head.extend_from_slice(b": ");
+        head.extend_from_slice(value);
+        head.extend_from_slice(b"\r\n");
+    }
+    head.extend_from_slice(b"\r\n");
+    head
 }
 
 /// Where a body goes: nowhere, to a file, or to standard output.

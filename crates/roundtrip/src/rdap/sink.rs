@@ -9,6 +9,7 @@ use roundtrip_rdap::bulk::journal::{Identity, Journal, JournalError};
 use roundtrip_rdap::client::Outcome;
 use roundtrip_rdap::text::{self, Form, Style};
 
+use super::conformance::Findings;
 use super::timing;
 use crate::cli::RdapArgs;
 use crate::output::Stream;
@@ -16,6 +17,9 @@ use crate::output::Stream;
 pub(super) struct Sink {
     style: Style,
     timing: bool,
+    check: bool,
+    /// An answer violates a requirement.
+    violated: bool,
     out: Out,
     /// What stands before the first result.
     header: String,
@@ -61,6 +65,8 @@ impl Sink {
                 shown,
             },
             timing: args.output.timing,
+            check: args.output.check,
+            violated: false,
             out,
             header: match form {
                 Form::Csv(columns) if !begun => text::header(columns),
@@ -76,20 +82,28 @@ impl Sink {
     }
 
     pub(super) fn tell(&mut self, place: u64, found: &Outcome) -> Result<(), SinkError> {
-        let document = self.timing.then(|| timing::document(found));
+        let findings = self.check.then(|| Findings::of(found));
+        let mut beside = Vec::new();
+        beside.extend(self.timing.then(|| ("timing", timing::document(found))));
+        beside.extend(findings.as_ref().map(|f| ("check", f.document())));
+        self.violated |= findings.as_ref().is_some_and(Findings::has_errors);
         let mut result = std::mem::take(&mut self.header);
         if self.style.form == Form::Readable && self.told > 0 {
             result.push('\n');
         }
         result += &found
-            .told(document.as_ref(), |told| text::tell(told, &self.style))
+            .told(&beside, |told| text::tell(told, &self.style))
             .concat();
-        if self.timing && matches!(self.style.form, Form::Readable | Form::Whois) {
+        let is_text = matches!(self.style.form, Form::Readable | Form::Whois);
+        if self.timing && is_text {
             result.extend(
                 found
                     .sources()
                     .map(|s| format!("timing: {}\n", timing::line(s))),
             );
+        }
+        if let Some(findings) = findings.filter(|_| is_text) {
+            result += &findings.lines();
         }
         self.told += 1;
         match &mut self.out {
@@ -116,6 +130,11 @@ impl Sink {
             }
         }
         Ok(())
+    }
+
+    /// Was a violation of a requirement told?
+    pub(super) fn has_violations(&self) -> bool {
+        self.violated
     }
 
     /// What to do after an interruption.

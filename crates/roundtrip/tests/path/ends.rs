@@ -1,6 +1,6 @@
 //! However it ends, nothing is left: no process at either end, no keeper, hence no namespace and no interface.
 
-use crate::run::{Running, inhabitants, is_keeper, keepers_of, path, wait_until};
+use crate::run::{Running, inhabitants, is_keeper, keepers_of, path, said, wait_until};
 
 /// A command that leaves a daemon behind, at both ends, tells both networks and then does this, having done that first.
 fn with_daemons(first: &str, then: &str) -> Running {
@@ -78,4 +78,13 @@ fn sigkill_ends_it_all() {
     running.end();
     wait_until("both ends are empty", || networks.are_empty());
     wait_until("the keeper is gone", || !is_keeper(&keepers[0]));
+}
+
+/// What the host asks through is not there.
+#[test]
+fn the_host_s_proxies_are_left_behind() {
+    let mut command = path(&[], &["sh", "-c", "echo \"[$https_proxy$ALL_PROXY]\""]);
+    command.env("https_proxy", "http://proxy.example:1");
+    command.env("ALL_PROXY", "http://proxy.example:2");
+    assert_eq!(said(command).out, "[]\n");
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use roundtrip_model::{Exchange, Target};
 use roundtrip_origin::{Expect, Knobs};
+use roundtrip_path::Path;
 use roundtrip_probe::Options;
 
 use super::{assert_named, trip};
@@ -49,6 +50,28 @@ fn a_body_that_waits_for_the_window_to_grow() {
     assert_eq!(exchange.round_trips(), 4);
     let small = upload(&scene, "h1+clear", 10_000, None);
     assert_eq!(small.round_trips(), 2, "{:?}", small.phases());
+}
+
+/// Ten round trips of bytes, or a hello of two segments, on a line of 1 Mbit/s.
+#[test]
+fn a_line_that_takes_long_for_what_is_sent() {
+    let path = || {
+        let mut path = Path::builder();
+        for (word, value) in [("rtt", "100ms"), ("rate", "up:1mbit"), ("queue", "up:3s")] {
+            path.set(word, value).unwrap();
+        }
+        Scene::over(path.build().unwrap(), Knobs::default())
+    };
+    let bytes = 120_000;
+    let line = bytes as f64 * 8.0 / 1e3;
+    for word in ["h1+clear", "h1+tls1.3"] {
+        let exchange = upload(&path(), word, bytes, None);
+        assert_named(&exchange, "slow-uplink", line, 0);
+        let server: f64 = exchange.phases().iter().map(|p| p.waited.server).sum();
+        assert!(server < 0.2 * line, "{:?}", exchange.phases());
+    }
+    let hello = path().probe("h1+tls1.3", "/bytes/10");
+    assert_named(&hello, "slow-uplink", 11.0, 0);
 }
 
 #[test]

@@ -108,7 +108,7 @@ fn address(address: Item<'_>) -> Address<'_> {
     }
 }
 
-fn uris<'a>(card: Item<'a>, wanted: impl Fn(Option<&str>) -> bool) -> Vec<&'a str> {
+fn uris(card: Item<'_>, wanted: impl Fn(Option<&str>) -> bool) -> Vec<&str> {
     entries(card, "links")
         .filter(|link| wanted(link.text("kind")))
         .filter_map(|link| text(link, "uri"))

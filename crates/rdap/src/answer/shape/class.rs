@@ -283,6 +283,12 @@ impl Class {
                 ("publicKey", Shape::Text),
                 ("algorithm", Shape::Whole),
             ],
+            _ => self.of_words(),
+        }
+    }
+
+    fn of_words(self) -> Members {
+        match self {
             Self::Variant => &[
                 ("relation", Shape::Texts),
                 ("idnTable", Shape::Text),

@@ -55,9 +55,9 @@ impl Header {
         self.bytes
     }
 
-    /// Positions lie below this: each query takes a byte of the list at least.
+    /// Positions lie below this: a list has no more lines than bytes, and one line of none.
     pub(super) fn most(&self) -> u64 {
-        self.length
+        self.length.saturating_add(1)
     }
 
     /// Why what was found is not this head.

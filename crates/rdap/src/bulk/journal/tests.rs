@@ -89,7 +89,7 @@ fn a_run_that_ended_has_nothing_left() {
     let again = run.open(&identity(5)).unwrap();
     assert_eq!(again.finished(), 5);
     assert!((0..5).all(|position| again.is_finished(position)) && !again.is_finished(5));
-    assert_eq!(run.read().1, b"<3>\n<0>\n<1->\n<2-->\n");
+    assert_eq!(run.read().1, b"<0>\n<4->\n<1->\n<2-->\n");
 }
 
 #[test]
@@ -230,14 +230,14 @@ fn positions_are_those_of_the_list() {
     let run = Run::new();
     let mut journal = run.open(&identity(5)).unwrap();
     assert!(matches!(
-        journal.finish(5, b""),
-        Err(JournalError::NotInTheList(5))
+        journal.finish(6, b""),
+        Err(JournalError::NotInTheList(6))
     ));
     assert!(matches!(
         journal.finish(u64::MAX, b""),
         Err(JournalError::NotInTheList(_))
     ));
-    journal.finish(4, b"").unwrap();
+    journal.finish(5, b"").unwrap();
 }
 
 #[test]

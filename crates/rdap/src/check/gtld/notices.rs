@@ -89,10 +89,8 @@ fn terms(scene: &Scene<'_>, report: &mut Report) {
     if scene.class() == Class::Problem {
         return;
     }
-    let links = scene.answer.notices().flat_map(|n| n.links());
-    let terms = links
-        .filter(|l| l.has_rel("terms-of-service") && l.url(None).is_some())
-        .next();
+    let mut links = scene.answer.notices().flat_map(|n| n.links());
+    let terms = links.find(|l| l.has_rel("terms-of-service") && l.url(None).is_some());
     match terms {
         None => report.add(&TERMS, "/notices", ""),
         Some(link) => context(scene, link, &TERMS_VALUE, report),

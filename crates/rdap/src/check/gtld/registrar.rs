@@ -64,7 +64,7 @@ fn about(registrar: Entity<'_>, pointer: &str, report: &mut Report) {
         }
         Some(_) => {}
     }
-    let abuse = registrar.entity("abuse").map(|e| e.contact());
+    let abuse = registrar.entity("abuse").map(Entity::contact);
     if !abuse.is_some_and(|c| !c.phones.is_empty() && !c.emails.is_empty()) {
         report.add(&ABUSE, pointer, "");
     }

@@ -203,6 +203,16 @@ fn a_clock_set_back_gives_nothing_away() {
 }
 
 #[test]
+fn clocks_that_differ_a_little_give_nothing_away() {
+    let limit = ten();
+    let mut bucket = Bucket::full(Some(&limit), START);
+    // Five seconds, seen by two who differ by up to three.
+    let seen = (0..5000_u64).flat_map(|ms| [ms, ms.saturating_sub(ms % 3000)]);
+    let given = seen.filter(|ms| bucket.take(Some(&limit), None, after(*ms)) == Take::Now);
+    assert!((69..=70).contains(&given.count()));
+}
+
+#[test]
 fn limits_may_differ_between_processes() {
     let (slow, fast) = (ten(), Limit::new(1000.0, SECOND));
     let numbers = Bucket::full(Some(&slow), START).numbers();

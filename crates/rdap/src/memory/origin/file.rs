@@ -1,16 +1,17 @@
 //! The file of an origin, to and fro.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
-use super::{Alternatives, Hints, LONGEST_BLOB, MOST_SESSIONS, MOST_TOKENS, OriginState, Session};
-use super::{Stamp, Transport};
+use super::{Addresses, Alternative, Hints, OriginState, Session, Stamp, Transport};
+use super::{LONGEST_BLOB, MOST_SESSIONS, MOST_TOKENS};
 use crate::memory::codec::{Form, Reader, Writer};
 
 const FORM: Form = Form {
     name: *b"rtor",
     version: 1,
 };
-const LONGEST_ALT_SVC: usize = 8 << 10;
+const MOST_ADDRESSES: usize = 64;
 /// RFC 7301 §3.1: a protocol's name has a length of one byte.
 const LONGEST_ALPN: usize = 255;
 const MOST_ALPN: usize = 32;
@@ -23,16 +24,28 @@ pub(super) fn encode(state: &OriginState) -> Vec<u8> {
     let alpn = if alpn.len() > LONGEST_ALPN { "" } else { alpn };
     writer.counted(alpn.as_bytes());
     let alt_svc = state.alt_svc.as_ref();
-    let alt_svc = alt_svc.filter(|known| known.value.len() <= LONGEST_ALT_SVC);
     writer.count(usize::from(alt_svc.is_some()));
     if let Some(known) = alt_svc {
         writer.u64(known.expires.0);
-        writer.counted(&known.value);
+        writer.u16(known.port);
+        writer.u16(u16::from(known.persist));
     }
     writer.count(usize::from(state.https_record.is_some()));
     if let Some(hints) = &state.https_record {
         encode_hints(&mut writer, hints);
     }
+    writer.count(usize::from(state.addresses.is_some()));
+    if let Some(known) = &state.addresses {
+        writer.u64(known.expires.0);
+        writer.count(known.list.len().min(MOST_ADDRESSES));
+        for address in known.list.iter().take(MOST_ADDRESSES) {
+            match address {
+                IpAddr::V4(address) => writer.counted(&address.octets()),
+                IpAddr::V6(address) => writer.counted(&address.octets()),
+            }
+        }
+    }
+    writer.u64(u64::from(state.streams.unwrap_or(0)));
     let rtt = state.rtt.map_or(0, |rtt| rtt.as_micros());
     writer.u64(u64::try_from(rtt).unwrap_or(0).min(LONGEST_RTT));
     writer.count(state.sessions.len());
@@ -52,12 +65,20 @@ pub(super) fn decode(bytes: &[u8]) -> Option<OriginState> {
     let mut reader = Reader::new(FORM, bytes)?;
     let alpn = reader.text(LONGEST_ALPN)?;
     let mut alt_svc = reader.items(1, |reader| {
-        Some(Alternatives {
+        Some(Alternative {
             expires: Stamp(reader.u64()?),
-            value: reader.counted(LONGEST_ALT_SVC)?.to_vec(),
+            port: reader.u16()?,
+            persist: reader.u16()? != 0,
         })
     })?;
     let mut hints = reader.items(1, decode_hints)?;
+    let mut addresses = reader.items(1, |reader| {
+        Some(Addresses {
+            expires: Stamp(reader.u64()?),
+            list: reader.items(MOST_ADDRESSES, decode_address)?,
+        })
+    })?;
+    let streams = u32::try_from(reader.u64()?).ok()?;
     let rtt = reader.u64().filter(|micros| *micros <= LONGEST_RTT)?;
     let sessions = reader.items(2 * MOST_SESSIONS, decode_session)?;
     let quic_tokens = reader.items(MOST_TOKENS, |reader| {
@@ -68,6 +89,8 @@ pub(super) fn decode(bytes: &[u8]) -> Option<OriginState> {
         alpn: Some(alpn).filter(|alpn| !alpn.is_empty()),
         alt_svc: alt_svc.pop(),
         https_record: hints.pop(),
+        addresses: addresses.pop(),
+        streams: (streams > 0).then_some(streams),
         rtt: (rtt > 0).then(|| Duration::from_micros(rtt)),
         sessions,
         quic_tokens,
@@ -90,6 +113,17 @@ fn decode_hints(reader: &mut Reader<'_>) -> Option<Hints> {
         expires: Stamp(reader.u64()?),
         port: Some(reader.u16()?).filter(|port| *port != 0),
         alpn: reader.items(MOST_ALPN, |reader| reader.text(LONGEST_ALPN))?,
+    })
+}
+
+fn decode_address(reader: &mut Reader<'_>) -> Option<IpAddr> {
+    let octets = reader.counted(16)?;
+    let four = octets.try_into().map(|four: [u8; 4]| four.into()).ok();
+    four.or_else(|| {
+        octets
+            .try_into()
+            .map(|sixteen: [u8; 16]| sixteen.into())
+            .ok()
     })
 }
 

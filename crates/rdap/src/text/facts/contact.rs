@@ -1,5 +1,6 @@
 //! Facts of people and organisations.
 
+use super::number::numbers;
 use super::{Block, Facts, Value, capital};
 use crate::answer::{Contact, Entity};
 use crate::text::paint::Tone;
@@ -32,11 +33,7 @@ impl Facts {
         );
         let autnums = entity.autnums().filter_map(|a| {
             let (start, end) = a.range()?;
-            let value = if start == end {
-                format!("AS{start}")
-            } else {
-                format!("AS{start} – AS{end}")
-            };
+            let value = numbers(start, end);
             Some(Value::new(value).note(a.name().or(a.handle()).unwrap_or_default()))
         });
         self.add(Block::Dns, "AS numbers", autnums);

@@ -1,7 +1,7 @@
 //! Facts of domains and name servers.
 
 use super::{Block, Facts, Value};
-use crate::answer::{Domain, Item, Nameserver, Object, SecureDns};
+use crate::answer::{Domain, Entity, Item, Nameserver, Object, SecureDns};
 use crate::text::paint::Tone;
 
 impl Facts {
@@ -85,7 +85,7 @@ impl Facts {
                 self.add(Block::Registrar, "Abuse", value);
             }
         }
-        let reseller = item.entity("reseller").map(|r| r.contact());
+        let reseller = item.entity("reseller").map(Entity::contact);
         let name = reseller.as_ref().and_then(|c| c.called());
         self.text(Block::Registrar, "Reseller", name);
     }

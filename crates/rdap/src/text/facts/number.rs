@@ -32,10 +32,7 @@ impl Facts {
     }
 
     pub(super) fn autnum(&mut self, autnum: Autnum<'_>) {
-        let range = autnum.range().map(|(start, end)| match start == end {
-            true => format!("AS{start}"),
-            false => format!("AS{start} – AS{end}"),
-        });
+        let range = autnum.range().map(|(start, end)| numbers(start, end));
         let range = range.map(|r| Value::new(r).tone(Tone::Strong));
         self.add(Block::Name, "AS number", range);
         self.text(Block::Name, "Name", autnum.name());
@@ -45,5 +42,14 @@ impl Facts {
         self.events(*autnum);
         self.people(*autnum, &[]);
         self.remarks(*autnum);
+    }
+}
+
+/// A range of AS numbers, or the one.
+pub(in crate::text) fn numbers(start: u32, end: u32) -> String {
+    if start == end {
+        format!("AS{start}")
+    } else {
+        format!("AS{start} – AS{end}")
     }
 }

@@ -1,7 +1,7 @@
 //! Domains and name servers, with the keys of ICANN's Registration Data Directory Services.
 
 use super::Lines;
-use crate::answer::{Answer, Domain, Item, Nameserver, Object, status};
+use crate::answer::{Answer, Contact, Domain, Entity, Item, Nameserver, Object, status};
 
 impl Lines {
     pub(super) fn domain(&mut self, domain: Domain<'_>, answer: &Answer) {
@@ -17,7 +17,7 @@ impl Lines {
         };
         self.text(key, domain.port43());
         let registrar = domain.entity("registrar");
-        let contact = registrar.map(|r| r.contact()).unwrap_or_default();
+        let contact = registrar.map(Entity::contact).unwrap_or_default();
         self.text("Registrar URL", contact.urls.first().copied());
         self.date("Updated Date", *domain, "last changed");
         self.date("Creation Date", *domain, "registration");
@@ -27,20 +27,34 @@ impl Lines {
             *domain,
             "registrar expiration",
         );
+        self.registrar(domain, &contact);
+        self.status(*domain);
+        self.people(domain);
+        self.redactions(answer);
+        for server in domain.nameservers() {
+            self.text("Name Server", Object::Nameserver(server).name());
+        }
+        self.dnssec(domain);
+    }
+
+    fn registrar(&mut self, domain: Domain<'_>, contact: &Contact<'_>) {
+        let registrar = domain.entity("registrar");
         self.text("Registrar", contact.called());
-        self.text("Registrar IANA ID", registrar.and_then(|r| r.iana_id()));
+        self.text("Registrar IANA ID", registrar.and_then(Entity::iana_id));
         let abuse = registrar
             .and_then(|r| r.entity("abuse"))
-            .map(|a| a.contact());
+            .map(Entity::contact);
         let abuse = abuse.unwrap_or_default();
         self.text(
             "Registrar Abuse Contact Email",
             abuse.emails.first().copied(),
         );
         self.text("Registrar Abuse Contact Phone", abuse.voice());
-        let reseller = domain.entity("reseller").map(|r| r.contact());
+        let reseller = domain.entity("reseller").map(Entity::contact);
         self.text("Reseller", reseller.as_ref().and_then(|r| r.called()));
-        self.status(*domain);
+    }
+
+    fn people(&mut self, domain: Domain<'_>) {
         for (role, prefix) in [
             ("registrant", "Registrant"),
             ("administrative", "Admin"),
@@ -51,6 +65,9 @@ impl Lines {
                 self.person(entity, prefix);
             }
         }
+    }
+
+    fn redactions(&mut self, answer: &Answer) {
         for redaction in answer.redactions().take(100) {
             let name = redaction.name().unwrap_or("Redacted").trim();
             // What stands in its place was told already.
@@ -59,10 +76,6 @@ impl Lines {
                 self.key(name, &format!("REDACTED{}", reason.unwrap_or_default()));
             }
         }
-        for server in domain.nameservers() {
-            self.text("Name Server", Object::Nameserver(server).name());
-        }
-        self.dnssec(domain);
     }
 
     /// In EPP's words, with the page that explains them, as ICANN requires.
@@ -105,7 +118,7 @@ impl Lines {
         for address in server.addresses() {
             self.key("IP Address", &address.to_string());
         }
-        let registrar = server.entity("registrar").map(|r| r.contact());
+        let registrar = server.entity("registrar").map(Entity::contact);
         self.text("Registrar", registrar.as_ref().and_then(|r| r.called()));
         self.text("WHOIS Server", server.port43());
     }

@@ -41,16 +41,16 @@ impl Lines {
                 .flat_map(str::lines)
                 .for_each(|line| self.key("Comment", line));
         }
-        self.people(item.entities(), 0);
+        self.entities(item.entities(), 0);
     }
 
     /// Each entity as a block of its own, and those below it.
-    fn people<'a>(&mut self, entities: impl Iterator<Item = Entity<'a>>, depth: usize) {
+    fn entities<'a>(&mut self, entities: impl Iterator<Item = Entity<'a>>, depth: usize) {
         for entity in entities {
             self.gap();
             self.person(entity, "");
             if depth < 3 {
-                self.people(entity.entities().collect::<Vec<_>>().into_iter(), depth + 1);
+                self.entities(entity.entities().collect::<Vec<_>>().into_iter(), depth + 1);
             }
         }
     }

@@ -48,6 +48,27 @@ fn urls_that_are_none() {
 }
 
 #[test]
+fn strategies_that_contradict_the_url() {
+    let site = Site::start();
+    let (clear, secure) = (site.http("/"), site.https("/"));
+    for (flags, url, why) in [
+        (&["--http3"][..], &clear, "HTTP/3 needs https://"),
+        (&["--strategy", "h1+clear"], &secure, "the URL says https"),
+        (&["--tls1.3"], &clear, "the URL says http"),
+        (&["--resume"], &clear, "resumption needs https://"),
+        (&["--http3", "-x", "localhost:1"], &secure, "proxy"),
+    ] {
+        assert_usage(&site, &[flags, &[url.as_str()]].concat(), why);
+    }
+    // One of several is enough, and none of them is asked.
+    assert_usage(
+        &site,
+        &["--http3", &secure, &clear],
+        "HTTP/3 needs https://",
+    );
+}
+
+#[test]
 fn files_that_cannot_be_read() {
     let site = Site::start();
     let url = site.https("/");

@@ -1,6 +1,8 @@
 //! Through an HTTP proxy: absolute-form for clear text, a tunnel for TLS, with and without a password.
 
 use crate::peer::{Proxy, Site};
+use crate::report::Report;
+use crate::run::{probe, said};
 
 /// `user:p@ss`, as RFC 7617 writes it.
 const TOKEN: &str = "Basic dXNlcjpwQHNz";
@@ -76,4 +78,37 @@ fn a_proxy_that_is_not_there_is_named() {
     assert_eq!(report.at("/failure/kind"), "refused");
     let message = report.at("/failure/message").as_str().unwrap();
     assert!(message.contains(&port.to_string()), "{message}");
+}
+
+#[test]
+fn the_environment_names_a_proxy_as_for_curl() {
+    let (site, proxy) = (Site::start(), Proxy::start(None));
+    let ca = site.path("ca.pem");
+    let (url, named) = (site.https("/"), format!("http://{}", proxy.address));
+    let ask = |variable: &str, flags: &[&str]| {
+        let mut command = probe(&["--json", "--cacert", &ca]);
+        command.args(flags).arg(&url).env(variable, &named);
+        Report::from(said(command))
+    };
+    for variable in ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"] {
+        let asked = ask(variable, &[]);
+        asked.assert_status(200);
+        assert_eq!(asked.at("/tcp/peer"), proxy.address.to_string().as_str());
+        let notes = asked.at("/notes").to_string();
+        assert!(notes.contains(variable), "{notes}");
+    }
+    let before = proxy.heads().len();
+    ask("http_proxy", &[]).assert_status(200);
+    ask("https_proxy", &["--noproxy", "localhost"]).assert_status(200);
+    assert_eq!(proxy.heads().len(), before);
+}
+
+#[test]
+fn a_proxy_of_the_environment_that_is_none_is_named() {
+    let site = Site::start();
+    let mut command = probe(&[site.https("/")]);
+    command.env("ALL_PROXY", "socks5://localhost");
+    let refused = said(command);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(refused.err.contains("ALL_PROXY"), "{}", refused.err);
 }

@@ -196,3 +196,20 @@ fn a_redirect_to_another_origin_takes_no_secrets_along() {
         "{head}"
     );
 }
+
+#[test]
+fn the_head_is_what_head_leaves_in_the_file() {
+    let site = Site::start();
+    let file = site.path("head");
+    let url = site.http("/redirect/1");
+    let said = site.probe(&["-q", "-I", "-L", "-o", &file, &url]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let written = std::fs::read_to_string(&file).unwrap();
+    let heads: Vec<&str> = written.split_terminator("\r\n\r\n").collect();
+    assert_eq!(heads.len(), 2, "{written}");
+    assert!(heads[0].starts_with("HTTP/1.1 302 ") && heads[0].contains("ocation: "));
+    assert!(heads[1].starts_with("HTTP/1.1 200 "), "{written}");
+    let shown = site.body(&["-I", "--http2", &site.https("/bytes/20")]);
+    assert!(shown.starts_with("HTTP/2 200"), "{shown}");
+    assert!(shown.contains("content-length: 20\r\n"), "{shown}");
+}

@@ -39,6 +39,41 @@ fn what_a_server_announces_is_used_from_the_second_on() {
 }
 
 #[test]
+fn what_left_the_ticket_is_spoken_again() {
+    for count in ["1", "3"] {
+        let site = Site::start();
+        let report = site.report(&["--resume", "-c", count, "-i", "0", &site.https("/")]);
+        for result in report.results() {
+            // The answer that left the ticket announced HTTP/3, for which there is none.
+            assert_eq!(result["strategy"], "h2+tls1.3+resume", "{result}");
+            assert_eq!(result["primer"]["strategy"], "h2+tls1.3");
+            assert_eq!(result["primer"]["round_trips"], 3);
+        }
+        assert_eq!(report.document["summary"]["first"]["measured"], false);
+        let unprimed = site.report(&["--resume", "--cold", "-c", "2", "-i", "0", &site.https("/")]);
+        assert_eq!(unprimed.results()[1]["strategy"], "h2+tls1.3+resume");
+    }
+}
+
+#[test]
+fn what_the_first_paid_is_said_beside_the_medians() {
+    let site = Site::start();
+    let several = ["-c", "4", "-i", "0"];
+    for (flags, end) in [(&[][..], "the others "), (&["--reuse"][..], "unmeasured")] {
+        let url = site.https("/");
+        let words = [flags, &several, &[url.as_str()]].concat();
+        let said = site.probe(&words);
+        let line = said
+            .out
+            .lines()
+            .find(|l| l.contains("the first request paid"));
+        let line = line.unwrap_or_else(|| panic!("{}", said.out));
+        assert!(line.contains("3 round trips as h2+tls1.3"), "{line}");
+        assert!(line.contains(end), "{line}");
+    }
+}
+
+#[test]
 fn a_flood_is_bounded() {
     let site = Site::start();
     let report = site.report(&["-f", "-c", "50", &site.http("/")]);
@@ -153,4 +188,25 @@ fn an_interrupt_ends_one_that_hangs() {
     let said = job.finish();
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.out.contains("first byte: interrupted"), "{}", said.out);
+}
+
+#[test]
+fn what_was_learnt_before_an_interrupt_is_told() {
+    let site = Site::with(|knobs| knobs.fault = Some("stall@request".parse().unwrap()));
+    let ca = site.path("ca.pem");
+    let url = site.https("/");
+    let job = Job::start(probe(&["--json", "--http1.1", "--cacert", &ca, &url]));
+    await_some("a request", || {
+        (site.origin.stats().faults >= 1).then_some(())
+    });
+    job.signal(SIGINT);
+    let report = Report::from(job.finish());
+    assert_eq!(report.code, 1);
+    let result = report.last();
+    assert_eq!(result["failure"]["kind"], "interrupted", "{result}");
+    assert_eq!(result["failure"]["phase"], "first_byte", "{result}");
+    assert_eq!(result["name"]["host"], "localhost", "{result}");
+    assert_eq!(result["attempts"][0]["outcome"], "won", "{result}");
+    assert_eq!(result["tls"]["version"], "TLSv1.3", "{result}");
+    assert!(result["tcp"]["peer"].is_string(), "{result}");
 }

@@ -1,0 +1,200 @@
+//! Segments that get lost on a connection that is open, whoever had sent them.
+
+use std::time::Duration;
+
+use roundtrip_model::{Event, Moment, Phase, PhaseName};
+
+use crate::case::ms;
+use crate::{Case, Cause, Cost, Family, Part, Setting};
+
+pub(super) const FAMILY: Family = Family {
+    title: "Losses",
+    causes: &[
+        Cause {
+            id: "mtu-black-hole",
+            name: "The path swallowed large segments without a word, until the kernel sent smaller ones",
+            shows: "segments had to be sent again, and the largest segment is smaller than it was when the connection was new",
+            signature: black_hole,
+            cost: "1 to 3 s: several time-outs before the kernel tries smaller segments; without probing, for ever",
+            remedy: "let ICMP «fragmentation needed» (and ICMPv6 «packet too big») pass, clamp the MSS at the narrow link, or let the ends probe",
+            settings: &[
+                Setting::new("Linux (both ends)", "net.ipv4.tcp_mtu_probing=1"),
+                Setting::new(
+                    "Linux (router)",
+                    "nft add rule inet filter forward tcp flags syn tcp option maxseg size set rt mtu",
+                ),
+            ],
+            source: "RFC 2923 §2.1; RFC 4821 §7; ip-sysctl (tcp_mtu_probing)",
+        },
+        Cause {
+            id: "response-segment-lost",
+            name: "A segment that the server sent was lost and had to be sent again",
+            shows: "segments came before what they follow, which was late by half a round trip and more; or a flight ended in the middle of a TLS record (without TLS: after full segments), and the rest came as late as after a time-out",
+            signature: theirs,
+            cost: "1 round trip and more where later segments tell of the loss; 200 ms and more where they do not",
+            remedy: "look for loss on the path (mtr); let the server recover sooner",
+            settings: &[
+                Setting::new("Linux (server)", "net.ipv4.tcp_recovery=1"),
+                Setting::new(
+                    "Linux (server)",
+                    "net.core.default_qdisc=fq and net.ipv4.tcp_congestion_control=bbr",
+                ),
+            ],
+            source: "RFC 8985 §3; RFC 6675 §5",
+        },
+        Cause {
+            id: "segment-lost",
+            name: "Something the client sent was lost and had to be sent again",
+            shows: "the kernel retransmitted what was answered late, and that long not all of it was acknowledged",
+            signature: ours,
+            cost: "a round trip and a quarter where later segments tell of the loss, else at least 200 ms, the shortest time-out of Linux",
+            remedy: "look for loss on the path; lower the least retransmission time-out on short, clean paths",
+            settings: &[Setting::new(
+                "Linux (client)",
+                "ip route change default via GATEWAY rto_min 20ms",
+            )],
+            source: "RFC 6298 §2; RFC 8985 §7",
+        },
+    ],
+};
+
+/// Waits that a lost segment prolongs.
+const WAITS: [PhaseName; 5] = [
+    PhaseName::Proxy,
+    PhaseName::Tls,
+    PhaseName::FirstByte,
+    PhaseName::Request,
+    PhaseName::Body,
+];
+
+fn black_hole(case: &Case<'_>) -> Option<Cost> {
+    let tcp = case.tcp()?;
+    let again = tcp.retransmits.saturating_sub(tcp.syn_retransmits);
+    (again > 0 && tcp.mss < tcp.first_mss).then(|| {
+        let evidence = format!(
+            "{}; the largest was {} bytes at first and is {} now",
+            sent_again(again),
+            tcp.first_mss,
+            tcp.mss
+        );
+        Cost::new(evidence).phases(case, &WAITS, &[Part::Loss])
+    })
+}
+
+/// What the kernel and TLS saw of losses in one phase.
+#[derive(Default)]
+struct Seen {
+    phase: Option<PhaseName>,
+    /// The phase's loss, ours and the server's.
+    ours: f64,
+    theirs: f64,
+    resent: u32,
+    unacked: Duration,
+    overtaken: u32,
+}
+
+fn seen(case: &Case<'_>) -> Vec<Seen> {
+    let over_tcp = case.exchange.tcp.is_some() && case.exchange.quic.is_none();
+    let phases = case.phases.iter();
+    phases
+        .filter(|phase| over_tcp && WAITS.contains(&phase.name) && phase.waited.loss > 0.0)
+        .map(|phase| seen_in(case, phase))
+        .collect()
+}
+
+fn seen_in(case: &Case<'_>, phase: &Phase) -> Seen {
+    let mut seen = Seen {
+        phase: Some(phase.name),
+        ..Seen::default()
+    };
+    let within = |at: Moment| at >= phase.start && at <= phase.end;
+    for (_, event) in case.exchange.timeline.iter().filter(|(at, _)| within(*at)) {
+        match event {
+            Event::Resent { segments, unacked } => {
+                seen.resent += segments;
+                seen.unacked += *unacked;
+            }
+            Event::Overtaken { segments, .. } => seen.overtaken += segments,
+            _ => {}
+        }
+    }
+    let lost = phase.waited.loss;
+    seen.ours = match (seen.resent, seen.overtaken) {
+        (0, _) => 0.0,
+        (_, 0) => lost,
+        _ => (ms(seen.unacked) - case.rtt.unwrap_or(0.0))
+            .min(lost)
+            .max(0.0),
+    };
+    seen.theirs = lost - seen.ours;
+    seen
+}
+
+fn ours(case: &Case<'_>) -> Option<Cost> {
+    let seen = seen(case);
+    let again: u32 = seen.iter().map(|s| s.resent).sum();
+    let unacked: f64 = seen.iter().map(|s| ms(s.unacked)).sum();
+    let evidence = if again > 0 {
+        format!(
+            "{}, and the server had it all after {unacked:.0} ms",
+            sent_again(again)
+        )
+    } else {
+        // Nothing has come since, of which the wait could be told.
+        let tcp = case.tcp().filter(|_| !case.is_answered())?;
+        let again = tcp.retransmits.saturating_sub(tcp.syn_retransmits);
+        return (again > 0)
+            .then(|| Cost::new(sent_again(again)).phases(case, &WAITS, &[Part::Loss]));
+    };
+    Some(claimed(&seen, evidence, |s| s.ours))
+}
+
+fn theirs(case: &Case<'_>) -> Option<Cost> {
+    let seen = seen(case);
+    let late: f64 = seen.iter().map(|s| s.theirs).sum();
+    if late < 0.5 * case.rtt? {
+        return None;
+    }
+    let told: Vec<String> = seen
+        .iter()
+        .filter(|s| s.theirs > 0.0)
+        .map(|s| told(case, s))
+        .collect();
+    let evidence = told.join("; ");
+    Some(claimed(&seen, evidence, |s| s.theirs))
+}
+
+/// How a loss of the server's showed in one phase.
+fn told(case: &Case<'_>, seen: &Seen) -> String {
+    let late = seen.theirs;
+    match seen.overtaken {
+        0 => {
+            let end = if case.exchange.tls.is_some() {
+                "in the middle of a TLS record"
+            } else {
+                "with full segments"
+            };
+            format!(
+                "a flight ended {end}, and the rest came {late:.0} ms later, as after a time-out"
+            )
+        }
+        1 => format!("a segment came {late:.0} ms before what it follows"),
+        n => {
+            format!("{n} segments came before what they follow, which was awaited for {late:.0} ms")
+        }
+    }
+}
+
+fn claimed(seen: &[Seen], evidence: String, part: impl Fn(&Seen) -> f64) -> Cost {
+    let parts = seen.iter().filter_map(|s| Some((s.phase?, part(s))));
+    parts.fold(Cost::new(evidence), |cost, (phase, lost)| {
+        cost.waited(phase, Part::Loss, lost)
+    })
+}
+
+fn sent_again(segments: u32) -> String {
+    match segments {
+        1 => "a segment was sent again".to_owned(),
+        n => format!("{n} segments were sent again"),
+    }
+}

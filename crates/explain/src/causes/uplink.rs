@@ -1,0 +1,40 @@
+//! Bytes that went out over a line that takes long for them. What a window held back is told in `upload`.
+
+use crate::{Case, Cause, Cost, Family, Part, Setting};
+
+pub(super) const FAMILY: Family = Family {
+    title: "The uplink",
+    causes: &[Cause {
+        id: "slow-uplink",
+        name: "The line towards the server took long for what was sent",
+        shows: "the kernel measured how fast the peer took what left, more than one segment at once, and that was slower than a window in a round trip",
+        signature: slow,
+        cost: "bytes ÷ rate: 14 ms for a post-quantum ClientHello and 0.8 s for 100 kB at 1 Mbit/s",
+        remedy: "send less: compressed bodies, shorter cookies, a ClientHello that fits one segment (strategy -pq); or have a faster uplink",
+        settings: &[
+            Setting::new("OpenSSL (client)", "Groups = X25519"),
+            Setting::new(
+                "curl",
+                "gzip -c FILE | curl -H 'Content-Encoding: gzip' --data-binary @- URL, where the server takes it",
+            ),
+        ],
+        source: "tcp(7) (TCP_INFO: tcpi_delivery_rate); RFC 5681 §4.2",
+    }],
+};
+
+fn slow(case: &Case<'_>) -> Option<Cost> {
+    let tcp = case.exchange.tcp.as_ref()?;
+    let carried: f64 = case.phases.iter().map(|p| p.carried).sum();
+    // So late the SYN-ACK was too, which is hardly any bytes.
+    if carried <= case.unrest() {
+        return None;
+    }
+    let mut cost = Cost::new(format!(
+        "what was sent needed {carried:.1} ms beyond the round trips; the kernel saw it taken at {:.0} kB/s",
+        tcp.delivery_rate as f64 / 1e3
+    ));
+    for phase in case.phases.iter().filter(|p| p.carried > 0.0) {
+        cost = cost.waited(phase.name, Part::Network, phase.carried);
+    }
+    Some(cost)
+}

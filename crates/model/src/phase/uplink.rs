@@ -1,0 +1,257 @@
+//! What a slow line makes of the bytes that go out: time that no answer can be there sooner, and that is not the server's.
+//!
+//! The kernel measures how fast the peer takes what is sent. Where that is no more than a window a round trip, or what
+//! there was to send, it says nothing of the line, and nothing is booked.
+
+use super::{Phase, PhaseName, ms, rtt_ms};
+use crate::{Event, Exchange, Moment, TcpFacts};
+
+/// Below this, in milliseconds and as a share of the round trip, a line is not slow.
+const LEAST_MS: f64 = 1.0;
+const LEAST_SHARE: f64 = 0.02;
+/// Who fills a line makes a queue before it, and its round trips longer than the shortest by this: otherwise it was the
+/// window that held him back.
+const QUEUED: f64 = 1.25;
+/// Receivers acknowledge at least every second segment at once (RFC 5681 §4.2); a single one may be kept waiting.
+const LEAST_SEGMENTS: u64 = 2;
+/// Writes that are closer leave as one, in milliseconds.
+const TOGETHER: f64 = 0.5;
+/// RFC 6928 §2.
+const INITIAL_WINDOW: u64 = 10;
+
+/// Takes from the server, and from losses, what the line needed for what was sent.
+pub(super) fn book(exchange: &Exchange, phases: &mut [Phase]) {
+    let Some(line) = bytes_per_ms(exchange) else {
+        return;
+    };
+    let mut request = request_bytes(exchange) as f64 / line;
+    for phase in phases {
+        match phase.name {
+            PhaseName::Tls | PhaseName::Proxy => {
+                let flights = flights(exchange, |at| at >= phase.start && at <= phase.end);
+                let whole: f64 = flights.iter().map(|bytes| *bytes as f64 / line).sum();
+                carry(phase, whole);
+            }
+            PhaseName::Request => {
+                request -= leave(exchange, phase, request);
+            }
+            PhaseName::FirstByte => {
+                fewer_trips(exchange, phase, line);
+                carry(phase, request.max(0.0));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The wait for an answer to bytes that needed so long.
+fn carry(phase: &mut Phase, needed: f64) {
+    let waited = &mut phase.waited;
+    let server = needed.clamp(0.0, waited.server.max(0.0));
+    let lost = (needed - server).clamp(0.0, waited.loss);
+    waited.server -= server;
+    waited.loss -= lost;
+    waited.network += server + lost;
+    phase.carried = server + lost;
+}
+
+/// Pauses while the request was handed over: the line's, as long as it needed, and then whole round trips.
+fn leave(exchange: &Exchange, phase: &mut Phase, needed: f64) -> f64 {
+    let r = rtt_ms(exchange);
+    let allowed = exchange.http.as_ref().and_then(|h| h.continue_wait);
+    let asked = allowed.map_or(0.0, |wait| ms(wait).min(r));
+    let network = phase.waited.network;
+    phase.carried = needed.clamp(0.0, (network - asked).max(0.0));
+    phase.round_trips = ((network - phase.carried) / r + 0.1) as u32;
+    phase.carried
+}
+
+/// A window that the line cannot empty within a round trip holds nobody back: what was counted as one is the line's.
+fn fewer_trips(exchange: &Exchange, phase: &mut Phase, line: f64) {
+    let r = rtt_ms(exchange);
+    let mss = exchange.tcp.as_ref().map_or(1200, |tcp| tcp.mss).max(500);
+    let window = (INITIAL_WINDOW * u64::from(mss)) as f64;
+    let stalls = (0..16).take_while(|n| window * 2f64.powi(*n) / line < r);
+    let most = 1 + stalls.count() as u32;
+    let excess = phase.round_trips.saturating_sub(most);
+    let back = (f64::from(excess) * r).min(phase.waited.network);
+    phase.round_trips -= excess;
+    phase.waited.network -= back;
+    phase.waited.server += back;
+}
+
+/// What the line takes, where the kernel's figure says so.
+fn bytes_per_ms(exchange: &Exchange) -> Option<f64> {
+    let tcp = exchange.tcp.as_ref().filter(|t| t.delivery_rate > 0)?;
+    let r = rtt_ms(exchange);
+    let rate = tcp.delivery_rate as f64 / 1e3;
+    if !r.is_finite() {
+        return None;
+    }
+    if !tcp.delivery_app_limited {
+        return (ms(tcp.rtt?) >= QUEUED * r).then_some(rate);
+    }
+    // The fastest flight of those that were all there was to send: what it took beyond a round trip.
+    let bytes = largest_flight(exchange, tcp)?;
+    let mss = u64::from(tcp.mss).max(500);
+    let took = (bytes.div_ceil(mss) * mss) as f64 / rate - r;
+    (took >= LEAST_MS.max(LEAST_SHARE * r)).then(|| bytes as f64 / took)
+}
+
+/// `None` where none was large enough to be acknowledged at once, or where it is not known when it really left.
+fn largest_flight(exchange: &Exchange, tcp: &TcpFacts) -> Option<u64> {
+    let untold = exchange.reused || tcp.retransmits > 0 || tcp.fast_open.data_sent > 0;
+    let bytes = bursts(exchange).into_iter().max()?;
+    let segments = bytes.div_ceil(u64::from(tcp.mss).max(500));
+    let told = (LEAST_SEGMENTS..=INITIAL_WINDOW).contains(&segments) && !untold;
+    told.then_some(bytes)
+}
+
+/// What left in one go: a pause between two writes would look like a slow line.
+fn bursts(exchange: &Exchange) -> Vec<u64> {
+    let mut bursts: Vec<u64> = Vec::new();
+    let mut last = None;
+    for (at, event) in exchange.timeline.iter() {
+        match event {
+            Event::Sent { bytes } => {
+                let follows = last.is_some_and(|last| ms(at.since(last)) <= TOGETHER);
+                match bursts.last_mut() {
+                    Some(burst) if follows => *burst += bytes,
+                    _ => bursts.push(*bytes),
+                }
+                last = Some(*at);
+            }
+            Event::Received { .. } => last = None,
+            _ => {}
+        }
+    }
+    bursts
+}
+
+/// What left before each answer.
+fn flights(exchange: &Exchange, is_within: impl Fn(Moment) -> bool) -> Vec<u64> {
+    let (mut flights, mut under_way) = (Vec::new(), 0);
+    for (_, event) in exchange.timeline.iter().filter(|(at, _)| is_within(*at)) {
+        match event {
+            Event::Sent { bytes } => under_way += bytes,
+            Event::Received { .. } if under_way > 0 => {
+                flights.push(std::mem::take(&mut under_way));
+            }
+            _ => {}
+        }
+    }
+    flights
+}
+
+fn request_bytes(exchange: &Exchange) -> u64 {
+    let http = exchange.http.as_ref();
+    http.map_or(0, |h| h.request_bytes + h.uploaded)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::{Event, Exchange, HttpFacts, Moment, PhaseName, TcpFacts};
+
+    const R: f64 = 20.0;
+    const MSS: u64 = 1428;
+
+    /// A hello of 1700 bytes, and a request of so many that is answered after so long.
+    fn exchange(hello: f64, request: u64, wait: f64, tcp: TcpFacts) -> Exchange {
+        let mut e = Exchange {
+            rtt: Some(Duration::from_secs_f64(R / 1e3)),
+            tcp: Some(TcpFacts {
+                mss: MSS as u32,
+                ..tcp
+            }),
+            http: Some(HttpFacts {
+                status: 200,
+                request_bytes: request,
+                ..HttpFacts::default()
+            }),
+            ..Exchange::default()
+        };
+        for (at, event) in [
+            (0.0, Event::HandshakeStarted),
+            (0.0, Event::Sent { bytes: 1700 }),
+            (hello, Event::Received { bytes: 1400 }),
+            (hello, Event::HandshakeFinished),
+            (hello, Event::RequestStarted),
+            (hello, Event::Sent { bytes: request }),
+            (hello, Event::RequestSent),
+            (hello + wait, Event::Received { bytes: 200 }),
+            (hello + wait, Event::FirstByte),
+            (hello + wait, Event::Finished),
+        ] {
+            e.timeline.push(Moment::from_millis(at), event);
+        }
+        e
+    }
+
+    /// Network, server and the line's part of both waits, rounded.
+    fn waits(e: &Exchange) -> [(i32, i32, i32, u32); 2] {
+        [PhaseName::Tls, PhaseName::FirstByte].map(|name| {
+            let phases = e.phases();
+            let phase = phases.iter().find(|p| p.name == name).unwrap();
+            assert!((phase.waited.sum() - phase.ms()).abs() < 1e-6, "{phase:?}");
+            let [network, server, carried] =
+                [phase.waited.network, phase.waited.server, phase.carried]
+                    .map(|part| part.round() as i32);
+            (network, server, carried, phase.round_trips)
+        })
+    }
+
+    /// As the kernel has it: whole segments, from the first that left to the last that was acknowledged.
+    fn limited_by_what_there_was(took: f64) -> TcpFacts {
+        TcpFacts {
+            delivery_rate: (2.0 * MSS as f64 / took * 1e3) as u64,
+            delivery_app_limited: true,
+            ..TcpFacts::default()
+        }
+    }
+
+    #[test]
+    fn a_hello_of_two_segments_on_a_slow_line() {
+        let slow = limited_by_what_there_was(R + 14.0);
+        let e = exchange(R + 20.0, 100, R + 5.0, slow);
+        // 14 ms for 1700 bytes are 0.8 for 100.
+        assert_eq!(waits(&e), [(34, 6, 14, 1), (21, 4, 1, 1)]);
+        let quick = limited_by_what_there_was(R + 0.5);
+        let e = exchange(R + 20.0, 100, R + 5.0, quick);
+        assert_eq!(waits(&e), [(20, 20, 0, 1), (20, 5, 0, 1)]);
+    }
+
+    #[test]
+    fn a_client_that_pauses_between_two_writes_is_no_slow_line() {
+        let mut e = exchange(R + 20.0, 100, R + 5.0, limited_by_what_there_was(2.0 * R));
+        e.timeline = crate::Timeline::default();
+        for (at, event) in [
+            (0.0, Event::HandshakeStarted),
+            (0.0, Event::Sent { bytes: 400 }),
+            (10.0, Event::Sent { bytes: 1400 }),
+            (R + 30.0, Event::Received { bytes: 1400 }),
+            (R + 30.0, Event::HandshakeFinished),
+            (R + 30.0, Event::Finished),
+        ] {
+            e.timeline.push(Moment::from_millis(at), event);
+        }
+        assert!(e.phases().iter().all(|p| p.carried < 1e-9), "{e:?}");
+    }
+
+    #[test]
+    fn a_request_that_the_line_takes_long_for() {
+        let line = |rtt: f64, retransmits| TcpFacts {
+            delivery_rate: 120_000,
+            rtt: Some(Duration::from_secs_f64(rtt / 1e3)),
+            retransmits,
+            ..TcpFacts::default()
+        };
+        // 833 ms for 100 kB, and no window that is empty within a round trip; the server thinks for 30.
+        let e = exchange(R + 20.0, 100_000, R + 863.0, line(400.0, 0));
+        assert_eq!(waits(&e)[1], (853, 30, 833, 1));
+        // A rate without a queue is the window's: as many bytes as it allows in each round trip.
+        let e = exchange(R, 20_000, R + 30.0, line(R, 0));
+        assert_eq!(waits(&e)[1].2, 0);
+    }
+}

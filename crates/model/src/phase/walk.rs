@@ -1,0 +1,304 @@
+//! The bytes of one phase, followed from one to the next: who was waited for in each gap.
+//!
+//! A wait runs from the last bytes sent to the first that arrive in answer: one round trip of it is the network's,
+//! the rest the server's, but for what the kernel knows to have been lost. Silence between two arrivals is the server's
+//! too, unless the server had to stop because its window was full: then it is one more round trip. What is left is the
+//! client's.
+
+use std::time::Duration;
+
+use super::evidence::{Evidence, Stop};
+use super::waiting::{SHORTEST_TELLING_RTT, split, starve};
+use super::{flights, ms, rtt_ms};
+use crate::{Event, Exchange, Moment, PhaseName, Waited};
+
+/// The same for QUIC, whose datagrams are stamped when the client wakes up.
+const SHORTEST_TELLING_QUIC_RTT: Duration = Duration::from_millis(2);
+/// Nine tenths of the initial window of RFC 6928, in segments: a sender that stops there stopped for the window.
+const FULL_FIRST_WINDOW: u64 = 9;
+/// Linux' shortest retransmission time-out, less a tenth, in milliseconds.
+const SHORTEST_TIMEOUT: f64 = 180.0;
+/// RFC 9000 §14.1.
+const SMALLEST_INITIAL: u64 = 1200;
+
+/// Follows the bytes of one phase in the order of their times.
+pub(super) struct Walk<'a> {
+    exchange: &'a Exchange,
+    name: PhaseName,
+    /// A body: bytes come because they were asked for before.
+    one_way: bool,
+    rtt: f64,
+    /// Bytes since the sender last had to stop.
+    burst: u64,
+    /// Bytes of this phase in either direction.
+    sent: u64,
+    received: u64,
+    /// What had been sent when the peer first said something.
+    first_flight: u64,
+    /// Bytes that came last at once, and the most that did.
+    last: u64,
+    largest: u64,
+    /// The peer could not go on before it heard what the client said last.
+    stopped: bool,
+    /// What is known of the wait that goes on, and how large the flight was before the last stop.
+    heard: Evidence,
+    flight: Option<u64>,
+    round_trips: u32,
+    waited: Waited,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Out,
+    In,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(exchange: &'a Exchange, name: PhaseName) -> Self {
+        Self {
+            exchange,
+            name,
+            one_way: name == PhaseName::Body && exchange.echo.is_none(),
+            rtt: rtt_ms(exchange),
+            burst: 0,
+            sent: 0,
+            received: 0,
+            first_flight: 0,
+            last: 0,
+            largest: 0,
+            stopped: false,
+            heard: Evidence::default(),
+            flight: None,
+            round_trips: 0,
+            waited: Waited::default(),
+        }
+    }
+
+    pub(super) fn run(mut self, start: Moment, end: Moment) -> (u32, Waited) {
+        let start = self.given_up(start, end);
+        let mut began = start;
+        if self.one_way {
+            (began, self.burst) = flights::begun(&self.exchange.timeline, start, self.rtt);
+        }
+        let mut last = (start, self.before(start));
+        for (at, event) in self.exchange.timeline.iter() {
+            let (direction, bytes) = match event {
+                Event::Sent { bytes } => (Direction::Out, *bytes),
+                Event::Received { bytes } => (Direction::In, *bytes),
+                other if *at >= start && *at <= end => {
+                    self.heard.hear(other);
+                    continue;
+                }
+                _ => continue,
+            };
+            // In a body nobody answers anybody: what leaves meanwhile only acknowledges.
+            let aside = self.one_way && direction == Direction::Out;
+            if *at < start || *at > end || aside {
+                continue;
+            }
+            self.step(last.1, direction, ms(at.since(last.0)));
+            self.count(direction, bytes);
+            last = (*at, Some(direction));
+        }
+        self.trailing(last.1, ms(end.since(last.0)), end);
+        // A sender that makes pauses of its own fills no windows.
+        let pauses = self.waited.server >= 0.5 * self.rtt;
+        if self.one_way && self.round_trips > 0 && self.is_telling() && !pauses {
+            let grew = flights::of_a_growing_window(&self.exchange.timeline, began, end, self.rtt);
+            self.round_trips = self.round_trips.max(grew);
+        }
+        if self.name == PhaseName::Quic && self.round_trips > 0 {
+            let extra = self.exchange.extra_trips;
+            self.round_trips = if self.is_telling() {
+                self.round_trips.max(1 + extra)
+            } else {
+                self.round_trips + extra
+            };
+        }
+        (self.round_trips, self.waited)
+    }
+
+    /// Addresses that were given up before the one whose QUIC handshake this is: their time is lost, and what they said
+    /// is not counted. Where the rest begins.
+    fn given_up(&mut self, start: Moment, end: Moment) -> Moment {
+        let attempts = self.exchange.attempts.iter().filter(|a| a.over_quic);
+        let began = |at: Option<Moment>| at.map(|at| at.clamp(start, end));
+        let first = began(attempts.clone().map(|a| a.began).min());
+        let last = began(attempts.map(|a| a.began).max());
+        let (PhaseName::Quic, Some((first, last))) = (self.name, first.zip(last)) else {
+            return start;
+        };
+        if first == last {
+            return start;
+        }
+        self.waited.client += ms(first.since(start));
+        self.waited.loss += ms(last.since(first));
+        last
+    }
+
+    fn count(&mut self, direction: Direction, bytes: u64) {
+        if direction == Direction::Out {
+            self.stopped |= self.is_incomplete() || self.is_at_limit();
+            self.burst = 0;
+            self.sent += bytes;
+        } else {
+            if self.received == 0 {
+                self.first_flight = self.sent;
+            }
+            self.burst += bytes;
+            self.received += bytes;
+            self.last = bytes;
+            self.largest = self.largest.max(bytes);
+        }
+    }
+
+    fn is_telling(&self) -> bool {
+        let shortest = ms(if self.name == PhaseName::Quic {
+            SHORTEST_TELLING_QUIC_RTT
+        } else {
+            SHORTEST_TELLING_RTT
+        });
+        self.rtt.is_finite() && self.rtt >= shortest
+    }
+
+    /// A packet of the QUIC handshake was lost, and the peer has only acknowledged: a datagram with more of an Initial
+    /// is never smaller. RFC 9000 §14.1.
+    fn is_incomplete(&self) -> bool {
+        let quic = self.exchange.quic.as_ref();
+        let detour = quic.is_some_and(|q| q.retry || q.version_negotiation);
+        let lost = quic.is_some_and(|q| q.lost_in_handshake > 0);
+        lost && !detour && (1..SMALLEST_INITIAL).contains(&self.received)
+    }
+
+    /// The peer has sent all that it may before the client's address is proven. RFC 9000 §8.1.
+    fn is_at_limit(&self) -> bool {
+        self.is_at_limit_of(self.sent)
+    }
+
+    fn is_at_limit_of(&self, sent: u64) -> bool {
+        let limit = sent.saturating_mul(3);
+        let retried = self.exchange.quic.as_ref().is_some_and(|q| q.retry);
+        !retried && (limit.saturating_sub(SMALLEST_INITIAL) + 1..=limit).contains(&self.received)
+    }
+
+    /// What the client was doing when the phase began: still waiting for an answer, or about to speak?
+    fn before(&self, start: Moment) -> Option<Direction> {
+        if self.name == PhaseName::Body {
+            return Some(Direction::In);
+        }
+        self.exchange
+            .timeline
+            .iter()
+            .take_while(|(at, _)| *at <= start)
+            .filter_map(|(at, event)| match event {
+                Event::Sent { .. } if *at < start => Some(Direction::Out),
+                Event::Received { .. } => Some(Direction::In),
+                _ => None,
+            })
+            .last()
+            .filter(|direction| *direction == Direction::Out)
+    }
+
+    fn step(&mut self, from: Option<Direction>, to: Direction, gap: f64) {
+        use Direction::{In, Out};
+        let heard = match to {
+            In => std::mem::take(&mut self.heard),
+            Out => self.heard,
+        };
+        let quic = self.name == PhaseName::Quic;
+        let telling = self.is_telling();
+        let long = telling && gap >= 0.5 * self.rtt;
+        // An acknowledgement may cross a flight that still arrives; QUIC sends many.
+        let crossing = if quic {
+            self.round_trips > 0 && !long && !std::mem::take(&mut self.stopped)
+        } else {
+            telling && !long
+        };
+        match (from, to) {
+            (Some(Out), In) if crossing => split(self.exchange, gap, &mut self.waited),
+            (Some(Out), In) => self.answer(gap, &heard),
+            (Some(In), In) => self.silence(gap, &heard),
+            (Some(Out), Out) if quic && gap >= SHORTEST_TIMEOUT => self.waited.loss += gap,
+            // The client's timer says which packet was lost. RFC 9002 §6.1.2.
+            (Some(In), Out) if quic && self.is_incomplete() => self.waited.loss += gap,
+            (_, Out) | (None, In) => self.waited.client += gap,
+        }
+    }
+
+    /// The peer answered what was sent.
+    fn answer(&mut self, gap: f64, heard: &Evidence) {
+        self.round_trips += 1;
+        let network = gap.min(self.rtt);
+        let lost = heard.loss(gap - network, self.rtt);
+        self.waited.network += network;
+        self.waited.loss += lost;
+        self.waited.server += gap - network - lost;
+    }
+
+    /// Nothing came for a while, though nobody waited for us.
+    fn silence(&mut self, gap: f64, heard: &Evidence) {
+        let lost = heard.loss(gap, self.rtt);
+        self.waited.loss += lost;
+        let gap = gap - lost;
+        let stop = if gap < 0.5 * self.rtt.min(f64::MAX) {
+            Stop::Line
+        } else {
+            match self.stop(gap, heard) {
+                // So short a pause says nothing of anybody.
+                Stop::Sender if gap < 1.0 => Stop::Line,
+                stop => stop,
+            }
+        };
+        match stop {
+            Stop::Window => {
+                self.round_trips += 1;
+                split(self.exchange, gap, &mut self.waited);
+                self.burst = 0;
+                self.flight = heard.segments();
+            }
+            Stop::Timeout => self.waited.loss += gap,
+            Stop::Line => self.waited.network += gap,
+            Stop::Sender => self.waited.server += gap,
+        }
+    }
+
+    /// Where segments were not counted, a flight is judged by its bytes.
+    fn stop(&self, gap: f64, heard: &Evidence) -> Stop {
+        let mss = self
+            .exchange
+            .tcp
+            .as_ref()
+            .map_or(1200, |t| u64::from(t.mss).max(500));
+        // Whoever has no more ends with a datagram that is not full. Those that try the path's MTU are larger.
+        let full = self.exchange.quic.is_none() || 5 * self.last >= 4 * self.largest;
+        // The client's acknowledgement may be on its way already while the first flight still comes.
+        let stalled = self.name == PhaseName::Quic
+            && self.is_telling()
+            && self.is_at_limit_of(self.first_flight);
+        if stalled && gap <= 2.5 * self.rtt {
+            Stop::Window
+        } else if heard.segments().is_some() {
+            heard.stop(self.exchange, gap, self.rtt, self.flight)
+        } else if full
+            && self.is_telling()
+            && self.burst >= FULL_FIRST_WINDOW * mss
+            && gap <= 2.5 * self.rtt
+        {
+            Stop::Window
+        } else if full && self.exchange.quic.is_some() && self.largest > 0 {
+            Stop::Line
+        } else {
+            Stop::Sender
+        }
+    }
+
+    /// From the last byte seen to the phase's end: the client's, unless the exchange failed while it waited.
+    fn trailing(&mut self, from: Option<Direction>, gap: f64, end: Moment) {
+        let starved = self.exchange.failure.is_some() && end == self.exchange.timeline.end();
+        match from {
+            Some(Direction::Out) if starved => starve(self.exchange, gap, &mut self.waited),
+            Some(Direction::In) if starved => self.waited.server += gap,
+            _ => self.waited.client += gap,
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! What the kernel's counters say about a wait: did it send something again, did segments come before what they follow,
+//! and how large was the flight after which nothing came. It reads no socket and no clock; `socket` does, and hands both
+//! down.
+
+use std::time::Duration;
+
+use roundtrip_model::{Event, Moment};
+
+/// Shorter pauses are the scheduler's.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
+
+/// Those counters of `TCP_INFO` that tell of waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Counters {
+    pub(crate) resent: u32,
+    /// What was sent again and had come the first time, as the peer says. RFC 2883.
+    pub(crate) needless: u32,
+    pub(crate) out_of_order: u32,
+    /// For how long something was unacknowledged, in all.
+    pub(crate) busy: Duration,
+    /// What came with data in it.
+    pub(crate) segments: u32,
+    pub(crate) bytes: u64,
+    pub(crate) rtt: Duration,
+}
+
+/// Follows a connection from one arrival to the next, in the clock's own time.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    /// At the last arrival that ended a wait.
+    judged: Counters,
+    /// When the flight began that is coming.
+    flight: Counters,
+    /// When the socket was last found empty.
+    dry: Option<(Moment, Counters)>,
+    last_arrival: Option<Moment>,
+}
+
+/// An arrival that ended a wait.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrival {
+    pub(crate) now: Moment,
+    /// When the first segment came that is read, the one after it, and the last one.
+    pub(crate) first: Option<Moment>,
+    pub(crate) second: Option<Moment>,
+    pub(crate) last: Option<Moment>,
+}
+
+impl Watch {
+    /// The connection is open; what the SYN cost is told elsewhere.
+    pub(crate) fn opened(&mut self, counters: Counters) {
+        self.judged = counters;
+        self.flight = counters;
+    }
+
+    /// Has something come before what it follows, since that was told of last?
+    pub(crate) fn has_a_gap(&self, counters: Counters) -> bool {
+        counters.out_of_order > self.judged.out_of_order
+    }
+
+    /// There is nothing to read.
+    pub(crate) fn ran_dry(&mut self, now: Moment, counters: Counters) {
+        self.dry = Some((now, counters));
+    }
+
+    /// When what is read first came, and what is to be told of the wait for it: a pause where the last bytes came.
+    pub(crate) fn ended(
+        &mut self,
+        arrival: Arrival,
+        counters: Counters,
+    ) -> (Moment, Vec<(Moment, Event)>) {
+        let overtaken = counters
+            .out_of_order
+            .saturating_sub(self.judged.out_of_order);
+        let at = time_of(arrival, overtaken > 0);
+        let mut events = Vec::new();
+        events.extend(self.pause(at, counters));
+        let late = self.late(arrival, at);
+        let mut judged = counters;
+        if overtaken > 0 && late >= shortest_pause(counters) {
+            let event = Event::Overtaken {
+                segments: overtaken,
+                late,
+            };
+            events.push((at, event));
+        } else {
+            // What they have overtaken is still to come.
+            judged.out_of_order = self.judged.out_of_order;
+        }
+        let again = counters.resent.saturating_sub(self.judged.resent);
+        let needless = counters.needless.saturating_sub(self.judged.needless);
+        if again > needless {
+            let event = Event::Resent {
+                segments: again - needless,
+                unacked: counters.busy.saturating_sub(self.judged.busy),
+            };
+            events.push((at, event));
+        }
+        self.judged = judged;
+        self.last_arrival = Some(at);
+        (at, events)
+    }
+
+    /// More of what a wait had ended with.
+    pub(crate) fn went_on(&mut self, at: Moment) {
+        self.last_arrival = self.last_arrival.max(Some(at));
+    }
+
+    /// How long before it could be read something had come: the stamp of that lies before the others.
+    fn late(&self, arrival: Arrival, at: Moment) -> Duration {
+        let stamps = [arrival.first, arrival.second, arrival.last];
+        let stamps = stamps.into_iter().flatten();
+        let earliest = stamps.min().unwrap_or(at);
+        at.since(earliest.max(self.last_arrival.unwrap_or_default()))
+    }
+
+    /// The flight before this arrival, where it was over.
+    fn pause(&mut self, at: Moment, counters: Counters) -> Option<(Moment, Event)> {
+        let (last, (_, dry)) = self.last_arrival.zip(self.dry)?;
+        if at.since(last) < shortest_pause(counters) {
+            return None;
+        }
+        let event = Event::Paused {
+            segments: dry.segments.saturating_sub(self.flight.segments).into(),
+            bytes: dry.bytes.saturating_sub(self.flight.bytes),
+        };
+        self.flight = dry;
+        Some((last, event))
+    }
+}
+
+fn shortest_pause(counters: Counters) -> Duration {
+    SHORTEST_PAUSE.max(counters.rtt / 4)
+}
+
+/// What had to wait for segments that it had overtaken could be read only when they came. They have a later stamp, but
+/// where the kernel made one piece of both: it keeps the stamp of what came before its time.
+fn time_of(arrival: Arrival, overtaken: bool) -> Moment {
+    let first = arrival.first.or(arrival.last);
+    let own = !overtaken || arrival.first > arrival.last.min(arrival.second.or(arrival.last));
+    first.filter(|_| own).unwrap_or(arrival.now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Moment {
+        Moment::from_millis(ms as f64)
+    }
+
+    fn counters(segments: u32) -> Counters {
+        Counters {
+            segments,
+            bytes: u64::from(segments) * 1000,
+            rtt: Duration::from_millis(40),
+            ..Counters::default()
+        }
+    }
+
+    fn arrival(now: u64, first: u64, last: u64) -> Arrival {
+        Arrival {
+            now: at(now),
+            first: Some(at(first)),
+            second: None,
+            last: Some(at(last)),
+        }
+    }
+
+    #[test]
+    fn a_flight_is_counted_when_the_next_one_comes() {
+        let mut watch = Watch::default();
+        watch.opened(counters(0));
+        watch.ran_dry(at(5), counters(0));
+        assert_eq!(
+            watch.ended(arrival(41, 40, 40), counters(3)),
+            (at(40), vec![])
+        );
+        watch.ran_dry(at(41), counters(3));
+        // A short pause is none.
+        assert_eq!(
+            watch.ended(arrival(46, 45, 45), counters(10)),
+            (at(45), vec![])
+        );
+        watch.ran_dry(at(46), counters(10));
+        let (_, events) = watch.ended(arrival(81, 80, 80), counters(12));
+        let flight = Event::Paused {
+            segments: 10,
+            bytes: 10_000,
+        };
+        assert_eq!(events, [(at(45), flight)]);
+        watch.ran_dry(at(82), counters(30));
+        let (_, events) = watch.ended(arrival(122, 121, 121), counters(31));
+        let flight = Event::Paused {
+            segments: 20,
+            bytes: 20_000,
+        };
+        assert_eq!(events, [(at(80), flight)]);
+    }
+
+    #[test]
+    fn what_had_to_wait_for_others_came_when_they_did() {
+        let later = Counters {
+            out_of_order: 1,
+            ..counters(2)
+        };
+        // Apart, each has its own stamp; in one piece, the kernel keeps the earlier one.
+        for (first, expected) in [(90, 90), (50, 91)] {
+            let mut watch = Watch::default();
+            watch.ran_dry(at(5), counters(0));
+            let (came, events) = watch.ended(arrival(91, first, 50), later);
+            assert_eq!(came, at(expected));
+            let event = Event::Overtaken {
+                segments: 1,
+                late: came.since(at(50)),
+            };
+            assert_eq!(events, [(came, event)]);
+        }
+    }
+
+    #[test]
+    fn a_gap_is_told_of_when_it_is_filled() {
+        let mut watch = Watch::default();
+        let overtaken = Counters {
+            out_of_order: 3,
+            ..counters(6)
+        };
+        let (_, events) = watch.ended(arrival(41, 40, 40), overtaken);
+        assert_eq!(events, []);
+        watch.ran_dry(at(42), overtaken);
+        let (_, events) = watch.ended(arrival(91, 90, 41), overtaken);
+        let event = Event::Overtaken {
+            segments: 3,
+            late: Duration::from_millis(49),
+        };
+        assert_eq!(events.last(), Some(&(at(90), event)));
+    }
+
+    #[test]
+    fn what_was_sent_again_in_vain_is_not_told() {
+        let again = |resent, needless| Counters {
+            resent,
+            needless,
+            busy: Duration::from_millis(120),
+            ..counters(1)
+        };
+        let told = |after: Counters| {
+            let mut watch = Watch::default();
+            watch.opened(Counters {
+                resent: 1,
+                busy: Duration::from_millis(20),
+                ..Counters::default()
+            });
+            watch.ended(arrival(91, 90, 90), after).1
+        };
+        let event = Event::Resent {
+            segments: 1,
+            unacked: Duration::from_millis(100),
+        };
+        assert_eq!(told(again(2, 0)), [(at(90), event)]);
+        assert_eq!(told(again(2, 1)), []);
+        assert_eq!(told(again(1, 0)), [], "that was the SYN");
+    }
+}

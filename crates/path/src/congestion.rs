@@ -1,0 +1,116 @@
+//! Why a namespace may not have a congestion control: the host alone says which of them others than itself may choose.
+//! What the setting is written with is for `namespace`.
+
+use std::fmt;
+use std::io;
+
+pub(crate) const SETTING: &str = "net.ipv4.tcp_congestion_control";
+const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+/// Longer lists are not the kernel's.
+const LONGEST: usize = 1024;
+
+/// What the host offers, as far as it tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CongestionControls {
+    /// Those that every namespace may have.
+    allowed: String,
+    /// Those that the kernel has loaded.
+    available: String,
+}
+
+impl CongestionControls {
+    /// `None` where that is not what this error is about.
+    pub(crate) fn after(setting: &str, error: &io::Error) -> Option<Self> {
+        let about = [io::ErrorKind::PermissionDenied, io::ErrorKind::NotFound];
+        (setting == SETTING && about.contains(&error.kind())).then(|| Self {
+            allowed: read(ALLOWED),
+            available: read(AVAILABLE),
+        })
+    }
+
+    fn is_loaded(&self, name: &str) -> bool {
+        self.available.split(' ').any(|known| known == name)
+    }
+}
+
+/// What stands there, on one line.
+fn read(file: &str) -> String {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").chars().take(LONGEST).collect()
+}
+
+/// Why, and what to do, for the one that was wanted.
+pub(crate) struct Advice<'a>(pub(crate) &'a str, pub(crate) &'a CongestionControls);
+
+impl fmt::Display for Advice<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(wanted, controls) = self;
+        let known = !controls.allowed.is_empty();
+        let allowed = if known {
+            &controls.allowed
+        } else {
+            "those in net.ipv4.tcp_allowed_congestion_control"
+        };
+        if !controls.available.is_empty() && !controls.is_loaded(wanted) {
+            return write!(
+                f,
+                "the kernel has not loaded it (there are {}): modprobe tcp_{wanted} on the host, or take one that namespaces may have: {allowed}",
+                controls.available
+            );
+        }
+        write!(
+            f,
+            "the host does not let namespaces have it, only {allowed}: take one of these"
+        )?;
+        if known {
+            write!(
+                f,
+                ", or allow it on the host, as root: sysctl -w net.ipv4.tcp_allowed_congestion_control='{allowed} {wanted}'"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(wanted: &str, allowed: &str) -> String {
+        let controls = CongestionControls {
+            allowed: allowed.into(),
+            available: "reno bbr cubic".into(),
+        };
+        Advice(wanted, &controls).to_string()
+    }
+
+    #[test]
+    fn what_may_be_had_and_how_to_have_the_other() {
+        let restricted = told("cubic", "reno bbr");
+        assert!(
+            restricted.contains("only reno bbr: take one of these"),
+            "{restricted}"
+        );
+        assert!(restricted.contains("='reno bbr cubic'"), "{restricted}");
+        let missing = told("vegas", "reno bbr");
+        assert!(missing.contains("modprobe tcp_vegas"), "{missing}");
+        assert!(missing.ends_with("may have: reno bbr"), "{missing}");
+        let unknown = told("cubic", "");
+        assert!(
+            unknown.contains("tcp_allowed_congestion_control"),
+            "{unknown}"
+        );
+        assert!(!unknown.contains("sysctl -w"), "{unknown}");
+    }
+
+    #[test]
+    fn other_errors_and_settings_are_left_alone() {
+        let denied = io::Error::from(io::ErrorKind::PermissionDenied);
+        let busy = io::Error::from(io::ErrorKind::ResourceBusy);
+        assert!(CongestionControls::after(SETTING, &denied).is_some());
+        assert_eq!(CongestionControls::after(SETTING, &busy), None);
+        assert_eq!(CongestionControls::after("net.ipv4.tcp_ecn", &denied), None);
+    }
+}

@@ -1,0 +1,55 @@
+//! What was found not to conform, for people.
+
+use super::Style;
+use super::paint::{Page, Tone};
+use crate::check::{Severity, Violation};
+
+/// A line or two for each violation, worst first as they come, and how many there are.
+pub fn violations(found: &[Violation], style: &Style) -> String {
+    let mut page = Page::new(style.terminal);
+    for violation in found {
+        let check = violation.check;
+        let tone = match check.severity {
+            Severity::Error => Tone::Bad,
+            Severity::Warning => Tone::Warn,
+            Severity::Info => Tone::Faint,
+        };
+        page.flow(tone, check.severity.word(), 2);
+        page.tab(9);
+        page.flow(Tone::Strong, check.id, 9);
+        if !violation.pointer.is_empty() {
+            page.space();
+            page.space();
+            page.flow(Tone::Plain, &violation.pointer, 9);
+        }
+        page.end_line();
+        page.tab(9);
+        page.flow(Tone::Plain, check.rule, 9);
+        if !violation.found.is_empty() {
+            page.space();
+            page.flow(Tone::Plain, &format!("— found {}", violation.found), 9);
+        }
+        page.space();
+        page.flow(Tone::Faint, &format!("({})", check.source), 9);
+        page.end_line();
+    }
+    let count = |severity| {
+        found
+            .iter()
+            .filter(|v| v.check.severity == severity)
+            .count() as u64
+    };
+    let counts = [
+        roundtrip_report::count(count(Severity::Error), "error", "errors"),
+        roundtrip_report::count(count(Severity::Warning), "warning", "warnings"),
+        format!("{} to know", count(Severity::Info)),
+    ];
+    let tone = if found.is_empty() {
+        Tone::Good
+    } else {
+        Tone::Strong
+    };
+    page.flow(tone, &counts.join(", "), 2);
+    page.end_line();
+    page.finish()
+}

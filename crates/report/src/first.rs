@@ -1,0 +1,124 @@
+//! What the first of several requests paid that the others did not: a connection, a look-up, an older protocol. Medians
+//! hide it, and an exchange that nobody measures does so altogether.
+
+use roundtrip_model::{Strategy, Summary};
+
+use crate::run::Run;
+use crate::text::{ms, trips};
+
+/// More than the slowest of the others by this, in milliseconds and as a share, is no accident of the clock.
+const LEAST_MS: f64 = 1.0;
+const LEAST_SHARE: f64 = 0.05;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct First {
+    pub(crate) used: Strategy,
+    pub(crate) total_ms: f64,
+    pub(crate) round_trips: u32,
+    /// Or it went before those that are, to leave something behind.
+    pub(crate) measured: bool,
+    /// Median and slowest of those after it.
+    others: Option<(f64, f64)>,
+    /// One of those after it went the same way, in as many round trips.
+    is_like_others: bool,
+}
+
+impl First {
+    /// `None` where it failed.
+    pub(crate) fn of(runs: &[Run]) -> Option<Self> {
+        let (run, after) = runs.split_first()?;
+        let primer = run.hops.first()?.primer;
+        let last = run.last().filter(|_| primer.is_some() || run.ok())?;
+        let others: Vec<&Run> = match primer {
+            Some(_) => runs.iter().filter(|r| r.ok()).collect(),
+            None => after.iter().filter(|r| r.ok()).collect(),
+        };
+        let used = primer.map_or(last.used, |p| p.used);
+        let round_trips = primer.map_or(run.round_trips(), |p| p.round_trips);
+        let alike =
+            |r: &&Run| r.last().is_some_and(|e| e.used == used) && r.round_trips() == round_trips;
+        let totals: Vec<f64> = others.iter().map(|r| r.total_ms()).collect();
+        Some(Self {
+            used,
+            round_trips,
+            total_ms: primer.map_or(run.total_ms(), |p| p.took.as_secs_f64() * 1e3),
+            measured: primer.is_none(),
+            others: Summary::of(&totals).map(|s| (s.median, s.max)),
+            is_like_others: others.iter().any(alike),
+        })
+    }
+
+    /// Is it worth a line beside the summary?
+    pub(crate) fn stands_out(&self) -> bool {
+        let Some((_, slowest)) = self.others else {
+            return !self.measured;
+        };
+        let late = self.total_ms - slowest > LEAST_MS.max(LEAST_SHARE * slowest);
+        !self.measured || !self.is_like_others || late
+    }
+
+    /// `the first request paid 275.5 ms, 3 round trips as h2+tls1.3; the others 184.0 ms`.
+    pub(crate) fn told(&self) -> String {
+        let paid = format!(
+            "the first request paid {} ms, {} as {}",
+            ms(self.total_ms),
+            trips(self.round_trips),
+            self.used
+        );
+        match self.others {
+            _ if !self.measured => format!("{paid}, unmeasured"),
+            Some((median, _)) => format!("{paid}; the others {} ms", ms(median)),
+            None => paid,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use roundtrip_model::{Event, Exchange, Moment, Primer};
+
+    use super::*;
+
+    fn exchange(word: &str, total: f64) -> Exchange {
+        let mut e = Exchange {
+            used: word.parse().unwrap(),
+            ..Exchange::default()
+        };
+        e.timeline.push(Moment::from_millis(total), Event::Finished);
+        e
+    }
+
+    fn first(exchanges: &[Exchange]) -> First {
+        let runs: Vec<Run> = exchanges.chunks(1).map(|hops| Run { hops }).collect();
+        First::of(&runs).unwrap()
+    }
+
+    #[test]
+    fn only_a_first_one_that_paid_more_stands_out() {
+        let h3 = |total| exchange("h3", total);
+        assert!(first(&[exchange("h2+tls1.3", 30.0), h3(20.0), h3(22.0)]).stands_out());
+        assert!(first(&[h3(30.0), h3(20.0), h3(22.0)]).stands_out());
+        assert!(!first(&[h3(22.5), h3(20.0), h3(22.0)]).stands_out());
+        assert!(!first(&[h3(20.0), h3(22.0)]).stands_out());
+        assert!(!first(&[h3(20.0)]).stands_out());
+        let told = first(&[exchange("h2+tls1.3", 30.0), h3(20.0), h3(22.0)]).told();
+        assert!(told.starts_with("the first request paid 30.0 ms"), "{told}");
+        assert!(told.ends_with("as h2+tls1.3; the others 21.0 ms"), "{told}");
+    }
+
+    #[test]
+    fn what_nobody_measured_is_the_first() {
+        let mut after = exchange("h2+tls1.3+0rtt", 20.0);
+        after.primer = Some(Primer {
+            used: "h2+tls1.3".parse().unwrap(),
+            took: Duration::from_millis(300),
+            round_trips: 3,
+        });
+        let first = first(&[after]);
+        assert!(!first.measured && first.stands_out());
+        let told = "the first request paid 300.0 ms, 3 round trips as h2+tls1.3, unmeasured";
+        assert_eq!(first.told(), told);
+    }
+}

@@ -1,0 +1,79 @@
+//! What violates the standards in an outcome's answers: as lines for people, as JSON for machines.
+
+use roundtrip_rdap::check::{Delivery, Profile, Severity, Violation, check};
+use roundtrip_rdap::client::{Outcome, Source};
+use serde_json::{Value, json};
+
+/// The violations in each answer, with who gave it.
+pub(super) struct Findings(Vec<(String, Vec<Violation>)>);
+
+impl Findings {
+    pub(super) fn of(found: &Outcome) -> Self {
+        let registrar = found.registrar.as_ref().and_then(|r| r.as_ref().ok());
+        let findings = found.sources().filter_map(|source| {
+            let is_registrar = registrar.is_some_and(|r| std::ptr::eq(r, source));
+            let violations = violations(source, is_registrar)?;
+            Some((source.target.redacted(), violations))
+        });
+        Self(findings.collect())
+    }
+
+    /// Is there one against a requirement?
+    pub(super) fn has_errors(&self) -> bool {
+        let mut all = self.0.iter().flat_map(|(_, violations)| violations);
+        all.any(|violation| violation.check.severity == Severity::Error)
+    }
+
+    pub(super) fn lines(&self) -> String {
+        let mut text = String::new();
+        for (url, violations) in &self.0 {
+            if violations.is_empty() {
+                text += &format!("check: {url}: nothing against the rules\n");
+            }
+            for violation in violations {
+                text += &format!("check: {violation}\n");
+            }
+        }
+        text
+    }
+
+    pub(super) fn document(&self) -> Value {
+        let answers = self.0.iter().map(|(url, violations)| {
+            let list: Vec<Value> = violations.iter().map(entry).collect();
+            json!({"url": url, "violations": list})
+        });
+        answers.collect()
+    }
+}
+
+fn entry(violation: &Violation) -> Value {
+    let check = violation.check;
+    json!({
+        "id": check.id, "severity": check.severity.word(), "at": violation.pointer,
+        "rule": check.rule, "found": violation.found, "source": check.source,
+    })
+}
+
+/// None for what is no answer at all.
+fn violations(source: &Source, is_registrar: bool) -> Option<Vec<Violation>> {
+    let answer = source.answer.as_ref().ok()?;
+    let header = |wanted: &str| {
+        let mut headers = source.headers.iter();
+        let (_, value) = headers.find(|(name, _)| name.eq_ignore_ascii_case(wanted))?;
+        std::str::from_utf8(value).ok()
+    };
+    let delivery = Delivery {
+        status: source.status,
+        content_type: header("content-type"),
+        allow_origin: header("access-control-allow-origin"),
+        url: Some(source.target.url()),
+    };
+    let profiles: Vec<Profile> = Profile::claimed(answer)
+        .into_iter()
+        .map(|profile| match profile {
+            Profile::GtldRegistry if is_registrar => Profile::GtldRegistrar,
+            other => other,
+        })
+        .collect();
+    Some(check(answer, &delivery, &profiles))
+}
