@@ -10,12 +10,13 @@ mod version;
 use std::cell::RefCell;
 use std::process;
 use std::rc::Rc;
+use std::time::Instant;
 
 use roundtrip_rdap::bulk::desk::{self, Asker, Tally};
 use roundtrip_rdap::bulk::list::{self, Line};
 use roundtrip_rdap::client::{Client, Outcome as Found};
 use roundtrip_rdap::query::Query;
-use roundtrip_rdap::text::{COLUMNS, State};
+use roundtrip_rdap::text::{COLUMNS, Form, State};
 use tokio::runtime::Builder;
 
 use crate::cli::RdapArgs;
@@ -32,6 +33,7 @@ pub(crate) fn run(args: &RdapArgs) -> Outcome {
     if args.version {
         return version::show(args);
     }
+    let began = Instant::now();
     if args.output.columns.iter().any(|c| c == "help") {
         return show_columns();
     }
@@ -42,13 +44,13 @@ pub(crate) fn run(args: &RdapArgs) -> Outcome {
     // Sockets and timers need the runtime, even before anything is asked.
     runtime.block_on(async {
         match Meaning::of(args) {
-            Ok(meaning) => serve(args, meaning).await,
+            Ok(meaning) => serve(args, meaning, began).await,
             Err(error) => Outcome::Usage(error.to_string()),
         }
     })
 }
 
-async fn serve(args: &RdapArgs, meaning: Meaning) -> Outcome {
+async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
     let sink = match Sink::open(args, &meaning.form) {
         Ok(sink) => RefCell::new(sink),
         Err(error) => return failed(&error),
@@ -73,6 +75,7 @@ async fn serve(args: &RdapArgs, meaning: Meaning) -> Outcome {
             () = interrupted() => None,
         }
     };
+    let took = began.elapsed();
     progress.hide();
     desk.0.keep();
     let whole = matches!(served, Some(Ok(_))) && broken.is_none();
@@ -87,7 +90,12 @@ async fn serve(args: &RdapArgs, meaning: Meaning) -> Outcome {
             None => failed(&"interrupted"),
         },
     };
-    let mut notes = desk.0.notes();
+    let mut notes = Vec::new();
+    if args.output.timing {
+        let total = timing::total(ends.count_all(), took);
+        notes.extend(beside_answers(args, &meaning.form, total));
+    }
+    notes.extend(desk.0.notes());
     if whole && !args.memory.offline {
         notes.extend(desk.0.refresh().await);
         notes.extend(desk.0.notes());
@@ -99,6 +107,16 @@ async fn serve(args: &RdapArgs, meaning: Meaning) -> Outcome {
         }
     }
     ended
+}
+
+/// Prints what belongs behind the answers where people read them; elsewhere it is a note.
+fn beside_answers(args: &RdapArgs, form: &Form, line: String) -> Option<String> {
+    let is_text = matches!(form, Form::Readable | Form::Whois);
+    if !is_text || args.output.output.is_some() {
+        return Some(line);
+    }
+    Stream::Out.print(format!("timing: {line}\n"));
+    None
 }
 
 struct Desk(Client);
@@ -137,6 +155,10 @@ impl Ends {
             State::Refused => &mut self.refused,
             State::Failed => &mut self.failed,
         } += 1;
+    }
+
+    fn count_all(&self) -> u64 {
+        self.found + self.not_registered + self.refused + self.failed
     }
 
     /// Of many, those that are not registered are no failure: they are what was asked for. Many are many also where an

@@ -194,7 +194,7 @@ pub(crate) struct RdapOutputArgs {
     /// What in the answers violates RFC 7480, RFC 9083 and the profiles that they claim
     #[arg(long)]
     pub check: bool,
-    /// What each lookup waited for, in ms and round trips
+    /// What each lookup waited for, in ms and round trips, and how long all of them took
     #[arg(long)]
     pub timing: bool,
     /// Into this file; - is standard output
