@@ -17,6 +17,10 @@ pub(crate) const INITIAL_WINDOW: u64 = 10;
 /// A SYN-ACK that was late by more than this had a reason of its own, which says nothing about the next answer.
 const MOST_UNREST: f64 = 10.0;
 
+/// Linux' shortest retransmission time-out, and by how much its timers are late.
+const SHORTEST_TIMEOUT: f64 = 200.0;
+const TIMER: f64 = 40.0;
+
 #[derive(Debug)]
 pub struct Case<'a> {
     pub exchange: &'a Exchange,
@@ -102,6 +106,22 @@ impl<'a> Case<'a> {
         let late =
             connect - f64::from(self.round_trips(PhaseName::Tcp)) * self.rtt.unwrap_or(connect);
         late.clamp(0.0, MOST_UNREST)
+    }
+
+    /// What has to be said of an answer that was so late, where nothing shows whether its server was slow or its only
+    /// segment was lost: the first time-out comes a round trip and 200 ms late, or three round trips. RFC 6298 §2.
+    pub(crate) fn doubt(&self, late: f64) -> &'static str {
+        let over_tcp = self.exchange.quic.is_none() && self.exchange.tcp.is_some();
+        let told = |r: f64| {
+            [r + SHORTEST_TIMEOUT, (3.0 * r).max(r + SHORTEST_TIMEOUT)]
+                .iter()
+                .any(|timeout| (-5.0..TIMER).contains(&(late - timeout)))
+        };
+        if over_tcp && self.rtt.is_some_and(told) {
+            "; if that was a single segment, its loss would look the same: ask again"
+        } else {
+            ""
+        }
     }
 
     /// The TCP connection, where this exchange opened it.

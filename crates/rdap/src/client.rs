@@ -2,13 +2,16 @@
 //! registry names.
 //!
 //! What is asked twice is asked once, what is remembered and holds is not asked at all, and a server that complains is
-//! asked later. `fetch` brings one URL, `follow` goes on to the registrar, `keeping` carries tickets and limits from run to
-//! run, `refresh` renews IANA's registries after the answer was told.
+//! asked later. `fetch` brings one URL, `flights` lets others wait for it, `pages` turns those of a search, `follow` goes on
+//! to the registrar, `keeping` carries tickets and limits from run to run, `refresh` renews IANA's registries after the
+//! answer was told.
 
 mod fetch;
+mod flights;
 mod follow;
 mod keeping;
 mod outcome;
+mod pages;
 mod ranges;
 mod refresh;
 
@@ -21,7 +24,6 @@ use roundtrip_model::Target;
 
 pub use outcome::{From, Outcome, Source, Trouble};
 
-use crate::answer::Answer;
 use crate::bootstrap::{Bootstrap, NoServer, Registry};
 use crate::credentials::Credentials;
 use crate::manners::Manners;
@@ -30,6 +32,7 @@ use crate::memory::{Memory, Stamp};
 use crate::pool::Pool;
 use crate::query::{Key, Kind, Query, QueryError};
 use crate::text::State;
+use flights::Flights;
 use keeping::Keeping;
 use ranges::Ranges;
 
@@ -50,6 +53,12 @@ pub struct Wishes {
     /// Lookups without credentials may leave before the handshake is over.
     pub early: bool,
     pub credentials: Option<Credentials>,
+    /// The origin that is shown a certificate of ours: what it answers is for us alone.
+    pub certified: Option<Target>,
+    /// What is being asked for is not asked for again.
+    pub shares: bool,
+    /// Where IANA's registries are renewed from, a base URL; none for never.
+    pub registries: Option<Target>,
     pub user_agent: String,
 }
 
@@ -64,6 +73,7 @@ pub struct Client {
     manners: Manners,
     keeping: Keeping,
     ranges: RefCell<Ranges>,
+    flights: Flights,
     now: fn() -> SystemTime,
 }
 
@@ -90,6 +100,10 @@ pub enum Unasked {
     Serverless(String),
     #[error("{0}")]
     Url(#[from] roundtrip_model::TargetError),
+    #[error(
+        "{0}: a password in a URL is not sent; name the server with --server, and the password's file with --user-file"
+    )]
+    Password(String),
 }
 
 impl Client {
@@ -104,6 +118,7 @@ impl Client {
             memory: parts.memory,
             manners: parts.manners,
             ranges: RefCell::default(),
+            flights: Flights::default(),
             now,
         }
     }
@@ -139,6 +154,7 @@ impl Client {
 
     /// Asks, and asks on, until somebody has answered or nobody is left.
     pub async fn look_up(&self, query: &Query) -> Outcome {
+        let _turn = self.turn(query).await;
         if let Some(covered) = self.covered(query) {
             return covered;
         }
@@ -147,15 +163,8 @@ impl Client {
             Err(unasked) => return Outcome::unasked(query, &unasked),
         };
         let mut outcome = Outcome::of(query);
-        for target in targets {
-            match self.fetch(&target, is_personal(query)).await {
-                Ok(source) => {
-                    outcome.registry = Some(source);
-                    break;
-                }
-                Err(trouble) => outcome.troubles.push(trouble),
-            }
-        }
+        self.ask_in_turn(targets, is_personal(query), &mut outcome)
+            .await;
         self.turn_pages(&mut outcome).await;
         if self.wishes.follow {
             self.follow(&mut outcome).await;
@@ -164,11 +173,34 @@ impl Client {
         outcome
     }
 
+    /// Asks one server after another, until one knows. What was said by those that do not is told if nobody does.
+    async fn ask_in_turn(&self, targets: Vec<Target>, personal: bool, outcome: &mut Outcome) {
+        let mut refusals: Vec<(Target, Source)> = Vec::new();
+        for target in targets {
+            // The same server by another door would say the same.
+            if refusals.iter().any(|(asked, _)| asked.host == target.host) {
+                continue;
+            }
+            match self.fetch(&target, personal).await {
+                Ok(source) if matches!(source.state(), State::Found | State::NotRegistered) => {
+                    outcome.registry = Some(source);
+                    return;
+                }
+                Ok(source) => refusals.push((target, source)),
+                Err(trouble) => outcome.troubles.push(trouble),
+            }
+        }
+        outcome.registry = refusals.into_iter().next().map(|(_, source)| source);
+    }
+
     /// The URLs that ask the query, in the order in which to try them.
     fn targets(&self, query: &Query) -> Result<Vec<Target>, Unasked> {
         if query.kind() == Kind::Url
             && let Some(url) = query.url()
         {
+            if url.userinfo().is_some() {
+                return Err(Unasked::Password(url.redacted()));
+            }
             return Ok(vec![url.clone()]);
         }
         let path = query.path();
@@ -184,28 +216,13 @@ impl Client {
         Ok(targets?)
     }
 
-    /// The further pages of a search. RFC 8977.
-    async fn turn_pages(&self, outcome: &mut Outcome) {
-        let mut seen = Vec::new();
-        while (seen.len() as u32) + 1 < self.wishes.pages {
-            let last = outcome.pages.last().or(outcome.registry.as_ref());
-            let Some(next) = last.and_then(next_page) else {
-                break;
-            };
-            // A server that leads in a circle, or to somebody else, is not followed.
-            let url = next.url().as_str().to_owned();
-            if seen.contains(&url) || !last.is_some_and(|last| last.target.same_origin(&next)) {
-                break;
-            }
-            seen.push(url);
-            match self.fetch(&next, false).await {
-                Ok(page) => outcome.pages.push(page),
-                Err(trouble) => {
-                    outcome.troubles.push(trouble);
-                    break;
-                }
-            }
-        }
+    /// Where an answer may serve a whole range, addresses that are close to each other wait for it.
+    async fn turn(&self, query: &Query) -> Option<ranges::Turn> {
+        let Some(Key::Ip(address, _)) = query.key().filter(|_| self.wishes.by_range) else {
+            return None;
+        };
+        let turn = self.ranges.borrow_mut().turn(address);
+        Some(turn.lock_owned().await)
     }
 
     /// What an earlier answer says of this address too.
@@ -230,10 +247,4 @@ impl Client {
 /// Is the answer a data set about a person or a role, of which some registries give so many a day?
 fn is_personal(query: &Query) -> bool {
     query.kind() == Kind::Entity
-}
-
-fn next_page(source: &Source) -> Option<Target> {
-    let answer: &Answer = source.answer.as_ref().ok()?;
-    let url = answer.next_url(Some(source.target.url()))?;
-    Target::parse(url.as_str()).ok()
 }

@@ -155,7 +155,7 @@ impl Inner {
         tries: &mut Tries,
     ) -> Result<Reply, Arc<Fault>> {
         let (request, site) = (request(ask), self.site(&ask.target));
-        let early = ask.early && self.ground.settings.strategy.memory == Memory::EarlyData;
+        let early = self.may_be_early(ask);
         let errand = Errand {
             ground: &self.ground,
             site: &site,
@@ -190,6 +190,19 @@ impl Inner {
                 Verdict::Give(fault) => return Err(Arc::new(fault)),
             }
         }
+    }
+
+    /// Whoever replays a lookup learns what anybody may; not so with credentials. RFC 8470 §4.
+    fn may_be_early(&self, ask: &Ask) -> bool {
+        let settings = &self.ground.settings;
+        let secret = |(name, _): &(String, String)| {
+            let secrets = ["authorization", "cookie", "proxy-authorization"];
+            secrets.iter().any(|s| name.eq_ignore_ascii_case(s))
+        };
+        settings.strategy.memory == Memory::EarlyData
+            && ask.early
+            && settings.identity.is_none()
+            && !ask.headers.iter().any(secret)
     }
 
     /// RFC 8470 §5.2.

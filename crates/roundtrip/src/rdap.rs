@@ -5,6 +5,7 @@ mod meaning;
 mod progress;
 mod sink;
 mod timing;
+mod version;
 
 use std::cell::RefCell;
 use std::process;
@@ -30,6 +31,9 @@ const REFUSED: u8 = 5;
 
 pub(crate) fn run(args: &RdapArgs) -> Outcome {
     let began = Instant::now();
+    if args.version {
+        return version::show(args);
+    }
     if args.output.columns.iter().any(|c| c == "help") {
         return show_columns();
     }
@@ -58,7 +62,7 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
     let served = {
         let tell = |line: Line, found: Found, tally: Tally| {
             ends.count(found.state());
-            progress.hide();
+            progress.make_way();
             broken = sink.borrow_mut().tell(line.place, &found).err();
             progress.show(tally, &desk.0);
             broken.is_none()
@@ -80,11 +84,11 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
         (Some(error), _) => failed(&error),
         (None, Some(Err(error))) => failed(&error),
         (None, Some(Ok(_))) if sink.borrow().has_violations() => Outcome::Failed,
-        (None, Some(Ok(_))) => ends.outcome(),
-        (None, None) => {
-            let advice = sink.borrow().advice().unwrap_or_default();
-            failed(&format!("interrupted; {advice}").trim_end_matches("; "))
-        }
+        (None, Some(Ok(tally))) => ends.outcome(tally.read),
+        (None, None) => match sink.borrow().advice() {
+            Some(advice) => failed(&format!("interrupted; {advice}")),
+            None => failed(&"interrupted"),
+        },
     };
     let mut notes = Vec::new();
     if args.output.timing {
@@ -157,9 +161,10 @@ impl Ends {
         self.found + self.not_registered + self.refused + self.failed
     }
 
-    /// Of many, those that are not registered are no failure: they are what was asked for.
-    fn outcome(&self) -> Outcome {
-        let alone = self.found + self.not_registered <= 1;
+    /// Of many, those that are not registered are no failure: they are what was asked for. Many are many also where an
+    /// earlier run has told most of them.
+    fn outcome(&self, asked: u64) -> Outcome {
+        let alone = asked == 1;
         match self {
             ends if ends.failed > 0 => Outcome::Failed,
             ends if ends.refused > 0 => Outcome::Of(REFUSED),

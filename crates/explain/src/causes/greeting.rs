@@ -97,7 +97,8 @@ fn slow_server(case: &Case<'_>) -> Option<Cost> {
     let late = (ms(answered.since(sent)) - r).min(case.waited(phase, Part::Server));
     (late >= LATE.max(0.1 * r).max(2.0 * case.unrest())).then(|| {
         let evidence = format!(
-            "the server's flight began {late:.1} ms later than a round trip after the ClientHello"
+            "the server's flight began {late:.1} ms later than a round trip after the ClientHello{}",
+            case.doubt(late)
         );
         Cost::new(evidence).waited(phase, Part::Server, late)
     })

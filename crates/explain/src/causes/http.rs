@@ -2,6 +2,7 @@
 
 use roundtrip_model::{Event, PhaseName};
 
+use crate::case::ms;
 use crate::{Case, Cause, Cost, Family, Part, Setting};
 
 /// Less than this, a server's answer cannot be told from its scheduler: it is a time slice of a busy machine.
@@ -101,7 +102,7 @@ fn think_time(case: &Case<'_>) -> Option<Cost> {
     let evidence = format!(
         "the first byte came {:.1} ms later than a round trip after the request{}",
         case.waited(PhaseName::FirstByte, Part::Server),
-        timing(case)
+        confirmation(case, thought)
     );
     Some(Cost::new(evidence).waited(PhaseName::FirstByte, Part::Server, thought))
 }
@@ -142,6 +143,18 @@ fn behind_the_proxy(case: &Case<'_>) -> Option<f64> {
     }
     let trips = case.round_trips(PhaseName::Tls);
     (trips > 0).then(|| case.waited(PhaseName::Tls, Part::Server) / f64::from(trips))
+}
+
+/// What the server itself said about it, or what else it may have been.
+fn confirmation(case: &Case<'_>, thought: f64) -> String {
+    let timing = timing(case);
+    let said = case.exchange.http.iter().flat_map(|h| &h.server_timing);
+    let said: f64 = said.filter_map(|(_, took, _)| Some(ms((*took)?))).sum();
+    if said >= 0.5 * thought {
+        timing
+    } else {
+        timing + case.doubt(thought)
+    }
 }
 
 /// What the server itself said about it.

@@ -62,6 +62,21 @@ fn a_request_that_was_lost_is_no_thinking() {
     assert_only(&told(false), "server-think-time", 305.0, 0);
 }
 
+/// Nothing tells a server that thinks for as long as a time-out from an answer that was lost, but what it says.
+#[test]
+fn an_answer_as_late_as_a_time_out_may_have_been_lost() {
+    let doubted = |think: f64, says: Option<u64>| {
+        let mut story = secured().asked();
+        story = story.told(think);
+        let timing = says.map(|ms| ("app".into(), Some(Duration::from_millis(ms)), String::new()));
+        story.e.http.as_mut().unwrap().server_timing.extend(timing);
+        let found = assert_only(&story.end(), "server-think-time", think, 0);
+        found.evidence.contains("would look the same")
+    };
+    assert!(doubted(R + 210.0, None) && doubted(R + 210.0, Some(0)));
+    assert!(!doubted(R + 210.0, Some(300)) && !doubted(150.0, None) && !doubted(500.0, None));
+}
+
 #[test]
 fn a_server_that_thinks_is_not_acquitted_by_a_loss() {
     let mut story = secured().asked().pass(R + 505.0);
@@ -145,6 +160,44 @@ fn a_flight_that_breaks_off_in_a_record_waits_for_no_server() {
     assert!(!ids(&in_parts(310.0, false)).contains(&"response-segment-lost"));
     // A slow line needs a while for each segment, too.
     assert!(!ids(&in_parts(90.0, true)).contains(&"response-segment-lost"));
+}
+
+#[test]
+fn losses_of_both_sides_in_one_wait_are_priced_apart() {
+    let story = Story::new().looked_up(Answer::Hosts, 0.1).connected(0.2);
+    let mut story = resent(story.hello().pass(R + 270.0), R + 266.0);
+    story.r = 0.0;
+    let story = story.answered(0.0, MSS).event(Event::Paused {
+        segments: 1,
+        bytes: MSS,
+    });
+    let mut story = story.event(Event::CutOff).pass(320.0).received(900);
+    story = story.shook_hands(tls("TLSv1.3", 2_300));
+    story.r = R;
+    let found = findings(&story.asked().told(0.3).end());
+    let told: Vec<(&str, i32)> = found.iter().map(|f| (f.id, f.ms.round() as i32)).collect();
+    assert_eq!(
+        told,
+        [("response-segment-lost", 324), ("segment-lost", 266)]
+    );
+}
+
+#[test]
+fn a_loss_before_the_first_byte_is_none_of_the_body_s() {
+    let mut story = secured().asked().pass(R + 305.0);
+    story = resent(story, R + 304.0);
+    story.r = 0.0;
+    let story = story.told(0.0).event(Event::Paused {
+        segments: 3,
+        bytes: 4_000,
+    });
+    let story = story.event(Event::CutOff).pass(320.0).received(900);
+    let found = findings(&story.end());
+    let told: Vec<(&str, i32)> = found.iter().map(|f| (f.id, f.ms.round() as i32)).collect();
+    assert_eq!(
+        told,
+        [("response-segment-lost", 320), ("segment-lost", 305)]
+    );
 }
 
 /// A body over TLS in flights of so many segments, `bytes` in each, that end in the middle of a record or not.

@@ -26,6 +26,9 @@ impl Registry {
         Self::ObjectTags,
     ];
 
+    /// Below this IANA publishes them all. RFC 9224 §13.
+    pub const BASE: &str = "https://data.iana.org/rdap/";
+
     /// IANA's name for it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -42,9 +45,9 @@ impl Registry {
         format!("{self}.json")
     }
 
-    /// Where IANA publishes it. RFC 9224 §13.
+    /// Where IANA publishes it.
     pub fn url(self) -> String {
-        format!("https://data.iana.org/rdap/{self}.json")
+        format!("{}{self}.json", Self::BASE)
     }
 
     /// The registry that a key is looked up in.

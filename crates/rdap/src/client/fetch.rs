@@ -25,7 +25,7 @@ const MOST_CHALLENGES: u32 = 2;
 impl Client {
     /// The answer of whoever `target` leads to.
     pub(super) async fn fetch(&self, target: &Target, personal: bool) -> Result<Source, Trouble> {
-        let mut target = target.clone();
+        let mut target = bare(target);
         let mut seen: Vec<String> = Vec::new();
         loop {
             let url = target.url().as_str().to_owned();
@@ -36,19 +36,31 @@ impl Client {
                 };
                 return Err(trouble(&target, State::Failed, why));
             }
-            let source = self.fetch_here(&target, personal).await?;
+            let source = self.fetch_once(&target, personal).await?;
             let Some(next) = redirect(&source) else {
                 return Ok(source);
             };
             seen.push(url);
-            target = next?;
+            target = bare(&next?);
+        }
+    }
+
+    /// With whoever asks for the same.
+    async fn fetch_once(&self, target: &Target, personal: bool) -> Result<Source, Trouble> {
+        let fetch = self.fetch_here(target, personal);
+        if self.wishes.shares {
+            self.flights.join(target.url().as_str(), fetch).await
+        } else {
+            fetch.await
         }
     }
 
     /// Without going where a redirect leads.
     async fn fetch_here(&self, target: &Target, personal: bool) -> Result<Source, Trouble> {
         let headers = self.headers(target)?;
-        let credentials = headers.iter().any(|(name, _)| name == AUTHORIZATION);
+        let certified = self.wishes.certified.as_ref();
+        let credentials = headers.iter().any(|(name, _)| name == AUTHORIZATION)
+            || certified.is_some_and(|origin| origin.same_origin(target));
         let request = Request {
             method: "GET",
             url: target.url().as_str(),
@@ -135,8 +147,10 @@ impl Client {
             let reply = reply.map_err(|e| trouble(target, State::Failed, e.to_string()))?;
             let after = reply.header("retry-after");
             let verdict = self.manners.heard(&permit, reply.status, after, asked);
-            if let Verdict::AskAgain { .. } = verdict.await {
-                continue;
+            match verdict.await {
+                Verdict::AskAgain { .. } => continue,
+                tired @ Verdict::GiveUp { status: 429, .. } => self.memory.note(tired.to_string()),
+                Verdict::GiveUp { .. } | Verdict::Content => {}
             }
             challenges += u32::from(reply.status == 401);
             if reply.status != 401
@@ -226,6 +240,12 @@ fn redirect(source: &Source) -> Option<Result<Target, Trouble>> {
         return Some(Err(refuse("it leaves TLS, and is not followed")));
     }
     Some(Ok(next))
+}
+
+/// Without the password that a URL may carry: passwords go to whom they are for, and nowhere else.
+fn bare(target: &Target) -> Target {
+    let bare = target.userinfo().map(|_| Target::parse(&target.redacted()));
+    bare.and_then(Result::ok).unwrap_or_else(|| target.clone())
 }
 
 pub(super) fn trouble(target: &Target, state: State, why: String) -> Trouble {

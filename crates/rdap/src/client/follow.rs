@@ -4,6 +4,7 @@
 use roundtrip_model::{Scheme, Target};
 
 use super::{Client, Outcome, Source, Trouble};
+use crate::answer::{Answer, Object};
 use crate::text::State;
 
 /// Registry, registrar, reseller: nobody needs more.
@@ -15,7 +16,8 @@ impl Client {
         let Some(registry) = outcome.registry.as_ref() else {
             return;
         };
-        if registry.state() != State::Found || outcome.kind != "domain" {
+        let about = registry.answer.as_ref().map(Answer::object);
+        if registry.state() != State::Found || !matches!(about, Ok(Object::Domain(_))) {
             return;
         }
         let mut seen = vec![registry.target.url().as_str().to_owned()];

@@ -22,6 +22,8 @@ pub struct Outcome {
     pub registry: Option<Source>,
     /// The further pages of a search.
     pub pages: Vec<Source>,
+    /// Why the last page is not the search's end.
+    pub broken_off: Option<Trouble>,
     /// The registrar's answer; or why there is none, though the registry names one.
     pub registrar: Option<Result<Source, Trouble>>,
     /// Servers that did not answer, in the order in which they were asked.
@@ -66,11 +68,10 @@ pub struct Trouble {
 impl Source {
     pub fn state(&self) -> State {
         match self.status {
-            200..=299 if self.answer.is_ok() => State::Found,
-            // RFC 7480 §5.3.
-            404 | 410 => State::NotRegistered,
-            401 | 403 | 429 | 451 => State::Refused,
-            _ => State::Failed,
+            200..=299 if self.answer.is_err() => State::Failed,
+            // There was something (RFC 9110 §15.5.11), and is not.
+            410 => State::NotRegistered,
+            status => State::of(status),
         }
     }
 
@@ -84,12 +85,23 @@ impl Source {
     }
 
     /// What the answer itself does not say.
-    fn why(&self) -> Option<String> {
+    pub(super) fn why(&self) -> Option<String> {
         match (self.state(), &self.answer) {
             (State::Found, _) => None,
             (_, Ok(_)) => Some(format!("HTTP {}", self.status)),
             (State::NotRegistered, Err(_)) => Some(format!("HTTP {}", self.status)),
             (_, Err(error)) => Some(format!("HTTP {}: {error}", self.status)),
+        }
+    }
+}
+
+impl Trouble {
+    fn part(&self) -> Part<'_> {
+        Part {
+            server: Some(&self.url),
+            state: self.state,
+            answer: None,
+            why: Some(&self.why),
         }
     }
 }
@@ -102,6 +114,7 @@ impl Outcome {
             note: query.note().map(str::to_owned),
             registry: None,
             pages: Vec::new(),
+            broken_off: None,
             registrar: None,
             troubles: Vec::new(),
         }
@@ -125,6 +138,7 @@ impl Outcome {
             note: None,
             registry: None,
             pages: Vec::new(),
+            broken_off: None,
             registrar: None,
             troubles: vec![Trouble {
                 url: String::new(),
@@ -134,8 +148,12 @@ impl Outcome {
         }
     }
 
-    /// The registry's word counts: a registrar that fails takes nothing from it.
+    /// The registry's word counts: a registrar that fails takes nothing from it. A search of which pages are missing is
+    /// as good as its last page.
     pub fn state(&self) -> State {
+        if let Some(trouble) = &self.broken_off {
+            return trouble.state;
+        }
         let last = self.troubles.last().map(|trouble| trouble.state);
         let registry = self.registry.as_ref().map(Source::state);
         registry.or(last).unwrap_or(State::Failed)
@@ -169,12 +187,7 @@ impl Outcome {
         };
         let registrar = self.registrar.as_ref().map(|registrar| match registrar {
             Ok(source) => source.part(&registrars_why),
-            Err(trouble) => Part {
-                server: Some(&trouble.url),
-                state: trouble.state,
-                answer: None,
-                why: Some(&trouble.why),
-            },
+            Err(trouble) => trouble.part(),
         });
         let told = |first, registrar| Told {
             query: &self.query,
@@ -184,8 +197,10 @@ impl Outcome {
             beside,
         };
         let pages = self.pages.iter().map(|page| told(page.part(&None), None));
+        let missing = self.broken_off.iter().map(|t| told(t.part(), None));
         std::iter::once(told(first, registrar))
             .chain(pages)
+            .chain(missing)
             .collect::<Vec<_>>()
             .iter()
             .map(tell)

@@ -1,7 +1,13 @@
-//! Answers about networks, by the range that they are about. The narrowest counts; how many are kept is bounded.
+//! Answers about networks, by the range that they are about. The narrowest counts; how many are kept is bounded. Whoever
+//! asks about an address waits for those who ask about its neighbours: their answer may be about it too.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::{From, Source};
 use crate::answer::Covers;
@@ -9,10 +15,33 @@ use crate::answer::Covers;
 /// Each holds an answer of a few kilobytes.
 const MOST: usize = 4096;
 
-#[derive(Debug, Default)]
-pub(super) struct Ranges(BTreeMap<(IpAddr, IpAddr), Source>);
+/// Neighbours agree in so many bits: as many as the smallest networks that registries give to many.
+const CLOSE_V4: u32 = 24;
+const CLOSE_V6: u32 = 48;
+/// Neighbourhoods in which nobody waits are forgotten beyond this.
+const MOST_TURNS: usize = 1024;
+
+/// While this lives, neighbours wait.
+pub(super) type Turn = OwnedMutexGuard<()>;
+
+#[derive(Default)]
+pub(super) struct Ranges {
+    /// Of two that begin alike, the narrower stands later.
+    kept: BTreeMap<(IpAddr, Reverse<IpAddr>), Source>,
+    turns: HashMap<IpAddr, Arc<Mutex<()>>>,
+}
 
 impl Ranges {
+    pub(super) fn turn(&mut self, address: IpAddr) -> Arc<Mutex<()>> {
+        if self.turns.len() >= MOST_TURNS {
+            self.turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+        }
+        self.turns
+            .entry(neighbourhood(address))
+            .or_default()
+            .clone()
+    }
+
     pub(super) fn keep(&mut self, source: &Source) {
         let covers = source
             .answer
@@ -20,33 +49,36 @@ impl Ranges {
             .ok()
             .and_then(|answer| answer.covers());
         if let Some(Covers::Ips(first, last)) = covers {
-            if self.0.len() >= MOST {
-                self.0.pop_first();
+            if self.kept.len() >= MOST {
+                self.kept.pop_first();
             }
-            self.0.insert((first, last), source.clone());
+            self.kept.insert((first, Reverse(last)), source.clone());
         }
     }
 
     /// The narrowest that holds the whole prefix.
     pub(super) fn find(&self, address: IpAddr, bits: u8) -> Option<Source> {
         let last = end(address, bits);
-        let candidates = self.0.range(..=(address, highest(address)));
-        // Ranges that begin later and hold the address are narrower, or nothing holds both ends.
-        let found = candidates.rev().find(|((first, end), _)| {
-            first.is_ipv4() == address.is_ipv4() && *first <= address && last <= *end
+        let candidates = self.kept.range(..=(address, Reverse(address)));
+        // Ranges that begin later and hold the address are narrower: they lie within each other, or nowhere near.
+        let found = candidates.rev().find(|((first, Reverse(end)), _)| {
+            first.is_ipv4() == address.is_ipv4() && last <= *end
         });
         found.map(|(_, source)| Source {
             from: From::Range,
+            patience: Duration::ZERO,
             timing: None,
             ..source.clone()
         })
     }
 }
 
-fn highest(of: IpAddr) -> IpAddr {
+fn neighbourhood(of: IpAddr) -> IpAddr {
     match of {
-        IpAddr::V4(_) => IpAddr::V4(u32::MAX.into()),
-        IpAddr::V6(_) => IpAddr::V6(u128::MAX.into()),
+        IpAddr::V4(v4) => IpAddr::V4((u32::from(v4) >> (32 - CLOSE_V4) << (32 - CLOSE_V4)).into()),
+        IpAddr::V6(v6) => {
+            IpAddr::V6((u128::from(v6) >> (128 - CLOSE_V6) << (128 - CLOSE_V6)).into())
+        }
     }
 }
 

@@ -1,9 +1,10 @@
 //! IANA's registries, renewed: after the answer was told, conditionally, at most once a day, and never by anything that
-//! is not whole.
+//! is not whole. What failed is tried again after an hour.
 
 use std::time::Duration;
 
 use roundtrip_model::Target;
+use tokio::time::{Instant, timeout_at};
 
 use super::Client;
 use crate::bootstrap::Registry;
@@ -12,6 +13,10 @@ use crate::pool::Ask;
 
 /// How long a copy is believed without asking.
 const LASTS: Duration = Duration::from_secs(24 * 60 * 60);
+/// After one that failed.
+const AGAIN_AFTER: Duration = Duration::from_secs(60 * 60);
+/// The answer was told, and somebody waits for the prompt.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest has some hundred kilobytes.
 const LARGEST: u64 = 16 << 20;
 
@@ -28,13 +33,32 @@ impl Client {
         }
     }
 
-    /// Asks IANA for what has changed in the registries that this run used and that were not asked for today. Says what went wrong, which is no error:
-    /// the copies at hand stay.
+    /// Asks IANA for what has changed in the registries that this run used and that were not asked for today. Says what
+    /// went wrong, which is no error: the copies at hand stay. Where nothing can be kept, nothing is asked.
     pub async fn refresh(&self) -> Vec<String> {
         let mut notes = Vec::new();
+        let base = self.wishes.registries.as_ref();
+        let Some(base) = base.filter(|_| self.memory.is_somewhere()) else {
+            return notes;
+        };
+        let deadline = Instant::now() + PATIENCE;
         let used = self.used.borrow().clone();
         for registry in used {
-            if let Err(why) = self.refresh_one(registry).await {
+            let name = registry.as_str();
+            let copy = self.memory.registry(name);
+            let due = |copy: &RegistryCopy| self.now().since(copy.fetched_at) >= LASTS;
+            if !copy.as_ref().is_none_or(due) {
+                continue;
+            }
+            let refreshed = timeout_at(deadline, self.refresh_one(base, registry, copy.as_ref()));
+            let refreshed = refreshed.await;
+            let refreshed = refreshed.unwrap_or_else(|_| Err("it took too long".to_owned()));
+            if let Err(why) = refreshed {
+                let tried = RegistryCopy {
+                    fetched_at: self.now().minus(LASTS - AGAIN_AFTER),
+                    ..copy.unwrap_or_default()
+                };
+                self.memory.keep_registry(name, &tried);
                 let publication = self.bootstrap.borrow().publication(registry).to_owned();
                 notes.push(format!(
                     "IANA's registry of {registry} was not renewed, and the copy of {publication} stays: {why}"
@@ -44,20 +68,17 @@ impl Client {
         notes
     }
 
-    async fn refresh_one(&self, registry: Registry) -> Result<(), String> {
-        let name = registry.as_str();
-        let copy = self.memory.registry(name);
+    async fn refresh_one(
+        &self,
+        base: &Target,
+        registry: Registry,
+        known: Option<&RegistryCopy>,
+    ) -> Result<(), String> {
         let now = self.now();
-        if copy
-            .as_ref()
-            .is_some_and(|c| now.since(c.fetched_at) < LASTS)
-        {
-            return Ok(());
-        }
-        let mut ask = Ask::new(Target::parse(&registry.url()).map_err(|e| e.to_string())?);
+        let target = base.join(&registry.file_name());
+        let mut ask = Ask::new(target.map_err(|e| e.to_string())?);
         ask.limit = LARGEST;
         ask.headers = self.plain_headers();
-        let known = copy.as_ref();
         let fields = [
             ("If-None-Match", known.and_then(|c| c.etag.clone())),
             (
@@ -73,10 +94,10 @@ impl Client {
             let value = reply.header(name)?;
             std::str::from_utf8(value).ok().map(str::to_owned)
         };
-        let renewed = match (reply.status, copy) {
+        let renewed = match (reply.status, known) {
             (304, Some(copy)) => RegistryCopy {
                 fetched_at: now,
-                ..copy
+                ..copy.clone()
             },
             (200, _) => {
                 let mut bootstrap = self.bootstrap.borrow_mut();
@@ -92,7 +113,7 @@ impl Client {
             }
             (status, _) => return Err(format!("HTTP {status}")),
         };
-        self.memory.keep_registry(name, &renewed);
+        self.memory.keep_registry(registry.as_str(), &renewed);
         Ok(())
     }
 }

@@ -7,12 +7,12 @@ use roundtrip_http::Tokens;
 use roundtrip_model::{Moment, Recorder};
 use roundtrip_tls::{Client, TlsError};
 
-use super::Settings;
 use super::names::Names;
+use super::{Origin, Settings};
 
 pub(super) struct Ground {
     pub(super) settings: Settings,
-    pub(super) client: Arc<Client>,
+    client: Arc<Client>,
     pub(super) tokens: Tokens,
     pub(super) names: Names,
     pub(super) counters: Counters,
@@ -66,6 +66,13 @@ impl Ground {
             counters: Counters::default(),
             settings,
         })
+    }
+
+    /// Trust, tickets, and for one origin perhaps a certificate of ours.
+    pub(super) fn client(&self, origin: &Origin) -> &Client {
+        let own = self.settings.own.as_ref();
+        let own = own.filter(|(seen_by, _)| seen_by == origin);
+        own.map_or(&self.client, |(_, client)| client)
     }
 
     /// By the pool's clock.

@@ -135,7 +135,7 @@ impl Way<'_> {
     fn opening<'a>(&'a self, recorder: &'a Recorder) -> Opening<'a> {
         Opening {
             host: &self.site.origin.host,
-            client: Some(&self.ground.client),
+            client: Some(self.ground.client(&self.site.origin)),
             tokens: &self.ground.tokens,
             bind: self.ground.settings.bind.as_ref(),
             recorder,

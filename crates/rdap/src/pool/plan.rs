@@ -133,7 +133,6 @@ mod tests {
         Plan::of(strategy.parse().unwrap(), &origin, known, &found, early)
     }
 
-    #[expect(clippy::field_reassign_with_default, reason = "the others are its own")]
     fn speaks(alpn: &str) -> Known {
         let mut known = Known::default();
         known.alpn = Some(alpn.into());

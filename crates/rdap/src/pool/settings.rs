@@ -9,7 +9,7 @@ use roundtrip_model::{Clock, Memory, Strategy};
 use roundtrip_net::{Bind, SystemClock};
 use roundtrip_tls::{Client, Identity, Roots};
 
-use super::OriginKnowledge;
+use super::{Origin, OriginKnowledge};
 
 /// As many as browsers take.
 const H1_CONNECTIONS: usize = 6;
@@ -27,6 +27,8 @@ pub struct Settings {
     pub identity: Option<Identity>,
     /// Tickets that were kept elsewhere; then `roots` and `identity` are that client's business.
     pub tls: Option<Arc<Client>>,
+    /// One that shows a certificate of ours, and the only origin that is to see it.
+    pub own: Option<(Origin, Arc<Client>)>,
     /// QUIC address tokens that were kept elsewhere.
     pub tokens: Tokens,
     pub overrides: Vec<Override>,
@@ -83,6 +85,7 @@ impl Default for Settings {
             roots: Roots::System,
             identity: None,
             tls: None,
+            own: None,
             tokens: Tokens::default(),
             overrides: Vec::new(),
             name_servers: Vec::new(),

@@ -12,17 +12,20 @@ use super::Color;
 use super::probe::{deadline, name_server};
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    disable_version_flag = true,
+    after_help = "Examples:
   roundtrip rdap example.com                     who registered it, from the registry and the registrar
   roundtrip rdap 192.0.2.1 2001:db8::/32 AS64500 addresses and numbers
   roundtrip rdap --json -f names.txt             a list, one JSON line an answer as they finish
-  roundtrip rdap --csv --resume -o out.csv -f names.txt  goes on where it was interrupted
+  roundtrip rdap --csv -o out.csv -f names.txt   a table; with --resume, on from where it was interrupted
   roundtrip rdap --timing --no-follow a.com b.com c.com  what each lookup waited for
   roundtrip rdap --no-reuse --serial --timing …  the same with a new connection for each
   roundtrip rdap --check example.com             what in the answer violates the standards
 
 Exit codes: 0 found, 4 not registered, 5 refused, 1 failed, 2 wrong usage. Of several queries: 1 if one
-failed, else 5 if one was refused, else 0.")]
+failed, else 5 if one was refused, else 0."
+)]
 pub(crate) struct RdapArgs {
     /// A name, address, network, AS number, entity's handle or URL; or KIND:WORDS, as in domains:exam*
     #[arg(value_name = "QUERY")]
@@ -40,6 +43,10 @@ pub(crate) struct RdapArgs {
     pub connection: RdapConnectionArgs,
     #[command(flatten)]
     pub output: RdapOutputArgs,
+
+    /// Version, and how old IANA's registries are: those built in, and newer ones in the memory
+    #[arg(short = 'V', long)]
+    pub version: bool,
 }
 
 #[derive(Debug, Args)]
@@ -54,6 +61,9 @@ pub(crate) struct AskingArgs {
     /// Also ask servers of country codes that IANA does not list
     #[arg(long)]
     pub overlay: bool,
+    /// Whence IANA's registries are renewed, after the answer and at most daily: a URL below which dns.json lies, or off
+    #[arg(long, value_name = "URL", conflicts_with = "server")]
+    pub bootstrap: Option<String>,
     /// Do not go on to the registrar that the registry names
     #[arg(long)]
     pub no_follow: bool,
@@ -77,12 +87,15 @@ pub(crate) struct BulkArgs {
     /// Tell results in the order of the queries, not as they finish
     #[arg(long)]
     pub ordered: bool,
-    /// Go on where an interrupted run with the same list and -o ended (its journal is FILE.journal)
+    /// Go on where an interrupted run with the same list and -o FILE ended; it has left a FILE.journal
     #[arg(long, requires = "output")]
     pub resume: bool,
-    /// Queries a second to each server: RATE or HOST=RATE, as in 5, 10/min, off
+    /// How often each server is asked: RATE or HOST=RATE, as in 5/s, 10/min, off
     #[arg(long, value_name = "[HOST=]RATE")]
     pub rate: Vec<String>,
+    /// Wait as long when a server asks for a pause; it is not asked if it wants more
+    #[arg(long, value_name = "SPAN", value_parser = span, default_value = "2m")]
+    pub patience: Duration,
     /// Lookups on their way at once, to each server
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub at_once: u32,
@@ -169,11 +182,11 @@ pub(crate) struct RdapOutputArgs {
     /// Key: value lines, as whois has them
     #[arg(long, group = "form")]
     pub whois: bool,
-    /// A table, one line a query
+    /// A table, one line a query or a search's result
     #[arg(long, group = "form")]
     pub csv: bool,
-    /// Its columns; `--columns help` names them
-    #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "csv")]
+    /// A table of these columns; `--columns help` names them
+    #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["json", "raw", "whois", "field"])]
     pub columns: Vec<String>,
     /// Only this of each answer: a column's name or a JSON pointer, as /events/0/eventDate
     #[arg(long, value_name = "NAME", group = "form")]
@@ -184,7 +197,7 @@ pub(crate) struct RdapOutputArgs {
     /// What each lookup waited for, in ms and round trips, and how long all of them took
     #[arg(long)]
     pub timing: bool,
-    /// Into this file
+    /// Into this file; - is standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// No progress and no notes

@@ -1,13 +1,14 @@
 //! From what was typed to what is meant.
 
 use std::io;
-use std::path::PathBuf;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use roundtrip_http::Tokens;
-use roundtrip_model::{Memory as Warmth, Target, TargetError};
-use roundtrip_rdap::bootstrap::Bootstrap;
+use roundtrip_model::{Memory as Warmth, Scheme, Target, TargetError};
+use roundtrip_rdap::bootstrap::{Bootstrap, Registry};
 use roundtrip_rdap::bulk::desk::Order;
 use roundtrip_rdap::bulk::list::Part;
 use roundtrip_rdap::client::{Client, Parts, Wishes};
@@ -15,7 +16,7 @@ use roundtrip_rdap::credentials::{Credentials, CredentialsError};
 use roundtrip_rdap::manners::{Manners, RateError, Rules, SystemTimer};
 use roundtrip_rdap::memory::answers::Policy;
 use roundtrip_rdap::memory::{DEFAULT_SIZE, Memory, MemoryError};
-use roundtrip_rdap::pool::{Deadlines, Override, Pool, Settings};
+use roundtrip_rdap::pool::{Deadlines, Origin, Override, Pool, Settings};
 use roundtrip_rdap::text::{Column, DEFAULT_COLUMNS, Form, TextError};
 use roundtrip_tls::{Client as Tls, Identity, TlsError};
 
@@ -39,8 +40,10 @@ pub(super) enum UsageError {
     NoQuery,
     #[error("--server: {0}")]
     Server(TargetError),
-    #[error("--server {0}: an http:// or https:// URL")]
-    ServerScheme(String),
+    #[error("--{flag} {given}: name an http:// or https:// URL")]
+    Scheme { flag: &'static str, given: String },
+    #[error("--bootstrap: {0}")]
+    Bootstrap(TargetError),
     #[error("cannot read {0}: {1}")]
     Unreadable(PathBuf, io::Error),
     #[error(transparent)]
@@ -59,11 +62,14 @@ impl Meaning {
     pub(super) fn of(args: &RdapArgs) -> Result<Self, UsageError> {
         let (list, length) = list(args)?;
         let form = form(&args.output)?;
-        let server = args.asking.server.as_deref().map(server).transpose()?;
+        let server = args.asking.server.as_deref();
+        let server = server.map(|given| base("server", given, UsageError::Server));
+        let server = server.transpose()?;
         let memory = Arc::new(memory(args)?);
         let tokens = Tokens::default();
-        let (settings, tls) = settings(args, &tokens)?;
+        let (settings, tls) = settings(args, &tokens, server.as_ref())?;
         let mut rules = Rules::default();
+        rules.patience = args.bulk.patience;
         for rate in &args.bulk.rate {
             rules.add(rate)?;
         }
@@ -99,7 +105,10 @@ fn list(args: &RdapArgs) -> Result<(Vec<Part>, Option<u64>), UsageError> {
         parts.push(Part::Words(args.queries.clone()));
     }
     for file in &args.bulk.file {
-        if let Part::File(path) = Part::file(file) {
+        // A pipe is opened once, or whoever writes to it sees it end.
+        if let Part::File(path) = Part::file(file)
+            && !is_pipe(&path)
+        {
             std::fs::File::open(&path).map_err(|e| UsageError::Unreadable(path, e))?;
         }
         parts.push(Part::file(file));
@@ -115,17 +124,28 @@ fn list(args: &RdapArgs) -> Result<(Vec<Part>, Option<u64>), UsageError> {
     Ok((parts, length))
 }
 
-fn server(text: &str) -> Result<Target, UsageError> {
+fn is_pipe(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo())
+}
+
+fn base(
+    flag: &'static str,
+    given: &str,
+    wrong: impl Fn(TargetError) -> UsageError,
+) -> Result<Target, UsageError> {
     // A base URL ends with a slash, or what is joined to it takes its last part away.
-    let text = if text.ends_with('/') {
-        text.to_owned()
+    let text = if given.ends_with('/') {
+        given.to_owned()
     } else {
-        format!("{text}/")
+        format!("{given}/")
     };
-    let target = Target::parse(&text).map_err(UsageError::Server)?;
+    let target = Target::parse(&text).map_err(wrong)?;
     match target.scheme {
-        roundtrip_model::Scheme::Tcp => Err(UsageError::ServerScheme(target.redacted())),
-        _ => Ok(target),
+        Scheme::Http | Scheme::Https if given.contains("://") => Ok(target),
+        _ => Err(UsageError::Scheme {
+            flag,
+            given: given.to_owned(),
+        }),
     }
 }
 
@@ -135,6 +155,10 @@ fn wishes(args: &RdapArgs, server: Option<Target>) -> Result<Wishes, UsageError>
         (None, Some(server)) => Credentials::from_url(server)?,
         _ => None,
     };
+    // Its password stands in the credentials now, and nowhere else.
+    let server = server.map(|server| Target::parse(&server.redacted()));
+    let server = server.transpose().map_err(UsageError::Server)?;
+    let certified = args.connection.cert.as_ref().and(server.clone());
     Ok(Wishes {
         kind: args.asking.kind,
         server,
@@ -149,30 +173,61 @@ fn wishes(args: &RdapArgs, server: Option<Target>) -> Result<Wishes, UsageError>
         },
         early: !args.way.no_early_data,
         credentials,
+        certified,
+        shares: !args.way.no_reuse,
+        registries: registries(args)?,
         user_agent: USER_AGENT.to_owned(),
     })
 }
 
-fn memory(args: &RdapArgs) -> Result<Memory, UsageError> {
-    if args.memory.no_memory || args.way.no_reuse {
-        return Ok(Memory::nowhere());
+/// Whence IANA's registries are renewed. Who names the server needs none of them.
+fn registries(args: &RdapArgs) -> Result<Option<Target>, UsageError> {
+    if args.asking.server.is_some() || args.memory.offline {
+        return Ok(None);
     }
-    let environment = std::env::var_os;
-    let usual = || Memory::default_directory(environment("XDG_CACHE_HOME"), environment("HOME"));
-    match args.memory.memory.clone().or_else(usual) {
+    match args.asking.bootstrap.as_deref().unwrap_or(Registry::BASE) {
+        "off" => Ok(None),
+        given => base("bootstrap", given, UsageError::Bootstrap).map(Some),
+    }
+}
+
+pub(super) fn memory(args: &RdapArgs) -> Result<Memory, UsageError> {
+    match directory(args) {
         Some(directory) => Ok(Memory::open(&directory, DEFAULT_SIZE)?),
         None => Ok(Memory::nowhere()),
     }
 }
 
-fn settings(args: &RdapArgs, tokens: &Tokens) -> Result<(Settings, Arc<Tls>), UsageError> {
+/// Where things are remembered, if they are to be.
+pub(super) fn directory(args: &RdapArgs) -> Option<PathBuf> {
+    if args.memory.no_memory || args.way.no_reuse {
+        return None;
+    }
+    let environment = std::env::var_os;
+    let usual = || Memory::default_directory(environment("XDG_CACHE_HOME"), environment("HOME"));
+    args.memory.memory.clone().or_else(usual)
+}
+
+fn settings(
+    args: &RdapArgs,
+    tokens: &Tokens,
+    server: Option<&Target>,
+) -> Result<(Settings, Arc<Tls>), UsageError> {
     let connection = &args.connection;
     let identity = connection.cert.clone().map(|certificate| Identity {
         certificate,
         key: connection.key.clone(),
     });
     let roots = roots(connection.insecure, connection.cacert.clone());
-    let tls = Arc::new(Tls::new(roots.clone(), identity.as_ref())?);
+    let tls = Arc::new(Tls::new(roots.clone(), None)?);
+    // Registrars and whoever a redirect leads to are not shown who asks.
+    let own = match (&identity, server) {
+        (Some(_), Some(server)) => Some((
+            Origin::of(server),
+            Arc::new(Tls::new(roots.clone(), identity.as_ref())?),
+        )),
+        _ => None,
+    };
     let defaults = Settings::default();
     let mut strategy = args.way.strategy.unwrap_or(defaults.strategy);
     strategy.reuse = true;
@@ -190,8 +245,8 @@ fn settings(args: &RdapArgs, tokens: &Tokens) -> Result<(Settings, Arc<Tls>), Us
             ..defaults.deadlines
         },
         roots,
-        identity,
         tls: Some(tls.clone()),
+        own,
         tokens: tokens.clone(),
         overrides: connection.resolve.iter().map(resolved).collect(),
         name_servers: connection.dns_servers.clone(),
@@ -220,7 +275,7 @@ fn form(output: &RdapOutputArgs) -> Result<Form, UsageError> {
         Form::Json
     } else if output.whois {
         Form::Whois
-    } else if output.csv {
+    } else if output.csv || !output.columns.is_empty() {
         Form::Csv(match output.columns.as_slice() {
             [] => Column::parse_list(DEFAULT_COLUMNS)?,
             chosen => Column::parse_list(&chosen.join(","))?,

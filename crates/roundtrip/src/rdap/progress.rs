@@ -17,6 +17,8 @@ pub(super) struct Progress {
     began: Instant,
     last: Option<Instant>,
     silent: bool,
+    /// Results go to the same terminal.
+    shares: bool,
     shown: bool,
 }
 
@@ -27,6 +29,7 @@ impl Progress {
             began: Instant::now(),
             last: None,
             silent: args.output.quiet || !Stream::Err.is_terminal(),
+            shares: Stream::Out.is_terminal() && args.output.output.is_none(),
             shown: false,
         }
     }
@@ -56,6 +59,13 @@ impl Progress {
         let line: String = line.chars().take(width.saturating_sub(1)).collect();
         Stream::Err.print(format!("\r\u{1b}[K{line}"));
         self.shown = true;
+    }
+
+    /// Before a result is written.
+    pub(super) fn make_way(&mut self) {
+        if self.shares {
+            self.hide();
+        }
     }
 
     /// Takes the line away, before something else is written.

@@ -11,7 +11,7 @@ use roundtrip_rdap::text::{self, Form, Style};
 
 use super::conformance::Findings;
 use super::timing;
-use crate::cli::RdapArgs;
+use crate::cli::{Color, RdapArgs};
 use crate::output::Stream;
 
 pub(super) struct Sink {
@@ -43,10 +43,12 @@ pub(super) enum SinkError {
     Write(PathBuf, #[source] io::Error),
     #[error("cannot read {0} again: {1}")]
     Read(PathBuf, #[source] io::Error),
-    #[error(transparent)]
+    #[error("{}", whole(.0))]
     Journal(#[from] JournalError),
     #[error("--resume: a list that can be read again is needed, from -f FILE")]
     NoList,
+    #[error("--resume: an output that can be cut back is needed, as -o FILE")]
+    NoOutput,
     #[error("{0} was left unfinished by an earlier run\ngo on with --resume, or remove it and {1}")]
     Unfinished(PathBuf, PathBuf),
 }
@@ -72,7 +74,7 @@ impl Sink {
                 Form::Csv(columns) if !begun => text::header(columns),
                 _ => String::new(),
             },
-            told: 0,
+            told: u64::from(begun),
         })
     }
 
@@ -150,13 +152,24 @@ impl Sink {
 }
 
 fn open(args: &RdapArgs, form: &Form) -> Result<Out, SinkError> {
-    let Some(output) = &args.output.output else {
-        return Ok(Out::Stdout);
+    let output = args.output.output.as_ref();
+    let Some(output) = output.filter(|path| path.as_os_str() != "-") else {
+        return if args.bulk.resume {
+            Err(SinkError::NoOutput)
+        } else {
+            Ok(Out::Stdout)
+        };
     };
-    let again = !args.bulk.file.is_empty() && args.bulk.file.iter().all(|f| f.as_os_str() != "-");
-    if !again {
+    // A list that can be read again, and an output that can be cut back.
+    let files = args.bulk.file.as_slice();
+    let again = !files.is_empty() && files.iter().all(|path| path.is_file());
+    if !again || (output.exists() && !output.is_file()) {
         if args.bulk.resume {
-            return Err(SinkError::NoList);
+            return Err(if again {
+                SinkError::NoOutput
+            } else {
+                SinkError::NoList
+            });
         }
         let file = File::create(output).map_err(|e| SinkError::Write(output.clone(), e))?;
         return Ok(Out::File(output.clone(), file));
@@ -176,6 +189,14 @@ fn open(args: &RdapArgs, form: &Form) -> Result<Out, SinkError> {
     Ok(Out::Journalled(Box::new(journal), paths))
 }
 
+/// With its cause, which says more than the rest.
+fn whole(error: &JournalError) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}
+
 fn journal_of(output: &Path) -> PathBuf {
     let mut name = output.as_os_str().to_owned();
     name.push(".journal");
@@ -184,7 +205,7 @@ fn journal_of(output: &Path) -> PathBuf {
 
 /// The list, and whatever decides what is asked of whom and how it is told.
 fn identity(args: &RdapArgs, form: &Form) -> Result<Identity, SinkError> {
-    let mut list: Box<dyn io::Read> = Box::new(io::Cursor::new(args.queries.join("\n")));
+    let mut list: Box<dyn io::Read> = Box::new(io::empty());
     let mut last = PathBuf::new();
     for path in &args.bulk.file {
         let file = File::open(path).map_err(|e| SinkError::Read(path.clone(), e))?;
@@ -192,9 +213,16 @@ fn identity(args: &RdapArgs, form: &Form) -> Result<Identity, SinkError> {
         last.clone_from(path);
     }
     let (asking, output) = (&args.asking, &args.output);
-    let settings = format!(
-        "{form:?} {:?} {:?} {} {} {} {}",
-        asking.kind, asking.server, asking.overlay, asking.no_follow, asking.pages, output.timing
+    let asked = (
+        (&args.queries, args.bulk.file.len(), asking.kind),
+        (&asking.server, asking.overlay, asking.no_follow),
+        (asking.pages, asking.by_range),
     );
+    let told = (
+        (form, output.verbose, output.color == Color::Always),
+        (output.timing, output.check),
+        args.bulk.ordered || args.way.serial,
+    );
+    let settings = format!("{asked:?} {told:?}");
     Identity::of(&mut list, &settings).map_err(|e| SinkError::Read(last, e))
 }

@@ -1,0 +1,62 @@
+//! The further pages of a search (RFC 8977): as many as are wanted, from the server that gave the first, and never in a
+//! circle. A search that breaks off is told as one.
+
+use roundtrip_model::Target;
+
+use super::fetch::trouble;
+use super::{Client, Outcome, Source};
+use crate::text::State;
+
+impl Client {
+    pub(super) async fn turn_pages(&self, outcome: &mut Outcome) {
+        let Some(first) = &outcome.registry else {
+            return;
+        };
+        let mut seen = vec![first.target.url().as_str().to_owned()];
+        let mut next = next_page(first);
+        while let Some(target) = next {
+            if seen.len() as u64 >= u64::from(self.wishes.pages) {
+                self.memory.note(format!(
+                    "{}: there are more results; --pages {} brings the next page too",
+                    outcome.query,
+                    seen.len() + 1
+                ));
+                return;
+            }
+            let refused = |why: &str| Some(trouble(&target, State::Failed, why.to_owned()));
+            let last = outcome.pages.last().or(outcome.registry.as_ref());
+            if !last.is_some_and(|last| last.target.same_origin(&target)) {
+                outcome.broken_off =
+                    refused("the next page would be at another server, which is not asked");
+                return;
+            }
+            let url = target.url().as_str().to_owned();
+            if seen.contains(&url) {
+                outcome.broken_off = refused("the next page is one that was read already");
+                return;
+            }
+            seen.push(url);
+            match self.fetch(&target, false).await {
+                Ok(page) if page.state() == State::Found => {
+                    next = next_page(&page);
+                    outcome.pages.push(page);
+                }
+                Ok(page) => {
+                    let why = page.why().unwrap_or_default();
+                    outcome.broken_off = Some(trouble(&target, page.state(), why));
+                    return;
+                }
+                Err(trouble) => {
+                    outcome.broken_off = Some(trouble);
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn next_page(source: &Source) -> Option<Target> {
+    let answer = source.answer.as_ref().ok()?;
+    let url = answer.next_url(Some(source.target.url()))?;
+    Target::parse(url.as_str()).ok()
+}

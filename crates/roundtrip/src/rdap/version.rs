@@ -1,0 +1,45 @@
+//! `roundtrip rdap --version`: ours, and how old what we know of the registries is.
+
+use roundtrip_rdap::bootstrap::{Bootstrap, Registry};
+use roundtrip_rdap::memory::Memory;
+
+use super::meaning;
+use crate::cli::RdapArgs;
+use crate::output::{Outcome, Stream};
+
+pub(super) fn show(args: &RdapArgs) -> Outcome {
+    let directory = meaning::directory(args);
+    // Who only looks makes nothing.
+    let there = directory.as_ref().is_some_and(|path| path.is_dir());
+    let memory = if there {
+        meaning::memory(args)
+    } else {
+        Ok(Memory::nowhere())
+    };
+    let memory = match memory {
+        Ok(memory) => memory,
+        Err(error) => return Outcome::Usage(error.to_string()),
+    };
+    let mut bootstrap = Bootstrap::embedded();
+    let mut text = format!(
+        "roundtrip {}\nIANA's registries (RFC 9224), as published:\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    for registry in Registry::ALL {
+        let built_in = bootstrap.publication(registry).to_owned();
+        text += &format!("  {registry:12} {built_in}, built in");
+        let copy = memory.registry(registry.as_str());
+        let renewed =
+            copy.is_some_and(|copy| matches!(bootstrap.renew(registry, &copy.body), Ok(true)));
+        if renewed {
+            let newer = bootstrap.publication(registry);
+            text += &format!("; {newer} is used, from the memory");
+        }
+        text.push('\n');
+    }
+    if let Some(directory) = directory {
+        text += &format!("Newer copies are kept in {}\n", directory.display());
+    }
+    Stream::Out.print(text);
+    Outcome::Done
+}
