@@ -64,7 +64,12 @@ fn page() -> String {
         page += "| check | | what must hold | source |\n|---|---|---|---|\n";
         for check in of_scope {
             let (id, word, rule) = (check.id, check.severity.word(), cell(check.rule));
-            writeln!(page, "| `{id}` | {word} | {rule} | {} |", cell(check.source)).unwrap();
+            writeln!(
+                page,
+                "| `{id}` | {word} | {rule} | {} |",
+                cell(check.source)
+            )
+            .unwrap();
         }
     }
     page
