@@ -1,6 +1,5 @@
 //! HTTP/2 as a client speaks it. RFC 9113. The `h2` crate frames; what leaves when is decided here.
 
-mod first_flight;
 mod herald;
 mod watch;
 
@@ -17,7 +16,6 @@ use tokio::task::JoinHandle;
 use crate::body::Body;
 use crate::turn::all;
 use crate::{Ended, HEAD_LIMIT, HttpError, Request, Sink, Stream, Turn};
-use first_flight::FirstFlight;
 use herald::{Herald, Heralded};
 use watch::{Breakage, Watched};
 
@@ -50,7 +48,7 @@ impl Session {
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_header_list_size(HEADER_LIST_LIMIT)
             .enable_push(false)
-            .handshake::<_, Bytes>(Heralded::new(FirstFlight::new(stream), herald.clone()))
+            .handshake::<_, Bytes>(Heralded::new(stream, herald.clone()))
             .await?;
         // The connection's own error reaches the request; the driver has nobody to tell.
         let start = move || tokio::spawn(async move { drop(connection.await) });

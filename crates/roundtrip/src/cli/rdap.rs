@@ -90,7 +90,7 @@ pub(crate) struct BulkArgs {
     /// Go on where an interrupted run with the same list and -o FILE ended; it has left a FILE.journal
     #[arg(long, requires = "output")]
     pub resume: bool,
-    /// Queries a second to each server: RATE or HOST=RATE, as in 5, 10/min, off
+    /// How often each server is asked: RATE or HOST=RATE, as in 5/s, 10/min, off
     #[arg(long, value_name = "[HOST=]RATE")]
     pub rate: Vec<String>,
     /// Wait as long when a server asks for a pause; it is not asked if it wants more
