@@ -74,12 +74,13 @@ impl Pool {
         let inner = &self.0;
         let asked = inner.ground.now();
         if !inner.ground.settings.strategy.reuse {
-            return inner.fetch_in_turn(ask, asked).await;
+            return Box::pin(inner.fetch_in_turn(ask, asked)).await;
         }
         loop {
             match inner.flights.join(ask) {
                 Role::First(flight) => {
-                    let outcome = inner.fetch_in_turn(ask, asked).await;
+                    // Large, and not to be part of each caller several times over.
+                    let outcome = Box::pin(inner.fetch_in_turn(ask, asked)).await;
                     flight.land(&outcome);
                     return outcome;
                 }
@@ -165,9 +166,9 @@ impl Inner {
         };
         let mut began = asked;
         loop {
-            let mut seat = site.seat(early && !tries.is_careful()).await?;
+            let mut seat = Box::pin(site.seat(early && !tries.is_careful())).await?;
             let lane = seat.lane.clone();
-            let outcome = errand.run(&mut seat, began).await;
+            let outcome = Box::pin(errand.run(&mut seat, began)).await;
             began = self.ground.now();
             seat.leave();
             if lane.early_data {
