@@ -74,12 +74,13 @@ impl Pool {
         let inner = &self.0;
         let asked = inner.ground.now();
         if !inner.ground.settings.strategy.reuse {
-            return inner.fetch_in_turn(ask, asked).await;
+            return Box::pin(inner.fetch_in_turn(ask, asked)).await;
         }
         loop {
             match inner.flights.join(ask) {
                 Role::First(flight) => {
-                    let outcome = inner.fetch_in_turn(ask, asked).await;
+                    // Whoever waits for another's answer needs little room.
+                    let outcome = Box::pin(inner.fetch_in_turn(ask, asked)).await;
                     flight.land(&outcome);
                     return outcome;
                 }
