@@ -159,6 +159,11 @@ impl Credentials {
         self
     }
 
+    /// Is `target` at the server that they are for?
+    pub fn are_for(&self, target: &Target) -> bool {
+        self.login.of(target).is_some()
+    }
+
     /// The value of `Authorization` for a request of `target`; `None` for other origins, and before the server asked.
     pub fn header(
         &self,

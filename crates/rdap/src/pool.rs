@@ -79,7 +79,7 @@ impl Pool {
         loop {
             match inner.flights.join(ask) {
                 Role::First(flight) => {
-                    // Large, and not to be part of each caller several times over.
+                    // Whoever waits for another's answer needs little room.
                     let outcome = Box::pin(inner.fetch_in_turn(ask, asked)).await;
                     flight.land(&outcome);
                     return outcome;

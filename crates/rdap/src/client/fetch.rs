@@ -1,6 +1,7 @@
 //! One URL, with everything that may spare asking for it: a copy at hand, its server's leave, patience with a server that
 //! complains, and redirects.
 
+use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -23,8 +24,17 @@ const AUTHORIZATION: &str = "Authorization";
 const MOST_CHALLENGES: u32 = 2;
 
 impl Client {
-    /// The answer of whoever `target` leads to.
-    pub(super) async fn fetch(&self, target: &Target, personal: bool) -> Result<Source, Trouble> {
+    /// The answer of whoever `target` leads to. Thousands of lookups wait at once: what one needs while it asks is
+    /// allocated while it asks.
+    pub(super) fn fetch<'a>(
+        &'a self,
+        target: &'a Target,
+        personal: bool,
+    ) -> Pin<Box<dyn Future<Output = Result<Source, Trouble>> + 'a>> {
+        Box::pin(self.fetch_along(target, personal))
+    }
+
+    async fn fetch_along(&self, target: &Target, personal: bool) -> Result<Source, Trouble> {
         let mut target = bare(target);
         let mut seen: Vec<String> = Vec::new();
         loop {
@@ -59,9 +69,7 @@ impl Client {
     /// Without going where a redirect leads.
     async fn fetch_here(&self, target: &Target, personal: bool) -> Result<Source, Trouble> {
         let headers = self.headers(target)?;
-        let certified = self.wishes.certified.as_ref();
-        let credentials = headers.iter().any(|(name, _)| name == AUTHORIZATION)
-            || certified.is_some_and(|origin| origin.same_origin(target));
+        let credentials = self.is_known_to(target);
         let request = Request {
             method: "GET",
             url: target.url().as_str(),
@@ -197,6 +205,14 @@ impl Client {
         Ok(value.map(|secret| (AUTHORIZATION.to_owned(), secret.expose().to_owned())))
     }
 
+    /// Is the server told who asks, now or once it wants to know? Its answers are for us alone then.
+    fn is_known_to(&self, target: &Target) -> bool {
+        let credentials = self.wishes.credentials.as_ref();
+        let certified = self.wishes.certified.as_ref();
+        credentials.is_some_and(|credentials| credentials.are_for(target))
+            || certified.is_some_and(|origin| origin.same_origin(target))
+    }
+
     fn headers(&self, target: &Target) -> Result<Vec<(String, String)>, Trouble> {
         let mut headers = self.plain_headers();
         headers.extend(self.authorization(target)?);
@@ -237,6 +253,9 @@ fn redirect(source: &Source) -> Option<Result<Target, Trouble>> {
         Ok(next) => next,
         Err(error) => return Some(Err(refuse(&error.to_string()))),
     };
+    if next.scheme == Scheme::Tcp {
+        return Some(Err(refuse("nothing that is asked by HTTP")));
+    }
     if from.scheme == Scheme::Https && next.scheme != Scheme::Https {
         return Some(Err(refuse("it leaves TLS, and is not followed")));
     }

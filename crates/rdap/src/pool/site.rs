@@ -281,7 +281,8 @@ impl Site {
     }
 
     async fn seat_of_its_own(self: &Arc<Self>, early: bool) -> Result<Seat, Arc<Fault>> {
-        let (lane, connection) = open(&self.ground, self, early).await.map_err(Arc::new)?;
+        let opened = Box::pin(open(&self.ground, self, early)).await;
+        let (lane, connection) = opened.map_err(Arc::new)?;
         let lane = Arc::new(lane);
         self.watch(&lane);
         Ok(Seat::exclusive(self, lane, connection))

@@ -1,0 +1,187 @@
+//! A registry on a thread of its own, clients that trust it, and a clock that passes when somebody sleeps.
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use roundtrip_http::Tokens;
+use roundtrip_model::Target;
+use roundtrip_origin::{Knobs, Origin, Running};
+use roundtrip_rdap::bootstrap::{Bootstrap, Registry};
+use roundtrip_rdap::client::{Client, Outcome, Parts, Wishes};
+use roundtrip_rdap::manners::{Manners, Rules, Timer};
+use roundtrip_rdap::memory::answers::Policy;
+use roundtrip_rdap::memory::{DEFAULT_SIZE, Memory, Stamp};
+use roundtrip_rdap::pool::{Ask, Pool, Settings};
+use roundtrip_tls::{Client as Tls, Roots};
+use tempfile::TempDir;
+
+pub(crate) struct Scene {
+    pub(crate) origin: Running,
+    pub(crate) directory: TempDir,
+    pub(crate) timer: Arc<Hand>,
+}
+
+impl Scene {
+    pub(crate) fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    pub(crate) fn with(change: impl FnOnce(&mut Knobs)) -> Self {
+        let mut knobs = Knobs::default();
+        change(&mut knobs);
+        Self {
+            origin: Origin::spawn_thread(knobs).unwrap(),
+            directory: tempfile::tempdir().unwrap(),
+            timer: Arc::default(),
+        }
+    }
+
+    /// Asks the registry, remembers nothing, and hurries.
+    pub(crate) fn client(&self) -> Client {
+        self.client_with(|_| {})
+    }
+
+    pub(crate) fn client_with(&self, change: impl FnOnce(&mut Parts)) -> Client {
+        self.client_of(Memory::nowhere(), change)
+    }
+
+    /// One that remembers; `change` comes last.
+    pub(crate) fn remembering(&self, change: impl FnOnce(&mut Parts)) -> Client {
+        let memory = Memory::open(self.directory.path(), DEFAULT_SIZE).unwrap();
+        self.client_of(memory, change)
+    }
+
+    fn client_of(&self, memory: Memory, change: impl FnOnce(&mut Parts)) -> Client {
+        let (memory, tokens) = (Arc::new(memory), Tokens::default());
+        let roots = Roots::Pem(self.origin.ca_pem.clone());
+        let tls = Arc::new(Tls::new(roots.clone(), None).unwrap());
+        let settings = Settings {
+            roots,
+            tls: Some(tls.clone()),
+            tokens: tokens.clone(),
+            ..Settings::default()
+        };
+        let mut parts = Parts {
+            wishes: wishes(Some(self.server())),
+            pool: Pool::new(settings).unwrap(),
+            tls,
+            tokens,
+            bootstrap: Bootstrap::embedded(),
+            manners: manners(&self.timer, &memory, "off"),
+            memory,
+        };
+        change(&mut parts);
+        Client::new(parts)
+    }
+
+    /// The registry's base URL.
+    pub(crate) fn server(&self) -> Target {
+        target(&format!("https://{}/rdap/", self.origin.https))
+    }
+
+    /// How often each path of the registry and the registrar was asked.
+    pub(crate) async fn asked(&self) -> BTreeMap<String, u32> {
+        let settings = Settings {
+            roots: Roots::Pem(self.origin.ca_pem.clone()),
+            ..Settings::default()
+        };
+        let ask = Ask::new(self.server().join("/rdap-asked").unwrap());
+        let reply = Pool::new(settings).unwrap().fetch(&ask).await.unwrap();
+        serde_json::from_slice(&reply.body).unwrap()
+    }
+}
+
+pub(crate) fn target(url: &str) -> Target {
+    Target::parse(url).unwrap()
+}
+
+pub(crate) fn wishes(server: Option<Target>) -> Wishes {
+    Wishes {
+        kind: None,
+        server,
+        follow: true,
+        pages: 1,
+        by_range: false,
+        policy: Policy::default(),
+        early: true,
+        credentials: None,
+        certified: None,
+        shares: true,
+        registries: None,
+        user_agent: "test".into(),
+    }
+}
+
+pub(crate) fn manners(timer: &Arc<Hand>, memory: &Arc<Memory>, rate: &str) -> Manners {
+    let mut rules = Rules::default();
+    rules.add(rate).unwrap();
+    Manners::new(rules, memory.clone(), timer.clone(), 7)
+}
+
+pub(crate) async fn look_up(client: &Client, text: &str) -> Outcome {
+    client.look_up(&client.read(text).unwrap()).await
+}
+
+/// IANA's registry of names, as if `example` had these servers.
+pub(crate) fn registry(servers: &[&str]) -> String {
+    serde_json::json!({
+        "version": "1.0", "publication": "2126-01-01T00:00:00Z",
+        "services": [[["example"], servers]],
+    })
+    .to_string()
+}
+
+/// A client that finds these servers in the registry of names.
+pub(crate) fn bootstrapped(parts: &mut Parts, servers: &[&str]) {
+    parts.wishes.server = None;
+    let json = registry(servers);
+    let replaced = parts.bootstrap.replace(Registry::Dns, json.as_bytes());
+    replaced.unwrap();
+}
+
+/// The first words of why nothing was found.
+pub(crate) fn why(outcome: &Outcome) -> String {
+    let whys = outcome.told(&[], |told| told.first.why.unwrap_or_default().to_owned());
+    whys.into_iter().next().unwrap()
+}
+
+/// Nobody waits: the clock goes on by as much as is slept.
+#[derive(Debug)]
+pub(crate) struct Hand {
+    began: Stamp,
+    passed: AtomicU64,
+    pub(crate) sleeps: Mutex<Vec<Duration>>,
+}
+
+impl Default for Hand {
+    fn default() -> Self {
+        Self {
+            began: Stamp::of(SystemTime::now()),
+            passed: AtomicU64::new(0),
+            sleeps: Mutex::default(),
+        }
+    }
+}
+
+impl Hand {
+    pub(crate) fn slept(&self) -> Duration {
+        self.sleeps.lock().unwrap().iter().sum()
+    }
+}
+
+impl Timer for Hand {
+    fn now(&self) -> Stamp {
+        self.began
+            .plus(Duration::from_millis(self.passed.load(SeqCst)))
+    }
+
+    fn sleep(&self, span: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        self.sleeps.lock().unwrap().push(span);
+        let passed = span.as_millis() as u64 + 1;
+        self.passed.fetch_add(passed, SeqCst);
+        Box::pin(tokio::task::yield_now())
+    }
+}
