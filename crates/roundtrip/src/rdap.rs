@@ -30,10 +30,10 @@ const NOT_REGISTERED: u8 = 4;
 const REFUSED: u8 = 5;
 
 pub(crate) fn run(args: &RdapArgs) -> Outcome {
-    let began = Instant::now();
     if args.version {
         return version::show(args);
     }
+    let began = Instant::now();
     if args.output.columns.iter().any(|c| c == "help") {
         return show_columns();
     }

@@ -144,6 +144,11 @@ impl Lane {
         self.transport.early_data()
     }
 
+    /// How many more could be asked on it now without waiting for one another.
+    pub(super) fn free_places(&self) -> usize {
+        self.shared.as_ref().map_or(0, Shared::free)
+    }
+
     pub(super) fn is_open(&self) -> bool {
         let retired = self.retired.load(Ordering::Relaxed);
         !retired && self.shared.as_ref().is_none_or(Shared::is_open)

@@ -96,9 +96,9 @@ pub(crate) struct BulkArgs {
     /// Wait as long when a server asks for a pause; it is not asked if it wants more
     #[arg(long, value_name = "SPAN", value_parser = span, default_value = "2m")]
     pub patience: Duration,
-    /// Lookups on their way at once, to each server
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub at_once: u32,
+    /// Lookups on their way at once, to each server: 100, and as many for each connection where --rate is off
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub at_once: Option<u32>,
 }
 
 #[derive(Debug, Args)]
@@ -116,7 +116,7 @@ pub(crate) struct RdapWayArgs {
     /// Never send a query before the handshake is over
     #[arg(long)]
     pub no_early_data: bool,
-    /// Connections to each server that speaks HTTP/1.1
+    /// Connections to each server that speaks HTTP/1.1, and to each at all where --rate is off
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub connections: u32,
 }
