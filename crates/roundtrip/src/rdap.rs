@@ -20,7 +20,7 @@ use roundtrip_rdap::text::{COLUMNS, Form, State};
 use tokio::runtime::Builder;
 
 use crate::cli::RdapArgs;
-use crate::output::{Outcome, Stream};
+use crate::output::{Outcome, Stream, failed, interrupted};
 use meaning::Meaning;
 use progress::Progress;
 use sink::Sink;
@@ -72,7 +72,7 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
         let serving = desk::serve(desk.clone(), lines, meaning.order, skip, tell);
         tokio::select! {
             served = serving => Some(served),
-            () = interrupted() => None,
+            () = stopped() => None,
         }
     };
     let took = began.elapsed();
@@ -191,19 +191,11 @@ fn show_columns() -> Outcome {
     Outcome::Done
 }
 
-fn failed(why: &dyn std::fmt::Display) -> Outcome {
-    Stream::Err.print(format!("roundtrip: {why}\n"));
-    Outcome::Failed
-}
-
 /// A second Ctrl-C ends the process at once.
-async fn interrupted() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
-    }
+async fn stopped() {
+    interrupted().await;
     tokio::spawn(async {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            process::exit(130);
-        }
+        interrupted().await;
+        process::exit(130);
     });
 }
