@@ -14,8 +14,11 @@ use crate::memory::origin::{self, Addresses, Origin, Session, Transport};
 use crate::memory::{Memory, Stamp};
 use crate::pool::{self, Alternative, OriginKnowledge, Pool};
 
-/// Sessions that are taken for one origin and transport: one to be shown, and one for when its connection is lost.
-const TAKEN: usize = 2;
+/// Sessions that are taken where one connection carries everything: the rest is for other processes. Servers give new
+/// ones on each connection.
+const TAKEN: usize = 1;
+/// And where it takes several connections at once.
+const TAKEN_H1: usize = 6;
 
 pub(super) struct Keeping {
     memory: Arc<Memory>,
@@ -46,6 +49,10 @@ impl Keeping {
         }
         let state = self.memory.origin(&origin, now);
         let quic = state.alt_svc.is_some();
+        let taken = match state.alpn.as_deref() {
+            Some("http/1.1") => TAKEN_H1,
+            _ => TAKEN,
+        };
         let alt_svc = state.alt_svc.map(|told| Alternative {
             port: told.port,
             left: told.expires.since(now),
@@ -61,17 +68,17 @@ impl Keeping {
             ttl,
             streams: state.streams.map(|n| n as usize),
         });
-        self.plant(&origin, Transport::Tcp, now);
+        self.plant(&origin, Transport::Tcp, taken, now);
         if quic {
-            self.plant(&origin, Transport::Quic, now);
+            self.plant(&origin, Transport::Quic, TAKEN, now);
             if let Some(token) = self.memory.take_quic_token(&origin, now) {
                 self.tokens.insert(origin.host(), token.into());
             }
         }
     }
 
-    fn plant(&self, origin: &Origin, transport: Transport, now: Stamp) {
-        for _ in 0..TAKEN {
+    fn plant(&self, origin: &Origin, transport: Transport, most: usize, now: Stamp) {
+        for _ in 0..most {
             let Some(session) = self.memory.take_session(origin, transport, now) else {
                 return;
             };
