@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use roundtrip_rdap::bulk::journal::{Identity, Journal, JournalError};
 use roundtrip_rdap::client::Outcome;
-use roundtrip_rdap::text::{self, Form, Style};
+use roundtrip_rdap::text::{self, Column, Form, Style};
 
 use super::conformance::Findings;
 use super::timing;
@@ -197,6 +197,22 @@ fn whole(error: &JournalError) -> String {
     }
 }
 
+/// A form in words that are the same in every run.
+fn shape(form: &Form) -> String {
+    let names = |columns: &[Column]| {
+        let names: Vec<String> = columns.iter().map(Column::name).collect();
+        names.join(",")
+    };
+    match form {
+        Form::Readable => "readable".to_owned(),
+        Form::Whois => "whois".to_owned(),
+        Form::Csv(columns) => format!("csv {}", names(columns)),
+        Form::Fields(columns) => format!("fields {}", names(columns)),
+        Form::Json => "raw".to_owned(),
+        Form::Ndjson => "json".to_owned(),
+    }
+}
+
 fn journal_of(output: &Path) -> PathBuf {
     let mut name = output.as_os_str().to_owned();
     name.push(".journal");
@@ -219,7 +235,7 @@ fn identity(args: &RdapArgs, form: &Form) -> Result<Identity, SinkError> {
         (asking.pages, asking.by_range),
     );
     let told = (
-        (form, output.verbose, output.color == Color::Always),
+        (shape(form), output.verbose, output.color == Color::Always),
         (output.timing, output.check),
         args.bulk.ordered || args.way.serial,
     );
