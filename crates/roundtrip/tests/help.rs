@@ -8,7 +8,7 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-const VERBS: [&str; 11] = [
+const VERBS: [&str; 12] = [
     "demo",
     "probe",
     "compare",
@@ -16,6 +16,7 @@ const VERBS: [&str; 11] = [
     "doctor",
     "causes",
     "lab",
+    "rdap",
     "origin",
     "path",
     "man",

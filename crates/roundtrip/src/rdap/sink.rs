@@ -222,11 +222,11 @@ fn journal_of(output: &Path) -> PathBuf {
 /// The list, and whatever decides what is asked of whom and how it is told.
 fn identity(args: &RdapArgs, form: &Form) -> Result<Identity, SinkError> {
     let mut list: Box<dyn io::Read> = Box::new(io::empty());
-    let mut last = PathBuf::new();
+    let mut file_read = PathBuf::new();
     for path in &args.bulk.file {
         let file = File::open(path).map_err(|e| SinkError::Read(path.clone(), e))?;
         list = Box::new(io::Read::chain(list, file));
-        last.clone_from(path);
+        file_read.clone_from(path);
     }
     let (asking, output) = (&args.asking, &args.output);
     let asked = (
@@ -240,5 +240,5 @@ fn identity(args: &RdapArgs, form: &Form) -> Result<Identity, SinkError> {
         args.bulk.ordered || args.way.serial,
     );
     let settings = format!("{asked:?} {told:?}");
-    Identity::of(&mut list, &settings).map_err(|e| SinkError::Read(last, e))
+    Identity::of(&mut list, &settings).map_err(|e| SinkError::Read(file_read, e))
 }
