@@ -50,7 +50,7 @@ fn told(answer: &Answer, state: State, width: usize) {
         kind: "domain",
         first: part,
         registrar: Some(part),
-        timing: None,
+        beside: &[],
     };
     let columns: Vec<Column> = COLUMNS
         .iter()

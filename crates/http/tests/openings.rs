@@ -58,7 +58,7 @@ async fn an_address_that_was_given_up_is_heard_no_more() {
                 tokio::time::sleep(Duration::from_millis(320)).await;
                 let (n, from) = late.recv_from(&mut buffer).unwrap();
                 late.send_to(&buffer[..n], from).unwrap();
-                std::future::pending().await
+                std::future::pending::<()>().await;
             } => {}
         }
     });

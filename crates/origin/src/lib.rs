@@ -25,7 +25,6 @@ mod stats;
 mod tcp;
 mod tls;
 
-pub use date::imf_fixdate;
 pub use echo::Echo;
 pub use error::OriginError;
 pub use knobs::{

@@ -17,6 +17,9 @@ use crate::syscall::child;
 use crate::syscall::namespace::{self, Kind};
 use crate::wiring::Side;
 
+/// As much as a main thread has: what runs inside is made for one.
+const STACK: usize = 8 * 1024 * 1024;
+
 /// The client's or the server's network, with `lo`, an `eth0` that leads through the path, and nothing else.
 ///
 /// A clone is another handle on the same network. Once the [`Path`](crate::Path) is gone, nothing answers on it.
@@ -97,7 +100,9 @@ impl Namespace {
             Ok(work())
         };
         thread::scope(|scope| {
-            let thread = thread::Builder::new().name("path-inside".into());
+            let thread = thread::Builder::new()
+                .name("path-inside".into())
+                .stack_size(STACK);
             let thread = thread
                 .spawn_scoped(scope, inside)
                 .map_err(|source| Error::Setup {

@@ -201,9 +201,9 @@ impl Prober {
                 hop.request.method
             ));
         }
-        let open = self
-            .open(&plan, target, found.as_ref(), &hop.recorder, hop.learnt)
-            .await?;
+        // Kept off the stack, where a look-up over HTTPS has another exchange within.
+        let opening = self.open(&plan, target, found.as_ref(), &hop.recorder, hop.learnt);
+        let open = Box::pin(opening).await?;
         if plan.early_data && !open.early_data {
             hop.learnt
                 .notes

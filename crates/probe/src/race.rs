@@ -25,8 +25,8 @@ impl Prober {
         let (mut quic_trail, mut tcp_trail) = (Trail::default(), Trail::default());
         let began = recorder.now();
         let raced = race(
-            self.open_quic(offer, target, h3_peers, &quic_sheet, &mut quic_trail),
-            self.open_tcp(plan, target, peers, &tcp_sheet, &mut tcp_trail),
+            Box::pin(self.open_quic(offer, target, h3_peers, &quic_sheet, &mut quic_trail)),
+            Box::pin(self.open_tcp(plan, target, peers, &tcp_sheet, &mut tcp_trail)),
         )
         .await;
         let quic_failed = raced.quic_failed.map(|error| error.to_string());

@@ -156,7 +156,7 @@ impl Inner {
         tries: &mut Tries,
     ) -> Result<Reply, Arc<Fault>> {
         let (request, site) = (request(ask), self.site(&ask.target));
-        let early = ask.early && self.ground.settings.strategy.memory == Memory::EarlyData;
+        let early = self.may_be_early(ask);
         let errand = Errand {
             ground: &self.ground,
             site: &site,
@@ -166,9 +166,9 @@ impl Inner {
         };
         let mut began = asked;
         loop {
-            let mut seat = site.seat(early && !tries.is_careful()).await?;
+            let mut seat = Box::pin(site.seat(early && !tries.is_careful())).await?;
             let lane = seat.lane.clone();
-            let outcome = errand.run(&mut seat, began).await;
+            let outcome = Box::pin(errand.run(&mut seat, began)).await;
             began = self.ground.now();
             seat.leave();
             if lane.early_data {
@@ -191,6 +191,19 @@ impl Inner {
                 Verdict::Give(fault) => return Err(Arc::new(fault)),
             }
         }
+    }
+
+    /// Whoever replays a lookup learns what anybody may; not so with credentials. RFC 8470 §4.
+    fn may_be_early(&self, ask: &Ask) -> bool {
+        let settings = &self.ground.settings;
+        let secret = |(name, _): &(String, String)| {
+            let secrets = ["authorization", "cookie", "proxy-authorization"];
+            secrets.iter().any(|s| name.eq_ignore_ascii_case(s))
+        };
+        settings.strategy.memory == Memory::EarlyData
+            && ask.early
+            && settings.identity.is_none()
+            && !ask.headers.iter().any(secret)
     }
 
     /// RFC 8470 §5.2.

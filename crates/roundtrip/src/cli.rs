@@ -48,7 +48,7 @@ pub(crate) enum Command {
     Causes(CausesArgs),
     /// Experiments: what each remedy saves, beside what was published
     Lab(LabArgs),
-    /// Who registered a name, an address or a number: one query, or a list of any length
+    /// Who registered names, addresses and numbers: one query, or a list of any length
     Rdap(Box<RdapArgs>),
     /// A test server with every knob on the other side
     Origin(Box<OriginArgs>),

@@ -8,7 +8,7 @@ use roundtrip_probe::{Family, Options};
 use tokio::runtime::Builder;
 
 use crate::cli::CompareArgs;
-use crate::output::{Outcome, Stream};
+use crate::output::{Outcome, Stream, failed, interrupted};
 use crate::probe::{UsageError, asked, check_writable};
 use progress::Progress;
 
@@ -92,15 +92,4 @@ fn show(args: &CompareArgs, comparison: &Comparison) -> Outcome {
         return Outcome::Failed;
     }
     Outcome::Done
-}
-
-fn failed(why: &dyn std::fmt::Display) -> Outcome {
-    Stream::Err.print(format!("roundtrip: {why}\n"));
-    Outcome::Failed
-}
-
-async fn interrupted() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
-    }
 }

@@ -14,7 +14,7 @@ use roundtrip_diff::{
 use roundtrip_report::clean;
 
 use crate::cli::DiffArgs;
-use crate::output::{Outcome, Stream};
+use crate::output::{Outcome, Stream, failed};
 
 pub(crate) fn run(args: &DiffArgs) -> Outcome {
     if is_stdin(&args.a) && is_stdin(&args.b) {
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &DiffArgs) -> Outcome {
     };
     match diff {
         Some(diff) => show(args, &diff),
-        None => failed("nothing was measured on one side"),
+        None => failed(&"nothing was measured on one side"),
     }
 }
 
@@ -88,11 +88,6 @@ fn kind(report: &Report) -> &'static str {
         Report::Probe(_) => "probe",
         Report::Doctor(_) => "doctor",
     }
-}
-
-fn failed(message: &str) -> Outcome {
-    Stream::Err.print(format!("roundtrip: {message}\n"));
-    Outcome::Failed
 }
 
 fn show(args: &DiffArgs, diff: &Diff) -> Outcome {

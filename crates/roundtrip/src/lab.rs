@@ -12,7 +12,7 @@ use roundtrip_report::terminal::Style;
 use serde_json::{Value, json};
 
 use crate::cli::{LabArgs, LabCommand, LabRunArgs};
-use crate::output::{Outcome, Stream};
+use crate::output::{Outcome, Stream, failed};
 use progress::Progress;
 
 pub(crate) fn run(args: &LabArgs) -> Outcome {
@@ -214,9 +214,4 @@ fn stop_when_told(stop: &Stop) -> std::io::Result<()> {
         .name("ctrl-c".into())
         .spawn(waiting)
         .map(drop)
-}
-
-fn failed(error: &dyn std::fmt::Display) -> Outcome {
-    Stream::Err.print(format!("roundtrip: {error}\n"));
-    Outcome::Failed
 }

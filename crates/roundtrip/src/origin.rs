@@ -8,7 +8,7 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::{OriginArgs, OriginCommand};
-use crate::output::{Outcome, Stream};
+use crate::output::{Outcome, Stream, failed};
 
 pub(crate) fn run(args: OriginArgs) -> Outcome {
     let runtime = match Builder::new_current_thread().enable_all().build() {
@@ -54,9 +54,4 @@ async fn told_to_stop() {
         _ = tokio::signal::ctrl_c() => {}
         _ = terminate.recv() => {}
     }
-}
-
-fn failed(error: &dyn Display) -> Outcome {
-    Stream::Err.print(format!("roundtrip: {error}\n"));
-    Outcome::Failed
 }

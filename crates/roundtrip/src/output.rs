@@ -17,6 +17,19 @@ pub(crate) enum Outcome {
     Of(u8),
 }
 
+/// Says why, and that it failed.
+pub(crate) fn failed(why: &dyn std::fmt::Display) -> Outcome {
+    Stream::Err.print(format!("roundtrip: {why}\n"));
+    Outcome::Failed
+}
+
+/// Ends at Ctrl-C.
+pub(crate) async fn interrupted() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
 /// One of the two streams that a report may go to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stream {

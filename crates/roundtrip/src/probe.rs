@@ -9,7 +9,7 @@ use roundtrip_probe::{Prober, repeat};
 use tokio::runtime::Builder;
 
 use crate::cli::ProbeArgs;
-use crate::output::Outcome;
+use crate::output::{Outcome, interrupted};
 use meaning::Meaning;
 pub(crate) use meaning::{UsageError, asked, check_writable, roots};
 use progress::Progress;
@@ -52,10 +52,4 @@ async fn ask(args: &ProbeArgs, meaning: Meaning) -> Outcome {
         all.extend(exchanges);
     }
     show.finish(&all)
-}
-
-async fn interrupted() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
-    }
 }

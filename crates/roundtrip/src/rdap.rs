@@ -10,16 +10,17 @@ mod version;
 use std::cell::RefCell;
 use std::process;
 use std::rc::Rc;
+use std::time::Instant;
 
 use roundtrip_rdap::bulk::desk::{self, Asker, Tally};
 use roundtrip_rdap::bulk::list::{self, Line};
 use roundtrip_rdap::client::{Client, Outcome as Found};
 use roundtrip_rdap::query::Query;
-use roundtrip_rdap::text::{COLUMNS, State};
+use roundtrip_rdap::text::{COLUMNS, Form, State};
 use tokio::runtime::Builder;
 
 use crate::cli::RdapArgs;
-use crate::output::{Outcome, Stream};
+use crate::output::{Outcome, Stream, failed, interrupted};
 use meaning::Meaning;
 use progress::Progress;
 use sink::Sink;
@@ -32,6 +33,7 @@ pub(crate) fn run(args: &RdapArgs) -> Outcome {
     if args.version {
         return version::show(args);
     }
+    let began = Instant::now();
     if args.output.columns.iter().any(|c| c == "help") {
         return show_columns();
     }
@@ -42,13 +44,13 @@ pub(crate) fn run(args: &RdapArgs) -> Outcome {
     // Sockets and timers need the runtime, even before anything is asked.
     runtime.block_on(async {
         match Meaning::of(args) {
-            Ok(meaning) => serve(args, meaning).await,
+            Ok(meaning) => serve(args, meaning, began).await,
             Err(error) => Outcome::Usage(error.to_string()),
         }
     })
 }
 
-async fn serve(args: &RdapArgs, meaning: Meaning) -> Outcome {
+async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
     let sink = match Sink::open(args, &meaning.form) {
         Ok(sink) => RefCell::new(sink),
         Err(error) => return failed(&error),
@@ -70,9 +72,10 @@ async fn serve(args: &RdapArgs, meaning: Meaning) -> Outcome {
         let serving = desk::serve(desk.clone(), lines, meaning.order, skip, tell);
         tokio::select! {
             served = serving => Some(served),
-            () = interrupted() => None,
+            () = stopped() => None,
         }
     };
+    let took = began.elapsed();
     progress.hide();
     desk.0.keep();
     let whole = matches!(served, Some(Ok(_))) && broken.is_none();
@@ -87,7 +90,12 @@ async fn serve(args: &RdapArgs, meaning: Meaning) -> Outcome {
             None => failed(&"interrupted"),
         },
     };
-    let mut notes = desk.0.notes();
+    let mut notes = Vec::new();
+    if args.output.timing {
+        let total = timing::total(ends.count_all(), took);
+        notes.extend(beside_answers(args, &meaning.form, total));
+    }
+    notes.extend(desk.0.notes());
     if whole && !args.memory.offline {
         notes.extend(desk.0.refresh().await);
         notes.extend(desk.0.notes());
@@ -99,6 +107,21 @@ async fn serve(args: &RdapArgs, meaning: Meaning) -> Outcome {
         }
     }
     ended
+}
+
+/// Prints what belongs behind the answers where people read them; elsewhere it is a note.
+fn beside_answers(args: &RdapArgs, form: &Form, line: String) -> Option<String> {
+    let is_text = matches!(form, Form::Readable | Form::Whois);
+    let into_file = args
+        .output
+        .output
+        .as_ref()
+        .is_some_and(|o| o.as_os_str() != "-");
+    if !is_text || into_file {
+        return Some(line);
+    }
+    Stream::Out.print(format!("timing: {line}\n"));
+    None
 }
 
 struct Desk(Client);
@@ -139,6 +162,10 @@ impl Ends {
         } += 1;
     }
 
+    fn count_all(&self) -> u64 {
+        self.found + self.not_registered + self.refused + self.failed
+    }
+
     /// Of many, those that are not registered are no failure: they are what was asked for. Many are many also where an
     /// earlier run has told most of them.
     fn outcome(&self, asked: u64) -> Outcome {
@@ -164,19 +191,11 @@ fn show_columns() -> Outcome {
     Outcome::Done
 }
 
-fn failed(why: &dyn std::fmt::Display) -> Outcome {
-    Stream::Err.print(format!("roundtrip: {why}\n"));
-    Outcome::Failed
-}
-
 /// A second Ctrl-C ends the process at once.
-async fn interrupted() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
-    }
+async fn stopped() {
+    interrupted().await;
     tokio::spawn(async {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            process::exit(130);
-        }
+        interrupted().await;
+        process::exit(130);
     });
 }

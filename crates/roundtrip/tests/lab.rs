@@ -89,6 +89,45 @@ fn a_file_of_one_s_own_is_an_experiment() {
     );
 }
 
+/// `roundtrip` as an arm's program, asked for as many names as there are requests.
+const OURSELVES: &str = "
+question = 'Is what a run leaves of use to the next?'
+article = 'none'
+measure = 'total'
+runs = 2
+requests = 3
+[path]
+rtt = '60ms'
+[[server]]
+name = 'registry'
+knobs = { early-data = 'on' }
+place = '/rdap/'
+[[arm]]
+name = 'first'
+program = 'roundtrip'
+arguments = ['rdap', '--timing', '--no-follow', '--no-reuse', '--serial', '--cacert', '@ca@', '-s', '@url@', 'x-@each@.example']
+output = { after = 'lookups in ', unit = 'ms', once = true }
+[[arm]]
+name = 'second'
+program = 'roundtrip'
+arguments = ['rdap', '--timing', '--no-follow', '--memory', '@directory@/memory', '--cacert', '@ca@', '-s', '@url@', 'x-@each@.example']
+output = { after = 'lookups in ', unit = 'ms', once = true }
+warm = true
+[[claim]]
+text = 'it is'
+holds = 'requests(first) == 3 and requests(second) == 6 and min(first) >= 9 R and min(second) < min(first) / 2'
+";
+
+#[test]
+fn a_program_called_roundtrip_is_the_one_that_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let mine = file(directory.path(), OURSELVES);
+    let output = lab(&["run", &mine]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}{text}", told(&output));
+    assert!(text.contains("✓ it is"), "{text}");
+}
+
 #[test]
 fn several_are_one_document_and_a_report_may_go_to_a_file() {
     let directory = tempfile::tempdir().unwrap();

@@ -53,6 +53,14 @@ impl Framing {
     }
 }
 
+/// The length of the first TLS record, header included: a ClientHello fits one. RFC 8446 §5.1.
+pub(crate) fn first_record_length(bytes: &[u8]) -> u64 {
+    match bytes {
+        [22, _, _, high, low, ..] => 5 + u64::from(u16::from_be_bytes([*high, *low])),
+        _ => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;

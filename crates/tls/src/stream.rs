@@ -14,7 +14,7 @@ use roundtrip_model::{EarlyData, Event, Recorder, Task, TlsFacts};
 use rustls::{ClientConnection, Connection, ServerConnection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::framing::Framing;
+use crate::framing::{Framing, first_record_length};
 use crate::{TlsError, Witness, handshake_facts, notes};
 
 /// Plaintext gathered beyond this is pushed to the socket without waiting for a flush.
@@ -32,6 +32,8 @@ pub struct Stream<IO> {
     incoming: Box<[u8]>,
     untaken: Range<usize>,
     early: Early,
+    /// A read has waited once for what is still to be written.
+    patient: bool,
     observer: Option<Observer>,
     established: bool,
     closed: bool,
@@ -128,6 +130,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
             incoming: vec![0; READ_SIZE].into(),
             untaken: 0..0,
             early,
+            patient: false,
             observer,
             established: false,
             closed: false,
@@ -398,6 +401,11 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> AsyncRead for Stream<IO> {
                     Ok(())
                 });
             }
+            // Who reads before it writes, as HTTP/2 does, would send a first flight without its early data.
+            if matches!(this.early, Early::Open(_)) && !std::mem::replace(&mut this.patient, true) {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
             // A full socket must not keep us from reading: that would deadlock two talkers.
             if let Poll::Ready(Err(e)) = this.poll_push(cx) {
                 // The peer may have closed for reading and still have said why.
@@ -485,13 +493,5 @@ impl<IO> Drop for Stream<IO> {
     /// Who leaves after the handshake without a word still wants to know how it went.
     fn drop(&mut self) {
         self.settle_facts();
-    }
-}
-
-/// The length of the first TLS record, header included: a ClientHello fits one. RFC 8446 §5.1.
-fn first_record_length(bytes: &[u8]) -> u64 {
-    match bytes {
-        [22, _, _, high, low, ..] => 5 + u64::from(u16::from_be_bytes([*high, *low])),
-        _ => 0,
     }
 }

@@ -58,6 +58,9 @@ pub(super) const FAMILY: Family = Family {
     ],
 };
 
+/// The kernel counts unacknowledged time in ticks.
+const TICKS: f64 = 12.0;
+
 /// Waits that a lost segment prolongs.
 const WAITS: [PhaseName; 5] = [
     PhaseName::Proxy,
@@ -107,7 +110,8 @@ fn seen_in(case: &Case<'_>, phase: &Phase) -> Seen {
         phase: Some(phase.name),
         ..Seen::default()
     };
-    let within = |at: Moment| at >= phase.start && at <= phase.end;
+    // What stands at a phase's beginning ended the one before.
+    let within = |at: Moment| at > phase.start && at <= phase.end;
     for (_, event) in case.exchange.timeline.iter().filter(|(at, _)| within(*at)) {
         match event {
             Event::Resent { segments, unacked } => {
@@ -119,12 +123,15 @@ fn seen_in(case: &Case<'_>, phase: &Phase) -> Seen {
         }
     }
     let lost = phase.waited.loss;
-    seen.ours = match (seen.resent, seen.overtaken) {
-        (0, _) => 0.0,
-        (_, 0) => lost,
-        _ => (ms(seen.unacked) - case.rtt.unwrap_or(0.0))
-            .min(lost)
-            .max(0.0),
+    let late = (ms(seen.unacked) - case.rtt.unwrap_or(0.0))
+        .min(lost)
+        .max(0.0);
+    seen.ours = if seen.resent == 0 {
+        0.0
+    } else if seen.overtaken == 0 && lost - late < TICKS {
+        lost
+    } else {
+        late
     };
     seen.theirs = lost - seen.ours;
     seen

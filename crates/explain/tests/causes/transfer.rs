@@ -162,6 +162,44 @@ fn a_flight_that_breaks_off_in_a_record_waits_for_no_server() {
     assert!(!ids(&in_parts(90.0, true)).contains(&"response-segment-lost"));
 }
 
+#[test]
+fn losses_of_both_sides_in_one_wait_are_priced_apart() {
+    let story = Story::new().looked_up(Answer::Hosts, 0.1).connected(0.2);
+    let mut story = resent(story.hello().pass(R + 270.0), R + 266.0);
+    story.r = 0.0;
+    let story = story.answered(0.0, MSS).event(Event::Paused {
+        segments: 1,
+        bytes: MSS,
+    });
+    let mut story = story.event(Event::CutOff).pass(320.0).received(900);
+    story = story.shook_hands(tls("TLSv1.3", 2_300));
+    story.r = R;
+    let found = findings(&story.asked().told(0.3).end());
+    let told: Vec<(&str, i32)> = found.iter().map(|f| (f.id, f.ms.round() as i32)).collect();
+    assert_eq!(
+        told,
+        [("response-segment-lost", 324), ("segment-lost", 266)]
+    );
+}
+
+#[test]
+fn a_loss_before_the_first_byte_is_none_of_the_body_s() {
+    let mut story = secured().asked().pass(R + 305.0);
+    story = resent(story, R + 304.0);
+    story.r = 0.0;
+    let story = story.told(0.0).event(Event::Paused {
+        segments: 3,
+        bytes: 4_000,
+    });
+    let story = story.event(Event::CutOff).pass(320.0).received(900);
+    let found = findings(&story.end());
+    let told: Vec<(&str, i32)> = found.iter().map(|f| (f.id, f.ms.round() as i32)).collect();
+    assert_eq!(
+        told,
+        [("response-segment-lost", 320), ("segment-lost", 305)]
+    );
+}
+
 /// A body over TLS in flights of so many segments, `bytes` in each, that end in the middle of a record or not.
 fn flights(sizes: &[u64], bytes: u64, cut: bool) -> Exchange {
     let mut story = secured();

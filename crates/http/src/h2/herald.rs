@@ -232,7 +232,9 @@ mod tests {
         acknowledged[4] = ACK;
         let told = |bytes: &[u8]| {
             let seen = Frames::default().pass(bytes);
-            seen.into_iter().for_each(|seen| herald.tell(seen));
+            for seen in seen {
+                herald.tell(seen);
+            }
             (*herald.settled().borrow(), herald.is_leaving())
         };
         assert_eq!(told(&acknowledged), (false, false));

@@ -182,6 +182,9 @@ pub struct Output {
     pub after: Option<String>,
     /// `ms` or `s`.
     pub unit: OutputUnit,
+    /// The figure after the text is of all requests, not of one of them.
+    #[serde(default)]
+    pub once: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

@@ -10,6 +10,8 @@ use crate::experiment::{Measure, Output, OutputUnit, Program};
 use crate::outcome::Sample;
 
 const LONGEST: Duration = Duration::from_mins(2);
+/// An argument that holds this is there once for each request, with its number.
+const EACH: &str = "@each@";
 /// How exactly a life is measured.
 const STEP: Duration = Duration::from_micros(500);
 
@@ -78,6 +80,11 @@ fn command(
     for argument in &program.arguments {
         if argument == "@urls@" {
             words.extend((0..requests).map(|_| url.clone().into()));
+        } else if argument.contains(EACH) {
+            for number in 1..=requests {
+                let numbered = argument.replace(EACH, &number.to_string());
+                words.push(fill(&numbered, &known)?.into());
+            }
         } else {
             words.push(fill(argument, &known)?.into());
         }
@@ -131,7 +138,7 @@ fn life(
     let text = fs::read(file("client.out")).map_err(failed)?;
     let text = String::from_utf8_lossy(&text);
     let figures = figures(&text, output);
-    let wanted = if output.after.is_some() {
+    let wanted = if output.after.is_some() && !output.once {
         requests as usize
     } else {
         1
@@ -199,6 +206,7 @@ mod tests {
         let lines = Output {
             after: None,
             unit: OutputUnit::S,
+            once: false,
         };
         assert_eq!(
             figures("0.25\nhello\n0.5\n1 apple\n", &lines),
@@ -207,10 +215,18 @@ mod tests {
         let httping = Output {
             after: Some("time=".into()),
             unit: OutputUnit::Ms,
+            once: false,
         };
         let text =
             "connected to x (160 bytes), seq=0 time=  2.29 ms \nround-trip min/avg/max = 1.7\n";
         assert_eq!(figures(text, &httping), [2.29]);
         assert!(figures("time=soon\n", &httping).is_empty());
+        let rdap = Output {
+            after: Some("lookups in ".into()),
+            unit: OutputUnit::Ms,
+            once: true,
+        };
+        let text = "timing: h2 · 91.2 ms = 1.0 round trip\ntiming: 3 lookups in 270.413 ms\n";
+        assert_eq!(figures(text, &rdap), [270.413]);
     }
 }

@@ -47,7 +47,7 @@ pub(super) enum Mishap {
     #[error("{0} printed {1} figures and not {2}: {3}")]
     Figures(String, usize, usize, String),
     #[error(
-        "'{0}' is no placeholder; there are @url@, @urls@, @ca@, @requests@, @address@, @directory@"
+        "'{0}' is no placeholder; there are @url@, @urls@, @each@, @ca@, @requests@, @address@, @directory@"
     )]
     Placeholder(String),
 }

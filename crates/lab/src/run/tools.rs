@@ -20,6 +20,9 @@ const PACKAGES: [(&str, &str); 4] = [
     ("setpriv", "util-linux"),
 ];
 
+/// Is the program that runs, wherever it lies.
+const OURSELVES: &str = "roundtrip";
+
 /// Where daemons are, which an ordinary user's PATH leaves out.
 const DAEMONS: &str = "/usr/local/sbin:/usr/sbin:/sbin";
 
@@ -112,6 +115,10 @@ impl Tools {
                 let file = self.cache()?.join(keyed(name, &source(experiment, name)?));
                 write(&file, &source(experiment, name)?)?;
                 Ok(vec![python.into(), file.into()])
+            }
+            _ if name == OURSELVES => {
+                let ourselves = std::env::current_exe();
+                Ok(vec![ourselves.map_err(failed(Path::new(name)))?.into()])
             }
             _ => Ok(vec![self.place(name)?.into()]),
         }

@@ -59,9 +59,10 @@ impl Client {
     async fn fetch_once(&self, target: &Target, personal: bool) -> Result<Source, Trouble> {
         let fetch = self.fetch_here(target, personal);
         if self.wishes.shares {
-            self.flights.join(target.url().as_str(), fetch).await
+            let shared = self.flights.join(target.url().as_str(), fetch);
+            Box::pin(shared).await
         } else {
-            fetch.await
+            Box::pin(fetch).await
         }
     }
 

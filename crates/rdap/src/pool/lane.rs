@@ -11,6 +11,8 @@ use roundtrip_model::{Attempt, EarlyData, Event, Moment, NameFacts, Recorder, Ti
 /// So many facts are kept of a connection that has come of age, at least.
 pub(super) const KEPT_FACTS: usize = 256;
 
+/// And of one that nobody has answered on yet: whoever floods it fills no memory.
+const UNHEARD_FACTS: usize = 4096;
 /// How often it is looked whether a handshake is over.
 const PROOF_STEP: Duration = Duration::from_millis(5);
 
@@ -53,6 +55,7 @@ impl Lane {
             Ok(shared) => (Some(shared), None),
             Err(stream) => (None, Some(Connection::H1(stream))),
         };
+        recorder.keep_last(UNHEARD_FACTS);
         let lane = Self {
             shared,
             transport: opened.transport,
@@ -139,6 +142,11 @@ impl Lane {
     /// What became of the early data, once that is known.
     pub(super) fn early_outcome(&self) -> EarlyData {
         self.transport.early_data()
+    }
+
+    /// How many more could be asked on it now without waiting for one another.
+    pub(super) fn free_places(&self) -> usize {
+        self.shared.as_ref().map_or(0, Shared::free)
     }
 
     pub(super) fn is_open(&self) -> bool {

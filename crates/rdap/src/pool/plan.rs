@@ -53,7 +53,9 @@ impl Plan {
         };
         let h3_port = match strategy.http {
             Http::H3 => Some(known.h3_port().unwrap_or(origin.port)),
-            Http::Auto if may_choose_h3(strategy, origin) => announced_port(origin, known, found),
+            Http::Auto if may_choose_h3(strategy, origin) => {
+                announced_port(strategy, origin, known, found)
+            }
             _ => None,
         };
         Ok(Self {
@@ -94,13 +96,20 @@ fn may_choose_h3(strategy: Strategy, origin: &Origin) -> bool {
     origin.is_secure() && !strategy.fast_open && strategy.security == Security::Auto
 }
 
-/// Where HTTP/3 was announced: by the origin's own word, or by its name. RFC 9460.
-fn announced_port(origin: &Origin, known: &Known, found: &NameFacts) -> Option<u16> {
+/// Where HTTP/3 was announced: by the origin's own word, which whoever keeps nothing has forgotten, or by its name.
+/// RFC 7838, RFC 9460.
+fn announced_port(
+    strategy: Strategy,
+    origin: &Origin,
+    known: &Known,
+    found: &NameFacts,
+) -> Option<u16> {
     let record = found.https_record.as_ref();
     let record = record.filter(|r| r.alpn.iter().any(|p| p == "h3"));
     let recorded = record.filter(|_| !known.is_broken());
     known
         .h3_port()
+        .filter(|_| strategy.reuse)
         .or_else(|| recorded.map(|r| r.port.unwrap_or(origin.port)))
 }
 
@@ -124,7 +133,6 @@ mod tests {
         Plan::of(strategy.parse().unwrap(), &origin, known, &found, early)
     }
 
-    #[expect(clippy::field_reassign_with_default, reason = "the others are its own")]
     fn speaks(alpn: &str) -> Known {
         let mut known = Known::default();
         known.alpn = Some(alpn.into());
@@ -169,9 +177,11 @@ mod tests {
         let mut known = Known::default();
         known.hear(b"h3=\":8443\"", &origin);
         assert_eq!(
-            quic(plan("auto", "https://a/", &known, true).unwrap()),
+            quic(plan("auto+reuse", "https://a/", &known, true).unwrap()),
             Some(8443)
         );
+        let forgetful = plan("auto", "https://a/", &known, true).unwrap();
+        assert!(quic(forgetful).is_none());
         let tfo = plan("auto+tfo", "https://a/", &known, true).unwrap();
         assert!(tfo.fast_open && quic(tfo).is_none());
         let mut found = NameFacts::new("a", Answer::Literal, Vec::new());

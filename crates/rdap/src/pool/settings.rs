@@ -22,6 +22,9 @@ pub struct Settings {
     pub serial: bool,
     /// Connections to one origin that speaks HTTP/1.1.
     pub h1_connections: usize,
+    /// Connections to one origin that speaks HTTP/2 or 3. More than one carries more at once than the server allows on
+    /// one: for those whom it has told, or who know, that it does not mind.
+    pub shared_connections: usize,
     pub deadlines: Deadlines,
     pub roots: Roots,
     pub identity: Option<Identity>,
@@ -81,6 +84,7 @@ impl Default for Settings {
             },
             serial: false,
             h1_connections: H1_CONNECTIONS,
+            shared_connections: 1,
             deadlines: Deadlines::default(),
             roots: Roots::System,
             identity: None,

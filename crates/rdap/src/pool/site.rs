@@ -53,6 +53,7 @@ impl Site {
             if state.waiting.is_empty()
                 && let Some(seat) = self.free_seat(&mut state, early)
             {
+                self.open_beside(&mut state);
                 return Ok(seat);
             }
             let (seat, waited_for) = oneshot::channel();
@@ -153,8 +154,9 @@ impl Site {
     /// A place that is there already.
     fn free_seat(self: &Arc<Self>, state: &mut State, early: bool) -> Option<Seat> {
         state.lanes.retain(|lane| lane.is_open());
-        let mut lanes = state.lanes.iter();
-        if let Some(lane) = lanes.find(|lane| early || lane.is_proven()) {
+        let lanes = state.lanes.iter();
+        let usable = lanes.filter(|lane| early || lane.is_proven());
+        if let Some(lane) = usable.max_by_key(|lane| lane.free_places()) {
             return Some(Seat::shared(self, lane.clone()));
         }
         let place = state
@@ -190,10 +192,19 @@ impl Site {
         state.waiting = passed_over;
     }
 
-    /// Opens as many connections as are wanted and allowed: one, unless it is known that each carries but one request. A
-    /// second one of HTTP/2 costs three round trips, and spares one for each two hundred asks beyond the first hundred:
-    /// those who are asked politely never have so many waiting. (Five hundred over one connection of a hundred streams,
-    /// and over two, took 11.1 and 10.6 round trips.)
+    /// Opens one more of HTTP/2 or 3 where those that are there are full, and the settings allow it. Whoever came has a
+    /// seat already; those who come later have one where there is room.
+    fn open_beside(self: &Arc<Self>, state: &mut State) {
+        let most = self.ground.settings.shared_connections;
+        let full = state.lanes.iter().all(|lane| lane.free_places() == 0);
+        let there = state.lanes.len() + state.opening;
+        if full && there < most && state.opening == 0 && state.solos == 0 {
+            state.opening += 1;
+            tokio::spawn(self.clone().bring_up(true));
+        }
+    }
+
+    /// Opens as many connections as are wanted: one, unless it is known that each carries but one request.
     fn open_more(self: &Arc<Self>, state: &mut State) {
         let strategy = self.ground.settings.strategy;
         let solo = self.known(|known| is_solo(strategy, &self.origin, known));

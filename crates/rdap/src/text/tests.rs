@@ -389,3 +389,10 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_column_is_the_same_in_every_process() {
+    // A journal knows by it whether a run goes on as it was begun.
+    let shown = format!("{:?}", Column::parse("expires").unwrap());
+    assert_eq!(shown, "Column(Known(expires))");
+}

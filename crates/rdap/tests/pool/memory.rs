@@ -64,8 +64,9 @@ async fn what_may_not_be_replayed_waits_for_the_handshake() {
         let scene = Scene::new(|knobs| knobs.tls.early_data = EarlyData::On);
         let pool = primed(&scene, strategy).await;
         let mut asks: Vec<_> = (0..6).map(|n| scene.ask(&format!("/bytes/{n}"))).collect();
-        for ask in asks.iter_mut().step_by(2) {
-            ask.early = false;
+        for (n, ask) in asks.iter_mut().enumerate().step_by(2) {
+            // Said so, or to be seen.
+            ask.early = n == 4;
             ask.headers.push(("Authorization".into(), "Basic x".into()));
         }
         for (n, outcome) in at_once(&pool, asks).await.into_iter().enumerate() {

@@ -15,13 +15,13 @@ use super::probe::{deadline, name_server};
 #[command(
     disable_version_flag = true,
     after_help = "Examples:
-  roundtrip rdap example.com                   who registered it, say registry and registrar
+  roundtrip rdap example.com                       who registered it, say registry and registrar
   roundtrip rdap 192.0.2.1 2001:db8::/32 AS64500   addresses and numbers
-  roundtrip rdap --json -f names.txt           a list: one JSON line an answer, as they finish
-  roundtrip rdap --csv -o out.csv -f names.txt   a table; add --resume to go on after an interruption
-  roundtrip rdap --timing --no-follow a.com b.com   what each lookup waited for
-  roundtrip rdap --timing --no-reuse --serial …   the same, with a new connection for each
-  roundtrip rdap --check example.com           what in the answers violates the standards
+  roundtrip rdap --json -f names.txt               a list: one JSON line an answer, as they finish
+  roundtrip rdap --csv -o out.csv -f names.txt     a table; add --resume to go on after an interruption
+  roundtrip rdap --timing --no-follow a.com b.com  what each lookup waited for
+  roundtrip rdap --timing --no-reuse --serial …    the same, with a new connection for each
+  roundtrip rdap --check example.com               what in the answers violates the standards
 
 Exit codes: 0 found, 4 not registered, 5 refused, 1 failed or --check found a violation, 2 wrong
 usage. Of several queries: 1 if one failed, else 5 if one was refused, else 0."
@@ -90,15 +90,15 @@ pub(crate) struct BulkArgs {
     /// Go on where an interrupted run with the same list and -o FILE ended; it has left a FILE.journal
     #[arg(long, requires = "output")]
     pub resume: bool,
-    /// Queries a second to each server: RATE or HOST=RATE, as in 5/s, 10/min, off
+    /// How often each server is asked: RATE or HOST=RATE, as in 5/s, 10/min, off
     #[arg(long, value_name = "[HOST=]RATE")]
     pub rate: Vec<String>,
     /// Wait at most so long when a server asks for a pause; one that wants more is not asked
     #[arg(long, value_name = "SPAN", value_parser = span, default_value = "2m")]
     pub patience: Duration,
-    /// Lookups on their way at once, to each server
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub at_once: u32,
+    /// Lookups on their way at once, to each server: 100, and as many for each connection where --rate is off
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub at_once: Option<u32>,
 }
 
 #[derive(Debug, Args)]
@@ -116,7 +116,7 @@ pub(crate) struct RdapWayArgs {
     /// Never send a query before the handshake is over
     #[arg(long)]
     pub no_early_data: bool,
-    /// Connections to each server that speaks HTTP/1.1
+    /// Connections to each server that speaks HTTP/1.1, and to each at all where --rate is off
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub connections: u32,
 }
@@ -194,7 +194,7 @@ pub(crate) struct RdapOutputArgs {
     /// What in the answers violates RFC 7480, RFC 9083 and the profiles that they claim
     #[arg(long)]
     pub check: bool,
-    /// What each lookup waited for, in ms and round trips
+    /// What each lookup waited for, in ms and round trips, and how long all of them took
     #[arg(long)]
     pub timing: bool,
     /// Into this file; - is standard output

@@ -29,7 +29,7 @@ pub(super) fn write(
     let since = began.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let head = Head {
         made_by: concat!("roundtrip ", env!("CARGO_PKG_VERSION")).into(),
-        when: roundtrip_origin::imf_fixdate(since.as_secs()),
+        when: roundtrip_wire::http_date::format(since.as_secs()),
         machine: machine(),
         command: command(args, file),
     };

@@ -2,8 +2,8 @@
 
 use roundtrip_rdap::check::{Delivery, Profile, Severity, Violation, check};
 use roundtrip_rdap::client::{Outcome, Source};
+use roundtrip_rdap::text::{self, Style};
 use serde_json::{Value, json};
-use std::fmt::Write as _;
 
 /// The violations in each answer, with who gave it.
 pub(super) struct Findings(Vec<(String, Vec<Violation>)>);
@@ -25,35 +25,21 @@ impl Findings {
         all.any(|violation| violation.check.severity == Severity::Error)
     }
 
-    pub(super) fn lines(&self) -> String {
-        let mut text = String::new();
-        for (url, violations) in &self.0 {
-            if violations.is_empty() {
-                // Writing to a string cannot fail.
-                let _ = writeln!(text, "check: {url}: nothing against the rules");
-            }
-            for violation in violations {
-                let _ = writeln!(text, "check: {violation}");
-            }
-        }
-        text
+    pub(super) fn told(&self, style: &Style) -> String {
+        let told = self.0.iter().map(|(url, violations)| {
+            let url = roundtrip_report::clean(url);
+            format!("\nChecked {url}\n{}", text::violations(violations, style))
+        });
+        told.collect()
     }
 
     pub(super) fn document(&self) -> Value {
         let answers = self.0.iter().map(|(url, violations)| {
-            let list: Vec<Value> = violations.iter().map(entry).collect();
+            let list: Vec<Value> = violations.iter().map(Violation::json).collect();
             json!({"url": url, "violations": list})
         });
         answers.collect()
     }
-}
-
-fn entry(violation: &Violation) -> Value {
-    let check = violation.check;
-    json!({
-        "id": check.id, "severity": check.severity.word(), "at": violation.pointer,
-        "rule": check.rule, "found": violation.found, "source": check.source,
-    })
 }
 
 /// None for what is no answer at all.

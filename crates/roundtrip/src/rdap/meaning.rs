@@ -25,6 +25,9 @@ use crate::probe::roots;
 
 const USER_AGENT: &str = concat!("roundtrip-rdap/", env!("CARGO_PKG_VERSION"));
 
+/// As many streams as servers allow on a connection, mostly. RFC 9113 §6.5.2.
+const AT_ONCE: u32 = 100;
+
 pub(super) struct Meaning {
     pub(super) client: Client,
     pub(super) list: Vec<Part>,
@@ -90,7 +93,7 @@ impl Meaning {
             length,
             order: Order {
                 ordered: args.bulk.ordered || args.way.serial,
-                at_once: args.bulk.at_once as usize,
+                at_once: at_once(args),
                 serial: args.way.serial,
             },
             form,
@@ -238,6 +241,11 @@ fn settings(
         strategy,
         serial: args.way.serial,
         h1_connections: args.way.connections as usize,
+        shared_connections: if is_unlimited(args) {
+            args.way.connections as usize
+        } else {
+            1
+        },
         deadlines: Deadlines {
             connect: connection.connect_timeout,
             total: connection.max_time,
@@ -258,6 +266,20 @@ fn settings(
         settings
     };
     Ok((settings, tls))
+}
+
+/// Nobody is to be spared: more than one connection carries more than a server allows on one.
+fn is_unlimited(args: &RdapArgs) -> bool {
+    args.bulk.rate.iter().any(|rate| rate == "off")
+}
+
+fn at_once(args: &RdapArgs) -> usize {
+    let usual = if is_unlimited(args) {
+        AT_ONCE * args.way.connections
+    } else {
+        AT_ONCE
+    };
+    args.bulk.at_once.unwrap_or(usual) as usize
 }
 
 fn resolved(entry: &roundtrip_probe::Override) -> Override {

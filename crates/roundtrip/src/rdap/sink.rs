@@ -105,7 +105,7 @@ impl Sink {
             );
         }
         if let Some(findings) = findings.filter(|_| is_text) {
-            result += &findings.lines();
+            result += &findings.told(&self.style);
         }
         self.told += 1;
         match &mut self.out {

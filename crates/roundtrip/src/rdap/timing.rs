@@ -83,6 +83,12 @@ pub(super) fn line(source: &Source) -> String {
     line
 }
 
+/// From the start of the program, its flags read, to the last answer told: what all of them took together.
+pub(super) fn total(lookups: u64, took: Duration) -> String {
+    let unit = if lookups == 1 { "lookup" } else { "lookups" };
+    format!("{lookups} {unit} in {:.1} ms", ms(took))
+}
+
 fn parts(timing: &Timing, patience: Duration) -> Vec<String> {
     let connecting = timing.dns + timing.tcp + timing.tls + timing.queued;
     let answer = timing.total.saturating_sub(connecting);
