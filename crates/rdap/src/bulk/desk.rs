@@ -337,8 +337,8 @@ mod tests {
         let running = asker.running.borrow();
         assert_eq!(running["slow"], (0, 3));
         assert_eq!(running["fast"], (0, 3));
-        let last = told.last().unwrap();
-        assert!(last.contains("slow"), "{last}");
+        let end = told.last().unwrap();
+        assert!(end.contains("slow"), "{end}");
     }
 
     #[tokio::test]

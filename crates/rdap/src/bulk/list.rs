@@ -175,7 +175,7 @@ mod tests {
         let (found, error) = all(vec![Part::file(bad.path())]);
         assert_eq!(found.len(), 1);
         assert!(matches!(error, Some(ListError::NotText(_, 2))));
-        let long = file(&[b'a'; 20_000]);
+        let long = file(&vec![b'a'; 20_000]);
         assert!(matches!(
             all(vec![Part::file(long.path())]).1,
             Some(ListError::TooLong(_, 1))

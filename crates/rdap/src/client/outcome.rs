@@ -75,12 +75,12 @@ impl Source {
         }
     }
 
-    fn part<'a>(&'a self, why: &'a Option<String>) -> Part<'a> {
+    fn part<'a>(&'a self, why: Option<&'a str>) -> Part<'a> {
         Part {
             server: Some(self.target.url().as_str()),
             state: self.state(),
             answer: self.answer.as_ref().ok(),
-            why: why.as_deref(),
+            why,
         }
     }
 
@@ -88,8 +88,7 @@ impl Source {
     pub(super) fn why(&self) -> Option<String> {
         match (self.state(), &self.answer) {
             (State::Found, _) => None,
-            (_, Ok(_)) => Some(format!("HTTP {}", self.status)),
-            (State::NotRegistered, Err(_)) => Some(format!("HTTP {}", self.status)),
+            (_, Ok(_)) | (State::NotRegistered, Err(_)) => Some(format!("HTTP {}", self.status)),
             (_, Err(error)) => Some(format!("HTTP {}: {error}", self.status)),
         }
     }
@@ -173,7 +172,7 @@ impl Outcome {
         let why = self.why();
         let registrars_why = self.registrars_why();
         let first = match &self.registry {
-            Some(source) => source.part(&why),
+            Some(source) => source.part(why.as_deref()),
             None => Part {
                 server: self
                     .troubles
@@ -186,7 +185,7 @@ impl Outcome {
             },
         };
         let registrar = self.registrar.as_ref().map(|registrar| match registrar {
-            Ok(source) => source.part(&registrars_why),
+            Ok(source) => source.part(registrars_why.as_deref()),
             Err(trouble) => trouble.part(),
         });
         let told = |first, registrar| Told {
@@ -196,7 +195,7 @@ impl Outcome {
             registrar,
             beside,
         };
-        let pages = self.pages.iter().map(|page| told(page.part(&None), None));
+        let pages = self.pages.iter().map(|page| told(page.part(None), None));
         let missing = self.broken_off.iter().map(|t| told(t.part(), None));
         std::iter::once(told(first, registrar))
             .chain(pages)

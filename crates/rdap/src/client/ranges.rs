@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::{From, Source};
-use crate::answer::Covers;
+use crate::answer::{Answer, Covers};
 
 /// Each holds an answer of a few kilobytes.
 const MOST: usize = 4096;
@@ -43,11 +43,7 @@ impl Ranges {
     }
 
     pub(super) fn keep(&mut self, source: &Source) {
-        let covers = source
-            .answer
-            .as_ref()
-            .ok()
-            .and_then(|answer| answer.covers());
+        let covers = source.answer.as_ref().ok().and_then(Answer::covers);
         if let Some(Covers::Ips(first, last)) = covers {
             if self.kept.len() >= MOST {
                 self.kept.pop_first();

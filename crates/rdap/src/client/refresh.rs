@@ -12,9 +12,9 @@ use crate::memory::registries::RegistryCopy;
 use crate::pool::Ask;
 
 /// How long a copy is believed without asking.
-const LASTS: Duration = Duration::from_secs(24 * 60 * 60);
+const LASTS: Duration = Duration::from_hours(24);
 /// After one that failed.
-const AGAIN_AFTER: Duration = Duration::from_secs(60 * 60);
+const AGAIN_AFTER: Duration = Duration::from_hours(1);
 /// The answer was told, and somebody waits for the prompt.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest has some hundred kilobytes.
@@ -55,7 +55,7 @@ impl Client {
             let refreshed = refreshed.unwrap_or_else(|_| Err("it took too long".to_owned()));
             if let Err(why) = refreshed {
                 let tried = RegistryCopy {
-                    fetched_at: self.now().minus(LASTS - AGAIN_AFTER),
+                    fetched_at: self.now().minus(LASTS).plus(AGAIN_AFTER),
                     ..copy.unwrap_or_default()
                 };
                 self.memory.keep_registry(name, &tried);

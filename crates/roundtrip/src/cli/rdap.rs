@@ -15,21 +15,24 @@ use super::probe::{deadline, name_server};
 #[command(
     disable_version_flag = true,
     after_help = "Examples:
-  roundtrip rdap example.com                     who registered it, from the registry and the registrar
-  roundtrip rdap 192.0.2.1 2001:db8::/32 AS64500 addresses and numbers
-  roundtrip rdap --json -f names.txt             a list, one JSON line an answer as they finish
-  roundtrip rdap --csv -o out.csv -f names.txt   a table; with --resume, on from where it was interrupted
-  roundtrip rdap --timing --no-follow a.com b.com c.com  what each lookup waited for
-  roundtrip rdap --no-reuse --serial --timing …  the same with a new connection for each
-  roundtrip rdap --check example.com             what in the answer violates the standards
+  roundtrip rdap example.com                       who registered it, say registry and registrar
+  roundtrip rdap 192.0.2.1 2001:db8::/32 AS64500   addresses and numbers
+  roundtrip rdap --json -f names.txt               a list: one JSON line an answer, as they finish
+  roundtrip rdap --csv -o out.csv -f names.txt     a table; add --resume to go on after an interruption
+  roundtrip rdap --timing --no-follow a.com b.com  what each lookup waited for
+  roundtrip rdap --timing --no-reuse --serial …    the same, with a new connection for each
+  roundtrip rdap --check example.com               what in the answers violates the standards
 
-Exit codes: 0 found, 4 not registered, 5 refused, 1 failed, 2 wrong usage. Of several queries: 1 if one
-failed, else 5 if one was refused, else 0."
+Exit codes: 0 found, 4 not registered, 5 refused, 1 failed or --check found a violation, 2 wrong
+usage. Of several queries: 1 if one failed, else 5 if one was refused, else 0."
 )]
 pub(crate) struct RdapArgs {
     /// A name, address, network, AS number, entity's handle or URL; or KIND:WORDS, as in domains:exam*
     #[arg(value_name = "QUERY")]
     pub queries: Vec<String>,
+    /// Version, and how old IANA's registries are: those built in, and newer ones in the memory
+    #[arg(short = 'V', long)]
+    pub version: bool,
 
     #[command(flatten)]
     pub asking: AskingArgs,
@@ -43,10 +46,6 @@ pub(crate) struct RdapArgs {
     pub connection: RdapConnectionArgs,
     #[command(flatten)]
     pub output: RdapOutputArgs,
-
-    /// Version, and how old IANA's registries are: those built in, and newer ones in the memory
-    #[arg(short = 'V', long)]
-    pub version: bool,
 }
 
 #[derive(Debug, Args)]
@@ -61,7 +60,8 @@ pub(crate) struct AskingArgs {
     /// Also ask servers of country codes that IANA does not list
     #[arg(long)]
     pub overlay: bool,
-    /// Whence IANA's registries are renewed, after the answer and at most daily: a URL below which dns.json lies, or off
+    /// Where IANA's registries are renewed from, after the answer and once a day at most: the URL of a directory with
+    /// dns.json and its kin; off for never
     #[arg(long, value_name = "URL", conflicts_with = "server")]
     pub bootstrap: Option<String>,
     /// Do not go on to the registrar that the registry names
@@ -93,7 +93,7 @@ pub(crate) struct BulkArgs {
     /// How often each server is asked: RATE or HOST=RATE, as in 5/s, 10/min, off
     #[arg(long, value_name = "[HOST=]RATE")]
     pub rate: Vec<String>,
-    /// Wait as long when a server asks for a pause; it is not asked if it wants more
+    /// Wait at most so long when a server asks for a pause; one that wants more is not asked
     #[arg(long, value_name = "SPAN", value_parser = span, default_value = "2m")]
     pub patience: Duration,
     /// Lookups on their way at once, to each server: 100, and as many for each connection where --rate is off

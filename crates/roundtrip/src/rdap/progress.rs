@@ -1,5 +1,6 @@
 //! A line on a terminal's standard error: how far a list is, how fast it goes, and how long it may take.
 
+use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use roundtrip_rdap::bulk::desk::Tally;
@@ -48,12 +49,13 @@ impl Progress {
             Some(all) => format!("{} of {all}", tally.told),
             None => format!("{} told, {} read", tally.told, tally.read),
         };
-        line += &format!(" · {rate:.0}/s · {} servers", tally.lanes);
+        // Writing to a string cannot fail.
+        let _ = write!(line, " · {rate:.0}/s · {} servers", tally.lanes);
         let connections = client.pool().tally().connections;
-        line += &format!(" · {connections} connections");
+        let _ = write!(line, " · {connections} connections");
         if let Some(all) = all.filter(|_| rate > 0.0) {
             let left = all.saturating_sub(tally.told) as f64 / rate;
-            line += &format!(" · {} left", span(left));
+            let _ = write!(line, " · {} left", span(left));
         }
         let width = Stream::Err.style(Color::Never).width;
         let line: String = line.chars().take(width.saturating_sub(1)).collect();

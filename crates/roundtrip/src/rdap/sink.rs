@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use roundtrip_rdap::bulk::journal::{Identity, Journal, JournalError};
 use roundtrip_rdap::client::Outcome;
-use roundtrip_rdap::text::{self, Form, Style};
+use roundtrip_rdap::text::{self, Column, Form, Style};
 
 use super::conformance::Findings;
 use super::timing;
@@ -197,6 +197,22 @@ fn whole(error: &JournalError) -> String {
     }
 }
 
+/// A form in words that are the same in every run.
+fn shape(form: &Form) -> String {
+    let names = |columns: &[Column]| {
+        let names: Vec<String> = columns.iter().map(Column::name).collect();
+        names.join(",")
+    };
+    match form {
+        Form::Readable => "readable".to_owned(),
+        Form::Whois => "whois".to_owned(),
+        Form::Csv(columns) => format!("csv {}", names(columns)),
+        Form::Fields(columns) => format!("fields {}", names(columns)),
+        Form::Json => "raw".to_owned(),
+        Form::Ndjson => "json".to_owned(),
+    }
+}
+
 fn journal_of(output: &Path) -> PathBuf {
     let mut name = output.as_os_str().to_owned();
     name.push(".journal");
@@ -206,11 +222,11 @@ fn journal_of(output: &Path) -> PathBuf {
 /// The list, and whatever decides what is asked of whom and how it is told.
 fn identity(args: &RdapArgs, form: &Form) -> Result<Identity, SinkError> {
     let mut list: Box<dyn io::Read> = Box::new(io::empty());
-    let mut last = PathBuf::new();
+    let mut file_read = PathBuf::new();
     for path in &args.bulk.file {
         let file = File::open(path).map_err(|e| SinkError::Read(path.clone(), e))?;
         list = Box::new(io::Read::chain(list, file));
-        last.clone_from(path);
+        file_read.clone_from(path);
     }
     let (asking, output) = (&args.asking, &args.output);
     let asked = (
@@ -219,10 +235,10 @@ fn identity(args: &RdapArgs, form: &Form) -> Result<Identity, SinkError> {
         (asking.pages, asking.by_range),
     );
     let told = (
-        (form, output.verbose, output.color == Color::Always),
+        (shape(form), output.verbose, output.color == Color::Always),
         (output.timing, output.check),
         args.bulk.ordered || args.way.serial,
     );
     let settings = format!("{asked:?} {told:?}");
-    Identity::of(&mut list, &settings).map_err(|e| SinkError::Read(last, e))
+    Identity::of(&mut list, &settings).map_err(|e| SinkError::Read(file_read, e))
 }

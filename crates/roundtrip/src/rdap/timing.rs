@@ -1,5 +1,6 @@
 //! What a lookup waited for: as a line for people, as JSON for machines.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use roundtrip_rdap::client::{From, Outcome, Source};
@@ -58,9 +59,10 @@ pub(super) fn line(source: &Source) -> String {
         } else {
             "round trips"
         };
-        line += &format!(" = {trips:.1} {unit}");
+        // Writing to a string cannot fail.
+        let _ = write!(line, " = {trips:.1} {unit}");
     }
-    line += &format!(" ({})", parts(timing, source.patience).join(", "));
+    let _ = write!(line, " ({})", parts(timing, source.patience).join(", "));
     let facts: Vec<&str> = [
         (timing.reused, "reused"),
         (timing.resumed, "resumed"),
@@ -73,10 +75,10 @@ pub(super) fn line(source: &Source) -> String {
     .filter_map(|(yes, word)| yes.then_some(word))
     .collect();
     if !facts.is_empty() {
-        line += &format!(" · {}", facts.join(", "));
+        let _ = write!(line, " · {}", facts.join(", "));
     }
     if timing.resent > 0 {
-        line += &format!(" · sent {} times", timing.resent + 1);
+        let _ = write!(line, " · sent {} times", timing.resent + 1);
     }
     line
 }

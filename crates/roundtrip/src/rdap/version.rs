@@ -2,6 +2,7 @@
 
 use roundtrip_rdap::bootstrap::{Bootstrap, Registry};
 use roundtrip_rdap::memory::Memory;
+use std::fmt::Write as _;
 
 use super::meaning;
 use crate::cli::RdapArgs;
@@ -27,18 +28,19 @@ pub(super) fn show(args: &RdapArgs) -> Outcome {
     );
     for registry in Registry::ALL {
         let built_in = bootstrap.publication(registry).to_owned();
-        text += &format!("  {registry:12} {built_in}, built in");
+        // Writing to a string cannot fail.
+        let _ = write!(text, "  {registry:12} {built_in}, built in");
         let copy = memory.registry(registry.as_str());
         let renewed =
             copy.is_some_and(|copy| matches!(bootstrap.renew(registry, &copy.body), Ok(true)));
         if renewed {
             let newer = bootstrap.publication(registry);
-            text += &format!("; {newer} is used, from the memory");
+            let _ = write!(text, "; {newer} is used, from the memory");
         }
         text.push('\n');
     }
     if let Some(directory) = directory {
-        text += &format!("Newer copies are kept in {}\n", directory.display());
+        let _ = writeln!(text, "Newer copies are kept in {}", directory.display());
     }
     Stream::Out.print(text);
     Outcome::Done

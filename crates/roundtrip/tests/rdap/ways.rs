@@ -31,10 +31,9 @@ fn timings<'a>(
 #[test]
 fn many_share_one_connection() {
     let scene = Scene::new();
-    let told = run(&scene, &["--strategy", "h2+tls1.3+resume"]);
+    run(&scene, &["--strategy", "h2+tls1.3+resume"]);
     let stats = scene.stats();
     assert_eq!((stats.tcp_connections, stats.h2_requests), (1, 6));
-    assert_eq!(timings(&told, "reused").filter(|reused| !reused).count(), 1);
 }
 
 #[test]
