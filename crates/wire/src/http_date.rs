@@ -290,7 +290,8 @@ mod tests {
         fn a_letter_changed_never_moves_the_weekday(second in 0_u64..253_402_300_800, at in 0_usize..29, byte: u8) {
             let mut text = format(second).into_bytes();
             text[at] = byte;
-            if let Some(read) = parse(&text, NOW) {
+            // A date before 1970 is read as 1970.
+            if let Some(read) = parse(&text, NOW).filter(|read| *read > 0) {
                 // What is still a date has the weekday it names.
                 let shown = format(read);
                 prop_assert!(text.starts_with(&shown.as_bytes()[..3]) || text.ends_with(b":60 GMT"));
