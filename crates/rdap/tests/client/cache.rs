@@ -80,7 +80,7 @@ async fn who_takes_old_answers_gets_them_unasked() {
         async move { look_up(&client, "one.example").await.registry.unwrap().from }
     };
     assert_eq!(ask(None).await, From::Network);
-    assert_eq!(ask(Some(Duration::from_secs(3600))).await, From::Memory);
+    assert_eq!(ask(Some(Duration::from_hours(1))).await, From::Memory);
     assert_eq!(ask(None).await, From::Network);
     assert_eq!(server.heads().len(), 2);
 }

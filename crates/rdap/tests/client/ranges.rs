@@ -20,8 +20,8 @@ async fn a_networks_answer_serves_its_addresses() {
         let outcome = look_up(&client, address).await;
         from.push(outcome.registry.unwrap().from);
     }
-    use From::{Network, Range};
-    assert_eq!(from, [Network, Range, Network, Range, Network]);
+    let (asked, served) = (From::Network, From::Range);
+    assert_eq!(from, [asked, served, asked, served, asked]);
     assert_eq!(scene.asked().await.len(), 3);
 }
 

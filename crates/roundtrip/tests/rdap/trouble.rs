@@ -26,12 +26,9 @@ fn servers_that_close_after_each_answer_or_some_are_asked_on() {
 #[test]
 fn one_bad_answer_harms_no_other() {
     let scene = Scene::new();
-    let mut list = String::new();
-    for n in 0..20 {
-        for word in ["n", "died-", "cut-", "missing-"] {
-            list += &format!("{word}{n}.example\n");
-        }
-    }
+    let words = ["n", "died-", "cut-", "missing-"];
+    let names = (0..20).flat_map(|n| words.map(|word| format!("{word}{n}.example")));
+    let list = names.collect::<Vec<_>>().join("\n");
     let list = scene.write("list", list);
     let said = scene.run(&["--json", "--no-follow", "-f", &list]);
     assert_eq!(said.code, 1, "{said:?}");
