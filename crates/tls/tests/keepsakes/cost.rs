@@ -26,7 +26,7 @@ async fn cost_of_reading_and_planting() {
         work();
         let began = on_cpu();
         (0..TIMES).for_each(|_| work());
-        println!("{what}: {:?}", (on_cpu() - began) / TIMES);
+        println!("{what}: {:?}", on_cpu().saturating_sub(began) / TIMES);
     };
     mean("decode", &|| drop(Keepsake::decode(&bytes).unwrap()));
     mean("plant", &|| {
