@@ -129,7 +129,10 @@ impl Story<'_> {
             self.lane.history(self.first(&Event::RequestStarted))
         };
         let mut whole = Timeline::default();
-        for (at, event) in connection.iter().filter(|(at, _)| *at <= self.ended) {
+        // A connection may carry requests before it is up, and who comes then waits for none of that.
+        let concerns = |event: &Event| !reused || !is_of_opening(event);
+        let events = connection.iter().filter(|(_, event)| concerns(event));
+        for (at, event) in events.filter(|(at, _)| *at <= self.ended) {
             whole.push(*at, event.clone());
         }
         for (at, event) in own.iter() {
@@ -168,6 +171,20 @@ impl Story<'_> {
     fn first(&self, event: &Event) -> Option<Moment> {
         self.own.last(|e| e == event)
     }
+}
+
+fn is_of_opening(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::LookupStarted
+            | Event::LookupFinished
+            | Event::AttemptStarted { .. }
+            | Event::AttemptFailed { .. }
+            | Event::Connected { .. }
+            | Event::SynAcked { .. }
+            | Event::HandshakeStarted
+            | Event::HandshakeFinished
+    )
 }
 
 impl Timing {
