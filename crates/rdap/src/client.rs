@@ -132,6 +132,11 @@ impl Client {
         self.keeping.keep(&self.pool, self.now());
     }
 
+    /// After [`Self::keep`], when everything was told: waits a little for what servers give at the end of a handshake.
+    pub async fn settle(&self) {
+        self.keeping.settle(&self.pool, self.now()).await;
+    }
+
     fn now(&self) -> Stamp {
         Stamp::of((self.now)())
     }

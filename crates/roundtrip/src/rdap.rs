@@ -100,6 +100,9 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
         notes.extend(desk.0.refresh().await);
         notes.extend(desk.0.notes());
     }
+    if whole {
+        desk.0.settle().await;
+    }
     desk.0.pool().close().await;
     if !args.output.quiet {
         for note in notes {

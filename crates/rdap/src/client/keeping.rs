@@ -4,11 +4,12 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use roundtrip_http::Tokens;
 use roundtrip_model::{Scheme, Target};
 use roundtrip_tls::{Client, Keepsake};
+use tokio::time::{Instant, sleep};
 
 use crate::memory::origin::{self, Addresses, Origin, Session, Transport};
 use crate::memory::{Memory, Stamp};
@@ -19,12 +20,18 @@ use crate::pool::{self, Alternative, OriginKnowledge, Pool};
 const TAKEN: usize = 1;
 /// And where it takes several connections at once.
 const TAKEN_H1: usize = 6;
+/// For new sessions that are on their way.
+const A_LITTLE: Duration = Duration::from_millis(200);
+const MOST_SETTLING: Duration = Duration::from_secs(1);
+const STEP: Duration = Duration::from_millis(5);
 
 pub(super) struct Keeping {
     memory: Arc<Memory>,
     tls: Arc<Client>,
     tokens: Tokens,
     prepared: RefCell<HashSet<Origin>>,
+    /// Whose sessions were taken.
+    taken: RefCell<Vec<(Origin, Transport)>>,
 }
 
 impl Keeping {
@@ -34,6 +41,7 @@ impl Keeping {
             tls,
             tokens,
             prepared: RefCell::default(),
+            taken: RefCell::default(),
         }
     }
 
@@ -82,6 +90,10 @@ impl Keeping {
             let Some(session) = self.memory.take_session(origin, transport, now) else {
                 return;
             };
+            let owing = (origin.clone(), transport);
+            if !self.taken.borrow().contains(&owing) {
+                self.taken.borrow_mut().push(owing);
+            }
             // One that does not fit any more is as good as none.
             if let Ok(keepsake) = Keepsake::decode(&session.blob) {
                 let quic = transport == Transport::Quic;
@@ -89,6 +101,34 @@ impl Keeping {
                     .tls
                     .plant(quic, origin.host(), &keepsake, SystemTime::now());
             }
+        }
+    }
+
+    /// Who asks in early data is answered before the server gives a new session: where none is left for the next run, it
+    /// is waited for, two round trips and a little.
+    pub(super) async fn settle(&self, pool: &Pool, now: Stamp) {
+        let mut owing = self.taken.take();
+        owing.retain(|(origin, transport)| {
+            self.memory.origin(origin, now).sessions(*transport) == 0
+        });
+        let slowest = pool.learnt().iter().filter_map(|l| l.rtt).max();
+        let limit = A_LITTLE + 2 * slowest.unwrap_or_default();
+        let deadline = Instant::now() + limit.min(MOST_SETTLING);
+        while !owing.is_empty() && Instant::now() < deadline {
+            sleep(STEP).await;
+            owing.retain(|(origin, transport)| {
+                let quic = *transport == Transport::Quic;
+                let kept = self.tls.keepsakes(quic, origin.host());
+                if kept.is_empty() {
+                    return true;
+                }
+                self.memory.change_origin(origin, now, |state| {
+                    for keepsake in &kept {
+                        state.keep_session(session(*transport, keepsake), now);
+                    }
+                });
+                false
+            });
         }
     }
 
@@ -118,12 +158,7 @@ impl Keeping {
                 });
                 for (transport, kept) in [(Transport::Tcp, &tcp), (Transport::Quic, &quic)] {
                     for keepsake in kept {
-                        let session = Session {
-                            transport,
-                            expires: Stamp::of(keepsake.expires()),
-                            blob: keepsake.encode(),
-                        };
-                        state.keep_session(session, now);
+                        state.keep_session(session(transport, keepsake), now);
                     }
                 }
                 for token in &tokens {
@@ -131,5 +166,13 @@ impl Keeping {
                 }
             });
         }
+    }
+}
+
+fn session(transport: Transport, keepsake: &Keepsake) -> Session {
+    Session {
+        transport,
+        expires: Stamp::of(keepsake.expires()),
+        blob: keepsake.encode(),
     }
 }

@@ -61,5 +61,5 @@ fn violations_are_a_failed_check() {
     let scene = Scene::new();
     let fine = scene.run(&["--check", "--no-follow", "one.example"]);
     assert_eq!(fine.code, 0, "{fine:?}");
-    assert!(fine.out.contains("check: "), "{fine:?}");
+    assert!(fine.out.contains("Checked https://"), "{fine:?}");
 }
