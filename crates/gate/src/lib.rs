@@ -1,0 +1,4 @@
+//! The authenticating reverse proxy.
+
+mod h1;
+mod request;
