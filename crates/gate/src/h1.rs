@@ -4,4 +4,4 @@ mod chunked;
 mod head;
 
 pub(crate) use chunked::{Chunked, Fed};
-pub(crate) use head::{Response, ResponseBody, request, response};
+pub(crate) use head::{BadResponse, Response, ResponseBody, request, response};
