@@ -5,13 +5,16 @@ mod upload;
 
 use std::io;
 use std::net::IpAddr;
+use std::rc::Rc;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::backend::{Backend, Link};
+use crate::door::{Door, Glance};
+use crate::guard::{Denial, Question, Session, Sessions};
 use crate::h1;
 use crate::halves::Halves;
-use crate::request::{Body, Forwarding, Refusal, Version, compose, inspect};
+use crate::request::{Body, Forwarding, Inspected, Refusal, Request, Version, compose, inspect};
 use download::{Download, Ended};
 
 /// Read at once from a client or a backend.
@@ -33,7 +36,7 @@ pub(crate) struct Client<S> {
 }
 
 /// What must be remembered of a request once its head was passed on.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Asked {
     version: Version,
     body: Body,
@@ -41,6 +44,22 @@ struct Asked {
     is_head: bool,
     /// May it be sent twice? RFC 9110 §9.2.2.
     idempotent: bool,
+    /// Whose it is, where there is a guard.
+    session: Option<Rc<Session>>,
+}
+
+/// What is to be done with a head that was read.
+enum Step {
+    Forward(Asked),
+    Ask(Question),
+    Deny(Denial, Asked),
+}
+
+/// What became of a request before anything of it was sent on.
+enum Accepted {
+    Forward(Asked),
+    Denied(Next),
+    Gone,
 }
 
 /// Why a client's connection ends.
@@ -54,6 +73,8 @@ pub(crate) enum Broken {
     Answer(#[from] h1::BadResponse),
     #[error("the request has {0}")]
     Refused(Refusal),
+    #[error("the session is over")]
+    Over,
 }
 
 enum Next {
@@ -73,15 +94,17 @@ impl<S: Stream> Client<S> {
     }
 
     /// One request after another.
-    pub(crate) async fn serve(mut self, backend: &Backend) -> Result<(), Broken> {
-        while let Next::Another = self.exchange(backend).await? {}
+    pub(crate) async fn serve(mut self, backend: &Backend, door: &Door<impl Sessions>) -> Result<(), Broken> {
+        while let Next::Another = self.exchange(backend, door).await? {}
         let _ = self.stream.shutdown().await;
         Ok(())
     }
 
-    async fn exchange(&mut self, backend: &Backend) -> Result<Next, Broken> {
-        let Some(asked) = self.accept().await? else {
-            return Ok(Next::Close);
+    async fn exchange(&mut self, backend: &Backend, door: &Door<impl Sessions>) -> Result<Next, Broken> {
+        let asked = match self.accept(door).await? {
+            Accepted::Forward(asked) => asked,
+            Accepted::Denied(next) => return Ok(next),
+            Accepted::Gone => return Ok(Next::Close),
         };
         let ended = match self.forward(&asked, backend).await {
             Ok(ended) => ended,
@@ -94,47 +117,71 @@ impl<S: Stream> Client<S> {
         Ok(if asked.keep_alive && ended.client_stays { Next::Another } else { Next::Close })
     }
 
-    /// Reads a head, judges it, and writes it anew for the backend.
-    async fn accept(&mut self) -> Result<Option<Asked>, Broken> {
+    /// Reads a head, judges it, and writes it anew for the backend: at once, where the session is known; else the store is
+    /// asked, and the head, which is still there, is read again.
+    async fn accept(&mut self, door: &Door<impl Sessions>) -> Result<Accepted, Broken> {
+        let mut admitted = None;
         loop {
-            if !self.buffer.is_empty() {
-                let (out, address, secure) = (&mut self.out, self.address, self.secure);
-                let read = h1::request(&self.buffer, |request| {
-                    let inspected = inspect(request, u64::MAX)?;
-                    let forwarding = Forwarding {
-                        client: address,
-                        secure,
-                        early: false,
-                        authorization: Some(b"Basic dTpw"),
-                        trusted: false,
-                    };
-                    out.clear();
-                    compose(request, &inspected, &forwarding, false, out);
-                    Ok(Asked {
-                        version: request.version,
-                        body: inspected.body,
-                        keep_alive: inspected.keep_alive,
-                        is_head: request.method == "HEAD",
-                        idempotent: matches!(request.method, "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE"),
-                    })
-                });
-                match read {
-                    Ok(Some((Ok(asked), length))) => {
-                        self.buffer.drain(..length);
-                        return Ok(Some(asked));
-                    }
-                    Ok(None) => {}
-                    Ok(Some((Err(refusal), _))) | Err(refusal) => {
-                        self.refuse(refusal.status()).await?;
-                        return Err(Broken::Refused(refusal));
-                    }
+            match self.read_head(door, admitted.as_ref()) {
+                Ok(Some((Step::Forward(asked), length))) => {
+                    self.buffer.drain(..length);
+                    return Ok(Accepted::Forward(asked));
+                }
+                Ok(Some((Step::Ask(question), _))) => {
+                    admitted = Some(door.authorize(&question).await);
+                    continue;
+                }
+                Ok(Some((Step::Deny(denial, asked), length))) => {
+                    self.buffer.drain(..length);
+                    return self.deny(denial, &asked).await.map(Accepted::Denied);
+                }
+                Ok(None) => {}
+                Err(refusal) => {
+                    self.refuse(refusal.status()).await?;
+                    return Err(Broken::Refused(refusal));
                 }
             }
             self.buffer.reserve(PIECE / 4);
             if self.stream.read_buf(&mut self.buffer).await.map_err(Broken::Client)? == 0 {
-                return Ok(None);
+                return Ok(Accepted::Gone);
             }
         }
+    }
+
+    /// `None` while more of the head is needed. `admitted` is what the store said of this request.
+    fn read_head(
+        &mut self,
+        door: &Door<impl Sessions>,
+        admitted: Option<&Result<Rc<Session>, Denial>>,
+    ) -> Result<Option<(Step, usize)>, Refusal> {
+        if self.buffer.is_empty() {
+            return Ok(None);
+        }
+        let (out, client, secure) = (&mut self.out, self.address, self.secure);
+        let read = h1::request(&self.buffer, |request| {
+            let inspected = inspect(request, u64::MAX)?;
+            let glance = match admitted {
+                None => door.glance(request),
+                Some(Ok(session)) => Glance::Pass(Some(session.clone())),
+                Some(Err(denial)) => Glance::Deny(*denial),
+            };
+            let session = match glance {
+                Glance::Pass(session) => session,
+                Glance::Ask(question) => return Ok(Step::Ask(question)),
+                Glance::Deny(denial) => return Ok(Step::Deny(denial, Asked::new(request, &inspected, None))),
+            };
+            let forwarding = Forwarding {
+                client,
+                secure,
+                early: false,
+                authorization: session.as_deref().map(Session::authorization),
+                trusted: false,
+            };
+            out.clear();
+            compose(request, &inspected, &forwarding, false, out);
+            Ok(Step::Forward(Asked::new(request, &inspected, session)))
+        })?;
+        read.map(|(step, length)| step.map(|step| (step, length))).transpose()
     }
 
     /// Sends the request and brings the answer; once more, where a kept connection turned out to be gone.
@@ -198,9 +245,38 @@ impl<S: Stream> Client<S> {
         }
     }
 
+    /// As the ancestor does: a status and an empty body. A body that was not read would be taken for another request.
+    async fn deny(&mut self, denial: Denial, asked: &Asked) -> Result<Next, Broken> {
+        let (reason, field) = match denial.status() {
+            // RFC 9110 §11.6.1 wants a challenge.
+            401 => ("401 Unauthorized", "WWW-Authenticate: Bearer\r\n"),
+            503 => ("503 Service Unavailable", "Retry-After: 1\r\n"),
+            _ => ("500 Internal Server Error", ""),
+        };
+        let stays = asked.keep_alive && asked.body == Body::None && asked.version != Version::H10;
+        let close = if stays { "" } else { "Connection: close\r\n" };
+        let answer = format!("HTTP/1.1 {reason}\r\n{field}Content-Length: 0\r\n{close}\r\n");
+        let sent = self.stream.write_all(answer.as_bytes()).await;
+        sent.map_err(Broken::Client)?;
+        Ok(if stays { Next::Another } else { Next::Close })
+    }
+
     async fn refuse(&mut self, status: u16) -> Result<(), Broken> {
         let answer = format!("HTTP/1.1 {status} \r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
         let sent = self.stream.write_all(answer.as_bytes()).await;
         sent.map_err(Broken::Client)
+    }
+}
+
+impl Asked {
+    fn new(request: &Request<'_>, inspected: &Inspected<'_>, session: Option<Rc<Session>>) -> Self {
+        Self {
+            version: request.version,
+            body: inspected.body,
+            keep_alive: inspected.keep_alive,
+            is_head: request.method == "HEAD",
+            idempotent: matches!(request.method, "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE"),
+            session,
+        }
     }
 }

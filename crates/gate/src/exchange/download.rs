@@ -56,13 +56,33 @@ impl<'a> Download<'a> {
         match rest.body {
             ResponseBody::None => self.flush(to).await?,
             ResponseBody::Length(length) => self.counted(length, from, buffer, to).await?,
-            ResponseBody::Chunked => self.chunked(rest, from, buffer, to).await?,
-            ResponseBody::UntilClose => self.until_close(rest, from, buffer, to).await?,
+            ResponseBody::Chunked | ResponseBody::UntilClose => {
+                let over = session_over(self.asked);
+                tokio::select! {
+                    biased;
+                    ended = self.stream(rest, from, buffer, to) => ended?,
+                    () = over => return Err(Broken::Over),
+                }
+            }
         }
         Ok(Ended {
             client_stays: rest.client_stays,
             link_stays: rest.link_stays && rest.body != ResponseBody::UntilClose,
         })
+    }
+
+    /// A body of unknown length, which may go on for days.
+    async fn stream(
+        &mut self,
+        rest: Rest,
+        from: &mut (impl AsyncRead + Unpin),
+        buffer: &mut Vec<u8>,
+        to: &mut (impl AsyncWrite + Unpin),
+    ) -> Result<(), Broken> {
+        match rest.body {
+            ResponseBody::Chunked => self.chunked(rest, from, buffer, to).await,
+            _ => self.until_close(rest, from, buffer, to).await,
+        }
     }
 
     /// Interim answers are passed on, the final one is left in `out`.
@@ -197,6 +217,14 @@ impl<'a> Download<'a> {
             self.out.clear();
         }
         to.flush().await.map_err(Broken::Client)
+    }
+}
+
+/// Who is no longer known hears no more.
+async fn session_over(asked: &Asked) {
+    match &asked.session {
+        Some(session) => session.over().await,
+        None => std::future::pending().await,
     }
 }
 
