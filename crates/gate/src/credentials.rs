@@ -7,7 +7,7 @@
 //!   of plain base64, which cannot be told from it, once its key [is given](Vault::read_cbc). Who can write to the store can
 //!   change what such a value means, and nothing notices: seal anew, then take the key away.
 //!
-//! Where they are stored is the store's matter.
+//! What opens has to be UTF-8, with a colon and without control characters. Where they are stored is the store's matter.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::cipher::{AES_256, DecryptionContext, PaddedBlockDecryptingKey, UnboundCipherKey};
@@ -154,9 +154,11 @@ pub(crate) fn authorization(login: &Secret) -> Secret {
     Secret::new([b"Basic ", encoded.as_bytes()].concat())
 }
 
-/// RFC 7617 §2: the user ends at the first colon.
+/// RFC 7617 §2: the user ends at the first colon, and control characters are in neither part. So what was decoded with a
+/// wrong idea of its form, which is noise, does not become somebody's password at the backend.
 fn is_login(bytes: &[u8]) -> bool {
-    bytes.contains(&b':')
+    let text = std::str::from_utf8(bytes);
+    text.is_ok_and(|text| text.contains(':') && !text.chars().any(char::is_control))
 }
 
 fn decode(stored: &[u8]) -> Result<Zeroizing<Vec<u8>>, Unusable> {

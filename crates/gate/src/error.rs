@@ -21,7 +21,7 @@ pub enum GateError {
     TooManyKeys(usize),
     #[error("there is no key to seal with")]
     NoSealingKey,
-    #[error("credentials are 'user:password'")]
+    #[error("credentials are 'user:password', in UTF-8 and without control characters")]
     NotALogin,
     #[error("the cryptographic library refuses to work")]
     Cryptography,

@@ -106,7 +106,7 @@ impl<S: Stream> Client<S> {
             Accepted::Denied(next) => return Ok(next),
             Accepted::Gone => return Ok(Next::Close),
         };
-        let ended = match self.forward(&asked, backend).await {
+        let ended = match self.forward(&asked, backend, door).await {
             Ok(ended) => ended,
             Err(Broken::Backend(_) | Broken::Answer(_)) => {
                 self.refuse(502).await?;
@@ -185,14 +185,19 @@ impl<S: Stream> Client<S> {
     }
 
     /// Sends the request and brings the answer; once more, where a kept connection turned out to be gone.
-    async fn forward(&mut self, asked: &Asked, backend: &Backend) -> Result<Ended, Broken> {
+    async fn forward(
+        &mut self,
+        asked: &Asked,
+        backend: &Backend,
+        door: &Door<impl Sessions>,
+    ) -> Result<Ended, Broken> {
         let mut link = backend.lease().await.map_err(Broken::Backend)?;
         loop {
             let reused = link.carried > 0;
             link.carried += 1;
             let outcome = match asked.body {
-                Body::None => self.relay(asked, &mut link).await,
-                _ => self.relay_both(asked, &mut link).await,
+                Body::None => self.relay(asked, &mut link, door).await,
+                _ => self.relay_both(asked, &mut link, door).await,
             };
             match outcome {
                 Ok(ended) => {
@@ -209,19 +214,19 @@ impl<S: Stream> Client<S> {
         }
     }
 
-    async fn relay(&mut self, asked: &Asked, link: &mut Link) -> Result<Ended, Broken> {
+    async fn relay(&mut self, asked: &Asked, link: &mut Link, door: &Door<impl Sessions>) -> Result<Ended, Broken> {
         let sent = link.stream.write_all(&self.out).await;
         sent.map_err(Broken::Backend)?;
-        let mut download = Download::new(asked);
+        let mut download = Download::new(asked, door);
         download.run(&mut link.stream, &mut link.buffer, &mut self.stream).await
     }
 
     /// The body goes up while the answer may already come down.
-    async fn relay_both(&mut self, asked: &Asked, link: &mut Link) -> Result<Ended, Broken> {
+    async fn relay_both(&mut self, asked: &Asked, link: &mut Link, door: &Door<impl Sessions>) -> Result<Ended, Broken> {
         let (client, backend) = (Halves::of(&mut self.stream), Halves::of(&mut link.stream));
         let (mut up_from, mut up_to) = (client.reading(), backend.writing());
         let (mut down_from, mut down_to) = (backend.reading(), client.writing());
-        let mut download = Download::new(asked);
+        let mut download = Download::new(asked, door);
         let upload = upload::run(asked.body, &self.out, &mut self.buffer, &mut up_from, &mut up_to);
         let download = download.run(&mut down_from, &mut link.buffer, &mut down_to);
         tokio::pin!(upload, download);

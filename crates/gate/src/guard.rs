@@ -192,18 +192,21 @@ impl Guard {
         answer: Result<Option<Found>, Trouble>,
     ) -> Result<Rc<Session>, Denial> {
         let found = answer.map_err(Denial::Store)?.ok_or(Denial::UnknownSession)?;
-        let expires = found.expires.map(clock::seconds);
         let now = self.wall.seconds();
-        if expires.is_some_and(|expires| expires <= now) {
+        if found.expires.is_some_and(|expires| clock::seconds(expires) <= now) {
             return Err(Denial::UnknownSession);
         }
         let login = self.rules.vault.open(question.session(), &found.credentials);
         let login = login.map_err(Denial::Credentials)?;
-        let session = Session::new(authorization(&login), expires, found.watch, now);
+        let session = Session::new(question.session.clone(), authorization(&login), found, now);
         let session = Rc::new(session);
         let mut sessions = self.sessions.borrow_mut();
         sessions.put(question.session().as_bytes(), session.clone());
         Ok(session)
+    }
+
+    pub(crate) fn holds(&self, session: &Session) -> bool {
+        session.holds(self.wall.seconds())
     }
 }
 

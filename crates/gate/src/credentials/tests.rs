@@ -64,7 +64,8 @@ fn plain_base64_is_read_as_the_ancestor_reads_it() {
     let plain = |text: &str| STANDARD.encode(text);
     assert_eq!(opened(&vault, "s", &plain("u:p")).unwrap(), b"u:p");
     assert_eq!(opened(&vault, "s", &plain("u:p\n")).unwrap(), b"u:p");
-    assert_eq!(opened(&vault, "s", &plain("u:p\n\n")).unwrap(), b"u:p\n");
+    assert_eq!(opened(&vault, "s", &plain("u:p\n\n")), Err(Unusable::NotALogin));
+    assert_eq!(opened(&vault, "s", &STANDARD.encode(b"u:p\xff")), Err(Unusable::NotALogin));
     assert_eq!(opened(&vault, "s", &format!("{}\n", plain("u:p"))).unwrap(), b"u:p");
     assert_eq!(opened(&vault, "s", &plain("nobody")), Err(Unusable::NotALogin));
     assert_eq!(opened(&vault, "s", "u:p"), Err(Unusable::Malformed));
@@ -81,7 +82,7 @@ fn cbc_is_read_and_takes_the_place_of_plain() {
     let iv: &[u8] = (&context).try_into().unwrap();
     let stored = STANDARD.encode([iv, &bytes].concat());
     let mut vault = Vault::default();
-    assert!(opened(&vault, "s", &stored).is_err());
+    assert_eq!(opened(&vault, "s", &stored), Err(Unusable::NotALogin));
     vault.read_cbc(&secret(&KEY_BYTES)).unwrap();
     assert_eq!(opened(&vault, "s", &stored).unwrap(), b"user:password, longer than a block");
     for short in ["", "AAAA", &STANDARD.encode([0; 16]), &STANDARD.encode([0; 31])] {

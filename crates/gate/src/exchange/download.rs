@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::{Asked, Broken, PIECE};
+use crate::door::Door;
+use crate::guard::Sessions;
 use crate::h1::{self, BadResponse, Chunked, Fed, Response, ResponseBody};
 use crate::request::Version;
 
@@ -18,8 +20,9 @@ pub(super) struct Ended {
     pub(super) link_stays: bool,
 }
 
-pub(super) struct Download<'a> {
+pub(super) struct Download<'a, S> {
     asked: &'a Asked,
+    door: &'a Door<S>,
     /// What waits to be written to the client.
     out: Vec<u8>,
     interim: u32,
@@ -36,10 +39,11 @@ struct Rest {
     client_stays: bool,
 }
 
-impl<'a> Download<'a> {
-    pub(super) fn new(asked: &'a Asked) -> Self {
+impl<'a, S: Sessions> Download<'a, S> {
+    pub(super) fn new(asked: &'a Asked, door: &'a Door<S>) -> Self {
         Self {
             asked,
+            door,
             out: Vec::with_capacity(2048),
             interim: 0,
         }
@@ -57,7 +61,7 @@ impl<'a> Download<'a> {
             ResponseBody::None => self.flush(to).await?,
             ResponseBody::Length(length) => self.counted(length, from, buffer, to).await?,
             ResponseBody::Chunked | ResponseBody::UntilClose => {
-                let over = session_over(self.asked);
+                let over = session_over(self.asked, self.door);
                 tokio::select! {
                     biased;
                     ended = self.stream(rest, from, buffer, to) => ended?,
@@ -221,9 +225,9 @@ impl<'a> Download<'a> {
 }
 
 /// Who is no longer known hears no more.
-async fn session_over(asked: &Asked) {
+async fn session_over(asked: &Asked, door: &Door<impl Sessions>) {
     match &asked.session {
-        Some(session) => session.over().await,
+        Some(session) => door.over(session).await,
         None => std::future::pending().await,
     }
 }

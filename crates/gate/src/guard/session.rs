@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::{Question, clock};
 use crate::Secret;
 
 /// Where sessions are found: the near cache before any store.
@@ -40,39 +41,34 @@ pub trait Watch {
     /// revoked. Asked on every request: it has to be a look at memory.
     fn holds(&self) -> bool;
 
-    /// Ends when the session was revoked, so that open streams end; not when the store merely has to be asked again.
-    fn revoked(&self) -> Pin<Box<dyn Future<Output = ()> + '_>>;
+    /// Ends once it no longer holds. Who keeps a stream open asks the store again then.
+    fn outdated(&self) -> Pin<Box<dyn Future<Output = ()> + '_>>;
 }
 
 /// A watch to be turned by hand.
 #[derive(Debug, Default)]
 pub struct Standing {
     outdated: Cell<bool>,
-    revoked: Cell<bool>,
     changed: Notify,
 }
 
 impl Standing {
-    /// The store has to be asked again.
+    /// The session was revoked or changed, or nobody would say if it was.
     pub fn outdate(&self) {
         self.outdated.set(true);
-    }
-
-    pub fn revoke(&self) {
-        self.revoked.set(true);
         self.changed.notify_waiters();
     }
 }
 
 impl Watch for Standing {
     fn holds(&self) -> bool {
-        !self.outdated.get() && !self.revoked.get()
+        !self.outdated.get()
     }
 
-    fn revoked(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+    fn outdated(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
         Box::pin(async {
-            // The threads' own: nothing comes between the look and the wait.
-            if !self.revoked.get() {
+            // One thread's own: nothing comes between the look and the wait.
+            if !self.outdated.get() {
                 self.changed.notified().await;
             }
         })
@@ -81,6 +77,8 @@ impl Watch for Standing {
 
 /// A session that may pass.
 pub struct Session {
+    /// What the store was asked for.
+    name: Box<str>,
     authorization: Secret,
     /// Seconds since 1970.
     expires: Option<i64>,
@@ -90,14 +88,16 @@ pub struct Session {
 }
 
 impl Session {
-    pub(super) fn new(authorization: Secret, expires: Option<i64>, watch: Rc<dyn Watch>, now: i64) -> Self {
+    pub(super) fn new(name: Box<str>, authorization: Secret, found: Found, now: i64) -> Self {
+        let expires = found.expires.map(clock::seconds);
         let left = |expires: i64| u64::try_from(expires.saturating_sub(now)).unwrap_or(0);
         let end = |expires| Instant::now().checked_add(Duration::from_secs(left(expires)));
         Self {
+            name,
             authorization,
             ends: expires.and_then(end),
             expires,
-            watch,
+            watch: found.watch,
         }
     }
 
@@ -110,14 +110,20 @@ impl Session {
         self.expires.is_none_or(|expires| now < expires) && self.watch.holds()
     }
 
-    /// Ends when the session was revoked or has expired: its open streams have to end with it.
-    pub(crate) async fn over(&self) {
-        let revoked = self.watch.revoked();
+    pub(crate) fn question(&self) -> Question {
+        Question {
+            session: self.name.clone(),
+        }
+    }
+
+    /// Ends when it no longer holds.
+    pub(crate) async fn outdated(&self) {
+        let outdated = self.watch.outdated();
         let Some(ends) = self.ends else {
-            return revoked.await;
+            return outdated.await;
         };
         tokio::select! {
-            () = revoked => {}
+            () = outdated => {}
             () = tokio::time::sleep_until(ends) => {}
         }
     }
