@@ -19,7 +19,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use roundtrip_wire::jwt::{Claims, Jws, undress};
-use zeroize::Zeroizing;
 
 use crate::GateError;
 use crate::credentials::{Unusable, authorization};
@@ -165,7 +164,7 @@ impl Guard {
         let bare;
         let token = match (worn, self.rules.cookie_form) {
             (Worn::Cookie(value), CookieForm::Base64) => {
-                bare = Zeroizing::new(undress(value).map_err(|_| Denial::BadToken)?);
+                bare = undress(value).map_err(|_| Denial::BadToken)?;
                 bare.as_slice()
             }
             (Worn::Cookie(value) | Worn::Bearer(value), _) => value,

@@ -41,18 +41,16 @@ impl<'a> Jws<'a> {
                 limit: LARGEST,
             });
         }
-        let mut parts = token.split(|b| *b == b'.');
-        let (Some(header), Some(payload), Some(signature), None) =
-            (parts.next(), parts.next(), parts.next(), parts.next())
-        else {
-            return Err(bad("it has not three parts"));
-        };
-        let signed = token.get(..header.len() + 1 + payload.len());
+        // base64url has no dot: a fourth part would not decode.
+        let last = memchr::memrchr(b'.', token).ok_or(bad("it has not three parts"))?;
+        let (signed, signature) = (token.get(..last).unwrap_or_default(), token.get(last + 1..).unwrap_or_default());
+        let first = memchr::memchr(b'.', signed).ok_or(bad("it has not three parts"))?;
+        let (header, payload) = (signed.get(..first).unwrap_or_default(), signed.get(first + 1..).unwrap_or_default());
         let (algorithm, key_id) = read_header(&decode(header)?)?;
         Ok(Self {
             algorithm,
             key_id,
-            signed: signed.unwrap_or_default(),
+            signed,
             signature: decode(signature)?,
             payload: decode(payload)?,
         })

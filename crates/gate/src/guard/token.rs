@@ -32,9 +32,19 @@ pub(super) fn find<'a>(fields: &'a [Field<'a>], rules: &Rules) -> Option<Worn<'a
 /// one into several (RFC 9113 §8.2.3); hyper-auth-proxy reads the first field only.
 fn cookie<'a>(fields: &'a [Field<'a>], name: &[u8]) -> Option<&'a [u8]> {
     let lines = fields.iter().filter(|f| f.name.len() == 6 && f.name.eq_ignore_ascii_case("cookie"));
-    lines.flat_map(|line| line.value.split(|b| *b == b';')).find_map(|pair| {
+    lines.flat_map(|line| pairs(line.value)).find_map(|pair| {
         let rest = pair.trim_ascii_start().strip_prefix(name)?;
         Some(rest.strip_prefix(b"=")?.trim_ascii())
+    })
+}
+
+fn pairs(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = Some(value);
+    std::iter::from_fn(move || {
+        let here = rest?;
+        let end = memchr::memchr(b';', here);
+        rest = end.and_then(|end| here.get(end + 1..));
+        here.get(..end.unwrap_or(here.len()))
     })
 }
 

@@ -7,7 +7,8 @@ use super::object::Object;
 use crate::Result;
 
 const LONGEST_SUBJECT: usize = 1024;
-const LONGEST_SESSION: usize = 256;
+/// As long as the stores' names may be.
+const LONGEST_SESSION: usize = 512;
 
 /// Times are whole seconds since 1970.
 #[derive(Clone, PartialEq, Eq)]
