@@ -64,7 +64,9 @@ impl Vault {
             why,
         };
         if !envelope::is_key_id(name) {
-            return Err(bad("its name has to be 1 to 64 letters, digits, '-' or '_'"));
+            return Err(bad(
+                "its name has to be 1 to 64 letters, digits, '-' or '_'",
+            ));
         }
         if self.keys.iter().any(|(known, _)| known == name) {
             return Err(bad("another key has the same name"));
@@ -169,11 +171,15 @@ fn decode(stored: &[u8]) -> Result<Zeroizing<Vec<u8>>, Unusable> {
 /// Every failure after the base64 is the same one.
 fn decrypt_cbc(key: &[u8; KEY], stored: &[u8]) -> Result<Zeroizing<Vec<u8>>, Unusable> {
     let mut bytes = decode(stored)?;
-    let (iv, ciphertext) = bytes.split_first_chunk_mut::<IV>().ok_or(Unusable::Closed)?;
+    let (iv, ciphertext) = bytes
+        .split_first_chunk_mut::<IV>()
+        .ok_or(Unusable::Closed)?;
     let context = DecryptionContext::Iv128(FixedLength::from(&*iv));
     let key = UnboundCipherKey::new(&AES_256, key).map_err(|_| Unusable::Closed)?;
     let key = PaddedBlockDecryptingKey::cbc_pkcs7(key).map_err(|_| Unusable::Closed)?;
-    let opened = key.decrypt(ciphertext, context).map_err(|_| Unusable::Closed)?;
+    let opened = key
+        .decrypt(ciphertext, context)
+        .map_err(|_| Unusable::Closed)?;
     Ok(Zeroizing::new(opened.to_vec()))
 }
 

@@ -190,12 +190,20 @@ impl Guard {
         question: &Question,
         answer: Result<Option<Found>, Trouble>,
     ) -> Result<Rc<Session>, Denial> {
-        let found = answer.map_err(Denial::Store)?.ok_or(Denial::UnknownSession)?;
+        let found = answer
+            .map_err(Denial::Store)?
+            .ok_or(Denial::UnknownSession)?;
         let now = self.wall.seconds();
-        if found.expires.is_some_and(|expires| clock::seconds(expires) <= now) {
+        if found
+            .expires
+            .is_some_and(|expires| clock::seconds(expires) <= now)
+        {
             return Err(Denial::UnknownSession);
         }
-        let login = self.rules.vault.open(question.session(), &found.credentials);
+        let login = self
+            .rules
+            .vault
+            .open(question.session(), &found.credentials);
         let login = login.map_err(Denial::Credentials)?;
         let session = Session::new(question.session.clone(), authorization(&login), found, now);
         let session = Rc::new(session);
@@ -215,7 +223,6 @@ fn seed() -> Result<[u64; 2], GateError> {
     aws_lc_rs::rand::fill(bytes.as_flattened_mut()).map_err(|_| GateError::Cryptography)?;
     Ok(bytes.map(u64::from_ne_bytes))
 }
-
 
 #[cfg(test)]
 mod tests;

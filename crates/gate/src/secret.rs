@@ -86,12 +86,21 @@ mod tests {
         assert!(!format!("{refused} {refused:?}").contains("canary"));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         let secret = Secret::from_file(&path).ok().unwrap();
-        assert_eq!((secret.expose(), secret.line()), (b"canary\n".as_slice(), b"canary".as_slice()));
+        assert_eq!(
+            (secret.expose(), secret.line()),
+            (b"canary\n".as_slice(), b"canary".as_slice())
+        );
         fs::write(&path, vec![0; LARGEST + 1]).unwrap();
-        assert!(matches!(Secret::from_file(&path), Err(GateError::FileTooLarge { .. })));
+        assert!(matches!(
+            Secret::from_file(&path),
+            Err(GateError::FileTooLarge { .. })
+        ));
         let none = Secret::from_file(&folder.path().join("none"));
         assert!(matches!(none, Err(GateError::Unreadable { .. })));
-        assert!(matches!(Secret::from_file(folder.path()), Err(GateError::Unreadable { .. } | GateError::Exposed { .. })));
+        assert!(matches!(
+            Secret::from_file(folder.path()),
+            Err(GateError::Unreadable { .. } | GateError::Exposed { .. })
+        ));
     }
 
     #[test]

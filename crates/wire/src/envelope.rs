@@ -39,7 +39,9 @@ impl Envelope {
                 limit: LARGEST,
             });
         }
-        let rest = bytes.strip_prefix(PREFIX).ok_or(bad("it does not begin with 'v1.'"))?;
+        let rest = bytes
+            .strip_prefix(PREFIX)
+            .ok_or(bad("it does not begin with 'v1.'"))?;
         let mut parts = rest.split(|b| *b == b'.');
         let (Some(key_id), Some(nonce), Some(ciphertext), None) =
             (parts.next(), parts.next(), parts.next(), parts.next())
@@ -57,7 +59,8 @@ impl Envelope {
         Ok(Self {
             key_id: key_id.to_owned(),
             nonce: nonce.ok_or(bad("its nonce is not 12 bytes of base64url"))?,
-            ciphertext: ciphertext.ok_or(bad("its ciphertext is not 16 bytes of base64url or more"))?,
+            ciphertext: ciphertext
+                .ok_or(bad("its ciphertext is not 16 bytes of base64url or more"))?,
         })
     }
 
@@ -115,7 +118,10 @@ mod tests {
             assert!(Envelope::parse(bad.as_bytes()).is_err(), "{bad}");
         }
         let long = format!("v1.a.dHdlbHZlIGJ5dGVz.{}", "A".repeat(LARGEST));
-        assert!(matches!(Envelope::parse(long.as_bytes()), Err(Error::TooLarge { .. })));
+        assert!(matches!(
+            Envelope::parse(long.as_bytes()),
+            Err(Error::TooLarge { .. })
+        ));
     }
 
     proptest! {

@@ -43,9 +43,15 @@ impl<'a> Jws<'a> {
         }
         // base64url has no dot: a fourth part would not decode.
         let last = memchr::memrchr(b'.', token).ok_or(bad("it has not three parts"))?;
-        let (signed, signature) = (token.get(..last).unwrap_or_default(), token.get(last + 1..).unwrap_or_default());
+        let (signed, signature) = (
+            token.get(..last).unwrap_or_default(),
+            token.get(last + 1..).unwrap_or_default(),
+        );
         let first = memchr::memchr(b'.', signed).ok_or(bad("it has not three parts"))?;
-        let (header, payload) = (signed.get(..first).unwrap_or_default(), signed.get(first + 1..).unwrap_or_default());
+        let (header, payload) = (
+            signed.get(..first).unwrap_or_default(),
+            signed.get(first + 1..).unwrap_or_default(),
+        );
         let (algorithm, key_id) = read_header(&decode(header)?)?;
         Ok(Self {
             algorithm,

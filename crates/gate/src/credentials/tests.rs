@@ -40,7 +40,10 @@ fn what_is_sealed_for_a_session_opens_for_it_alone() {
     assert_eq!(opened(&vault, "sid-1", &renamed), Err(Unusable::Closed));
     let unknown = sealed.replace("v1.new.", "v1.gone.");
     assert_eq!(opened(&vault, "sid-1", &unknown), Err(Unusable::NoSuchKey));
-    assert_eq!(opened(&vault, "sid-1", "v1.new.x"), Err(Unusable::Malformed));
+    assert_eq!(
+        opened(&vault, "sid-1", "v1.new.x"),
+        Err(Unusable::Malformed)
+    );
 }
 
 #[test]
@@ -55,7 +58,11 @@ fn a_previous_key_still_opens() {
     assert_eq!(opened(&now, "s", &sealed), Err(Unusable::NoSuchKey));
     now.add_key("old", &secret(&KEY_BYTES)).unwrap();
     assert_eq!(opened(&now, "s", &sealed).unwrap(), b"u:p");
-    assert!(now.seal("s", &secret(b"u:p")).unwrap().starts_with("v1.new."));
+    assert!(
+        now.seal("s", &secret(b"u:p"))
+            .unwrap()
+            .starts_with("v1.new.")
+    );
 }
 
 #[test]
@@ -64,10 +71,22 @@ fn plain_base64_is_read_as_the_ancestor_reads_it() {
     let plain = |text: &str| STANDARD.encode(text);
     assert_eq!(opened(&vault, "s", &plain("u:p")).unwrap(), b"u:p");
     assert_eq!(opened(&vault, "s", &plain("u:p\n")).unwrap(), b"u:p");
-    assert_eq!(opened(&vault, "s", &plain("u:p\n\n")), Err(Unusable::NotALogin));
-    assert_eq!(opened(&vault, "s", &STANDARD.encode(b"u:p\xff")), Err(Unusable::NotALogin));
-    assert_eq!(opened(&vault, "s", &format!("{}\n", plain("u:p"))).unwrap(), b"u:p");
-    assert_eq!(opened(&vault, "s", &plain("nobody")), Err(Unusable::NotALogin));
+    assert_eq!(
+        opened(&vault, "s", &plain("u:p\n\n")),
+        Err(Unusable::NotALogin)
+    );
+    assert_eq!(
+        opened(&vault, "s", &STANDARD.encode(b"u:p\xff")),
+        Err(Unusable::NotALogin)
+    );
+    assert_eq!(
+        opened(&vault, "s", &format!("{}\n", plain("u:p"))).unwrap(),
+        b"u:p"
+    );
+    assert_eq!(
+        opened(&vault, "s", &plain("nobody")),
+        Err(Unusable::NotALogin)
+    );
     assert_eq!(opened(&vault, "s", "u:p"), Err(Unusable::Malformed));
     vault.refuse_plain();
     assert_eq!(opened(&vault, "s", &plain("u:p")), Err(Unusable::Plain));
@@ -84,8 +103,16 @@ fn cbc_is_read_and_takes_the_place_of_plain() {
     let mut vault = Vault::default();
     assert_eq!(opened(&vault, "s", &stored), Err(Unusable::NotALogin));
     vault.read_cbc(&secret(&KEY_BYTES)).unwrap();
-    assert_eq!(opened(&vault, "s", &stored).unwrap(), b"user:password, longer than a block");
-    for short in ["", "AAAA", &STANDARD.encode([0; 16]), &STANDARD.encode([0; 31])] {
+    assert_eq!(
+        opened(&vault, "s", &stored).unwrap(),
+        b"user:password, longer than a block"
+    );
+    for short in [
+        "",
+        "AAAA",
+        &STANDARD.encode([0; 16]),
+        &STANDARD.encode([0; 31]),
+    ] {
         assert_eq!(opened(&vault, "s", short), Err(Unusable::Closed), "{short}");
     }
     assert!(opened(&vault, "s", &STANDARD.encode("u:p")).is_err());
@@ -110,8 +137,14 @@ fn keys_come_raw_in_base64_or_in_hex() {
         let refused = vault.add_key(name, &secret(key.as_bytes())).unwrap_err();
         assert!(!format!("{refused} {refused:?}").contains("canary"));
     }
-    assert!(matches!(Vault::default().seal("s", &secret(b"u:p")), Err(GateError::NoSealingKey)));
-    assert!(matches!(vault.seal("s", &secret(b"canary")), Err(GateError::NotALogin)));
+    assert!(matches!(
+        Vault::default().seal("s", &secret(b"u:p")),
+        Err(GateError::NoSealingKey)
+    ));
+    assert!(matches!(
+        vault.seal("s", &secret(b"canary")),
+        Err(GateError::NotALogin)
+    ));
 }
 
 #[test]

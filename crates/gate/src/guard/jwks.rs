@@ -26,9 +26,15 @@ pub(super) struct Jwk {
 
 pub(super) enum Material {
     Secret(Secret),
-    Rsa { n: Vec<u8>, e: Vec<u8> },
+    Rsa {
+        n: Vec<u8>,
+        e: Vec<u8>,
+    },
     /// Of the curve that belongs to the algorithm.
-    Point { algorithm: [Algorithm; 1], bytes: Vec<u8> },
+    Point {
+        algorithm: [Algorithm; 1],
+        bytes: Vec<u8>,
+    },
 }
 
 impl Material {
@@ -60,7 +66,9 @@ pub(super) fn parse(json: &[u8], what: &str) -> Result<Set, GateError> {
     }
     let holds = |member: &&Value| member.get("k").is_some() || member.get("d").is_some();
     let holds_secrets = members.iter().any(holds);
-    let keys = members.into_iter().filter_map(|member| key(member).transpose());
+    let keys = members
+        .into_iter()
+        .filter_map(|member| key(member).transpose());
     Ok(Set {
         keys: keys.collect::<Result<_, _>>()?,
         holds_secrets,
@@ -77,7 +85,12 @@ fn key(jwk: &Value) -> Result<Option<Jwk>, GateError> {
     // RFC 7517 §4.2, §4.3.
     let for_signatures = text(jwk, "use").is_none_or(|u| u == "sig");
     let verifies = |ops: &Vec<Value>| ops.iter().any(|op| op == "verify");
-    if !for_signatures || !jwk.get("key_ops").and_then(Value::as_array).is_none_or(verifies) {
+    if !for_signatures
+        || !jwk
+            .get("key_ops")
+            .and_then(Value::as_array)
+            .is_none_or(verifies)
+    {
         return Ok(None);
     }
     let algorithm = match text(jwk, "alg") {

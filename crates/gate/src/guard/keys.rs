@@ -30,7 +30,7 @@ struct Key {
 }
 
 enum Check {
-    Mac(hmac::Key),
+    Mac(Box<hmac::Key>),
     Public(ParsedPublicKey),
 }
 
@@ -59,15 +59,26 @@ impl Keys {
 
     /// A secret as text: a newline at its end is not part of it. Binary ones fit into a JWKS. A key without a name answers
     /// for tokens of any `kid`.
-    pub fn add_secret(&mut self, algorithm: Algorithm, name: Option<&str>, key: &Secret) -> Result<(), GateError> {
+    pub fn add_secret(
+        &mut self,
+        algorithm: Algorithm,
+        name: Option<&str>,
+        key: &Secret,
+    ) -> Result<(), GateError> {
         self.add_mac(algorithm, name, key.line())
     }
 
     /// A public key in PEM (`BEGIN PUBLIC KEY`: SubjectPublicKeyInfo, RFC 7468 §13).
-    pub fn add_pem(&mut self, algorithm: Algorithm, name: Option<&str>, pem: &[u8]) -> Result<(), GateError> {
+    pub fn add_pem(
+        &mut self,
+        algorithm: Algorithm,
+        name: Option<&str>,
+        pem: &[u8],
+    ) -> Result<(), GateError> {
         let bad = |why| refused(name, why);
         let der = pem_body(pem).ok_or_else(|| bad("it is no public key in PEM"))?;
-        let verification = verification(algorithm).ok_or_else(|| bad("a public key does not fit HS256 to HS512"))?;
+        let verification = verification(algorithm)
+            .ok_or_else(|| bad("a public key does not fit HS256 to HS512"))?;
         if rsa_parameters(algorithm).is_some() {
             let sized = rsa::PublicEncryptingKey::from_der(&der);
             sized.map_err(|_| bad("it is no RSA key of 2048 to 8192 bits"))?;
@@ -104,21 +115,35 @@ impl Keys {
             let named = key.name.as_ref().zip(jws.key_id.as_ref());
             key.algorithm == jws.algorithm && named.is_none_or(|(ours, theirs)| ours == theirs)
         };
-        self.keys.iter().filter(fits).any(|key| key.check.accepts(jws))
+        self.keys
+            .iter()
+            .filter(fits)
+            .any(|key| key.check.accepts(jws))
     }
 
     fn add_jwk(&mut self, jwk: &jwks::Jwk) -> Result<(), GateError> {
         let name = jwk.name.as_deref();
         let fits = |algorithm: &Algorithm| jwk.algorithm.is_none_or(|said| said == *algorithm);
-        let algorithms: Vec<Algorithm> = jwk.material.algorithms().iter().copied().filter(fits).collect();
+        let algorithms: Vec<Algorithm> = jwk
+            .material
+            .algorithms()
+            .iter()
+            .copied()
+            .filter(fits)
+            .collect();
         if algorithms.is_empty() {
             return Err(refused(name, "its 'alg' does not fit its type"));
         }
-        for algorithm in algorithms.into_iter().filter(|a| self.allowed.contains(a)).collect::<Vec<_>>() {
+        for algorithm in algorithms
+            .into_iter()
+            .filter(|a| self.allowed.contains(a))
+            .collect::<Vec<_>>()
+        {
             match &jwk.material {
                 jwks::Material::Secret(secret) => self.add_mac(algorithm, name, secret.expose())?,
                 material => {
-                    let key = parsed(material, algorithm).ok_or_else(|| refused(name, "its numbers make no key"))?;
+                    let key = parsed(material, algorithm)
+                        .ok_or_else(|| refused(name, "its numbers make no key"))?;
                     self.add(algorithm, name, Check::Public(key))?;
                 }
             }
@@ -126,7 +151,12 @@ impl Keys {
         Ok(())
     }
 
-    fn add_mac(&mut self, algorithm: Algorithm, name: Option<&str>, key: &[u8]) -> Result<(), GateError> {
+    fn add_mac(
+        &mut self,
+        algorithm: Algorithm,
+        name: Option<&str>,
+        key: &[u8],
+    ) -> Result<(), GateError> {
         let mac = match algorithm {
             Algorithm::Hs256 => hmac::HMAC_SHA256,
             Algorithm::Hs384 => hmac::HMAC_SHA384,
@@ -134,14 +164,29 @@ impl Keys {
             _ => return Err(refused(name, "a secret fits HS256 to HS512 alone")),
         };
         if key.len() < SHORTEST_SECRET {
-            return Err(refused(name, "it is shorter than 32 bytes and can be guessed"));
+            return Err(refused(
+                name,
+                "it is shorter than 32 bytes and can be guessed",
+            ));
         }
-        self.add(algorithm, name, Check::Mac(hmac::Key::new(mac, key)))
+        self.add(
+            algorithm,
+            name,
+            Check::Mac(Box::new(hmac::Key::new(mac, key))),
+        )
     }
 
-    fn add(&mut self, algorithm: Algorithm, name: Option<&str>, check: Check) -> Result<(), GateError> {
+    fn add(
+        &mut self,
+        algorithm: Algorithm,
+        name: Option<&str>,
+        check: Check,
+    ) -> Result<(), GateError> {
         if !self.allowed.contains(&algorithm) {
-            return Err(refused(name, "its algorithm is not among those that are allowed"));
+            return Err(refused(
+                name,
+                "its algorithm is not among those that are allowed",
+            ));
         }
         if self.keys.len() >= MOST_KEYS {
             return Err(GateError::TooManyKeys(MOST_KEYS));
@@ -169,9 +214,13 @@ fn parsed(material: &jwks::Material, algorithm: Algorithm) -> Option<ParsedPubli
     match material {
         jwks::Material::Rsa { n, e } => {
             let components = rsa::PublicKeyComponents { n, e };
-            components.to_parsed_public_key(rsa_parameters(algorithm)?).ok()
+            components
+                .to_parsed_public_key(rsa_parameters(algorithm)?)
+                .ok()
         }
-        jwks::Material::Point { bytes, .. } => ParsedPublicKey::new(verification(algorithm)?, bytes).ok(),
+        jwks::Material::Point { bytes, .. } => {
+            ParsedPublicKey::new(verification(algorithm)?, bytes).ok()
+        }
         jwks::Material::Secret(_) => None,
     }
 }

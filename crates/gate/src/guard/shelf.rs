@@ -47,7 +47,10 @@ impl<V> Shelf<V> {
         let hash = hash(self.seed, key);
         self.ticks += 1;
         let ticks = self.ticks;
-        let slot = self.set(hash).iter_mut().find(|slot| slot.holds(hash, key))?;
+        let slot = self
+            .set(hash)
+            .iter_mut()
+            .find(|slot| slot.holds(hash, key))?;
         slot.used = ticks;
         slot.kept.as_ref().map(|kept| &kept.value)
     }
@@ -141,7 +144,10 @@ mod tests {
         assert_eq!(shelf.get(&[0]), Some(&0));
         shelf.put(b"new", 99);
         assert_eq!(shelf.get(&[1]), None);
-        assert_eq!((shelf.get(&[0]).copied(), shelf.get(b"new").copied()), (Some(0), Some(99)));
+        assert_eq!(
+            (shelf.get(&[0]).copied(), shelf.get(b"new").copied()),
+            (Some(0), Some(99))
+        );
         shelf.put(b"new", 100);
         assert_eq!(shelf.get(b"new"), Some(&100));
         shelf.remove(b"new");

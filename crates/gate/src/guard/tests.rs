@@ -4,6 +4,7 @@ mod cost;
 mod signatures;
 
 use std::cell::Cell;
+use std::fmt::Write;
 use std::time::{Duration, SystemTime};
 
 use aws_lc_rs::hmac;
@@ -16,7 +17,8 @@ use crate::Secret;
 use crate::credentials::Vault;
 use crate::request::{Field, Version};
 
-pub(super) const SECRET: &[u8] = b"a secret of sixty-four bytes, which is what HS512 would like to have";
+pub(super) const SECRET: &[u8] =
+    b"a secret of sixty-four bytes, which is what HS512 would like to have";
 const CLAIMS: &str = r#"{"sub":"canary-sub","sid":"canary-sid","iat":1000,"exp":2000}"#;
 
 pub(super) fn part(text: &str) -> String {
@@ -49,7 +51,8 @@ impl Wall for Hand {
 
 pub(super) fn rules() -> Rules {
     let mut keys = Keys::default();
-    keys.add_secret(Algorithm::Hs512, None, &Secret::new(SECRET.to_vec())).unwrap();
+    keys.add_secret(Algorithm::Hs512, None, &Secret::new(SECRET.to_vec()))
+        .unwrap();
     Rules::new(keys, Vault::default())
 }
 
@@ -100,7 +103,9 @@ pub(super) fn asked(judged: Judged) -> Question {
 
 pub(super) fn word(judged: &Judged) -> String {
     match judged {
-        Judged::Pass(session) => format!("pass {}", String::from_utf8_lossy(session.authorization())),
+        Judged::Pass(session) => {
+            format!("pass {}", String::from_utf8_lossy(session.authorization()))
+        }
         Judged::Ask(question) => format!("ask {}", question.session()),
         Judged::Deny(denial) => format!("deny {}", denial.status()),
     }
@@ -139,7 +144,11 @@ fn the_ancestors_cookies_are_taken_and_refused_as_there() {
         // The case of the name.
         cookie(&token).replace("Authorization", "authorization"),
         format!("Authorization=x; {}", cookie(&token)),
-        cookie(&signed(header, CLAIMS, b"another secret of thirty-two bytes")),
+        cookie(&signed(
+            header,
+            CLAIMS,
+            b"another secret of thirty-two bytes",
+        )),
         cookie(&signed(r#"{"alg":"HS256"}"#, CLAIMS, SECRET)),
         cookie(&signed(r#"{"alg":"none"}"#, CLAIMS, SECRET)),
         cookie(&format!("{}.{}.", part(r#"{"alg":"none"}"#), part(CLAIMS))),
@@ -155,7 +164,11 @@ fn the_ancestors_cookies_are_taken_and_refused_as_there() {
         r#"{"sub":"u","sid":"s","iat":1000}"#,
         r#"{"sub":"u","sid":"s","iat":1000,"exp":2000.5}"#,
     ] {
-        assert_eq!(first_sight(&cookie(&self::token(claims))), "deny 401", "{claims}");
+        assert_eq!(
+            first_sight(&cookie(&self::token(claims))),
+            "deny 401",
+            "{claims}"
+        );
     }
 }
 
@@ -165,12 +178,24 @@ fn a_token_is_found_in_any_cookie_field_or_as_bearer() {
     let token = token(CLAIMS);
     let (worn, bearer) = (cookie(&token), format!("bearer {token}"));
     let said = |fields: &[(&str, &str)]| word(&judge(&guard, fields));
-    assert_eq!(said(&[("cookie", "a=b"), ("COOKIE", &worn)]), "ask canary-sid");
+    assert_eq!(
+        said(&[("cookie", "a=b"), ("COOKIE", &worn)]),
+        "ask canary-sid"
+    );
     assert_eq!(said(&[("Authorization", &bearer)]), "ask canary-sid");
-    assert_eq!(said(&[("Cookie", "a=b"), ("authorization", &bearer)]), "ask canary-sid");
+    assert_eq!(
+        said(&[("Cookie", "a=b"), ("authorization", &bearer)]),
+        "ask canary-sid"
+    );
     // A cookie goes first, however bad.
-    assert_eq!(said(&[("Cookie", "Authorization=x"), ("Authorization", &bearer)]), "deny 401");
-    assert_eq!(said(&[("Authorization", &bearer), ("Authorization", &bearer)]), "deny 401");
+    assert_eq!(
+        said(&[("Cookie", "Authorization=x"), ("Authorization", &bearer)]),
+        "deny 401"
+    );
+    assert_eq!(
+        said(&[("Authorization", &bearer), ("Authorization", &bearer)]),
+        "deny 401"
+    );
     assert_eq!(said(&[("Authorization", "Basic dTpw")]), "deny 401");
     assert_eq!(said(&[("Authorization", "Bearer")]), "deny 401");
     assert_eq!(said(&[]), "deny 401");
@@ -180,13 +205,29 @@ fn a_token_is_found_in_any_cookie_field_or_as_bearer() {
 fn each_place_can_be_closed() {
     let token = token(CLAIMS);
     let (worn, bearer) = (cookie(&token), format!("Bearer {token}"));
-    let (no_bearer, _) = guard(Rules { bearer: false, ..rules() });
-    assert_eq!(word(&judge(&no_bearer, &[("Authorization", &bearer)])), "deny 401");
-    let (no_cookie, _) = guard(Rules { cookie: None, ..rules() });
+    let (no_bearer, _) = guard(Rules {
+        bearer: false,
+        ..rules()
+    });
+    assert_eq!(
+        word(&judge(&no_bearer, &[("Authorization", &bearer)])),
+        "deny 401"
+    );
+    let (no_cookie, _) = guard(Rules {
+        cookie: None,
+        ..rules()
+    });
     assert_eq!(word(&judge(&no_cookie, &[("Cookie", &worn)])), "deny 401");
-    let raw = Rules { cookie_form: CookieForm::Raw, cookie: Some("t".into()), ..rules() };
+    let raw = Rules {
+        cookie_form: CookieForm::Raw,
+        cookie: Some("t".into()),
+        ..rules()
+    };
     let (raw, _) = guard(raw);
-    assert_eq!(word(&judge(&raw, &[("Cookie", &format!("t={token}"))])), "ask canary-sid");
+    assert_eq!(
+        word(&judge(&raw, &[("Cookie", &format!("t={token}"))])),
+        "ask canary-sid"
+    );
 }
 
 #[test]
@@ -198,10 +239,16 @@ fn a_session_is_asked_for_once_and_then_known() {
         let (found, watch) = found("u:p", None);
         let session = guard.admit(&question, Ok(Some(found))).unwrap();
         assert_eq!(session.authorization(), b"Basic dTpw");
-        assert_eq!(word(&judge(&guard, &[("Cookie", &worn)])), "pass Basic dTpw");
+        assert_eq!(
+            word(&judge(&guard, &[("Cookie", &worn)])),
+            "pass Basic dTpw"
+        );
         // Another token of the same session.
         let other = cookie(&token(&CLAIMS.replace("1000", "1001")));
-        assert_eq!(word(&judge(&guard, &[("Cookie", &other)])), "pass Basic dTpw");
+        assert_eq!(
+            word(&judge(&guard, &[("Cookie", &other)])),
+            "pass Basic dTpw"
+        );
         watch.outdate();
         assert_eq!(word(&judge(&guard, &[("Cookie", &worn)])), "ask canary-sid");
     }
@@ -216,7 +263,10 @@ fn a_revoked_session_does_not_pass_again() {
     guard.admit(&question, Ok(Some(found))).unwrap();
     watch.outdate();
     let question = asked(judge(&guard, &[("Cookie", &worn)]));
-    assert_eq!(guard.admit(&question, Ok(None)).unwrap_err(), Denial::UnknownSession);
+    assert_eq!(
+        guard.admit(&question, Ok(None)).unwrap_err(),
+        Denial::UnknownSession
+    );
     assert_eq!(word(&judge(&guard, &[("Cookie", &worn)])), "ask canary-sid");
 }
 
@@ -224,7 +274,9 @@ fn a_revoked_session_does_not_pass_again() {
 fn time_counts_on_every_request() {
     for tokens in [0, 64] {
         let (guard, hand) = guard(Rules { tokens, ..rules() });
-        let worn = cookie(&token(r#"{"sub":"u","sid":"s","iat":1000,"exp":2000,"nbf":1200}"#));
+        let worn = cookie(&token(
+            r#"{"sub":"u","sid":"s","iat":1000,"exp":2000,"nbf":1200}"#,
+        ));
         let said = |at| {
             hand.set(at);
             word(&judge(&guard, &[("Cookie", &worn)]))
@@ -268,7 +320,9 @@ fn what_the_store_says_becomes_a_status() {
 fn a_stolen_blob_does_not_fit_another_session() {
     let mut vault = Vault::default();
     vault.add_key("k", &Secret::new(vec![7; 32])).unwrap();
-    let victims = vault.seal("victim", &Secret::new(b"victim:canary".to_vec())).unwrap();
+    let victims = vault
+        .seal("victim", &Secret::new(b"victim:canary".to_vec()))
+        .unwrap();
     let (guard, _) = guard(Rules { vault, ..rules() });
     let question = asked(judge(&guard, &[("Cookie", &cookie(&token(CLAIMS)))]));
     let mut found = found("", None).0;
@@ -281,28 +335,41 @@ fn a_stolen_blob_does_not_fit_another_session() {
 fn nothing_secret_is_shown() {
     let (guard, _) = guard(rules());
     let question = asked(judge(&guard, &[("Cookie", &cookie(&token(CLAIMS)))]));
-    let session = guard.admit(&question, Ok(Some(found("canary:canary", Some(1600)).0))).unwrap();
+    let session = guard
+        .admit(&question, Ok(Some(found("canary:canary", Some(1600)).0)))
+        .unwrap();
     let encoded = STANDARD.encode("canary:canary");
     assert!(session.authorization().ends_with(encoded.as_bytes()));
     let mut shown = format!("{session:?}");
     for denial in [
         Denial::BadToken,
-        guard.admit(&question, Ok(Some(found("canary", None).0))).unwrap_err(),
+        guard
+            .admit(&question, Ok(Some(found("canary", None).0)))
+            .unwrap_err(),
         Denial::Store(Trouble::Down),
     ] {
-        shown += &format!("{denial} {denial:?}");
+        write!(shown, "{denial} {denial:?}").unwrap();
     }
-    assert!(!shown.contains("canary") && !shown.contains(&encoded), "{shown}");
+    assert!(
+        !shown.contains("canary") && !shown.contains(&encoded),
+        "{shown}"
+    );
 }
 
 #[test]
 fn what_is_remembered_is_bounded() {
-    let (guard, _) = guard(Rules { tokens: 8, sessions: 8, ..rules() });
+    let (guard, _) = guard(Rules {
+        tokens: 8,
+        sessions: 8,
+        ..rules()
+    });
     for n in 0..100 {
         let claims = CLAIMS.replace("canary-sid", &format!("s{n}"));
         let worn = cookie(&token(&claims));
         let question = asked(judge(&guard, &[("Cookie", &worn)]));
-        guard.admit(&question, Ok(Some(found(&format!("u{n}:p"), None).0))).unwrap();
+        guard
+            .admit(&question, Ok(Some(found(&format!("u{n}:p"), None).0)))
+            .unwrap();
         // Whoever else is remembered: this one is not taken for another.
         let expected = format!("pass Basic {}", STANDARD.encode(format!("u{n}:p")));
         assert_eq!(word(&judge(&guard, &[("Cookie", &worn)])), expected);

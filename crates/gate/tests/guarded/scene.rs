@@ -22,7 +22,7 @@ use tokio::time::timeout;
 
 const SECRET: &[u8] = b"a secret of sixty-four bytes, which is what HS512 would like to have";
 /// Long enough for any machine; nothing waits for it to pass.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 #[derive(Clone)]
 pub(crate) struct Scene {
@@ -35,9 +35,11 @@ pub(crate) struct Scene {
 #[derive(Clone, Default)]
 struct Store(Rc<Memory>);
 
+type Known = (Result<String, Trouble>, Rc<Standing>);
+
 #[derive(Default)]
 struct Memory {
-    known: RefCell<HashMap<String, (Result<String, Trouble>, Rc<Standing>)>>,
+    known: RefCell<HashMap<String, Known>>,
     asked: RefCell<Vec<String>>,
 }
 
@@ -54,7 +56,10 @@ pub(crate) struct Client {
 
 /// Plays a scene to its end.
 pub(crate) fn run(play: impl AsyncFnOnce(Scene)) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     LocalSet::new().block_on(&runtime, async {
         let scene = Scene::new().await;
         timeout(PATIENCE, play(scene)).await.unwrap();
@@ -63,8 +68,14 @@ pub(crate) fn run(play: impl AsyncFnOnce(Scene)) {
 
 /// The field with a token for a session, as the ancestor's users have it.
 pub(crate) fn cookie(session: &str) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-    let claims = format!(r#"{{"sub":"u","sid":"{session}","iat":1,"exp":{}}}"#, now + 3600);
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_secs();
+    let claims = format!(
+        r#"{{"sub":"u","sid":"{session}","iat":1,"exp":{}}}"#,
+        now + 3600
+    );
     let part = |text: &str| URL_SAFE_NO_PAD.encode(text);
     let input = format!("{}.{}", part(r#"{"alg":"HS512"}"#), part(&claims));
     let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA512, SECRET), input.as_bytes());
@@ -76,7 +87,8 @@ impl Scene {
     async fn new() -> Self {
         let store = Store::default();
         let mut keys = Keys::default();
-        keys.add_secret(Algorithm::Hs512, None, &Secret::new(SECRET.to_vec())).unwrap();
+        keys.add_secret(Algorithm::Hs512, None, &Secret::new(SECRET.to_vec()))
+            .unwrap();
         let rules = Arc::new(Rules::new(keys, Vault::default()));
         let guard = Guard::new(rules, Box::new(SystemWall)).unwrap();
         let door = Door::new(guard, store.clone());
@@ -142,7 +154,10 @@ impl Scene {
 
 impl Store {
     fn set(&self, session: &str, answer: Result<String, Trouble>) {
-        self.0.known.borrow_mut().insert(session.into(), (answer, Rc::default()));
+        self.0
+            .known
+            .borrow_mut()
+            .insert(session.into(), (answer, Rc::default()));
     }
 }
 
@@ -181,17 +196,25 @@ impl Backend {
 
     /// The head that came is the body that goes; under `/events` there is one now and more when told so.
     async fn serve(self: Rc<Self>, stream: TcpStream) {
-        let mut peer = Client { stream, buffer: Vec::new() };
+        let mut peer = Client {
+            stream,
+            buffer: Vec::new(),
+        };
         while let Some(head) = peer.head().await {
             if head.starts_with("GET /events ") {
-                peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7\r\ndata: 1\r\n").await;
+                peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7\r\ndata: 1\r\n")
+                    .await;
                 self.event.notified().await;
                 peer.send("7\r\ndata: 2\r\n").await;
                 // For ever after it is silent.
                 let _ = peer.head().await;
                 return;
             }
-            peer.send(&format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{head}", head.len())).await;
+            peer.send(&format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{head}",
+                head.len()
+            ))
+            .await;
         }
     }
 }
@@ -199,7 +222,10 @@ impl Backend {
 impl Client {
     async fn to(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).await.unwrap();
-        Self { stream, buffer: Vec::new() }
+        Self {
+            stream,
+            buffer: Vec::new(),
+        }
     }
 
     pub(crate) async fn send(&mut self, text: &str) {
@@ -208,7 +234,8 @@ impl Client {
 
     /// Head and body of the answer to a GET with one more line.
     pub(crate) async fn get(&mut self, line: &str) -> String {
-        self.send(&format!("GET / HTTP/1.1\r\nHost: a\r\n{line}\r\n\r\n")).await;
+        self.send(&format!("GET / HTTP/1.1\r\nHost: a\r\n{line}\r\n\r\n"))
+            .await;
         let mut answer = self.head().await.unwrap();
         let (_, after) = answer.split_once("Content-Length: ").unwrap();
         let length: usize = after.split_once('\r').unwrap().0.parse().unwrap();

@@ -29,7 +29,10 @@ impl Claims {
         if subject.len() > LONGEST_SUBJECT {
             return Err(bad("its sub is too long"));
         }
-        if session.is_empty() || session.len() > LONGEST_SESSION || session.chars().any(char::is_control) {
+        if session.is_empty()
+            || session.len() > LONGEST_SESSION
+            || session.chars().any(char::is_control)
+        {
             return Err(bad("its sid is empty, too long, or has control characters"));
         }
         Ok(Self {

@@ -20,7 +20,8 @@ enum Member<'a> {
 
 impl<'a> Object<'a> {
     pub(super) fn parse(json: &'a [u8]) -> Result<Self> {
-        serde_json::from_slice(json).map_err(|_| bad("a part is no JSON object with each name once"))
+        serde_json::from_slice(json)
+            .map_err(|_| bad("a part is no JSON object with each name once"))
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
@@ -64,7 +65,10 @@ impl<'de> Visitor<'de> for Members {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Self::Value, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(
+        self,
+        mut map: A,
+    ) -> std::result::Result<Self::Value, A::Error> {
         let mut members: Vec<(Cow<'de, str>, Member<'de>)> = Vec::with_capacity(8);
         while let Some((name, value)) = map.next_entry::<Member<'de>, Member<'de>>()? {
             let Member::Text(name) = name else {
@@ -122,12 +126,18 @@ impl<'de> Visitor<'de> for Value {
         Ok(Member::Other)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> std::result::Result<Self::Value, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(
+        self,
+        mut items: A,
+    ) -> std::result::Result<Self::Value, A::Error> {
         while items.next_element::<IgnoredAny>()?.is_some() {}
         Ok(Member::Other)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Self::Value, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(
+        self,
+        mut map: A,
+    ) -> std::result::Result<Self::Value, A::Error> {
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         Ok(Member::Other)
     }

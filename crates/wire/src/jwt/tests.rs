@@ -69,8 +69,14 @@ fn headers_say_who_signed_and_nothing_unheard_of() {
 fn claims_are_there_and_of_their_kind() {
     let claims = Claims::parse(br#"{"sub":"u","sid":"s","iat":1,"exp":-2,"nbf":3,"aud":["x"]}"#);
     let claims = claims.unwrap();
-    assert_eq!((claims.subject.as_str(), claims.session.as_str()), ("u", "s"));
-    assert_eq!((claims.issued, claims.expires, claims.not_before), (1, -2, Some(3)));
+    assert_eq!(
+        (claims.subject.as_str(), claims.session.as_str()),
+        ("u", "s")
+    );
+    assert_eq!(
+        (claims.issued, claims.expires, claims.not_before),
+        (1, -2, Some(3))
+    );
     for bad in [
         r#"{"sid":"s","iat":1,"exp":2}"#,
         r#"{"sub":"u","iat":1,"exp":2}"#,
@@ -90,7 +96,10 @@ fn claims_are_there_and_of_their_kind() {
     ] {
         assert!(Claims::parse(bad.as_bytes()).is_err(), "{bad}");
     }
-    let long = format!(r#"{{"sub":"u","sid":"{}","iat":1,"exp":2}}"#, "s".repeat(513));
+    let long = format!(
+        r#"{{"sub":"u","sid":"{}","iat":1,"exp":2}}"#,
+        "s".repeat(513)
+    );
     assert!(Claims::parse(long.as_bytes()).is_err());
 }
 
@@ -113,7 +122,10 @@ fn a_token_has_three_parts_in_one_spelling() {
         assert!(Jws::parse(bad.as_bytes()).is_err(), "{bad}");
     }
     let long = format!("{signed}.{}", "A".repeat(LARGEST));
-    assert!(matches!(Jws::parse(long.as_bytes()), Err(Error::TooLarge { .. })));
+    assert!(matches!(
+        Jws::parse(long.as_bytes()),
+        Err(Error::TooLarge { .. })
+    ));
 }
 
 #[test]
@@ -134,7 +146,10 @@ fn a_cookie_wears_base64_and_perhaps_quotes() {
         assert!(undress(bad.as_bytes()).is_err(), "{bad}");
     }
     let largest = STANDARD.encode(format!("\"{}\"", "a".repeat(LARGEST)));
-    assert_eq!(undress(format!("\"{largest}\"").as_bytes()).unwrap().len(), LARGEST);
+    assert_eq!(
+        undress(format!("\"{largest}\"").as_bytes()).unwrap().len(),
+        LARGEST
+    );
     assert!(undress("A".repeat(LARGEST * 2).as_bytes()).is_err());
 }
 
@@ -143,7 +158,11 @@ fn nothing_of_a_token_is_shown() {
     let secret = r#"{"sub":"canary","sid":"canary","iat":1,"exp":2}"#;
     let claims = Claims::parse(secret.as_bytes()).unwrap();
     assert!(!format!("{claims:?}").contains("canary"));
-    for wrong in ["canary", r#"{"alg":"canary"}"#, r#"{"alg":"HS512","typ":"canary"}"#] {
+    for wrong in [
+        "canary",
+        r#"{"alg":"canary"}"#,
+        r#"{"alg":"HS512","typ":"canary"}"#,
+    ] {
         let error = Jws::parse(token(wrong, CLAIMS).as_bytes()).err().unwrap();
         assert!(!format!("{error} {error:?}").contains("canary"));
     }

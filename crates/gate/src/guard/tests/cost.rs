@@ -24,7 +24,13 @@ fn measure(name: &str, mut work: impl FnMut()) {
         .collect();
     rounds.sort_by(f64::total_cmp);
     let at = |share: usize| rounds[(ROUNDS - 1) * share / 4];
-    println!("{name}: {:.0} ns (least {:.0}, quartiles {:.0} and {:.0})", at(2), at(0), at(1), at(3));
+    println!(
+        "{name}: {:.0} ns (least {:.0}, quartiles {:.0} and {:.0})",
+        at(2),
+        at(0),
+        at(1),
+        at(3)
+    );
 }
 
 #[test]
@@ -36,14 +42,28 @@ fn cost_of_a_judgement() {
         "GET /jmap/ HTTP/1.1\r\nHost: mail.example\r\nUser-Agent: measured\r\nAccept: */*\r\nCookie: theme=dark; Authorization={}\r\n\r\n",
         STANDARD.encode(format!("\"{token}\""))
     );
-    println!("the cookie's value has {} bytes", STANDARD.encode(format!("\"{token}\"")).len());
-    for (name, tokens) in [("token remembered, session known", 4096), ("HS512 verified each time, session known", 0)] {
-        let guard = Guard::new(Arc::new(Rules { tokens, ..rules() }), Box::new(SystemWall)).unwrap();
+    println!(
+        "the cookie's value has {} bytes",
+        STANDARD.encode(format!("\"{token}\"")).len()
+    );
+    for (name, tokens) in [
+        ("token remembered, session known", 4096),
+        ("HS512 verified each time, session known", 0),
+    ] {
+        let guard =
+            Guard::new(Arc::new(Rules { tokens, ..rules() }), Box::new(SystemWall)).unwrap();
         h1::request(head.as_bytes(), |request| {
             let question = asked(guard.judge(request));
-            guard.admit(&question, Ok(Some(found("someone@example.com:password", None).0))).unwrap();
+            guard
+                .admit(
+                    &question,
+                    Ok(Some(found("someone@example.com:password", None).0)),
+                )
+                .unwrap();
             assert!(matches!(guard.judge(request), Judged::Pass(_)));
-            measure(name, || assert!(matches!(guard.judge(black_box(request)), Judged::Pass(_))));
+            measure(name, || {
+                assert!(matches!(guard.judge(black_box(request)), Judged::Pass(_)));
+            });
         })
         .unwrap();
     }
@@ -58,9 +78,17 @@ fn cost_of_a_judgement() {
     let (input, signature) = token.rsplit_once('.').unwrap();
     let signature = URL_SAFE_NO_PAD.decode(signature).unwrap();
     let worn = STANDARD.encode(format!("\"{token}\""));
-    measure("the cookie's base64 alone", || drop(undress(black_box(worn.as_bytes())).unwrap()));
-    measure("the token's parts alone", || drop(Jws::parse(black_box(token.as_bytes())).unwrap()));
+    measure("the cookie's base64 alone", || {
+        drop(undress(black_box(worn.as_bytes())).unwrap());
+    });
+    measure("the token's parts alone", || {
+        drop(Jws::parse(black_box(token.as_bytes())).unwrap());
+    });
     let jws = Jws::parse(token.as_bytes()).unwrap();
-    measure("the claims alone", || drop(black_box(&jws).claims().unwrap()));
-    measure("HMAC-SHA-512 alone", || hmac::verify(&key, black_box(input.as_bytes()), &signature).unwrap());
+    measure("the claims alone", || {
+        drop(black_box(&jws).claims().unwrap());
+    });
+    measure("HMAC-SHA-512 alone", || {
+        hmac::verify(&key, black_box(input.as_bytes()), &signature).unwrap();
+    });
 }

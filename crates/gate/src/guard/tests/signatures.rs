@@ -7,8 +7,9 @@ use aws_lc_rs::encoding::AsDer;
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa::KeySize;
 use aws_lc_rs::signature::{
-    self, ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, ECDSA_P521_SHA512_FIXED_SIGNING, EcdsaKeyPair,
-    EcdsaSigningAlgorithm, Ed25519KeyPair, KeyPair, RsaEncoding, RsaKeyPair,
+    self, ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING,
+    ECDSA_P521_SHA512_FIXED_SIGNING, EcdsaKeyPair, EcdsaSigningAlgorithm, Ed25519KeyPair, KeyPair,
+    RsaEncoding, RsaKeyPair,
 };
 use roundtrip_wire::jwt::Jws;
 use serde_json::{Value, json};
@@ -44,7 +45,8 @@ fn accepts(keys: &Keys, token: &str) -> bool {
 
 fn rsa_sign(key: &RsaKeyPair, encoding: &'static dyn RsaEncoding, message: &[u8]) -> Vec<u8> {
     let mut out = vec![0; key.public_modulus_len()];
-    key.sign(encoding, &SystemRandom::new(), message, &mut out).unwrap();
+    key.sign(encoding, &SystemRandom::new(), message, &mut out)
+        .unwrap();
     out
 }
 
@@ -70,8 +72,14 @@ fn rsa_in_all_its_forms() {
     assert_eq!(added, 6);
     let (only, added) = keys_of(&set, &[Algorithm::Rs256], 0o644).unwrap();
     assert_eq!(added, 1);
-    let der: Vec<u8> = AsDer::<aws_lc_rs::encoding::PublicKeyX509Der<'_>>::as_der(public).unwrap().as_ref().to_vec();
-    let pem = format!("-----BEGIN PUBLIC KEY-----\n{}\n-----END PUBLIC KEY-----\n", STANDARD.encode(&der));
+    let der: Vec<u8> = AsDer::<aws_lc_rs::encoding::PublicKeyX509Der<'_>>::as_der(public)
+        .unwrap()
+        .as_ref()
+        .to_vec();
+    let pem = format!(
+        "-----BEGIN PUBLIC KEY-----\n{}\n-----END PUBLIC KEY-----\n",
+        STANDARD.encode(&der)
+    );
     for (algorithm, encoding) in encodings {
         let token = sign(algorithm, "r", |message| rsa_sign(&key, encoding, message));
         assert!(accepts(&keys, &token), "{algorithm:?}");
@@ -89,7 +97,9 @@ fn rsa_in_all_its_forms() {
     // The public key as a secret, which is the oldest trick. RFC 8725 §2.1.
     for secret in [pem.as_bytes(), &der, public.as_ref()] {
         let mac = hmac::Key::new(hmac::HMAC_SHA256, secret);
-        let forged = sign(Algorithm::Hs256, "r", |message| hmac::sign(&mac, message).as_ref().to_vec());
+        let forged = sign(Algorithm::Hs256, "r", |message| {
+            hmac::sign(&mac, message).as_ref().to_vec()
+        });
         assert!(!accepts(&keys, &forged));
     }
 }
@@ -97,9 +107,24 @@ fn rsa_in_all_its_forms() {
 #[test]
 fn curves_belong_to_their_algorithms() {
     let curves: [(Algorithm, &str, usize, &'static EcdsaSigningAlgorithm); 3] = [
-        (Algorithm::Es256, "P-256", 32, &ECDSA_P256_SHA256_FIXED_SIGNING),
-        (Algorithm::Es384, "P-384", 48, &ECDSA_P384_SHA384_FIXED_SIGNING),
-        (Algorithm::Es512, "P-521", 66, &ECDSA_P521_SHA512_FIXED_SIGNING),
+        (
+            Algorithm::Es256,
+            "P-256",
+            32,
+            &ECDSA_P256_SHA256_FIXED_SIGNING,
+        ),
+        (
+            Algorithm::Es384,
+            "P-384",
+            48,
+            &ECDSA_P384_SHA384_FIXED_SIGNING,
+        ),
+        (
+            Algorithm::Es512,
+            "P-521",
+            66,
+            &ECDSA_P521_SHA512_FIXED_SIGNING,
+        ),
     ];
     for (algorithm, curve, length, signing) in curves {
         let key = EcdsaKeyPair::generate(signing).unwrap();
@@ -112,40 +137,61 @@ fn curves_belong_to_their_algorithms() {
         let signature = |message: &[u8]| key.sign(&random, message).unwrap().as_ref().to_vec();
         assert!(accepts(&keys, &sign(algorithm, "any", signature)));
         for other in Algorithm::ALL.into_iter().filter(|a| *a != algorithm) {
-            assert!(!accepts(&keys, &sign(other, "any", signature)), "{algorithm:?} as {other:?}");
+            assert!(
+                !accepts(&keys, &sign(other, "any", signature)),
+                "{algorithm:?} as {other:?}"
+            );
         }
         let wrong = json!({"kty": "EC", "crv": curve, "x": b64(x), "y": b64(y), "alg": "RS256"});
-        assert!(matches!(keys_of(&wrong, &Algorithm::ALL, 0o644), Err(GateError::Key { .. })));
+        assert!(matches!(
+            keys_of(&wrong, &Algorithm::ALL, 0o644),
+            Err(GateError::Key { .. })
+        ));
         let short = json!({"kty": "EC", "crv": curve, "x": b64(&x[1..]), "y": b64(y)});
-        assert!(matches!(keys_of(&short, &Algorithm::ALL, 0o644), Err(GateError::Key { .. })));
+        assert!(matches!(
+            keys_of(&short, &Algorithm::ALL, 0o644),
+            Err(GateError::Key { .. })
+        ));
         // Not on the curve.
         let off = json!({"kty": "EC", "crv": curve, "x": b64(y), "y": b64(y)});
-        assert!(matches!(keys_of(&off, &Algorithm::ALL, 0o644), Err(GateError::Key { .. })));
+        assert!(matches!(
+            keys_of(&off, &Algorithm::ALL, 0o644),
+            Err(GateError::Key { .. })
+        ));
     }
 }
 
 #[test]
 fn edwards_signs_too() {
     let key = Ed25519KeyPair::generate().unwrap();
-    let jwk = json!({"kty": "OKP", "crv": "Ed25519", "kid": "e", "x": b64(key.public_key().as_ref())});
+    let jwk =
+        json!({"kty": "OKP", "crv": "Ed25519", "kid": "e", "x": b64(key.public_key().as_ref())});
     let (keys, _) = keys_of(&jwk, &[Algorithm::EdDsa], 0o644).unwrap();
     let signature = |message: &[u8]| key.sign(message).as_ref().to_vec();
     assert!(accepts(&keys, &sign(Algorithm::EdDsa, "e", signature)));
     assert!(!accepts(&keys, &sign(Algorithm::EdDsa, "f", signature)));
-    assert!(!accepts(&keys, &sign(Algorithm::EdDsa, "e", |_| vec![0; 64])));
+    assert!(!accepts(
+        &keys,
+        &sign(Algorithm::EdDsa, "e", |_| vec![0; 64])
+    ));
 }
 
 #[test]
 fn a_kid_chooses_among_current_and_previous_keys() {
     let secret = |n: u8| Secret::new(vec![n; 64]);
     let mut keys = Keys::default();
-    keys.add_secret(Algorithm::Hs512, Some("new"), &secret(b'n')).unwrap();
-    keys.add_secret(Algorithm::Hs512, Some("old"), &secret(b'o')).unwrap();
+    keys.add_secret(Algorithm::Hs512, Some("new"), &secret(b'n'))
+        .unwrap();
+    keys.add_secret(Algorithm::Hs512, Some("old"), &secret(b'o'))
+        .unwrap();
     let by = |header: &str, n: u8| signed(header, CLAIMS, &[n; 64]);
     assert!(accepts(&keys, &by(r#"{"alg":"HS512","kid":"new"}"#, b'n')));
     assert!(accepts(&keys, &by(r#"{"alg":"HS512","kid":"old"}"#, b'o')));
     assert!(!accepts(&keys, &by(r#"{"alg":"HS512","kid":"new"}"#, b'o')));
-    assert!(!accepts(&keys, &by(r#"{"alg":"HS512","kid":"other"}"#, b'n')));
+    assert!(!accepts(
+        &keys,
+        &by(r#"{"alg":"HS512","kid":"other"}"#, b'n')
+    ));
     // Who names no key may have used any.
     assert!(accepts(&keys, &by(r#"{"alg":"HS512"}"#, b'o')));
     assert!(!accepts(&keys, &by(r#"{"alg":"HS512"}"#, b'x')));
@@ -162,9 +208,13 @@ fn secrets_of_all_sizes_of_hash() {
         (Algorithm::Hs512, hmac::HMAC_SHA512),
     ] {
         let key = hmac::Key::new(hash, &[1; 64]);
-        let token = sign(algorithm, "k", |message| hmac::sign(&key, message).as_ref().to_vec());
+        let token = sign(algorithm, "k", |message| {
+            hmac::sign(&key, message).as_ref().to_vec()
+        });
         assert!(accepts(&keys, &token));
-        let cut = sign(algorithm, "k", |message| hmac::sign(&key, message).as_ref()[1..].to_vec());
+        let cut = sign(algorithm, "k", |message| {
+            hmac::sign(&key, message).as_ref()[1..].to_vec()
+        });
         assert!(!accepts(&keys, &cut));
     }
 }
@@ -176,10 +226,22 @@ fn keys_that_cannot_be_used_say_why_and_nothing_else() {
     let mut wrong = vec![
         keys_of(&canary, &Algorithm::ALL, 0o600).err().unwrap(),
         keys_of(&exposed, &Algorithm::ALL, 0o644).err().unwrap(),
-        keys_of(&json!({"keys": []}), &Algorithm::ALL, 0o600).err().unwrap(),
-        keys_of(&json!({"keys": 1}), &Algorithm::ALL, 0o600).err().unwrap(),
-        keys_of(&json!("canary"), &Algorithm::ALL, 0o600).err().unwrap(),
-        keys_of(&json!({"kty": "RSA", "n": b64(&[255; 128]), "e": "AQAB"}), &Algorithm::ALL, 0o600).err().unwrap(),
+        keys_of(&json!({"keys": []}), &Algorithm::ALL, 0o600)
+            .err()
+            .unwrap(),
+        keys_of(&json!({"keys": 1}), &Algorithm::ALL, 0o600)
+            .err()
+            .unwrap(),
+        keys_of(&json!("canary"), &Algorithm::ALL, 0o600)
+            .err()
+            .unwrap(),
+        keys_of(
+            &json!({"kty": "RSA", "n": b64(&[255; 128]), "e": "AQAB"}),
+            &Algorithm::ALL,
+            0o600,
+        )
+        .err()
+        .unwrap(),
     ];
     assert!(matches!(wrong[1], GateError::Exposed { .. }));
     let mut keys = Keys::default();
@@ -189,10 +251,20 @@ fn keys_that_cannot_be_used_say_why_and_nothing_else() {
     wrong.push(keys.add_secret(Algorithm::Hs256, None, &fine).unwrap_err());
     wrong.push(keys.add_secret(Algorithm::Rs256, None, &fine).unwrap_err());
     wrong.push(keys.add_pem(Algorithm::Rs256, None, b"canary").unwrap_err());
-    wrong.push(keys.add_pem(Algorithm::Hs512, None, b"-----BEGIN PUBLIC KEY----------END PUBLIC KEY-----").unwrap_err());
+    wrong.push(
+        keys.add_pem(
+            Algorithm::Hs512,
+            None,
+            b"-----BEGIN PUBLIC KEY----------END PUBLIC KEY-----",
+        )
+        .unwrap_err(),
+    );
     assert!(keys.is_empty());
     for error in wrong {
         let shown = format!("{error} {error:?}");
-        assert!(!shown.contains("canary") && !shown.contains(&b64(b"canary")), "{shown}");
+        assert!(
+            !shown.contains("canary") && !shown.contains(&b64(b"canary")),
+            "{shown}"
+        );
     }
 }
