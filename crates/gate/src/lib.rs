@@ -1,4 +1,4 @@
-//! The authenticating reverse proxy.
+//! The authenticating reverse proxy: `guard` says who passes, `credentials` what a session is worth, `exchange` carries.
 
 mod backend;
 pub mod credentials;
