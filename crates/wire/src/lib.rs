@@ -7,10 +7,12 @@
 pub mod alt_svc;
 mod cursor;
 pub mod dns;
+pub mod envelope;
 mod error;
 mod field;
 pub mod hosts;
 pub mod http_date;
+pub mod jwt;
 pub mod packet;
 pub mod pcap;
 pub mod pcapng;
