@@ -1,6 +1,6 @@
 //! Sessions that live as long as the process: for tests, and for those who sign in again after a restart.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
@@ -30,7 +30,8 @@ struct Shared {
 #[derive(Default)]
 struct Inner {
     sessions: BTreeMap<String, Record>,
-    ends: BTreeMap<(SystemTime, String), ()>,
+    /// Which end first.
+    ends: BTreeSet<(SystemTime, String)>,
     journal: Journal,
 }
 
@@ -89,11 +90,11 @@ impl Inner {
 
     fn sweep(&mut self, now: SystemTime) {
         for _ in 0..SWEPT {
-            let Some(((end, sid), ())) = self.ends.pop_first() else {
+            let Some((end, sid)) = self.ends.pop_first() else {
                 return;
             };
             if end > now {
-                self.ends.insert((end, sid), ());
+                self.ends.insert((end, sid));
                 return;
             }
             self.sessions.remove(&sid);
@@ -122,7 +123,7 @@ impl Store for Memory {
                 return Err(StoreError::down(format!("{MOST} sessions are in memory")));
             }
             if let Some(end) = record.expires {
-                inner.ends.insert((end, sid.to_owned()), ());
+                inner.ends.insert((end, sid.to_owned()));
             }
             inner.sessions.insert(sid.to_owned(), record.clone());
         }

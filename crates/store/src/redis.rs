@@ -176,19 +176,6 @@ impl Redis {
     fn key(&self, sid: &str) -> Vec<u8> {
         [self.settings.prefix.as_bytes(), sid.as_bytes()].concat()
     }
-
-    /// `PTTL`: milliseconds, -1 without an end, -2 where the key is gone since.
-    fn expires(&self, left: &Value) -> Result<Option<Option<SystemTime>>, StoreError> {
-        match left {
-            Value::Integer(-1) => Ok(Some(None)),
-            Value::Integer(-2) => Ok(None),
-            Value::Integer(left) => {
-                let left = Duration::from_millis(u64::try_from(*left).unwrap_or(0));
-                Ok(Some(self.now().checked_add(left)))
-            }
-            _ => Err(StoreError::NotUnderstood("its time to live is no number")),
-        }
-    }
 }
 
 impl Store for Redis {
@@ -197,20 +184,26 @@ impl Store for Redis {
             return Ok(None);
         }
         let (link, key) = (self.link().await?, self.key(sid));
+        // What is left is counted from before it was asked: never too late.
+        let now = self.now();
         let (value, left) = link.ask_two(&[b"GET", &key], &[b"PTTL", &key]).await?;
-        let value = refused("GET", value)?;
-        let left = refused("PTTL", left)?;
-        match value {
-            Value::Null => Ok(None),
-            value => {
-                let not = StoreError::NotUnderstood("it is not a string");
-                let bytes = value.bytes().ok_or(not)?;
-                let Some(expires) = self.expires(&left)? else {
-                    return Ok(None);
-                };
-                Record::from_json(bytes, expires).map(Some)
+        let (value, left) = (refused("GET", value)?, refused("PTTL", left)?);
+        let bytes = match &value {
+            Value::Null => return Ok(None),
+            value => value.bytes(),
+        };
+        let bytes = bytes.ok_or(StoreError::NotUnderstood("it is not a string"))?;
+        let expires = match left {
+            Value::Integer(-1) => None,
+            // It went between the two.
+            Value::Integer(-2) => return Ok(None),
+            Value::Integer(left) => {
+                let left = Duration::from_millis(u64::try_from(left).unwrap_or(0));
+                now.checked_add(left)
             }
-        }
+            _ => return Err(StoreError::NotUnderstood("its time to live is no number")),
+        };
+        Record::from_json(bytes, expires).map(Some)
     }
 
     async fn put(&self, sid: &str, record: &Record) -> Result<(), StoreError> {

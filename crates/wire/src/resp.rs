@@ -52,6 +52,7 @@ impl Value {
     }
 
     /// The value itself, whatever was said about it.
+    #[must_use]
     pub fn bare(self) -> Self {
         match self {
             Self::Attributed { value, .. } => value.bare(),

@@ -11,7 +11,7 @@ use super::cache::Entry;
 
 pub(super) struct Doubts {
     grace: Duration,
-    doubts: HashMap<Rc<str>, Doubt>,
+    sessions: HashMap<Rc<str>, Doubt>,
     to_ask: VecDeque<Rc<str>>,
     /// No doubt ends before this.
     first_end: Option<Instant>,
@@ -34,7 +34,7 @@ impl Doubts {
             grace,
             most,
             bound: most,
-            doubts: HashMap::new(),
+            sessions: HashMap::new(),
             to_ask: VecDeque::new(),
             first_end: None,
         }
@@ -72,30 +72,30 @@ impl Doubts {
     }
 
     pub(super) fn put_back(&mut self, sid: Rc<str>, doubt: Doubt) {
-        if self.doubts.len() >= self.bound {
+        if self.sessions.len() >= self.bound {
             self.tidy();
         }
         if let Some(end) = self.end(&doubt) {
             self.first_end = Some(self.first_end.map_or(end, |first| first.min(end)));
         }
-        self.doubts.insert(sid, doubt);
+        self.sessions.insert(sid, doubt);
     }
 
     /// A change of one that was doubtful already.
     pub(super) fn touched(&mut self, sid: &str) {
-        if let Some((sid, doubt)) = self.doubts.get_key_value(sid)
+        if let Some((sid, doubt)) = self.sessions.get_key_value(sid)
             && doubt.entry.revoked.is_held()
         {
             self.to_ask.push_back(sid.clone());
         }
-        if let Some(doubt) = self.doubts.get_mut(sid) {
+        if let Some(doubt) = self.sessions.get_mut(sid) {
             doubt.touched = true;
         }
     }
 
     /// The store tells that any may have changed.
     pub(super) fn touch_all(&mut self) {
-        for doubt in self.doubts.values_mut() {
+        for doubt in self.sessions.values_mut() {
             doubt.touched = true;
         }
         self.ask_all();
@@ -104,7 +104,7 @@ impl Doubts {
     /// Those that are held.
     pub(super) fn ask_all(&mut self) {
         let held = self
-            .doubts
+            .sessions
             .iter()
             .filter(|(_, d)| d.entry.revoked.is_held());
         self.to_ask = held.map(|(sid, _)| sid.clone()).collect();
@@ -116,7 +116,7 @@ impl Doubts {
 
     pub(super) fn next_to_ask(&mut self) -> Option<Rc<str>> {
         while let Some(sid) = self.to_ask.pop_front() {
-            if self.doubts.contains_key(&sid) {
+            if self.sessions.contains_key(&sid) {
                 return Some(sid);
             }
         }
@@ -124,7 +124,7 @@ impl Doubts {
     }
 
     pub(super) fn take(&mut self, sid: &str) -> Option<Doubt> {
-        self.doubts.remove(sid)
+        self.sessions.remove(sid)
     }
 
     pub(super) fn is_graced(&self, doubt: &Doubt) -> bool {
@@ -144,17 +144,18 @@ impl Doubts {
         }
         let grace = self.grace;
         let over = |doubt: &Doubt| doubt.since.checked_add(grace).is_some_and(|end| end <= now);
-        let ended = self.doubts.extract_if(|_, doubt| over(doubt));
+        let ended = self.sessions.extract_if(|_, doubt| over(doubt));
         let ended = ended.map(|(_, doubt)| doubt.entry).collect();
-        let ends = self.doubts.values().filter_map(|doubt| self.end(doubt));
+        let ends = self.sessions.values().filter_map(|doubt| self.end(doubt));
         self.first_end = ends.min();
         ended
     }
 
     /// Those that nobody holds go, and with them their grace. There are no more of the others than connections.
     fn tidy(&mut self) {
-        self.doubts.retain(|_, doubt| doubt.entry.revoked.is_held());
-        self.bound = self.most.max(2 * self.doubts.len());
+        self.sessions
+            .retain(|_, doubt| doubt.entry.revoked.is_held());
+        self.bound = self.most.max(2 * self.sessions.len());
     }
 
     fn end(&self, doubt: &Doubt) -> Option<Instant> {

@@ -31,8 +31,8 @@ impl Hand {
         self.0.fetch_add(seconds, Ordering::Relaxed);
     }
 
-    fn after(&self, seconds: u64) -> Option<SystemTime> {
-        Some((self.clock())() + Duration::from_secs(seconds))
+    fn after(&self, seconds: u64) -> SystemTime {
+        (self.clock())() + Duration::from_secs(seconds)
     }
 }
 
@@ -74,7 +74,7 @@ fn what_has_expired_is_not_there() {
         for place in both(directory.path(), &hand) {
             let store = place.on_this_thread();
             let put = async |sid, seconds| {
-                let record = Record::new("YTpi", hand.after(seconds));
+                let record = Record::new("YTpi", Some(hand.after(seconds)));
                 store.put(sid, &record).await.unwrap();
             };
             put("short", 10).await;

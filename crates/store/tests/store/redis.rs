@@ -26,7 +26,7 @@ fn near(store: Redis, grace: u64) -> Rc<Near<Redis>> {
 }
 
 fn in_an_hour() -> SystemTime {
-    SystemTime::now() + Duration::from_secs(3600)
+    SystemTime::now() + Duration::from_hours(1)
 }
 
 #[test]

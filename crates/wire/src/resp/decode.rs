@@ -338,10 +338,10 @@ fn double(text: &[u8]) -> Result<f64> {
 }
 
 fn big_number(text: &[u8]) -> Result<String> {
-    let digits = match text {
-        [b'+' | b'-', digits @ ..] => digits,
-        digits => digits,
-    };
+    let digits = text
+        .strip_prefix(b"+")
+        .or(text.strip_prefix(b"-"))
+        .unwrap_or(text);
     let good = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
     str::from_utf8(text)
         .ok()
