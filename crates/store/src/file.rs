@@ -70,7 +70,7 @@ impl Redb {
                 swept: AtomicU64::new(0),
             }),
         };
-        // The tables are there from now on.
+        // Sweeping makes the tables: they are there from now on.
         redb.write(|_| Ok(()))?;
         let (latest, _) = redb.since(u64::MAX - 1);
         redb.shared.latest.send_replace(latest);
@@ -334,4 +334,35 @@ fn millis(time: SystemTime) -> u64 {
 
 fn time(millis: u64) -> Option<SystemTime> {
     (millis > 0).then(|| UNIX_EPOCH.checked_add(Duration::from_millis(millis)))?
+}
+
+#[cfg(test)]
+mod tests {
+    use redb::ReadableTableMetadata;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_write_clears_expired_sessions_out_of_the_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let seconds = Arc::new(AtomicU64::new(1000));
+        let hand = seconds.clone();
+        let clock: Clock =
+            Arc::new(move || UNIX_EPOCH + Duration::from_secs(hand.load(Ordering::Relaxed)));
+        let store = Redb::open_with(&directory.path().join("sessions"), clock).unwrap();
+        let kept = || {
+            let read = |t: &ReadTransaction| {
+                Ok((t.open_table(SESSIONS)?.len()?, t.open_table(ENDS)?.len()?))
+            };
+            store.read(read).unwrap()
+        };
+        for sid in ["a", "b", "c"] {
+            let record = Record::new("YTpi", time(1_010_000));
+            store.put(sid, &record).await.unwrap();
+        }
+        assert_eq!(kept(), (3, 3));
+        seconds.store(1010, Ordering::Relaxed);
+        store.put("d", &Record::new("YTpi", None)).await.unwrap();
+        assert_eq!(kept(), (1, 0));
+    }
 }

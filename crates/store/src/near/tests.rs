@@ -147,7 +147,10 @@ fn local(test: impl Future<Output = ()>) {
         .start_paused(true)
         .build()
         .unwrap();
-    LocalSet::new().block_on(&runtime, test);
+    // Of time that does not pass: whoever waits in vain is found out at once.
+    let bounded = async { tokio::time::timeout(Duration::from_hours(1), test).await };
+    let outcome = LocalSet::new().block_on(&runtime, bounded);
+    outcome.expect("what is waited for happens");
 }
 
 #[test]
