@@ -33,7 +33,7 @@ impl Default for PoolLimits {
         Self {
             idle: 64,
             idle_time: Duration::from_secs(50),
-            age: Duration::from_secs(600),
+            age: Duration::from_mins(10),
             connect: Duration::from_secs(5),
         }
     }

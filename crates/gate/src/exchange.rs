@@ -94,13 +94,21 @@ impl<S: Stream> Client<S> {
     }
 
     /// One request after another.
-    pub(crate) async fn serve(mut self, backend: &Backend, door: &Door<impl Sessions>) -> Result<(), Broken> {
+    pub(crate) async fn serve(
+        mut self,
+        backend: &Backend,
+        door: &Door<impl Sessions>,
+    ) -> Result<(), Broken> {
         while let Next::Another = self.exchange(backend, door).await? {}
         let _ = self.stream.shutdown().await;
         Ok(())
     }
 
-    async fn exchange(&mut self, backend: &Backend, door: &Door<impl Sessions>) -> Result<Next, Broken> {
+    async fn exchange(
+        &mut self,
+        backend: &Backend,
+        door: &Door<impl Sessions>,
+    ) -> Result<Next, Broken> {
         let asked = match self.accept(door).await? {
             Accepted::Forward(asked) => asked,
             Accepted::Denied(next) => return Ok(next),
@@ -114,7 +122,11 @@ impl<S: Stream> Client<S> {
             }
             Err(error) => return Err(error),
         };
-        Ok(if asked.keep_alive && ended.client_stays { Next::Another } else { Next::Close })
+        Ok(if asked.keep_alive && ended.client_stays {
+            Next::Another
+        } else {
+            Next::Close
+        })
     }
 
     /// Reads a head, judges it, and writes it anew for the backend: at once, where the session is known; else the store is
@@ -142,7 +154,13 @@ impl<S: Stream> Client<S> {
                 }
             }
             self.buffer.reserve(PIECE / 4);
-            if self.stream.read_buf(&mut self.buffer).await.map_err(Broken::Client)? == 0 {
+            if self
+                .stream
+                .read_buf(&mut self.buffer)
+                .await
+                .map_err(Broken::Client)?
+                == 0
+            {
                 return Ok(Accepted::Gone);
             }
         }
@@ -168,7 +186,9 @@ impl<S: Stream> Client<S> {
             let session = match glance {
                 Glance::Pass(session) => session,
                 Glance::Ask(question) => return Ok(Step::Ask(question)),
-                Glance::Deny(denial) => return Ok(Step::Deny(denial, Asked::new(request, &inspected, None))),
+                Glance::Deny(denial) => {
+                    return Ok(Step::Deny(denial, Asked::new(request, &inspected, None)));
+                }
             };
             let forwarding = Forwarding {
                 client,
@@ -181,7 +201,8 @@ impl<S: Stream> Client<S> {
             compose(request, &inspected, &forwarding, false, out);
             Ok(Step::Forward(Asked::new(request, &inspected, session)))
         })?;
-        read.map(|(step, length)| step.map(|step| (step, length))).transpose()
+        read.map(|(step, length)| step.map(|step| (step, length)))
+            .transpose()
     }
 
     /// Sends the request and brings the answer; once more, where a kept connection turned out to be gone.
@@ -206,7 +227,12 @@ impl<S: Stream> Client<S> {
                     }
                     return Ok(ended);
                 }
-                Err(Broken::Backend(_)) if reused && asked.idempotent && asked.body == Body::None && link.buffer.is_empty() => {
+                Err(Broken::Backend(_))
+                    if reused
+                        && asked.idempotent
+                        && asked.body == Body::None
+                        && link.buffer.is_empty() =>
+                {
                     link = backend.connect().await.map_err(Broken::Backend)?;
                 }
                 Err(error) => return Err(error),
@@ -214,20 +240,38 @@ impl<S: Stream> Client<S> {
         }
     }
 
-    async fn relay(&mut self, asked: &Asked, link: &mut Link, door: &Door<impl Sessions>) -> Result<Ended, Broken> {
+    async fn relay(
+        &mut self,
+        asked: &Asked,
+        link: &mut Link,
+        door: &Door<impl Sessions>,
+    ) -> Result<Ended, Broken> {
         let sent = link.stream.write_all(&self.out).await;
         sent.map_err(Broken::Backend)?;
         let mut download = Download::new(asked, door);
-        download.run(&mut link.stream, &mut link.buffer, &mut self.stream).await
+        download
+            .run(&mut link.stream, &mut link.buffer, &mut self.stream)
+            .await
     }
 
     /// The body goes up while the answer may already come down.
-    async fn relay_both(&mut self, asked: &Asked, link: &mut Link, door: &Door<impl Sessions>) -> Result<Ended, Broken> {
+    async fn relay_both(
+        &mut self,
+        asked: &Asked,
+        link: &mut Link,
+        door: &Door<impl Sessions>,
+    ) -> Result<Ended, Broken> {
         let (client, backend) = (Halves::of(&mut self.stream), Halves::of(&mut link.stream));
         let (mut up_from, mut up_to) = (client.reading(), backend.writing());
         let (mut down_from, mut down_to) = (backend.reading(), client.writing());
         let mut download = Download::new(asked, door);
-        let upload = upload::run(asked.body, &self.out, &mut self.buffer, &mut up_from, &mut up_to);
+        let upload = upload::run(
+            asked.body,
+            &self.out,
+            &mut self.buffer,
+            &mut up_from,
+            &mut up_to,
+        );
         let download = download.run(&mut down_from, &mut link.buffer, &mut down_to);
         tokio::pin!(upload, download);
         let mut uploaded = false;
@@ -267,7 +311,8 @@ impl<S: Stream> Client<S> {
     }
 
     async fn refuse(&mut self, status: u16) -> Result<(), Broken> {
-        let answer = format!("HTTP/1.1 {status} \r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        let answer =
+            format!("HTTP/1.1 {status} \r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
         let sent = self.stream.write_all(answer.as_bytes()).await;
         sent.map_err(Broken::Client)
     }
@@ -280,7 +325,10 @@ impl Asked {
             body: inspected.body,
             keep_alive: inspected.keep_alive,
             is_head: request.method == "HEAD",
-            idempotent: matches!(request.method, "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE"),
+            idempotent: matches!(
+                request.method,
+                "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE"
+            ),
             session,
         }
     }

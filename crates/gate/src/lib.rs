@@ -28,11 +28,19 @@ pub async fn relay(listener: TcpListener, to: SocketAddr) -> io::Result<()> {
 }
 
 /// For measuring: relays what the guard lets pass, until it is ended.
-pub async fn guarded<S: Sessions + 'static>(listener: TcpListener, to: SocketAddr, door: Door<S>) -> io::Result<()> {
+pub async fn guarded<S: Sessions + 'static>(
+    listener: TcpListener,
+    to: SocketAddr,
+    door: Door<S>,
+) -> io::Result<()> {
     accept(listener, to, Rc::new(door)).await
 }
 
-async fn accept<S: Sessions + 'static>(listener: TcpListener, to: SocketAddr, door: Rc<Door<S>>) -> io::Result<()> {
+async fn accept<S: Sessions + 'static>(
+    listener: TcpListener,
+    to: SocketAddr,
+    door: Rc<Door<S>>,
+) -> io::Result<()> {
     let backend = Rc::new(backend::Backend::new(to, backend::PoolLimits::default()));
     loop {
         let (stream, peer) = listener.accept().await?;

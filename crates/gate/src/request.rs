@@ -30,7 +30,6 @@ pub(crate) enum Version {
     H10,
     H11,
     H2,
-    H3,
 }
 
 impl Version {

@@ -130,8 +130,11 @@ impl<'a, S: Sessions> Download<'a, S> {
         to: &mut (impl AsyncWrite + Unpin),
     ) -> Result<(), Broken> {
         loop {
-            let here = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-            self.out.extend_from_slice(buffer.get(..here).unwrap_or_default());
+            let here = buffer
+                .len()
+                .min(usize::try_from(left).unwrap_or(usize::MAX));
+            self.out
+                .extend_from_slice(buffer.get(..here).unwrap_or_default());
             buffer.drain(..here);
             left -= here as u64;
             self.flush(to).await?;

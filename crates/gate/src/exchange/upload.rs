@@ -34,7 +34,9 @@ async fn counted(
         if buffer.is_empty() {
             fill(buffer, from).await?;
         }
-        let here = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        let here = buffer
+            .len()
+            .min(usize::try_from(left).unwrap_or(usize::MAX));
         let part = buffer.get(..here).unwrap_or_default();
         to.write_all(part).await.map_err(Broken::Backend)?;
         buffer.drain(..here);

@@ -57,7 +57,11 @@ impl Chunked {
                 let here = bytes.len() - at;
                 let data = here.min(usize::try_from(left).unwrap_or(usize::MAX));
                 let left = left - data as u64;
-                self.state = if left == 0 { State::DataCr } else { State::Data(left) };
+                self.state = if left == 0 {
+                    State::DataCr
+                } else {
+                    State::Data(left)
+                };
                 let consumed = at + data;
                 return Ok(Fed::Data { consumed, data });
             }
@@ -72,7 +76,7 @@ impl Chunked {
     fn step(&mut self, byte: u8) -> Result<State, Malformed> {
         let state = match (self.state, byte) {
             (State::Start, _) => State::Size(u64::from(hex(byte)?), 1),
-            (State::Size(size, _), b'\r') => State::SizeEnd(size),
+            (State::Size(size, _) | State::Extension(size), b'\r') => State::SizeEnd(size),
             (State::Size(size, _), b';' | b' ' | b'\t') => {
                 self.line = 0;
                 State::Extension(size)
@@ -81,8 +85,9 @@ impl Chunked {
             (State::Size(size, digits @ ..15), _) => {
                 State::Size(size << 4 | u64::from(hex(byte)?), digits + 1)
             }
-            (State::Extension(size), b'\r') => State::SizeEnd(size),
-            (State::Extension(_), b'\n') => return Err(Malformed),
+            (State::Extension(_) | State::TrailerStart | State::Trailer, b'\n') => {
+                return Err(Malformed);
+            }
             (State::Extension(size), _) => {
                 self.lengthen()?;
                 State::Extension(size)
@@ -92,7 +97,6 @@ impl Chunked {
             (State::DataCr, b'\r') => State::DataLf,
             (State::DataLf, b'\n') => State::Start,
             (State::TrailerStart, b'\r') => State::LastLf,
-            (State::TrailerStart | State::Trailer, b'\n') => return Err(Malformed),
             (State::TrailerStart, _) => {
                 self.line = 0;
                 State::Trailer
@@ -170,8 +174,20 @@ mod tests {
     #[test]
     fn what_could_be_read_in_two_ways_is_refused() {
         for bad in [
-            "\r\n", "g\r\n", "-1\r\n", "+1\r\n", "0x1\r\n", " 1\r\na\r\n", "1\na\r\n", "1;x\na\r\n",
-            "1\r\nab\r\n", "1\r\na\n", "1\r\na\r\r\n", "0\r\nA: b\n\r\n", "0\r\n\n", "1000000000000000\r\n",
+            "\r\n",
+            "g\r\n",
+            "-1\r\n",
+            "+1\r\n",
+            "0x1\r\n",
+            " 1\r\na\r\n",
+            "1\na\r\n",
+            "1;x\na\r\n",
+            "1\r\nab\r\n",
+            "1\r\na\n",
+            "1\r\na\r\r\n",
+            "0\r\nA: b\n\r\n",
+            "0\r\n\n",
+            "1000000000000000\r\n",
         ] {
             assert_eq!(decode(&[bad.as_bytes()]), Err(Malformed), "{bad:?}");
         }

@@ -89,7 +89,10 @@ fn passes(field: &Field<'_>, inspected: &Inspected<'_>, forwarding: &Forwarding<
     let believed = !forwarding.trusted && speaks_for_others(name);
     !ours
         && !believed
-        && !inspected.hop.iter().any(|hop| hop.eq_ignore_ascii_case(name.as_bytes()))
+        && !inspected
+            .hop
+            .iter()
+            .any(|hop| hop.eq_ignore_ascii_case(name.as_bytes()))
 }
 
 /// `Forwarded` (RFC 7239), `X-Forwarded-For`, `-Host`, `-Port`, …: whatever a backend may believe.
@@ -106,7 +109,12 @@ fn forwarded(request: &Request<'_>, forwarding: &Forwarding<'_>, out: &mut Vec<u
     // Writing to a Vec does not fail.
     let _ = write!(out, "X-Forwarded-For: {}\r\n", forwarding.client);
     let scheme: &[u8] = if forwarding.secure { b"https" } else { b"http" };
-    if !forwarding.trusted || !request.fields.iter().any(|f| f.name.eq_ignore_ascii_case("x-forwarded-proto")) {
+    if !forwarding.trusted
+        || !request
+            .fields
+            .iter()
+            .any(|f| f.name.eq_ignore_ascii_case("x-forwarded-proto"))
+    {
         line(out, b"X-Forwarded-Proto", scheme);
     }
 }

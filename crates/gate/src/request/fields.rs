@@ -36,7 +36,17 @@ mod tests {
     fn lengths_are_digits() {
         assert_eq!(length(b"0"), Some(0));
         assert_eq!(length(b" 42 "), Some(42));
-        for bad in ["", "+1", "-1", "1 2", "1,1", "0x1", "1e3", "9999999999999999999", "\u{661}"] {
+        for bad in [
+            "",
+            "+1",
+            "-1",
+            "1 2",
+            "1,1",
+            "0x1",
+            "1e3",
+            "9999999999999999999",
+            "\u{661}",
+        ] {
             assert_eq!(length(bad.as_bytes()), None, "{bad}");
         }
     }

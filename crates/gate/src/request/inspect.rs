@@ -64,7 +64,10 @@ pub(crate) fn inspect<'a>(request: &Request<'a>, most_body: u64) -> Result<Inspe
 fn target<'a>(request: &Request<'a>) -> Result<(&'a str, Option<&'a str>), Refusal> {
     let target = request.target;
     // A fragment is not sent (RFC 9110 §7.1), and who finds one may cut the path there.
-    if target.bytes().any(|b| b <= b' ' || b == 0x7f || b == b'#' || b == b'\\') {
+    if target
+        .bytes()
+        .any(|b| b <= b' ' || b == 0x7f || b == b'#' || b == b'\\')
+    {
         return Err(Refusal::Target);
     }
     if target.starts_with('/') || (target == "*" && request.method == "OPTIONS") {
@@ -256,7 +259,10 @@ mod tests {
         let differs = v11("http://a.example/x", &[("Host", "b.example")]);
         assert_eq!(differs, Err(Refusal::HostDiffers));
         assert_eq!(v11("/", &[]), Err(Refusal::Host));
-        assert_eq!(v11("/", &[("Host", "a"), ("host", "a")]), Err(Refusal::Host));
+        assert_eq!(
+            v11("/", &[("Host", "a"), ("host", "a")]),
+            Err(Refusal::Host)
+        );
         assert_eq!(v11("/", &[("Host", "a@b")]), Err(Refusal::Host));
         assert_eq!(v11("/", &[("Host", "")]), Err(Refusal::Host));
         assert!(judge(Version::H10, "/", &[]).is_ok());
@@ -266,7 +272,18 @@ mod tests {
 
     #[test]
     fn targets_are_paths_or_urls() {
-        for bad in ["", "x", "/a b", "/a#b", "/a\\b", "*", "ftp://a/", "//", "http://a?x", "http:///"] {
+        for bad in [
+            "",
+            "x",
+            "/a b",
+            "/a#b",
+            "/a\\b",
+            "*",
+            "ftp://a/",
+            "//",
+            "http://a?x",
+            "http:///",
+        ] {
             let judged = judge(Version::H11, bad, &[("Host", "a.example")]);
             // Two slashes are a path.
             assert_eq!(judged.is_err(), bad != "//", "{bad}");
@@ -276,9 +293,18 @@ mod tests {
     #[test]
     fn connection_names_what_ends_here() {
         let fields = [
-            Field { name: "Host", value: b"a" },
-            Field { name: "Connection", value: b"X-Secret, Upgrade" },
-            Field { name: "Upgrade", value: b"websocket" },
+            Field {
+                name: "Host",
+                value: b"a",
+            },
+            Field {
+                name: "Connection",
+                value: b"X-Secret, Upgrade",
+            },
+            Field {
+                name: "Upgrade",
+                value: b"websocket",
+            },
         ];
         let request = Request {
             method: "GET",
