@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The picture, lowest layer first. A new crate takes its place here and in ARCHITECTURE.md.
-const LAYERS: [(u8, &str); 16] = [
+const LAYERS: [(u8, &str); 18] = [
     (0, "model"),
     (1, "wire"),
     (2, "net"),
@@ -17,8 +17,10 @@ const LAYERS: [(u8, &str); 16] = [
     (3, "explain"),
     (3, "report"),
     (3, "diff"),
+    (3, "store"),
     (4, "probe"),
     (4, "rdap"),
+    (4, "gate"),
     (4, "origin"),
     (4, "doctor"),
     (5, "compare"),

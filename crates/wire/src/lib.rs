@@ -1,4 +1,5 @@
-//! Bytes to meaning and back: DNS, TLS hellos, QUIC Initials, certificates, IP packets, captures, header fields, resolver files.
+//! Bytes to meaning and back: DNS, TLS hellos, QUIC Initials, certificates, IP packets, captures, header fields, resolver files,
+//! what Redis is asked and answers.
 //!
 //! Sans-I/O: bytes come in as slices and go out as vectors; sockets, files and clocks belong to the
 //! layers above. Every parser is total: whatever the bytes, it returns a value or an [`Error`], never
@@ -7,15 +8,18 @@
 pub mod alt_svc;
 mod cursor;
 pub mod dns;
+pub mod envelope;
 mod error;
 mod field;
 pub mod hosts;
 pub mod http_date;
+pub mod jwt;
 pub mod packet;
 pub mod pcap;
 pub mod pcapng;
 pub mod quic;
 pub mod resolv_conf;
+pub mod resp;
 pub mod server_timing;
 mod text;
 pub mod tls;

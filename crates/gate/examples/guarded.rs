@@ -1,0 +1,66 @@
+//! A relay with a guard, to measure: `guarded LISTEN BACKEND SECRET-FILE [TOKENS]`. Every session is known and is `u:p`;
+//! it prints a cookie to send. TOKENS 0 verifies each signature each time.
+#![allow(clippy::unwrap_used)] // who measures reads what went wrong
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use aws_lc_rs::hmac;
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use roundtrip_gate::credentials::Vault;
+use roundtrip_gate::guard::{Found, Guard, Keys, Rules, Sessions, Standing, SystemWall, Trouble};
+use roundtrip_gate::{Door, Secret};
+use roundtrip_wire::jwt::Algorithm;
+
+struct Everybody(Rc<Standing>);
+
+impl Sessions for Everybody {
+    async fn find(&self, _: &str) -> Result<Option<Found>, Trouble> {
+        Ok(Some(Found {
+            credentials: STANDARD.encode("u:p").into_bytes(),
+            expires: None,
+            watch: self.0.clone(),
+        }))
+    }
+}
+
+fn main() {
+    let words: Vec<String> = std::env::args().collect();
+    let secret = Secret::from_file(words[3].as_ref()).unwrap();
+    let secret = Secret::new(secret.expose().trim_ascii_end().to_vec());
+    println!("Cookie: Authorization={}", cookie(&secret));
+    let mut keys = Keys::default();
+    keys.add_secret(Algorithm::Hs512, None, &secret).unwrap();
+    let mut rules = Rules::new(keys, Vault::default());
+    if let Some(tokens) = words.get(4) {
+        rules.tokens = tokens.parse().unwrap();
+    }
+    let guard = Guard::new(Arc::new(rules), Box::new(SystemWall)).unwrap();
+    let door = Door::new(guard, Everybody(Rc::default()));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    tokio::task::LocalSet::new().block_on(&runtime, async {
+        let listener = tokio::net::TcpListener::bind(&words[1]).await.unwrap();
+        roundtrip_gate::guarded(listener, words[2].parse().unwrap(), door)
+            .await
+            .unwrap();
+    });
+}
+
+fn cookie(secret: &Secret) -> String {
+    let part = |text: &str| URL_SAFE_NO_PAD.encode(text);
+    let claims = r#"{"sub":"someone@example.com","sid":"0123456789abcdef0123456789abcdef","iat":1,"exp":99999999999}"#;
+    let input = format!(
+        "{}.{}",
+        part(r#"{"alg":"HS512","typ":"JWT"}"#),
+        part(claims)
+    );
+    let tag = hmac::sign(
+        &hmac::Key::new(hmac::HMAC_SHA512, secret.expose()),
+        input.as_bytes(),
+    );
+    STANDARD.encode(format!("\"{input}.{}\"", URL_SAFE_NO_PAD.encode(tag)))
+}

@@ -1,0 +1,81 @@
+//! Where a guard and the store of sessions meet; or a door without a guard, through which everybody passes as they are.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use crate::guard::{Denial, Found, Guard, Judged, Question, Session, Sessions, Trouble};
+use crate::request::Request;
+
+/// Between two questions about an open stream, where the store's answers hold for no time at all.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Of one thread.
+pub struct Door<S>(Option<(Guard, S)>);
+
+/// There is nobody to ask.
+pub enum Nobody {}
+
+/// What the first look at a request says.
+pub(crate) enum Glance {
+    /// `None` where there is no guard: the client's own `Authorization` is passed on.
+    Pass(Option<Rc<Session>>),
+    Ask(Question),
+    Deny(Denial),
+}
+
+impl Door<Nobody> {
+    pub fn open() -> Self {
+        Self(None)
+    }
+}
+
+impl<S: Sessions> Door<S> {
+    pub fn new(guard: Guard, sessions: S) -> Self {
+        Self(Some((guard, sessions)))
+    }
+
+    pub(crate) fn glance(&self, request: &Request<'_>) -> Glance {
+        let Some((guard, _)) = &self.0 else {
+            return Glance::Pass(None);
+        };
+        match guard.judge(request) {
+            Judged::Pass(session) => Glance::Pass(Some(session)),
+            Judged::Ask(question) => Glance::Ask(question),
+            Judged::Deny(denial) => Glance::Deny(denial),
+        }
+    }
+
+    /// Asks the store, once.
+    pub(crate) async fn authorize(&self, question: &Question) -> Result<Rc<Session>, Denial> {
+        let (guard, sessions) = self.0.as_ref().ok_or(Denial::Store(Trouble::Down))?;
+        let answer = sessions.find(question.session()).await;
+        guard.admit(question, answer)
+    }
+
+    /// Ends when a session that passed would not pass any more, or not as the same user. What merely changed, or was
+    /// forgotten because the store's pushes broke off, is asked for again.
+    pub(crate) async fn over(&self, passed: &Session) {
+        let Some((guard, _)) = &self.0 else {
+            return std::future::pending().await;
+        };
+        let mut latest: Option<Rc<Session>> = None;
+        loop {
+            let session = latest.as_deref().unwrap_or(passed);
+            session.outdated().await;
+            let again = match self.authorize(&session.question()).await {
+                Ok(again) if again.authorization() == passed.authorization() => again,
+                _ => return,
+            };
+            if !guard.holds(&again) {
+                tokio::time::sleep(PAUSE).await;
+            }
+            latest = Some(again);
+        }
+    }
+}
+
+impl Sessions for Nobody {
+    async fn find(&self, _: &str) -> Result<Option<Found>, Trouble> {
+        match *self {}
+    }
+}

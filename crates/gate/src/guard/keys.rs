@@ -1,0 +1,265 @@
+//! The keys that may sign tokens. Each is for one algorithm, which was said when it was loaded and not by a token: a public
+//! key is never taken for a secret (RFC 8725 §3.1), and what is not on the list of allowed algorithms has no key at all.
+
+use std::path::Path;
+
+use aws_lc_rs::signature::{self, ParsedPublicKey, VerificationAlgorithm};
+use aws_lc_rs::{hmac, rsa};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use roundtrip_wire::jwt::{Algorithm, Jws};
+
+use super::jwks;
+use crate::{GateError, Secret, secret};
+
+/// Current and previous ones of several issuers; each may be tried for one token.
+const MOST_KEYS: usize = 64;
+/// A shorter secret can be guessed. RFC 7518 §3.2 wants as much as the hash has: 32, 48 or 64 bytes.
+const SHORTEST_SECRET: usize = 32;
+
+/// It has no `Debug`.
+pub struct Keys {
+    allowed: Vec<Algorithm>,
+    keys: Vec<Key>,
+}
+
+struct Key {
+    name: Option<String>,
+    algorithm: Algorithm,
+    check: Check,
+}
+
+enum Check {
+    Mac(Box<hmac::Key>),
+    Public(ParsedPublicKey),
+}
+
+/// HS512 alone.
+impl Default for Keys {
+    fn default() -> Self {
+        Self::new(&[Algorithm::Hs512])
+    }
+}
+
+impl Keys {
+    pub fn new(allowed: &[Algorithm]) -> Self {
+        Self {
+            allowed: allowed.to_vec(),
+            keys: Vec::new(),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// A secret as text: a newline at its end is not part of it. Binary ones fit into a JWKS. A key without a name answers
+    /// for tokens of any `kid`.
+    pub fn add_secret(
+        &mut self,
+        algorithm: Algorithm,
+        name: Option<&str>,
+        key: &Secret,
+    ) -> Result<(), GateError> {
+        self.add_mac(algorithm, name, key.line())
+    }
+
+    /// A public key in PEM (`BEGIN PUBLIC KEY`: SubjectPublicKeyInfo, RFC 7468 §13).
+    pub fn add_pem(
+        &mut self,
+        algorithm: Algorithm,
+        name: Option<&str>,
+        pem: &[u8],
+    ) -> Result<(), GateError> {
+        let bad = |why| refused(name, why);
+        let der = pem_body(pem).ok_or_else(|| bad("it is no public key in PEM"))?;
+        let verification = verification(algorithm)
+            .ok_or_else(|| bad("a public key does not fit HS256 to HS512"))?;
+        if rsa_parameters(algorithm).is_some() {
+            let sized = rsa::PublicEncryptingKey::from_der(&der);
+            sized.map_err(|_| bad("it is no RSA key of 2048 to 8192 bits"))?;
+        }
+        let key = ParsedPublicKey::new(verification, der);
+        let key = key.map_err(|_| bad("it is of another type than its algorithm wants"))?;
+        self.add(algorithm, name, Check::Public(key))
+    }
+
+    /// All keys of a JWKS (RFC 7517) that fit an allowed algorithm; how many these were. If it holds secrets, nobody but its
+    /// owner may read the file.
+    pub fn add_jwks_file(&mut self, path: &Path) -> Result<usize, GateError> {
+        let (text, exposed) = secret::read(path)?;
+        let set = jwks::parse(text.expose(), &path.display().to_string())?;
+        if exposed && set.holds_secrets {
+            return Err(GateError::Exposed { path: path.into() });
+        }
+        let before = self.keys.len();
+        for key in &set.keys {
+            self.add_jwk(key)?;
+        }
+        match self.keys.len() - before {
+            0 => Err(GateError::NoKey {
+                what: path.display().to_string(),
+                why: "none fits an algorithm that is allowed",
+            }),
+            added => Ok(added),
+        }
+    }
+
+    /// Has one of the keys signed this? A key that is named answers only for its name.
+    pub(super) fn verify(&self, jws: &Jws<'_>) -> bool {
+        let fits = |key: &&Key| {
+            let named = key.name.as_ref().zip(jws.key_id.as_ref());
+            key.algorithm == jws.algorithm && named.is_none_or(|(ours, theirs)| ours == theirs)
+        };
+        self.keys
+            .iter()
+            .filter(fits)
+            .any(|key| key.check.accepts(jws))
+    }
+
+    fn add_jwk(&mut self, jwk: &jwks::Jwk) -> Result<(), GateError> {
+        let name = jwk.name.as_deref();
+        let fits = |algorithm: &Algorithm| jwk.algorithm.is_none_or(|said| said == *algorithm);
+        let algorithms: Vec<Algorithm> = jwk
+            .material
+            .algorithms()
+            .iter()
+            .copied()
+            .filter(fits)
+            .collect();
+        if algorithms.is_empty() {
+            return Err(refused(name, "its 'alg' does not fit its type"));
+        }
+        for algorithm in algorithms
+            .into_iter()
+            .filter(|a| self.allowed.contains(a))
+            .collect::<Vec<_>>()
+        {
+            match &jwk.material {
+                jwks::Material::Secret(secret) => self.add_mac(algorithm, name, secret.expose())?,
+                material => {
+                    let key = parsed(material, algorithm)
+                        .ok_or_else(|| refused(name, "its numbers make no key"))?;
+                    self.add(algorithm, name, Check::Public(key))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_mac(
+        &mut self,
+        algorithm: Algorithm,
+        name: Option<&str>,
+        key: &[u8],
+    ) -> Result<(), GateError> {
+        let mac = match algorithm {
+            Algorithm::Hs256 => hmac::HMAC_SHA256,
+            Algorithm::Hs384 => hmac::HMAC_SHA384,
+            Algorithm::Hs512 => hmac::HMAC_SHA512,
+            _ => return Err(refused(name, "a secret fits HS256 to HS512 alone")),
+        };
+        if key.len() < SHORTEST_SECRET {
+            return Err(refused(
+                name,
+                "it is shorter than 32 bytes and can be guessed",
+            ));
+        }
+        self.add(
+            algorithm,
+            name,
+            Check::Mac(Box::new(hmac::Key::new(mac, key))),
+        )
+    }
+
+    fn add(
+        &mut self,
+        algorithm: Algorithm,
+        name: Option<&str>,
+        check: Check,
+    ) -> Result<(), GateError> {
+        if !self.allowed.contains(&algorithm) {
+            return Err(refused(
+                name,
+                "its algorithm is not among those that are allowed",
+            ));
+        }
+        if self.keys.len() >= MOST_KEYS {
+            return Err(GateError::TooManyKeys(MOST_KEYS));
+        }
+        self.keys.push(Key {
+            name: name.map(str::to_owned),
+            algorithm,
+            check,
+        });
+        Ok(())
+    }
+}
+
+impl Check {
+    /// In constant time, as far as the signature goes.
+    fn accepts(&self, jws: &Jws<'_>) -> bool {
+        match self {
+            Self::Mac(key) => hmac::verify(key, jws.signed, &jws.signature).is_ok(),
+            Self::Public(key) => key.verify_sig(jws.signed, &jws.signature).is_ok(),
+        }
+    }
+}
+
+fn parsed(material: &jwks::Material, algorithm: Algorithm) -> Option<ParsedPublicKey> {
+    match material {
+        jwks::Material::Rsa { n, e } => {
+            let components = rsa::PublicKeyComponents { n, e };
+            components
+                .to_parsed_public_key(rsa_parameters(algorithm)?)
+                .ok()
+        }
+        jwks::Material::Point { bytes, .. } => {
+            ParsedPublicKey::new(verification(algorithm)?, bytes).ok()
+        }
+        jwks::Material::Secret(_) => None,
+    }
+}
+
+fn rsa_parameters(algorithm: Algorithm) -> Option<&'static signature::RsaParameters> {
+    Some(match algorithm {
+        Algorithm::Rs256 => &signature::RSA_PKCS1_2048_8192_SHA256,
+        Algorithm::Rs384 => &signature::RSA_PKCS1_2048_8192_SHA384,
+        Algorithm::Rs512 => &signature::RSA_PKCS1_2048_8192_SHA512,
+        Algorithm::Ps256 => &signature::RSA_PSS_2048_8192_SHA256,
+        Algorithm::Ps384 => &signature::RSA_PSS_2048_8192_SHA384,
+        Algorithm::Ps512 => &signature::RSA_PSS_2048_8192_SHA512,
+        _ => return None,
+    })
+}
+
+/// RFC 7518 §3.4: the curve belongs to the algorithm, the signature has a fixed length.
+fn verification(algorithm: Algorithm) -> Option<&'static dyn VerificationAlgorithm> {
+    Some(match algorithm {
+        Algorithm::Es256 => &signature::ECDSA_P256_SHA256_FIXED,
+        Algorithm::Es384 => &signature::ECDSA_P384_SHA384_FIXED,
+        Algorithm::Es512 => &signature::ECDSA_P521_SHA512_FIXED,
+        Algorithm::EdDsa => &signature::ED25519,
+        Algorithm::Hs256 | Algorithm::Hs384 | Algorithm::Hs512 => return None,
+        rsa => return rsa_parameters(rsa).map(|p| -> &'static dyn VerificationAlgorithm { p }),
+    })
+}
+
+fn pem_body(pem: &[u8]) -> Option<Vec<u8>> {
+    let text = std::str::from_utf8(pem).ok()?;
+    let (_, rest) = text.split_once("-----BEGIN PUBLIC KEY-----")?;
+    let (body, _) = rest.split_once("-----END PUBLIC KEY-----")?;
+    let body: String = body.split_ascii_whitespace().collect();
+    STANDARD.decode(body).ok()
+}
+
+fn refused(name: Option<&str>, why: &'static str) -> GateError {
+    GateError::Key {
+        name: name.unwrap_or("without a name").into(),
+        why,
+    }
+}

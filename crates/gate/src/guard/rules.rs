@@ -1,0 +1,52 @@
+//! What a guard goes by: keys, where tokens are looked for, and how much is remembered.
+
+use std::time::Duration;
+
+use super::Keys;
+use crate::credentials::Vault;
+
+/// How the cookie holds the token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CookieForm {
+    /// In standard base64, as hyper-auth-proxy has it.
+    Base64,
+    /// As it is.
+    Raw,
+}
+
+/// Shared by all threads. It has no `Debug`.
+pub struct Rules {
+    pub keys: Keys,
+    pub vault: Vault,
+    /// The name of the cookie with the token; `None` looks at no cookie.
+    pub cookie: Option<String>,
+    pub cookie_form: CookieForm,
+    /// Is `Authorization: Bearer` taken where there is no such cookie? RFC 6750 §2.1.
+    pub bearer: bool,
+    /// How far clocks may differ, at `exp` and at `nbf`.
+    pub leeway: Duration,
+    /// Verified tokens that a thread remembers; none: each signature is verified each time.
+    pub tokens: usize,
+    /// Sessions that a thread remembers, at least one.
+    pub sessions: usize,
+}
+
+impl Rules {
+    /// As the ancestor has it, and `Bearer`.
+    pub fn new(keys: Keys, vault: Vault) -> Self {
+        Self {
+            keys,
+            vault,
+            cookie: Some("Authorization".into()),
+            cookie_form: CookieForm::Base64,
+            bearer: true,
+            leeway: Duration::from_secs(30),
+            tokens: 4096,
+            sessions: 4096,
+        }
+    }
+
+    pub(super) fn leeway_seconds(&self) -> i64 {
+        i64::try_from(self.leeway.as_secs()).unwrap_or(i64::MAX)
+    }
+}

@@ -1,0 +1,200 @@
+//! A bounded memory of a few thousand things by their bytes: found without allocating, the least used thrown out.
+//!
+//! Sets of eight, found by a keyed hash of the whole key. The hash decides only where to look and whether looking closer is
+//! worth it: what is found has all the bytes. Only what was verified is put here, so nobody can choose what collides.
+
+use zeroize::Zeroizing;
+
+const WAYS: usize = 8;
+
+pub(super) struct Shelf<V> {
+    seed: [u64; 2],
+    slots: Vec<Slot<V>>,
+    sets: usize,
+    /// Counts the uses.
+    ticks: u64,
+}
+
+struct Slot<V> {
+    hash: u64,
+    used: u64,
+    kept: Option<Kept<V>>,
+}
+
+struct Kept<V> {
+    key: Zeroizing<Box<[u8]>>,
+    value: V,
+}
+
+impl<V> Shelf<V> {
+    /// Room for `most`, rounded up to a power of two of sets.
+    pub(super) fn new(most: usize, seed: [u64; 2]) -> Self {
+        let sets = most.div_ceil(WAYS).next_power_of_two();
+        let empty = |_| Slot {
+            hash: 0,
+            used: 0,
+            kept: None,
+        };
+        Self {
+            seed,
+            slots: (0..sets * WAYS).map(empty).collect(),
+            sets,
+            ticks: 0,
+        }
+    }
+
+    pub(super) fn get(&mut self, key: &[u8]) -> Option<&V> {
+        let hash = hash(self.seed, key);
+        self.ticks += 1;
+        let ticks = self.ticks;
+        let slot = self
+            .set(hash)
+            .iter_mut()
+            .find(|slot| slot.holds(hash, key))?;
+        slot.used = ticks;
+        slot.kept.as_ref().map(|kept| &kept.value)
+    }
+
+    /// In place of what has the same key, of nothing, or of what was used longest ago.
+    pub(super) fn put(&mut self, key: &[u8], value: V) {
+        let hash = hash(self.seed, key);
+        self.ticks += 1;
+        let used = self.ticks;
+        let set = self.set(hash);
+        let same = set.iter().position(|slot| slot.holds(hash, key));
+        let oldest = || (0..WAYS).min_by_key(|at| set.get(*at).map(|slot| slot.used));
+        let place = same.or_else(oldest);
+        if let Some(slot) = place.and_then(|at| self.set(hash).get_mut(at)) {
+            let kept = Kept {
+                key: Zeroizing::new(key.into()),
+                value,
+            };
+            *slot = Slot {
+                hash,
+                used,
+                kept: Some(kept),
+            };
+        }
+    }
+
+    pub(super) fn remove(&mut self, key: &[u8]) {
+        let hash = hash(self.seed, key);
+        let found = self.set(hash).iter_mut().find(|slot| slot.holds(hash, key));
+        if let Some(slot) = found {
+            slot.kept = None;
+            slot.used = 0;
+        }
+    }
+
+    fn set(&mut self, hash: u64) -> &mut [Slot<V>] {
+        let first = (hash as usize & (self.sets - 1)) * WAYS;
+        self.slots.get_mut(first..first + WAYS).unwrap_or_default()
+    }
+}
+
+impl<V> Slot<V> {
+    /// Bytes are compared only where 64 keyed bits agree: how long that takes tells nobody anything.
+    fn holds(&self, hash: u64, key: &[u8]) -> bool {
+        self.hash == hash && self.kept.as_ref().is_some_and(|kept| **kept.key == *key)
+    }
+}
+
+/// Sixteen bytes at a time, each multiplied into what was before. Quick and keyed; no cryptographic hash.
+fn hash(seed: [u64; 2], bytes: &[u8]) -> u64 {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let [first, second] = seed;
+    let (whole, rest) = bytes.as_chunks::<16>();
+    let mut state = first ^ (bytes.len() as u64).wrapping_mul(ODD);
+    for piece in whole {
+        state = mix(state, second, *piece);
+    }
+    let mut last = [0; 16];
+    for (to, from) in last.iter_mut().zip(rest) {
+        *to = *from;
+    }
+    let state = mix(state, second, last);
+    fold(state ^ second, ODD)
+}
+
+fn mix(state: u64, key: u64, piece: [u8; 16]) -> u64 {
+    let both = u128::from_le_bytes(piece);
+    fold(both as u64 ^ state, (both >> 64) as u64 ^ key) ^ state.rotate_left(23)
+}
+
+/// Both halves of the product, in one.
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    (product as u64) ^ ((product >> 64) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_least_used_goes_first() {
+        let mut shelf = Shelf::new(WAYS, [1, 2]);
+        for n in 0..WAYS as u8 {
+            shelf.put(&[n], n);
+        }
+        assert_eq!(shelf.get(&[0]), Some(&0));
+        shelf.put(b"new", 99);
+        assert_eq!(shelf.get(&[1]), None);
+        assert_eq!(
+            (shelf.get(&[0]).copied(), shelf.get(b"new").copied()),
+            (Some(0), Some(99))
+        );
+        shelf.put(b"new", 100);
+        assert_eq!(shelf.get(b"new"), Some(&100));
+        shelf.remove(b"new");
+        assert_eq!(shelf.get(b"new"), None);
+        // What was removed makes room.
+        shelf.put(b"next", 1);
+        assert_eq!(shelf.get(&[0]), Some(&0));
+    }
+
+    /// The hash alone does not open: two keys that share it are two keys.
+    #[test]
+    fn all_the_bytes_count() {
+        let mut shelf = Shelf::new(WAYS, [1, 2]);
+        shelf.put(b"one", 1);
+        let (there, other) = (hash([1, 2], b"one"), b"two");
+        assert!(shelf.slots.iter().any(|slot| slot.holds(there, b"one")));
+        assert!(!shelf.slots.iter().any(|slot| slot.holds(there, other)));
+    }
+
+    #[test]
+    fn tokens_spread_over_the_sets() {
+        let seed = [0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210];
+        let token = |n: u32| format!("{}{n:08}{}", "a".repeat(200), "b".repeat(90));
+        let hashes: Vec<u64> = (0..4096).map(|n| hash(seed, token(n).as_bytes())).collect();
+        assert_eq!(hashes.iter().collect::<HashSet<_>>().len(), 4096);
+        let mut sets = [0_u32; 512];
+        for hash in hashes {
+            sets[hash as usize % 512] += 1;
+        }
+        // Eight on average: with a good hash, 25 and more has a chance of less than one in a thousand.
+        assert!(*sets.iter().max().unwrap() < 25);
+        assert_ne!(hash([1, 2], b"x"), hash([1, 3], b"x"));
+        assert_ne!(hash([1, 2], b""), hash([1, 2], b"\0"));
+    }
+
+    proptest! {
+        #[test]
+        fn it_never_holds_more_than_it_may_nor_what_was_not_put(keys in prop::collection::vec("[a-c]{0,4}", 0..200)) {
+            let mut shelf = Shelf::new(16, [3, 4]);
+            for key in &keys {
+                shelf.put(key.as_bytes(), key.clone());
+                prop_assert_eq!(shelf.get(key.as_bytes()), Some(key));
+                prop_assert_eq!(shelf.get(b"never"), None);
+            }
+            prop_assert_eq!(shelf.slots.len(), 16);
+            let full: Vec<_> = shelf.slots.iter().filter_map(|s| s.kept.as_ref()).map(|k| k.key.to_vec()).collect();
+            prop_assert_eq!(full.iter().collect::<HashSet<_>>().len(), full.len());
+        }
+    }
+}

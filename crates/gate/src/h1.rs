@@ -1,0 +1,7 @@
+//! HTTP/1.1, as gate reads it from clients and backends. RFC 9112.
+
+mod chunked;
+mod head;
+
+pub(crate) use chunked::{Chunked, Fed};
+pub(crate) use head::{BadResponse, Response, ResponseBody, request, response};

@@ -1,0 +1,207 @@
+//! The chunked coding, taken apart in place: sizes are read strictly, extensions and trailers are left behind. RFC 9112 §7.1.
+
+/// Of a size with its extensions, or of one trailer.
+const LONGEST_LINE: usize = 4 * 1024;
+/// Of all trailers.
+const MOST_TRAILERS: usize = 16 * 1024;
+
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Chunked {
+    state: State,
+    line: usize,
+    trailers: usize,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Digits of a size, and how many there were.
+    #[default]
+    Start,
+    Size(u64, u8),
+    Extension(u64),
+    /// The LF that must follow the CR after a size.
+    SizeEnd(u64),
+    Data(u64),
+    DataCr,
+    DataLf,
+    TrailerStart,
+    Trailer,
+    TrailerLf,
+    LastLf,
+    Done,
+}
+
+/// What one step found in the bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fed {
+    /// So many bytes are consumed; the last `data` of them are the body's.
+    Data { consumed: usize, data: usize },
+    /// All bytes are consumed, and more must come.
+    More,
+    /// The body is over, `consumed` bytes on.
+    Done { consumed: usize },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Malformed;
+
+impl Chunked {
+    pub(crate) fn is_done(&self) -> bool {
+        self.state == State::Done
+    }
+
+    /// Goes on to the next piece of data in `bytes`.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<Fed, Malformed> {
+        for (at, byte) in bytes.iter().enumerate() {
+            if let State::Data(left) = self.state {
+                let here = bytes.len() - at;
+                let data = here.min(usize::try_from(left).unwrap_or(usize::MAX));
+                let left = left - data as u64;
+                self.state = if left == 0 {
+                    State::DataCr
+                } else {
+                    State::Data(left)
+                };
+                let consumed = at + data;
+                return Ok(Fed::Data { consumed, data });
+            }
+            self.state = self.step(*byte)?;
+            if self.state == State::Done {
+                return Ok(Fed::Done { consumed: at + 1 });
+            }
+        }
+        Ok(Fed::More)
+    }
+
+    fn step(&mut self, byte: u8) -> Result<State, Malformed> {
+        let state = match (self.state, byte) {
+            (State::Start, _) => State::Size(u64::from(hex(byte)?), 1),
+            (State::Size(size, _) | State::Extension(size), b'\r') => State::SizeEnd(size),
+            (State::Size(size, _), b';' | b' ' | b'\t') => {
+                self.line = 0;
+                State::Extension(size)
+            }
+            // Fifteen digits are more than any disk holds.
+            (State::Size(size, digits @ ..15), _) => {
+                State::Size(size << 4 | u64::from(hex(byte)?), digits + 1)
+            }
+            (State::Extension(_) | State::TrailerStart | State::Trailer, b'\n') => {
+                return Err(Malformed);
+            }
+            (State::Extension(size), _) => {
+                self.lengthen()?;
+                State::Extension(size)
+            }
+            (State::SizeEnd(0), b'\n') => State::TrailerStart,
+            (State::SizeEnd(size), b'\n') => State::Data(size),
+            (State::DataCr, b'\r') => State::DataLf,
+            (State::DataLf, b'\n') => State::Start,
+            (State::TrailerStart, b'\r') => State::LastLf,
+            (State::TrailerStart, _) => {
+                self.line = 0;
+                State::Trailer
+            }
+            (State::Trailer, b'\r') => State::TrailerLf,
+            (State::Trailer, _) => {
+                self.trailers += 1;
+                self.lengthen()?;
+                State::Trailer
+            }
+            (State::TrailerLf, b'\n') if self.trailers < MOST_TRAILERS => State::TrailerStart,
+            (State::LastLf, b'\n') => State::Done,
+            _ => return Err(Malformed),
+        };
+        Ok(state)
+    }
+
+    fn lengthen(&mut self) -> Result<(), Malformed> {
+        self.line += 1;
+        if self.line > LONGEST_LINE {
+            return Err(Malformed);
+        }
+        Ok(())
+    }
+}
+
+fn hex(byte: u8) -> Result<u8, Malformed> {
+    match byte {
+        b'0'..=b'9' => Ok(byte - b'0'),
+        b'a'..=b'f' => Ok(byte - b'a' + 10),
+        b'A'..=b'F' => Ok(byte - b'A' + 10),
+        _ => Err(Malformed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The data, and how much of the wire the body took, if it ended.
+    fn decode(parts: &[&[u8]]) -> Result<(Vec<u8>, Option<usize>), Malformed> {
+        let (mut chunked, mut out, mut used) = (Chunked::default(), Vec::new(), 0);
+        for part in parts {
+            let mut rest = *part;
+            while !rest.is_empty() {
+                match chunked.feed(rest)? {
+                    Fed::Data { consumed, data } => {
+                        out.extend_from_slice(&rest[consumed - data..consumed]);
+                        rest = &rest[consumed..];
+                        used += consumed;
+                    }
+                    Fed::More => {
+                        used += rest.len();
+                        rest = &[];
+                    }
+                    Fed::Done { consumed } => return Ok((out, Some(used + consumed))),
+                }
+            }
+        }
+        Ok((out, None))
+    }
+
+    const WIRE: &[u8] = b"4;ext=1\r\nWiki\r\n5\r\npedia\r\n0\r\nTrailer: x\r\n\r\n";
+
+    #[test]
+    fn chunks_come_together_however_they_are_cut() {
+        let whole = (b"Wikipedia".to_vec(), Some(WIRE.len()));
+        assert_eq!(decode(&[WIRE, b"next"]), Ok(whole.clone()));
+        for size in 1..WIRE.len() {
+            let parts: Vec<&[u8]> = WIRE.chunks(size).collect();
+            assert_eq!(decode(&parts), Ok(whole.clone()), "{size}");
+        }
+    }
+
+    #[test]
+    fn what_could_be_read_in_two_ways_is_refused() {
+        for bad in [
+            "\r\n",
+            "g\r\n",
+            "-1\r\n",
+            "+1\r\n",
+            "0x1\r\n",
+            " 1\r\na\r\n",
+            "1\na\r\n",
+            "1;x\na\r\n",
+            "1\r\nab\r\n",
+            "1\r\na\n",
+            "1\r\na\r\r\n",
+            "0\r\nA: b\n\r\n",
+            "0\r\n\n",
+            "1000000000000000\r\n",
+        ] {
+            assert_eq!(decode(&[bad.as_bytes()]), Err(Malformed), "{bad:?}");
+        }
+        let long = format!("1;{}", "x".repeat(LONGEST_LINE + 1));
+        assert_eq!(decode(&[long.as_bytes()]), Err(Malformed));
+        let trailers = format!("0\r\n{}", "a: b\r\n".repeat(MOST_TRAILERS));
+        assert_eq!(decode(&[trailers.as_bytes()]), Err(Malformed));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_panic(parts: Vec<Vec<u8>>) {
+            let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+            let _ = decode(&parts);
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Heads, read in place: no field is copied before it is known where it goes.
+
+use std::mem::MaybeUninit;
+
+use httparse::{ParserConfig, Status};
+
+use crate::request::{Field, Refusal, Request, Version};
+
+/// More fields than any client or backend has use for.
+pub(crate) const MOST_FIELDS: usize = 100;
+/// A head with its fields, of a request or a response.
+pub(crate) const LARGEST_HEAD: usize = 64 * 1024;
+
+/// Reads a request's head from the front of `bytes` and hands it to `take`; `None` while more is needed. With what `take`
+/// made of it comes the head's length.
+pub(crate) fn request<T>(
+    bytes: &[u8],
+    take: impl FnOnce(&Request<'_>) -> T,
+) -> Result<Option<(T, usize)>, Refusal> {
+    let mut room = [const { MaybeUninit::uninit() }; MOST_FIELDS];
+    let mut parsed = httparse::Request::new(&mut []);
+    let config = ParserConfig::default();
+    match config.parse_request_with_uninit_headers(&mut parsed, bytes, &mut room) {
+        Ok(Status::Complete(length)) => {
+            let head = bytes.get(..length).unwrap_or_default();
+            if length > LARGEST_HEAD {
+                return Err(Refusal::HeadTooLarge);
+            }
+            if has_bare_line_feed(head) {
+                return Err(Refusal::BareLineFeed);
+            }
+            let version = match parsed.version {
+                Some(0) => Version::H10,
+                _ => Version::H11,
+            };
+            let request = Request {
+                method: parsed.method.unwrap_or_default(),
+                target: parsed.path.unwrap_or_default(),
+                authority: None,
+                version,
+                fields: parsed.headers,
+            };
+            Ok(Some((take(&request), length)))
+        }
+        Ok(Status::Partial) if bytes.len() > LARGEST_HEAD => Err(Refusal::HeadTooLarge),
+        Ok(Status::Partial) => Ok(None),
+        Err(httparse::Error::TooManyHeaders) => Err(Refusal::TooManyFields),
+        Err(httparse::Error::Version) => Err(Refusal::NotHttp),
+        Err(_) => Err(Refusal::Malformed),
+    }
+}
+
+/// Who takes a line to end at LF and who does not see different requests. RFC 9112 §2.2.
+fn has_bare_line_feed(head: &[u8]) -> bool {
+    memchr::memchr_iter(b'\n', head).any(|at| at == 0 || head.get(at - 1) != Some(&b'\r'))
+}
+
+/// A backend's head.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Response<'a> {
+    pub(crate) status: u16,
+    pub(crate) reason: &'a str,
+    pub(crate) is_h10: bool,
+    pub(crate) fields: &'a [Field<'a>],
+}
+
+/// Where a backend's body ends. RFC 9112 §6.3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ResponseBody {
+    None,
+    Length(u64),
+    Chunked,
+    UntilClose,
+}
+
+/// What is wrong with a backend's answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BadResponse {
+    #[error("the backend's answer is no HTTP")]
+    NotHttp,
+    #[error("the backend's answer has a head that is too large")]
+    TooLarge,
+    #[error("the backend's answer does not say in one way where it ends")]
+    Length,
+}
+
+/// As [`request`], for responses.
+pub(crate) fn response<T>(
+    bytes: &[u8],
+    take: impl FnOnce(&Response<'_>) -> T,
+) -> Result<Option<(T, usize)>, BadResponse> {
+    let mut room = [const { MaybeUninit::uninit() }; MOST_FIELDS];
+    let mut parsed = httparse::Response::new(&mut []);
+    let config = ParserConfig::default();
+    match config.parse_response_with_uninit_headers(&mut parsed, bytes, &mut room) {
+        Ok(Status::Complete(length)) => {
+            let response = Response {
+                status: parsed.code.unwrap_or_default(),
+                reason: parsed.reason.unwrap_or_default(),
+                is_h10: parsed.version == Some(0),
+                fields: parsed.headers,
+            };
+            Ok(Some((take(&response), length)))
+        }
+        Ok(Status::Partial) if bytes.len() > LARGEST_HEAD => Err(BadResponse::TooLarge),
+        Ok(Status::Partial) => Ok(None),
+        Err(httparse::Error::TooManyHeaders) => Err(BadResponse::TooLarge),
+        Err(_) => Err(BadResponse::NotHttp),
+    }
+}
+
+impl Response<'_> {
+    /// Where the body ends; two fields that contradict each other are an error.
+    pub(crate) fn body(&self, of_head: bool) -> Result<ResponseBody, BadResponse> {
+        let mut lengths = self.values("content-length").map(number);
+        let first = lengths.next();
+        let same = lengths.all(|other| Some(other) == first);
+        let chunked = self.values("transfer-encoding").last();
+        // RFC 9112 §6.3: what HEAD, 204 and 304 announce is not there.
+        if of_head || self.status < 200 || self.status == 204 || self.status == 304 {
+            return Ok(ResponseBody::None);
+        }
+        match (chunked, first) {
+            (Some(coding), None) if coding.trim_ascii().eq_ignore_ascii_case(b"chunked") => {
+                Ok(ResponseBody::Chunked)
+            }
+            (None, None) => Ok(ResponseBody::UntilClose),
+            (None, Some(Some(0))) if same => Ok(ResponseBody::None),
+            (None, Some(Some(length))) if same => Ok(ResponseBody::Length(length)),
+            (Some(_), _) | (None, Some(_)) => Err(BadResponse::Length),
+        }
+    }
+
+    /// Does the backend keep its connection?
+    pub(crate) fn keeps(&self) -> bool {
+        let says = |wanted: &[u8]| {
+            self.values("connection")
+                .flat_map(|value| value.split(|b| *b == b','))
+                .any(|option| option.trim_ascii().eq_ignore_ascii_case(wanted))
+        };
+        if self.is_h10 {
+            says(b"keep-alive")
+        } else {
+            !says(b"close")
+        }
+    }
+
+    pub(crate) fn values(&self, name: &'static str) -> impl Iterator<Item = &[u8]> {
+        self.fields
+            .iter()
+            .filter(move |field| field.name.eq_ignore_ascii_case(name))
+            .map(|field| field.value)
+    }
+}
+
+fn number(value: &[u8]) -> Option<u64> {
+    let digits = std::str::from_utf8(value.trim_ascii()).ok()?;
+    let sound = digits.bytes().all(|b| b.is_ascii_digit());
+    sound.then(|| digits.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Option<usize>, Refusal> {
+        request(text.as_bytes(), |_| ()).map(|read| read.map(|((), length)| length))
+    }
+
+    #[test]
+    fn a_head_is_whole_or_not_there_yet() {
+        let text = "GET / HTTP/1.1\r\nHost: a\r\n\r\nrest";
+        assert_eq!(read(text), Ok(Some(text.len() - 4)));
+        for end in 0..text.len() - 4 {
+            assert_eq!(read(&text[..end]), Ok(None), "{end}");
+        }
+    }
+
+    #[test]
+    fn what_could_be_read_in_two_ways_is_refused() {
+        for (text, refusal) in [
+            ("GET / HTTP/1.1\nHost: a\n\n", Refusal::BareLineFeed),
+            ("GET / HTTP/1.1\r\nHost: a\n\r\n", Refusal::BareLineFeed),
+            ("GET / HTTP/1.1\r\nHost : a\r\n\r\n", Refusal::Malformed),
+            (
+                "GET / HTTP/1.1\r\nHost: a\r\n b\r\n\r\n",
+                Refusal::Malformed,
+            ),
+            ("GET / HTTP/1.1\r\n Host: a\r\n\r\n", Refusal::Malformed),
+            ("GET / HTTP/1.1\r\nA: b\0c\r\n\r\n", Refusal::Malformed),
+            ("GET / HTTP/1.1\r\nA: b\rc\r\n\r\n", Refusal::Malformed),
+            ("GET / HTTP/2.0\r\n\r\n", Refusal::NotHttp),
+            ("GET  / HTTP/1.1\r\n\r\n", Refusal::Malformed),
+        ] {
+            assert_eq!(read(text), Err(refusal), "{text:?}");
+        }
+        let many = format!(
+            "GET / HTTP/1.1\r\n{}\r\n",
+            "a: b\r\n".repeat(MOST_FIELDS + 1)
+        );
+        assert_eq!(read(&many), Err(Refusal::TooManyFields));
+        let large = format!("GET / HTTP/1.1\r\na: {}", "b".repeat(LARGEST_HEAD));
+        assert_eq!(read(&large), Err(Refusal::HeadTooLarge));
+    }
+
+    fn ends(text: &str, of_head: bool) -> Result<ResponseBody, BadResponse> {
+        let text = format!("HTTP/1.1 {text}\r\n\r\n");
+        let read = response(text.as_bytes(), |response| response.body(of_head));
+        read.unwrap().unwrap().0
+    }
+
+    #[test]
+    fn a_backends_body_ends_in_one_way() {
+        assert_eq!(
+            ends("200 OK\r\nContent-Length: 5", false),
+            Ok(ResponseBody::Length(5))
+        );
+        assert_eq!(
+            ends("200 OK\r\nContent-Length: 5", true),
+            Ok(ResponseBody::None)
+        );
+        assert_eq!(
+            ends("304 N\r\nContent-Length: 5", false),
+            Ok(ResponseBody::None)
+        );
+        assert_eq!(ends("200 OK", false), Ok(ResponseBody::UntilClose));
+        let chunked = ends("200 OK\r\nTransfer-Encoding: chunked", false);
+        assert_eq!(chunked, Ok(ResponseBody::Chunked));
+        for bad in [
+            "200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5",
+            "200 OK\r\nContent-Length: 5\r\nContent-Length: 6",
+            "200 OK\r\nContent-Length: -5",
+            "200 OK\r\nTransfer-Encoding: gzip",
+        ] {
+            assert_eq!(ends(bad, false), Err(BadResponse::Length), "{bad}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_panic(bytes: Vec<u8>) {
+            let _ = request(&bytes, |r| crate::request::inspect(r, 10).is_ok());
+            let _ = response(&bytes, |r| r.body(false).is_ok() && r.keeps());
+        }
+    }
+}

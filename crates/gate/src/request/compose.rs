@@ -1,0 +1,191 @@
+//! The request written anew for the backend: what belongs to one hop stays here, what only gate may say is said by gate.
+
+use std::net::IpAddr;
+
+use super::{Body, Field, Inspected, Request, Version};
+
+/// What gate says of a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Forwarding<'a> {
+    pub(crate) client: IpAddr,
+    /// Did the client come over TLS or QUIC?
+    pub(crate) secure: bool,
+    /// It came as early data, open to replay. RFC 8470 §5.1.
+    pub(crate) early: bool,
+    /// Whom the session belongs to, as the backend wants to hear it; set anew on every request.
+    pub(crate) authorization: Option<&'a [u8]>,
+    /// A client that is trusted may say who it speaks for.
+    pub(crate) trusted: bool,
+}
+
+/// Writes the head of the request for a connection that is kept. RFC 9110 §7.6.
+pub(crate) fn compose(
+    request: &Request<'_>,
+    inspected: &Inspected<'_>,
+    forwarding: &Forwarding<'_>,
+    upgrades: bool,
+    out: &mut Vec<u8>,
+) {
+    out.extend_from_slice(request.method.as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(inspected.path.as_bytes());
+    out.extend_from_slice(b" HTTP/1.1\r\nHost: ");
+    out.extend_from_slice(inspected.host.as_bytes());
+    out.extend_from_slice(b"\r\n");
+    for field in request.fields {
+        if passes(field, inspected, forwarding) {
+            line(out, field.name.as_bytes(), field.value);
+        }
+    }
+    match (inspected.body, request.version) {
+        (Body::Chunked | Body::Framed, _) => line(out, b"Transfer-Encoding", b"chunked"),
+        (Body::Length(_) | Body::None, _) => {}
+    }
+    if let Some(authorization) = forwarding.authorization {
+        line(out, b"Authorization", authorization);
+    }
+    if forwarding.early {
+        line(out, b"Early-Data", b"1");
+    }
+    if inspected.expects_continue {
+        line(out, b"Expect", b"100-continue");
+    }
+    forwarded(request, forwarding, out);
+    match inspected.upgrade.filter(|_| upgrades) {
+        Some(protocol) => {
+            line(out, b"Connection", b"upgrade");
+            line(out, b"Upgrade", protocol);
+        }
+        None if request.version == Version::H10 => line(out, b"Connection", b"keep-alive"),
+        None => {}
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+fn line(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    out.extend_from_slice(name);
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Is this field the client's to say, and for more than one hop?
+fn passes(field: &Field<'_>, inspected: &Inspected<'_>, forwarding: &Forwarding<'_>) -> bool {
+    let name = field.name;
+    let is = |other: &str| name.eq_ignore_ascii_case(other);
+    let ours = match name.len() {
+        2 => is("te"),
+        4 => is("host"),
+        6 => is("expect"),
+        7 => is("upgrade") || is("trailer"),
+        10 => is("connection") || is("keep-alive") || is("early-data"),
+        13 => forwarding.authorization.is_some() && is("authorization"),
+        16 => is("proxy-connection"),
+        17 => is("transfer-encoding"),
+        18 => is("proxy-authenticate"),
+        19 => is("proxy-authorization"),
+        _ => false,
+    };
+    let believed = !forwarding.trusted && speaks_for_others(name);
+    !ours
+        && !believed
+        && !inspected
+            .hop
+            .iter()
+            .any(|hop| hop.eq_ignore_ascii_case(name.as_bytes()))
+}
+
+/// `Forwarded` (RFC 7239), `X-Forwarded-For`, `-Host`, `-Port`, …: whatever a backend may believe.
+fn speaks_for_others(name: &str) -> bool {
+    let starts = |start: &str| {
+        name.get(..start.len())
+            .is_some_and(|s| s.eq_ignore_ascii_case(start))
+    };
+    starts("x-forwarded-") || name.eq_ignore_ascii_case("forwarded")
+}
+
+fn forwarded(request: &Request<'_>, forwarding: &Forwarding<'_>, out: &mut Vec<u8>) {
+    use std::io::Write;
+    // Writing to a Vec does not fail.
+    let _ = write!(out, "X-Forwarded-For: {}\r\n", forwarding.client);
+    let scheme: &[u8] = if forwarding.secure { b"https" } else { b"http" };
+    if !forwarding.trusted
+        || !request
+            .fields
+            .iter()
+            .any(|f| f.name.eq_ignore_ascii_case("x-forwarded-proto"))
+    {
+        line(out, b"X-Forwarded-Proto", scheme);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::inspect;
+    use super::*;
+
+    fn written(fields: &[(&str, &str)], trusted: bool) -> String {
+        let fields: Vec<Field<'_>> = fields
+            .iter()
+            .map(|(name, value)| Field {
+                name,
+                value: value.as_bytes(),
+            })
+            .collect();
+        let request = Request {
+            method: "GET",
+            target: "http://a.example/x?y",
+            authority: None,
+            version: Version::H11,
+            fields: &fields,
+        };
+        let inspected = inspect(&request, 1000).unwrap();
+        let forwarding = Forwarding {
+            client: [192, 0, 2, 7].into(),
+            secure: true,
+            early: false,
+            authorization: Some(b"Basic dTpw"),
+            trusted,
+        };
+        let mut out = Vec::new();
+        compose(&request, &inspected, &forwarding, false, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn what_is_of_one_hop_or_ours_to_say_is_not_the_clients() {
+        let sent = written(
+            &[
+                ("Host", "a.example"),
+                ("Authorization", "Basic ZXZpbDo="),
+                ("Connection", "X-Mine, keep-alive"),
+                ("X-Mine", "1"),
+                ("Keep-Alive", "5"),
+                ("TE", "trailers"),
+                ("Upgrade", "websocket"),
+                ("Forwarded", "for=1.1.1.1"),
+                ("X-Forwarded-For", "1.1.1.1"),
+                ("X-Forwarded-Port", "1"),
+                ("Early-Data", "1"),
+                ("Cookie", "a=b"),
+            ],
+            false,
+        );
+        let expected = "GET /x?y HTTP/1.1\r\nHost: a.example\r\nCookie: a=b\r\nAuthorization: Basic dTpw\r\n\
+                        X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\n\r\n";
+        assert_eq!(sent, expected);
+    }
+
+    #[test]
+    fn who_is_trusted_may_speak_for_others() {
+        let fields = [
+            ("Host", "a.example"),
+            ("X-Forwarded-For", "198.51.100.1"),
+            ("X-Forwarded-Proto", "http"),
+        ];
+        let sent = written(&fields, true);
+        assert!(sent.contains("X-Forwarded-For: 198.51.100.1\r\n"));
+        assert!(sent.contains("X-Forwarded-Proto: http\r\n"));
+        assert!(!sent.contains("X-Forwarded-Proto: https"));
+    }
+}

@@ -1,0 +1,59 @@
+//! The syntax of single fields.
+
+/// RFC 9110 §5.6.2.
+pub(super) fn is_token(bytes: &[u8]) -> bool {
+    let token = |b: &u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(b);
+    !bytes.is_empty() && bytes.iter().all(token)
+}
+
+/// The members of a comma-separated list, without the empty ones. RFC 9110 §5.6.1.2.
+pub(super) fn members(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value
+        .split(|b| *b == b',')
+        .map(<[u8]>::trim_ascii)
+        .filter(|member| !member.is_empty())
+}
+
+/// A `Content-Length`: digits and nothing else. RFC 9112 §6.2. No list, not even of equal numbers.
+pub(super) fn length(value: &[u8]) -> Option<u64> {
+    let digits = value.trim_ascii();
+    let sound = !digits.is_empty() && digits.len() <= 18 && digits.iter().all(u8::is_ascii_digit);
+    let add = |sum: u64, digit: &u8| sum * 10 + u64::from(digit - b'0');
+    sound.then(|| digits.iter().fold(0, add))
+}
+
+/// `host`, `host:port`, `[v6]:port`: what may stand as an authority without userinfo. RFC 3986 §3.2.
+pub(super) fn is_authority(text: &[u8]) -> bool {
+    let allowed = |b: &u8| b.is_ascii_alphanumeric() || b"-._~!$&'()*+;=:[]%".contains(b);
+    !text.is_empty() && text.len() <= 255 && text.iter().all(allowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_digits() {
+        assert_eq!(length(b"0"), Some(0));
+        assert_eq!(length(b" 42 "), Some(42));
+        for bad in [
+            "",
+            "+1",
+            "-1",
+            "1 2",
+            "1,1",
+            "0x1",
+            "1e3",
+            "9999999999999999999",
+            "\u{661}",
+        ] {
+            assert_eq!(length(bad.as_bytes()), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn lists_have_members() {
+        let found: Vec<&[u8]> = members(b", close ,, X-A,").collect();
+        assert_eq!(found, [b"close".as_slice(), b"X-A"]);
+    }
+}

@@ -1,0 +1,168 @@
+//! What a guard costs in memory for a request of a session that is known: nothing. Its gate allocates as often as one
+//! without a guard.
+#![allow(clippy::unwrap_used, clippy::panic)] // what a test's helper expects is expected of the code
+#![allow(unsafe_code)] // an allocator that counts is an allocator
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use aws_lc_rs::hmac;
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use roundtrip_gate::credentials::Vault;
+use roundtrip_gate::guard::{Found, Guard, Keys, Rules, Sessions, Standing, SystemWall, Trouble};
+use roundtrip_gate::{Door, Secret};
+use roundtrip_wire::jwt::Algorithm;
+
+const SECRET: &[u8] = b"a secret of sixty-four bytes, which is what HS512 would like to have";
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const REQUESTS: usize = 200;
+
+static GUARDED: AtomicUsize = AtomicUsize::new(0);
+static PLAIN: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// Where this thread's allocations are counted.
+    static COUNTER: Cell<Option<&'static AtomicUsize>> = const { Cell::new(None) };
+}
+
+struct Counting;
+
+// SAFETY: all is done by the system's allocator, whose contract is the caller's.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if let Ok(Some(counter)) = COUNTER.try_with(Cell::get) {
+            counter.fetch_add(1, Ordering::SeqCst);
+        }
+        // SAFETY: as it was asked of us.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: it came from the same allocator.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Knows everybody.
+struct Everybody(Rc<Standing>);
+
+impl Sessions for Everybody {
+    async fn find(&self, _: &str) -> Result<Option<Found>, Trouble> {
+        Ok(Some(Found {
+            credentials: STANDARD.encode("u:p").into_bytes(),
+            expires: None,
+            watch: self.0.clone(),
+        }))
+    }
+}
+
+#[test]
+fn judging_a_known_session_allocates_nothing() {
+    let backend = backend();
+    let guarded = requested(gate(&GUARDED, backend, true), &GUARDED);
+    let plain = requested(gate(&PLAIN, backend, false), &PLAIN);
+    assert!(plain >= REQUESTS / 2, "nothing was counted: {plain}");
+    // One more for each request would be twice this much.
+    assert!(
+        guarded < plain + REQUESTS / 2,
+        "{guarded} allocations with a guard, {plain} without"
+    );
+}
+
+/// Allocations of a gate for so many requests on a connection that is warm.
+fn requested(gate: SocketAddr, counter: &AtomicUsize) -> usize {
+    let mut client = TcpStream::connect(gate).unwrap();
+    client
+        .set_read_timeout(Some(Duration::from_mins(1)))
+        .unwrap();
+    let request = format!(
+        "GET / HTTP/1.1\r\nHost: a\r\nCookie: Authorization={}\r\n\r\n",
+        cookie()
+    );
+    let mut ask = || {
+        client.write_all(request.as_bytes()).unwrap();
+        let mut answer = [0; ANSWER.len()];
+        client.read_exact(&mut answer).unwrap();
+        assert!(answer.starts_with(b"HTTP/1.1 200 "));
+    };
+    for _ in 0..20 {
+        ask();
+    }
+    let before = counter.load(Ordering::SeqCst);
+    for _ in 0..REQUESTS {
+        ask();
+    }
+    counter.load(Ordering::SeqCst) - before
+}
+
+fn cookie() -> String {
+    let part = |text: &str| URL_SAFE_NO_PAD.encode(text);
+    let claims = r#"{"sub":"u","sid":"s","iat":1,"exp":99999999999}"#;
+    let input = format!("{}.{}", part(r#"{"alg":"HS512"}"#), part(claims));
+    let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA512, SECRET), input.as_bytes());
+    STANDARD.encode(format!("{input}.{}", URL_SAFE_NO_PAD.encode(tag)))
+}
+
+/// In a thread of its own, whose allocations count.
+fn gate(counter: &'static AtomicUsize, backend: SocketAddr, guarded: bool) -> SocketAddr {
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        tokio::task::LocalSet::new().block_on(&runtime, async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            tell.send(listener.local_addr().unwrap()).unwrap();
+            COUNTER.set(Some(counter));
+            if guarded {
+                roundtrip_gate::guarded(listener, backend, door()).await
+            } else {
+                roundtrip_gate::relay(listener, backend).await
+            }
+        })
+    });
+    told.recv().unwrap()
+}
+
+fn door() -> Door<Everybody> {
+    let mut keys = Keys::default();
+    let secret = Secret::new(SECRET.to_vec());
+    keys.add_secret(Algorithm::Hs512, None, &secret).unwrap();
+    let rules = Arc::new(Rules::new(keys, Vault::default()));
+    let guard = Guard::new(rules, Box::new(SystemWall)).unwrap();
+    Door::new(guard, Everybody(Rc::default()))
+}
+
+fn backend() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            thread::spawn(move || {
+                let mut head = Vec::new();
+                let mut byte = [0];
+                while stream.read_exact(&mut byte).is_ok() {
+                    head.push(byte[0]);
+                    if head.ends_with(b"\r\n\r\n") {
+                        head.clear();
+                        stream.write_all(ANSWER).unwrap();
+                    }
+                }
+            });
+        }
+    });
+    address
+}

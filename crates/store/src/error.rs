@@ -1,0 +1,66 @@
+//! What can go wrong between a session's name and its credentials. No secret is in any of it.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use roundtrip_tls::TlsError;
+
+/// May be cloned, for all who wait for one answer learn what happened.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StoreError {
+    /// Nothing was learnt of the session: those who ask get 503, and may ask again.
+    #[error("the session store is down: {what}")]
+    Down {
+        what: String,
+        source: Option<Arc<io::Error>>,
+    },
+    #[error("the session store did not {what} in time")]
+    TimedOut { what: &'static str },
+    #[error("the session's key holds something that is not a string")]
+    WrongType,
+    #[error("what the store holds for the session is not understood: {0}")]
+    NotUnderstood(&'static str),
+    #[error("the session store's answer is not understood: {0}")]
+    Protocol(#[source] roundtrip_wire::Error),
+    #[error("the session store refuses {command}: {why}")]
+    Refused { command: String, why: String },
+    #[error("a session's name has 1 to {} bytes", crate::LONGEST_SID)]
+    Sid,
+    #[error("the session file: {0}")]
+    File(#[source] Arc<redb::Error>),
+    #[error("{path}: {why}")]
+    Setting { path: PathBuf, why: String },
+    #[error("'{address}' is no address of a Redis server: {why}")]
+    Address { address: String, why: &'static str },
+    #[error("TLS to the session store: {0}")]
+    Tls(#[source] Arc<TlsError>),
+}
+
+impl StoreError {
+    /// Was nothing learnt, so that what was known before may still hold?
+    pub fn is_outage(&self) -> bool {
+        matches!(
+            self,
+            Self::Down { .. } | Self::TimedOut { .. } | Self::Protocol(_) | Self::Tls(_)
+        )
+    }
+
+    pub(crate) fn down(what: impl Into<String>) -> Self {
+        Self::Down {
+            what: what.into(),
+            source: None,
+        }
+    }
+
+    pub(crate) fn io(what: impl Into<String>, error: io::Error) -> Self {
+        Self::Down {
+            what: format!("{}: {error}", what.into()),
+            source: Some(Arc::new(error)),
+        }
+    }
+
+    pub(crate) fn file(error: impl Into<redb::Error>) -> Self {
+        Self::File(Arc::new(error.into()))
+    }
+}

@@ -1,0 +1,368 @@
+//! Sessions in one file (redb), which several processes may have open: the gate that serves, and a command that revokes.
+//!
+//! Reads take microseconds and happen where they are asked; writes wait for the disk, on another thread. What changed is
+//! written into the file too, so that every process learns of it.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use redb::backends::FileBackend;
+use redb::{
+    ConcurrencyMode, Database, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition,
+    WriteTransaction,
+};
+use tokio::sync::watch;
+
+use crate::journal::LONGEST;
+use crate::memory::page_end;
+use crate::{Change, Clock, Page, Record, Store, StoreError, check_sid, is_sid, system_clock};
+
+/// Name → end in milliseconds since 1970 (0: none), record.
+const SESSIONS: TableDefinition<&str, (u64, &[u8])> = TableDefinition::new("sessions");
+/// Which end first.
+const ENDS: TableDefinition<(u64, &str), ()> = TableDefinition::new("ends");
+/// Number → name of what changed.
+const JOURNAL: TableDefinition<u64, &str> = TableDefinition::new("journal");
+
+const CACHE: usize = 16 << 20;
+/// Expired sessions that one write clears away.
+const SWEPT: usize = 64;
+/// Between two looks for expired sessions when nothing is written.
+const SWEEP: u64 = 30_000;
+
+/// Shared by all threads.
+#[derive(Clone)]
+pub struct Redb {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    database: Database,
+    latest: watch::Sender<u64>,
+    clock: Clock,
+    swept: AtomicU64,
+}
+
+impl Redb {
+    /// Opens the file, or makes it. Nobody but its owner may have access to it.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        Self::open_with(path, system_clock())
+    }
+
+    pub fn open_with(path: &Path, clock: Clock) -> Result<Self, StoreError> {
+        let file = private_file(path)?;
+        let backend = FileBackend::new(file).map_err(StoreError::file)?;
+        let database = Database::builder()
+            .set_cache_size(CACHE)
+            .set_concurrency_mode(ConcurrencyMode::MultiWriter)
+            .create_with_backend(backend)
+            .map_err(StoreError::file)?;
+        let redb = Self {
+            shared: Arc::new(Shared {
+                database,
+                latest: watch::Sender::new(0),
+                clock,
+                swept: AtomicU64::new(0),
+            }),
+        };
+        // Sweeping makes the tables: they are there from now on.
+        redb.write(|_| Ok(()))?;
+        let (latest, _) = redb.since(u64::MAX - 1);
+        redb.shared.latest.send_replace(latest);
+        Ok(redb)
+    }
+
+    pub(crate) fn now(&self) -> SystemTime {
+        (self.shared.clock)()
+    }
+
+    pub(crate) fn latest(&self) -> watch::Receiver<u64> {
+        self.shared.latest.subscribe()
+    }
+
+    /// What changed since, by whomever. Where the file cannot be read, anything may have.
+    pub(crate) fn since(&self, seen: u64) -> (u64, Vec<Change>) {
+        self.read(|transaction| {
+            let journal = transaction.open_table(JOURNAL)?;
+            let first = journal.first()?.map_or(1, |(number, _)| number.value());
+            let latest = journal.last()?.map_or(0, |(number, _)| number.value());
+            if seen >= latest {
+                return Ok((latest, Vec::new()));
+            }
+            if seen + 1 < first {
+                return Ok((latest, vec![Change::Everything]));
+            }
+            let mut changes = Vec::new();
+            for entry in journal.range(seen + 1..)? {
+                changes.push(Change::Touched(entry?.1.value().to_owned()));
+            }
+            Ok((latest, changes))
+        })
+        .unwrap_or_else(|_| {
+            let known = *self.shared.latest.borrow();
+            (known.max(seen), vec![Change::Everything])
+        })
+    }
+
+    /// Clears expired sessions away, some at a time, where nobody writes for long.
+    pub(crate) fn sweep_now_and_then(&self) {
+        let now = millis(self.now());
+        let last = self.shared.swept.load(Ordering::Relaxed);
+        if now.saturating_sub(last) < SWEEP {
+            return;
+        }
+        let swept = &self.shared.swept;
+        let mine = swept.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed);
+        if mine.is_ok() && self.has_expired(now).unwrap_or(false) {
+            let this = self.clone();
+            tokio::task::spawn_blocking(move || this.write(|_| Ok(())));
+        }
+    }
+
+    fn has_expired(&self, now: u64) -> Result<bool, StoreError> {
+        self.read(|transaction| {
+            let ends = transaction.open_table(ENDS)?;
+            let first = ends.first()?;
+            Ok(first.is_some_and(|(key, _)| key.value().0 <= now))
+        })
+    }
+
+    fn read<T>(
+        &self,
+        work: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error>,
+    ) -> Result<T, StoreError> {
+        let transaction = self
+            .shared
+            .database
+            .begin_read()
+            .map_err(StoreError::file)?;
+        work(&transaction).map_err(StoreError::file)
+    }
+
+    /// Each write clears some expired sessions away.
+    fn write<T>(
+        &self,
+        work: impl FnOnce(&WriteTransaction) -> Result<T, redb::Error>,
+    ) -> Result<T, StoreError> {
+        let now = millis(self.now());
+        let done = || -> Result<(T, u64), redb::Error> {
+            let transaction = self.shared.database.begin_write()?;
+            sweep(&transaction, now)?;
+            let value = work(&transaction)?;
+            let latest = trim(&transaction)?;
+            transaction.commit()?;
+            Ok((value, latest))
+        };
+        let (value, latest) = done().map_err(StoreError::file)?;
+        let newer = |known: &mut u64| {
+            let newer = latest > *known;
+            *known = latest.max(*known);
+            newer
+        };
+        self.shared.latest.send_if_modified(newer);
+        Ok(value)
+    }
+
+    async fn write_apart<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&WriteTransaction) -> Result<T, redb::Error> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let this = self.clone();
+        let writing = tokio::task::spawn_blocking(move || this.write(work));
+        writing
+            .await
+            .map_err(|_| StoreError::down("the writer ended"))?
+    }
+}
+
+impl Store for Redb {
+    async fn get(&self, sid: &str) -> Result<Option<Record>, StoreError> {
+        let stored = self.read(|transaction| {
+            let sessions = transaction.open_table(SESSIONS)?;
+            let found = sessions.get(sid)?;
+            Ok(found.map(|guard| {
+                let (end, bytes) = guard.value();
+                (end, zeroize::Zeroizing::new(bytes.to_vec()))
+            }))
+        })?;
+        let Some((end, bytes)) = stored else {
+            return Ok(None);
+        };
+        let record = Record::from_json(&bytes, time(end))?;
+        Ok((!record.is_expired(self.now())).then_some(record))
+    }
+
+    async fn put(&self, sid: &str, record: &Record) -> Result<(), StoreError> {
+        check_sid(sid)?;
+        let (sid, json) = (sid.to_owned(), record.to_json()?);
+        let end = record.expires.map_or(0, |end| millis(end).max(1));
+        self.write_apart(move |transaction| {
+            remove(transaction, &sid)?;
+            let mut sessions = transaction.open_table(SESSIONS)?;
+            sessions.insert(sid.as_str(), (end, json.as_slice()))?;
+            if end > 0 {
+                transaction
+                    .open_table(ENDS)?
+                    .insert((end, sid.as_str()), ())?;
+            }
+            note(transaction, &sid)
+        })
+        .await
+    }
+
+    async fn revoke(&self, sid: &str) -> Result<bool, StoreError> {
+        if !is_sid(sid) {
+            return Ok(false);
+        }
+        let (sid, now) = (sid.to_owned(), millis(self.now()));
+        self.write_apart(move |transaction| {
+            let end = remove(transaction, &sid)?;
+            note(transaction, &sid)?;
+            Ok(end.is_some_and(|end| end == 0 || end > now))
+        })
+        .await
+    }
+
+    async fn list(&self, after: Option<&str>, limit: usize) -> Result<Page, StoreError> {
+        let now = millis(self.now());
+        let mut sids = self.read(|transaction| {
+            let sessions = transaction.open_table(SESSIONS)?;
+            let mut sids = Vec::new();
+            for entry in sessions.range(after.unwrap_or_default()..)? {
+                let (sid, session) = entry?;
+                let end = session.value().0;
+                if after == Some(sid.value()) || (end > 0 && end <= now) {
+                    continue;
+                }
+                sids.push(sid.value().to_owned());
+                if sids.len() > limit {
+                    break;
+                }
+            }
+            Ok(sids)
+        })?;
+        Ok(Page {
+            next: page_end(&mut sids, limit),
+            sids,
+        })
+    }
+}
+
+/// When it would have ended, if it was there.
+fn remove(transaction: &WriteTransaction, sid: &str) -> Result<Option<u64>, redb::Error> {
+    let mut sessions = transaction.open_table(SESSIONS)?;
+    let removed = sessions.remove(sid)?;
+    let end = removed.map(|guard| guard.value().0);
+    if let Some(end) = end.filter(|end| *end > 0) {
+        transaction.open_table(ENDS)?.remove((end, sid))?;
+    }
+    Ok(end)
+}
+
+fn note(transaction: &WriteTransaction, sid: &str) -> Result<(), redb::Error> {
+    let mut journal = transaction.open_table(JOURNAL)?;
+    let number = journal.last()?.map_or(0, |(number, _)| number.value()) + 1;
+    journal.insert(number, sid)?;
+    Ok(())
+}
+
+fn sweep(transaction: &WriteTransaction, now: u64) -> Result<(), redb::Error> {
+    let mut sessions = transaction.open_table(SESSIONS)?;
+    let mut ends = transaction.open_table(ENDS)?;
+    for _ in 0..SWEPT {
+        let first = ends.first()?.map(|(key, _)| {
+            let (end, sid) = key.value();
+            (end, sid.to_owned())
+        });
+        let Some((end, sid)) = first.filter(|(end, _)| *end <= now) else {
+            return Ok(());
+        };
+        ends.remove((end, sid.as_str()))?;
+        sessions.remove(sid.as_str())?;
+    }
+    Ok(())
+}
+
+/// The latest number.
+fn trim(transaction: &WriteTransaction) -> Result<u64, redb::Error> {
+    let mut journal = transaction.open_table(JOURNAL)?;
+    let latest = journal.last()?.map_or(0, |(number, _)| number.value());
+    while journal
+        .first()?
+        .is_some_and(|(number, _)| number.value() + LONGEST as u64 <= latest)
+    {
+        journal.pop_first()?;
+    }
+    Ok(latest)
+}
+
+fn private_file(path: &Path) -> Result<File, StoreError> {
+    let wrong = |why: String| StoreError::Setting {
+        path: path.into(),
+        why,
+    };
+    let cannot = |e: io::Error| wrong(format!("the session file cannot be opened: {e}"));
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+        .map_err(cannot)?;
+    let facts = file.metadata().map_err(cannot)?;
+    if !facts.is_file() {
+        return Err(wrong("is not a file".into()));
+    }
+    if facts.permissions().mode() & 0o077 != 0 {
+        return Err(wrong(
+            "others may open the session file; chmod 600 it".into(),
+        ));
+    }
+    Ok(file)
+}
+
+fn millis(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn time(millis: u64) -> Option<SystemTime> {
+    (millis > 0).then(|| UNIX_EPOCH.checked_add(Duration::from_millis(millis)))?
+}
+
+#[cfg(test)]
+mod tests {
+    use redb::ReadableTableMetadata;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_write_clears_expired_sessions_out_of_the_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let seconds = Arc::new(AtomicU64::new(1000));
+        let hand = seconds.clone();
+        let clock: Clock =
+            Arc::new(move || UNIX_EPOCH + Duration::from_secs(hand.load(Ordering::Relaxed)));
+        let store = Redb::open_with(&directory.path().join("sessions"), clock).unwrap();
+        let kept = || {
+            let read = |t: &ReadTransaction| {
+                Ok((t.open_table(SESSIONS)?.len()?, t.open_table(ENDS)?.len()?))
+            };
+            store.read(read).unwrap()
+        };
+        for sid in ["a", "b", "c"] {
+            let record = Record::new("YTpi", time(1_010_000));
+            store.put(sid, &record).await.unwrap();
+        }
+        assert_eq!(kept(), (3, 3));
+        seconds.store(1010, Ordering::Relaxed);
+        store.put("d", &Record::new("YTpi", None)).await.unwrap();
+        assert_eq!(kept(), (1, 0));
+    }
+}

@@ -1,0 +1,169 @@
+//! Sessions that live as long as the process: for tests, and for those who sign in again after a restart.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use tokio::sync::watch;
+
+use crate::journal::Journal;
+use crate::{Change, Clock, Page, Record, Store, StoreError, check_sid, is_sid, system_clock};
+
+/// Sessions that may be there at once.
+const MOST: usize = 1 << 20;
+/// Expired sessions that each new one clears away: more go than come.
+const SWEPT: usize = 4;
+
+/// Shared by all threads.
+#[derive(Clone)]
+pub struct Memory {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    inner: Mutex<Inner>,
+    latest: watch::Sender<u64>,
+    clock: Clock,
+}
+
+#[derive(Default)]
+struct Inner {
+    sessions: BTreeMap<String, Record>,
+    /// Which end first.
+    ends: BTreeSet<(SystemTime, String)>,
+    journal: Journal,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self::new(system_clock())
+    }
+}
+
+impl Memory {
+    pub fn new(clock: Clock) -> Self {
+        let inner = Mutex::default();
+        let latest = watch::Sender::new(0);
+        let shared = Shared {
+            inner,
+            latest,
+            clock,
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
+    pub(crate) fn now(&self) -> SystemTime {
+        (self.shared.clock)()
+    }
+
+    pub(crate) fn latest(&self) -> watch::Receiver<u64> {
+        self.shared.latest.subscribe()
+    }
+
+    pub(crate) fn since(&self, seen: u64) -> (u64, Vec<Change>) {
+        self.inner().journal.since(seen)
+    }
+
+    /// Nothing is left half done under the lock.
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        let locked = self.shared.inner.lock();
+        locked.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, inner: &mut Inner, sid: &str) {
+        let number = inner.journal.write(sid);
+        self.shared.latest.send_replace(number);
+    }
+}
+
+impl Inner {
+    fn remove(&mut self, sid: &str) -> Option<Record> {
+        let record = self.sessions.remove(sid)?;
+        if let Some(end) = record.expires {
+            self.ends.remove(&(end, sid.to_owned()));
+        }
+        Some(record)
+    }
+
+    fn sweep(&mut self, now: SystemTime) {
+        for _ in 0..SWEPT {
+            let Some((end, sid)) = self.ends.pop_first() else {
+                return;
+            };
+            if end > now {
+                self.ends.insert((end, sid));
+                return;
+            }
+            self.sessions.remove(&sid);
+        }
+    }
+}
+
+impl Store for Memory {
+    async fn get(&self, sid: &str) -> Result<Option<Record>, StoreError> {
+        let now = self.now();
+        let mut inner = self.inner();
+        if inner.sessions.get(sid).is_some_and(|r| r.is_expired(now)) {
+            inner.remove(sid);
+        }
+        Ok(inner.sessions.get(sid).cloned())
+    }
+
+    async fn put(&self, sid: &str, record: &Record) -> Result<(), StoreError> {
+        check_sid(sid)?;
+        let now = self.now();
+        let mut inner = self.inner();
+        inner.sweep(now);
+        inner.remove(sid);
+        if !record.is_expired(now) {
+            if inner.sessions.len() >= MOST {
+                return Err(StoreError::down(format!("{MOST} sessions are in memory")));
+            }
+            if let Some(end) = record.expires {
+                inner.ends.insert((end, sid.to_owned()));
+            }
+            inner.sessions.insert(sid.to_owned(), record.clone());
+        }
+        self.note(&mut inner, sid);
+        Ok(())
+    }
+
+    async fn revoke(&self, sid: &str) -> Result<bool, StoreError> {
+        if !is_sid(sid) {
+            return Ok(false);
+        }
+        let now = self.now();
+        let mut inner = self.inner();
+        let was = inner.remove(sid).is_some_and(|r| !r.is_expired(now));
+        self.note(&mut inner, sid);
+        Ok(was)
+    }
+
+    async fn list(&self, after: Option<&str>, limit: usize) -> Result<Page, StoreError> {
+        let now = self.now();
+        let inner = self.inner();
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let sessions = inner.sessions.range::<str, _>((from, Bound::Unbounded));
+        let living = sessions.filter(|(_, r)| !r.is_expired(now));
+        let mut sids: Vec<String> = living
+            .map(|(sid, _)| sid.clone())
+            .take(limit.saturating_add(1))
+            .collect();
+        Ok(Page {
+            next: page_end(&mut sids, limit),
+            sids,
+        })
+    }
+}
+
+/// Cuts off the one that was read to learn whether there are more.
+pub(crate) fn page_end(sids: &mut Vec<String>, limit: usize) -> Option<String> {
+    if sids.len() <= limit {
+        return None;
+    }
+    sids.truncate(limit);
+    sids.last().cloned()
+}

@@ -1,0 +1,452 @@
+//! The near cache of one thread: what was asked once is not asked again, as long as the store says what changes.
+//!
+//! - While the store tells of changes, a session that is known costs no question; a change of it is heard, and it is
+//!   forgotten at once. Whoever holds something open for it (an event stream) is told if it was revoked: the store is
+//!   asked once more, for a session that was only prolonged goes on.
+//! - When the connection drops that changes come over, everything is forgotten. What was known before answers only where
+//!   the store cannot be asked at all, and only for the time of grace that was set; by default there is none.
+//! - A store that never tells (an old Redis) is asked each time, and each second for sessions that are held.
+//! - Unknown names are remembered for a short time, and only so many. All who ask for one name at once wait for one answer.
+//!
+//! Nothing here is shared between threads, and each has its own connection: an invalidation then needs no lock, no copy to
+//! other threads, and no thread that would have to be awake first.
+
+mod cache;
+mod doubts;
+mod flight;
+mod revoked;
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::{AnyStore, Change, Page, Record, Source, StoreError, is_sid};
+use cache::{Cache, Entry, Known};
+use doubts::Doubts;
+use flight::{Flight, Outcome};
+pub use revoked::Revoked;
+
+/// Answers that a change overtakes are asked for anew, so often.
+const ATTEMPTS: usize = 4;
+/// Doubtful sessions that are asked for at once.
+const ASKED_AT_ONCE: usize = 256;
+/// How often a store that does not tell is asked for sessions that something is held open for.
+const POLL: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NearSettings {
+    /// Sessions that are remembered.
+    pub sessions: usize,
+    /// Names without a session that are remembered.
+    pub absent: usize,
+    pub absent_time: Duration,
+    /// How long known sessions go on while the store is down.
+    pub grace: Duration,
+}
+
+impl Default for NearSettings {
+    fn default() -> Self {
+        Self {
+            sessions: 16 * 1024,
+            absent: 1024,
+            absent_time: Duration::from_secs(1),
+            grace: Duration::ZERO,
+        }
+    }
+}
+
+/// A session, and how we know.
+#[derive(Clone)]
+pub struct Found {
+    pub record: Rc<Record>,
+    pub revoked: Revoked,
+    pub origin: Origin,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// The store was asked.
+    Store,
+    /// It was known.
+    Near,
+    /// It was known before the store went down.
+    Grace,
+}
+
+/// How often something happened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Known, and known not to exist.
+    pub hits: u64,
+    pub absent_hits: u64,
+    /// Questions to the store, and those who waited for the answer to another's.
+    pub asked: u64,
+    pub joined: u64,
+    /// Let in by grace; turned away because the store is down.
+    pub graced: u64,
+    pub outages: u64,
+    /// Sessions that a change took away, and times that all went.
+    pub invalidated: u64,
+    pub flushes: u64,
+    pub evicted: u64,
+    pub revoked: u64,
+}
+
+pub struct Near<S = AnyStore> {
+    store: S,
+    cache: RefCell<Cache>,
+    doubts: RefCell<Doubts>,
+    flights: RefCell<HashMap<Rc<str>, Rc<Flight>>>,
+    /// Someone is to be asked for again.
+    recheck: Notify,
+    counts: Cell<Counts>,
+}
+
+impl<S: Source> Near<S> {
+    pub fn new(store: S, settings: NearSettings) -> Self {
+        let cache = Cache::new(settings.sessions, settings.absent, settings.absent_time);
+        Self {
+            store,
+            cache: RefCell::new(cache),
+            doubts: RefCell::new(Doubts::new(settings.grace, settings.sessions)),
+            flights: RefCell::default(),
+            recheck: Notify::new(),
+            counts: Cell::default(),
+        }
+    }
+
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
+    pub fn counts(&self) -> Counts {
+        self.counts.get()
+    }
+
+    /// Sessions that are remembered now.
+    pub fn len(&self) -> usize {
+        self.cache.borrow().len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The session of this name. No session: `None`. Store down and session unknown: an error that is an outage.
+    pub async fn get(&self, sid: &str) -> Result<Option<Found>, StoreError> {
+        if !is_sid(sid) {
+            return Ok(None);
+        }
+        self.settle();
+        if self.store.is_watching() {
+            match self.known(sid) {
+                Some(Known::Session(entry)) => {
+                    self.count(|c| c.hits += 1);
+                    return Ok(Some(found(entry, Origin::Near)));
+                }
+                Some(Known::Absent) => {
+                    self.count(|c| c.absent_hits += 1);
+                    return Ok(None);
+                }
+                None => {}
+            }
+        }
+        self.ask(sid).await
+    }
+
+    pub async fn put(&self, sid: &str, record: &Record) -> Result<(), StoreError> {
+        let outcome = self.store.put(sid, record).await;
+        self.touched(sid);
+        outcome
+    }
+
+    /// Whoever holds something open for it is told at once, whatever the store says.
+    pub async fn revoke(&self, sid: &str) -> Result<bool, StoreError> {
+        let outcome = self.store.revoke(sid).await;
+        self.touched(sid);
+        if outcome.is_ok() {
+            self.end(sid);
+        }
+        outcome
+    }
+
+    pub async fn list(&self, after: Option<&str>, limit: usize) -> Result<Page, StoreError> {
+        self.store.list(after, limit).await
+    }
+
+    /// Hears changes without being asked, and keeps the store's connection: to be run beside the requests, for as long as
+    /// the thread serves, on a `LocalSet`.
+    pub async fn run(self: Rc<Self>)
+    where
+        S: 'static,
+    {
+        let mut asking = JoinSet::new();
+        // Lives on while other things happen: it may be amid a connect.
+        let changed = self.store.changed();
+        tokio::pin!(changed);
+        loop {
+            self.settle();
+            self.start_rechecks(&mut asking);
+            let ends = self.doubts.borrow().first_end();
+            tokio::select! {
+                () = &mut changed => changed.set(self.store.changed()),
+                () = self.recheck.notified() => {}
+                Some(_) = asking.join_next() => {}
+                () = sleep_until(ends.unwrap_or_else(Instant::now)), if ends.is_some() => {}
+                () = sleep(POLL), if !self.store.is_watching() => self.doubts.borrow_mut().ask_all(),
+            }
+        }
+    }
+
+    fn start_rechecks(self: &Rc<Self>, asking: &mut JoinSet<()>)
+    where
+        S: 'static,
+    {
+        while asking.len() < ASKED_AT_ONCE {
+            let Some(sid) = self.doubts.borrow_mut().next_to_ask() else {
+                return;
+            };
+            let this = self.clone();
+            asking.spawn_local(async move {
+                // Its answer, or that there is none, reaches whoever holds it.
+                let _ = this.ask(&sid).await;
+            });
+        }
+    }
+
+    /// Takes what the store has said.
+    fn settle(&self) {
+        while let Some(change) = self.store.next_change() {
+            match change {
+                Change::Touched(sid) => self.touched(&sid),
+                Change::Everything => self.flush(true),
+                Change::Lost => self.flush(false),
+                Change::Back => {
+                    self.doubts.borrow_mut().ask_all();
+                    self.recheck.notify_one();
+                }
+            }
+        }
+        let ended = self.doubts.borrow_mut().take_ended();
+        for entry in ended {
+            self.fire(&entry);
+        }
+    }
+
+    fn touched(&self, sid: &str) {
+        if let Some(flight) = self.flights.borrow().get(sid) {
+            flight.overtake();
+        }
+        let mut doubts = self.doubts.borrow_mut();
+        doubts.touched(sid);
+        if let Some(entry) = self.cache.borrow_mut().remove(sid) {
+            self.count(|c| c.invalidated += 1);
+            if entry.revoked.is_held() {
+                doubts.add_touched(sid.into(), entry);
+            }
+        }
+        if doubts.has_to_ask() {
+            self.recheck.notify_one();
+        }
+    }
+
+    fn flush(&self, can_ask: bool) {
+        self.count(|c| c.flushes += 1);
+        for flight in self.flights.borrow().values() {
+            flight.overtake();
+        }
+        let mut doubts = self.doubts.borrow_mut();
+        for (sid, entry) in self.cache.borrow_mut().drain() {
+            doubts.add(sid, entry);
+        }
+        if can_ask {
+            doubts.touch_all();
+        }
+        self.recheck.notify_one();
+    }
+
+    fn known(&self, sid: &str) -> Option<Known> {
+        let mut cache = self.cache.borrow_mut();
+        match cache.find(sid) {
+            Some(Known::Session(entry)) if entry.revoked.is_fired() => {
+                cache.remove(sid);
+                None
+            }
+            known => known,
+        }
+    }
+
+    async fn ask(&self, sid: &str) -> Outcome {
+        loop {
+            let under_way = self.flights.borrow().get(sid).cloned();
+            let Some(flight) = under_way else {
+                break;
+            };
+            self.count(|c| c.joined += 1);
+            if let Some(outcome) = flight.outcome().await {
+                return outcome;
+            }
+        }
+        let sid: Rc<str> = sid.into();
+        let flight = Rc::new(Flight::default());
+        self.flights
+            .borrow_mut()
+            .insert(sid.clone(), flight.clone());
+        let _landing = Landing {
+            flights: &self.flights,
+            sid: &sid,
+            flight: &flight,
+        };
+        let outcome = self.fetch(&sid, &flight).await;
+        flight.land(outcome.clone());
+        outcome
+    }
+
+    async fn fetch(&self, sid: &Rc<str>, flight: &Flight) -> Outcome {
+        for _ in 0..ATTEMPTS {
+            self.count(|c| c.asked += 1);
+            let answer = self.store.get(sid).await;
+            self.settle();
+            // An error is no answer that something could have overtaken.
+            if answer.is_ok() && flight.take_overtaken() {
+                continue;
+            }
+            return self.learn(sid, answer);
+        }
+        // It changes all the time: let it pass this once, and hold nothing open for it.
+        let answer = self.store.get(sid).await?;
+        Ok(answer.map(|record| {
+            let entry = self.entry(record);
+            entry.revoked.fire();
+            found(entry, Origin::Store)
+        }))
+    }
+
+    fn learn(&self, sid: &Rc<str>, answer: Result<Option<Record>, StoreError>) -> Outcome {
+        let before = self.doubts.borrow_mut().take(sid);
+        match answer {
+            Ok(Some(record)) => {
+                let entry = match before {
+                    Some(doubt) => self.revive(doubt.entry, record),
+                    None => self.entry(record),
+                };
+                if self.store.is_watching() {
+                    let evicted = self.cache.borrow_mut().insert(sid, entry.clone());
+                    self.count(|c| c.evicted += evicted as u64);
+                } else {
+                    self.doubts
+                        .borrow_mut()
+                        .add_known(sid.clone(), entry.clone());
+                }
+                Ok(Some(found(entry, Origin::Store)))
+            }
+            Ok(None) => {
+                if let Some(doubt) = before {
+                    self.fire(&doubt.entry);
+                }
+                if self.store.is_watching() {
+                    self.cache.borrow_mut().insert_absent(sid);
+                }
+                Ok(None)
+            }
+            Err(error) => self.do_without(sid, before, error),
+        }
+    }
+
+    /// The store did not say: what was known may go on for a while, unless a change of it was heard.
+    fn do_without(
+        &self,
+        sid: &Rc<str>,
+        before: Option<doubts::Doubt>,
+        error: StoreError,
+    ) -> Outcome {
+        let Some(doubt) = before else {
+            if error.is_outage() {
+                self.count(|c| c.outages += 1);
+            }
+            return Err(error);
+        };
+        let entry = doubt.entry.clone();
+        let may_go_on = error.is_outage() && self.doubts.borrow().is_graced(&doubt);
+        if !may_go_on || entry.revoked.is_fired() {
+            self.fire(&entry);
+            self.count(|c| c.outages += 1);
+            return Err(error);
+        }
+        self.doubts.borrow_mut().put_back(sid.clone(), doubt);
+        self.count(|c| c.graced += 1);
+        Ok(Some(found(entry, Origin::Grace)))
+    }
+
+    /// The same session goes on under its handle; one with other credentials is another.
+    fn revive(&self, before: Entry, record: Record) -> Entry {
+        if before.revoked.is_fired() || before.record.credentials != record.credentials {
+            self.fire(&before);
+            return self.entry(record);
+        }
+        let expires = revoked::instant(record.expires, self.store.now());
+        before.revoked.expire_at(expires);
+        Entry {
+            record: Rc::new(record),
+            revoked: before.revoked,
+        }
+    }
+
+    fn entry(&self, record: Record) -> Entry {
+        let expires = revoked::instant(record.expires, self.store.now());
+        Entry {
+            record: Rc::new(record),
+            revoked: Revoked::new(expires),
+        }
+    }
+
+    /// Known to be over: nothing is to be asked.
+    fn end(&self, sid: &str) {
+        if let Some(doubt) = self.doubts.borrow_mut().take(sid) {
+            self.fire(&doubt.entry);
+        }
+    }
+
+    fn fire(&self, entry: &Entry) {
+        if entry.revoked.is_held() && !entry.revoked.is_fired() {
+            self.count(|c| c.revoked += 1);
+        }
+        entry.revoked.fire();
+    }
+
+    fn count(&self, change: impl FnOnce(&mut Counts)) {
+        let mut counts = self.counts.get();
+        change(&mut counts);
+        self.counts.set(counts);
+    }
+}
+
+/// However asking ends, the next one asks anew.
+struct Landing<'a> {
+    flights: &'a RefCell<HashMap<Rc<str>, Rc<Flight>>>,
+    sid: &'a Rc<str>,
+    flight: &'a Flight,
+}
+
+impl Drop for Landing<'_> {
+    fn drop(&mut self) {
+        self.flights.borrow_mut().remove(self.sid);
+        self.flight.abandon();
+    }
+}
+
+fn found(entry: Entry, origin: Origin) -> Found {
+    Found {
+        record: entry.record,
+        revoked: entry.revoked,
+        origin,
+    }
+}
+
+#[cfg(test)]
+mod tests;

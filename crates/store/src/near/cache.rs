@@ -1,0 +1,236 @@
+//! What a thread has learnt: sessions, and names that are none; both bounded.
+//!
+//! The oldest go first, unless they were used since they were last looked at, or somebody holds something open for them.
+
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::revoked::Revoked;
+use crate::Record;
+
+/// Entries that are looked at for one to evict.
+const LOOKED_AT: usize = 16;
+
+#[derive(Clone)]
+pub(super) struct Entry {
+    pub(super) record: Rc<Record>,
+    pub(super) revoked: Revoked,
+}
+
+struct Slot {
+    entry: Entry,
+    used: bool,
+    /// Which of the queue's mentions of it counts.
+    number: u64,
+}
+
+pub(super) struct Cache {
+    most: usize,
+    slots: HashMap<Rc<str>, Slot>,
+    queue: VecDeque<(Rc<str>, u64)>,
+    number: u64,
+    absent: Absent,
+}
+
+/// Names that the store did not have.
+struct Absent {
+    most: usize,
+    time: Duration,
+    until: HashMap<Rc<str>, Instant>,
+    queue: VecDeque<(Rc<str>, Instant)>,
+}
+
+pub(super) enum Known {
+    Session(Entry),
+    Absent,
+}
+
+impl Cache {
+    pub(super) fn new(most: usize, most_absent: usize, absent_time: Duration) -> Self {
+        Self {
+            most,
+            slots: HashMap::new(),
+            queue: VecDeque::new(),
+            number: 0,
+            absent: Absent {
+                most: most_absent,
+                time: absent_time,
+                until: HashMap::new(),
+                queue: VecDeque::new(),
+            },
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub(super) fn find(&mut self, sid: &str) -> Option<Known> {
+        if let Some(slot) = self.slots.get_mut(sid) {
+            slot.used = true;
+            return Some(Known::Session(slot.entry.clone()));
+        }
+        let until = self.absent.until.get(sid)?;
+        (*until > Instant::now()).then_some(Known::Absent)
+    }
+
+    /// How many had to go for it.
+    pub(super) fn insert(&mut self, sid: &Rc<str>, entry: Entry) -> usize {
+        if self.most == 0 {
+            return 0;
+        }
+        self.absent.until.remove(sid);
+        self.slots.remove(sid);
+        let evicted = usize::from(self.slots.len() >= self.most && self.evict());
+        self.number += 1;
+        let number = self.number;
+        let used = false;
+        let slot = Slot {
+            entry,
+            used,
+            number,
+        };
+        self.slots.insert(sid.clone(), slot);
+        self.queue.push_back((sid.clone(), number));
+        self.tidy();
+        evicted
+    }
+
+    pub(super) fn insert_absent(&mut self, sid: &Rc<str>) {
+        self.absent.insert(sid);
+    }
+
+    pub(super) fn remove(&mut self, sid: &str) -> Option<Entry> {
+        self.absent.until.remove(sid);
+        self.slots.remove(sid).map(|slot| slot.entry)
+    }
+
+    /// Forgets all, and gives the sessions.
+    pub(super) fn drain(&mut self) -> Vec<(Rc<str>, Entry)> {
+        self.queue.clear();
+        self.absent.queue.clear();
+        self.absent.until.clear();
+        let slots = self.slots.drain();
+        slots.map(|(sid, slot)| (sid, slot.entry)).collect()
+    }
+
+    /// One that was not used; else the oldest that nobody holds. Where all that were looked at are held, none: there are
+    /// no more of these than connections.
+    fn evict(&mut self) -> bool {
+        let mut oldest_free = None;
+        let mut looked_at = 0;
+        while looked_at < LOOKED_AT {
+            let Some((sid, number)) = self.queue.pop_front() else {
+                break;
+            };
+            let Some(slot) = self.slots.get_mut(&sid).filter(|s| s.number == number) else {
+                continue;
+            };
+            looked_at += 1;
+            let held = slot.entry.revoked.is_held();
+            if !held && !slot.used {
+                self.slots.remove(&sid);
+                return true;
+            }
+            slot.used = false;
+            if !held && oldest_free.is_none() {
+                oldest_free = Some(sid.clone());
+            }
+            self.queue.push_back((sid, number));
+        }
+        oldest_free.is_some_and(|sid| self.slots.remove(&sid).is_some())
+    }
+
+    /// Mentions of what is gone do not pile up.
+    fn tidy(&mut self) {
+        if self.queue.len() > 2 * self.slots.len() + LOOKED_AT {
+            let slots = &self.slots;
+            self.queue
+                .retain(|(sid, number)| slots.get(sid).is_some_and(|s| s.number == *number));
+        }
+    }
+}
+
+impl Absent {
+    fn insert(&mut self, sid: &Rc<str>) {
+        if self.most == 0 || self.time.is_zero() {
+            return;
+        }
+        let now = Instant::now();
+        while let Some((oldest, until)) = self.queue.front() {
+            if self.queue.len() < self.most && *until > now {
+                break;
+            }
+            if self.until.get(oldest) == Some(until) {
+                self.until.remove(oldest);
+            }
+            self.queue.pop_front();
+        }
+        let until = now + self.time;
+        self.until.insert(sid.clone(), until);
+        self.queue.push_back((sid.clone(), until));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry() -> Entry {
+        Entry {
+            record: Rc::new(Record::new("YTpi", None)),
+            revoked: Revoked::new(None),
+        }
+    }
+
+    fn has(cache: &mut Cache, sid: &str) -> bool {
+        cache.slots.contains_key(sid)
+    }
+
+    #[tokio::test]
+    async fn the_oldest_unused_goes_first_and_what_is_held_stays() {
+        let mut cache = Cache::new(3, 0, Duration::ZERO);
+        let held = entry();
+        cache.insert(&"held".into(), held.clone());
+        cache.insert(&"used".into(), entry());
+        cache.insert(&"idle".into(), entry());
+        assert!(matches!(cache.find("used"), Some(Known::Session(_))));
+        assert_eq!(cache.insert(&"new".into(), entry()), 1);
+        assert!(!has(&mut cache, "idle"));
+        assert!(has(&mut cache, "held") && has(&mut cache, "used"));
+    }
+
+    #[tokio::test]
+    async fn it_never_grows_over_its_bound_but_for_what_is_held() {
+        let mut cache = Cache::new(8, 4, Duration::from_secs(9));
+        for n in 0..1000 {
+            let sid: Rc<str> = format!("{}", n % 37).into();
+            cache.insert(&sid, entry());
+            cache.find(&sid);
+            cache.insert_absent(&format!("no {n}").into());
+            assert!(cache.len() <= 8);
+            assert!(cache.queue.len() <= 2 * 8 + LOOKED_AT + 1);
+            assert!(cache.absent.until.len() <= 4 && cache.absent.queue.len() <= 4);
+        }
+        let held: Vec<Entry> = (0..40).map(|_| entry()).collect();
+        for (n, entry) in held.iter().enumerate() {
+            cache.insert(&format!("held {n}").into(), entry.clone());
+        }
+        assert!((0..40).all(|n| has(&mut cache, &format!("held {n}"))));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn absence_is_believed_for_a_while() {
+        let mut cache = Cache::new(8, 4, Duration::from_secs(1));
+        cache.insert_absent(&"a".into());
+        assert!(matches!(cache.find("a"), Some(Known::Absent)));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(cache.find("a").is_none());
+        cache.insert_absent(&"a".into());
+        cache.remove("a");
+        assert!(cache.find("a").is_none());
+    }
+}

@@ -1,0 +1,167 @@
+//! Sessions that were known once and may have changed since: asked for again where somebody holds something open for them,
+//! good for a time of grace where nobody can be asked.
+
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::cache::Entry;
+
+pub(super) struct Doubts {
+    grace: Duration,
+    sessions: HashMap<Rc<str>, Doubt>,
+    to_ask: VecDeque<Rc<str>>,
+    /// No doubt ends before this.
+    first_end: Option<Instant>,
+    /// So many before those that nobody needs are looked for.
+    most: usize,
+    bound: usize,
+}
+
+pub(super) struct Doubt {
+    pub(super) entry: Entry,
+    /// When it was last sure.
+    since: Instant,
+    /// A change of this very session was heard: grace is not for it.
+    touched: bool,
+}
+
+impl Doubts {
+    pub(super) fn new(grace: Duration, most: usize) -> Self {
+        Self {
+            grace,
+            most,
+            bound: most,
+            sessions: HashMap::new(),
+            to_ask: VecDeque::new(),
+            first_end: None,
+        }
+    }
+
+    /// Sure until now, when the store stopped telling. Who holds it wants to know how it goes on.
+    pub(super) fn add(&mut self, sid: Rc<str>, entry: Entry) {
+        let held = entry.revoked.is_held();
+        if held {
+            self.to_ask.push_back(sid.clone());
+        }
+        if held || !self.grace.is_zero() {
+            self.add_known(sid, entry);
+        }
+    }
+
+    /// Sure now, from a store that does not tell.
+    pub(super) fn add_known(&mut self, sid: Rc<str>, entry: Entry) {
+        let doubt = Doubt {
+            entry,
+            since: Instant::now(),
+            touched: false,
+        };
+        self.put_back(sid, doubt);
+    }
+
+    pub(super) fn add_touched(&mut self, sid: Rc<str>, entry: Entry) {
+        self.to_ask.push_back(sid.clone());
+        let doubt = Doubt {
+            entry,
+            since: Instant::now(),
+            touched: true,
+        };
+        self.put_back(sid, doubt);
+    }
+
+    pub(super) fn put_back(&mut self, sid: Rc<str>, doubt: Doubt) {
+        if self.sessions.len() >= self.bound {
+            self.tidy();
+        }
+        if let Some(end) = self.end(&doubt) {
+            self.first_end = Some(self.first_end.map_or(end, |first| first.min(end)));
+        }
+        self.sessions.insert(sid, doubt);
+    }
+
+    /// A change of one that was doubtful already.
+    pub(super) fn touched(&mut self, sid: &str) {
+        if let Some((sid, doubt)) = self.sessions.get_key_value(sid)
+            && doubt.entry.revoked.is_held()
+        {
+            self.to_ask.push_back(sid.clone());
+        }
+        if let Some(doubt) = self.sessions.get_mut(sid) {
+            doubt.touched = true;
+        }
+    }
+
+    /// The store tells that any may have changed.
+    pub(super) fn touch_all(&mut self) {
+        for doubt in self.sessions.values_mut() {
+            doubt.touched = true;
+        }
+        self.ask_all();
+    }
+
+    /// Those that are held.
+    pub(super) fn ask_all(&mut self) {
+        let held = self
+            .sessions
+            .iter()
+            .filter(|(_, d)| d.entry.revoked.is_held());
+        self.to_ask = held.map(|(sid, _)| sid.clone()).collect();
+    }
+
+    pub(super) fn has_to_ask(&self) -> bool {
+        !self.to_ask.is_empty()
+    }
+
+    pub(super) fn next_to_ask(&mut self) -> Option<Rc<str>> {
+        while let Some(sid) = self.to_ask.pop_front() {
+            if self.sessions.contains_key(&sid) {
+                return Some(sid);
+            }
+        }
+        None
+    }
+
+    pub(super) fn take(&mut self, sid: &str) -> Option<Doubt> {
+        self.sessions.remove(sid)
+    }
+
+    pub(super) fn is_graced(&self, doubt: &Doubt) -> bool {
+        !doubt.touched && self.end(doubt).is_some_and(|end| end > Instant::now())
+    }
+
+    /// When the first may end; earlier is possible.
+    pub(super) fn first_end(&self) -> Option<Instant> {
+        self.first_end
+    }
+
+    /// Those whose time of grace is over. Without such a time those that are held are asked for at once, and that decides.
+    pub(super) fn take_ended(&mut self) -> Vec<Entry> {
+        let now = Instant::now();
+        if self.first_end.is_none_or(|first| first > now) {
+            return Vec::new();
+        }
+        let grace = self.grace;
+        let over = |doubt: &Doubt| doubt.since.checked_add(grace).is_some_and(|end| end <= now);
+        let ended = self.sessions.extract_if(|_, doubt| over(doubt));
+        let ended = ended.map(|(_, doubt)| doubt.entry).collect();
+        let ends = self.sessions.values().filter_map(|doubt| self.end(doubt));
+        self.first_end = ends.min();
+        ended
+    }
+
+    /// Those that nobody holds go, and with them their grace. There are no more of the others than connections.
+    fn tidy(&mut self) {
+        self.sessions
+            .retain(|_, doubt| doubt.entry.revoked.is_held());
+        self.bound = self.most.max(2 * self.sessions.len());
+    }
+
+    fn end(&self, doubt: &Doubt) -> Option<Instant> {
+        if self.grace.is_zero() {
+            return None;
+        }
+        doubt.since.checked_add(self.grace)
+    }
+}

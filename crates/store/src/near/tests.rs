@@ -1,0 +1,412 @@
+//! Tests of the near cache before a store that does as it is told, by the clock of timers.
+
+use std::collections::VecDeque;
+use std::time::SystemTime;
+
+use tokio::task::{LocalSet, yield_now};
+use tokio::time::advance;
+
+use super::*;
+use crate::Store;
+
+#[derive(Default)]
+struct Script {
+    sessions: RefCell<HashMap<String, Record>>,
+    down: Cell<bool>,
+    silent: Cell<bool>,
+    gets: Cell<usize>,
+    /// Answers wait for this, where it is set.
+    held_back: Cell<bool>,
+    go: Notify,
+    changes: RefCell<VecDeque<Change>>,
+    came: Notify,
+}
+
+impl Script {
+    fn say(&self, change: Change) {
+        self.changes.borrow_mut().push_back(change);
+        self.came.notify_one();
+    }
+
+    fn touch(&self, sid: &str) {
+        self.say(Change::Touched(sid.into()));
+    }
+
+    fn set(&self, sid: &str, credentials: &str) {
+        let record = Record::new(credentials, None);
+        self.sessions.borrow_mut().insert(sid.into(), record);
+    }
+
+    fn go_down(&self) {
+        self.down.set(true);
+        self.say(Change::Lost);
+    }
+
+    fn come_back(&self) {
+        self.down.set(false);
+        self.say(Change::Back);
+    }
+}
+
+impl Store for Rc<Script> {
+    async fn get(&self, sid: &str) -> Result<Option<Record>, StoreError> {
+        self.gets.set(self.gets.get() + 1);
+        let down = || self.down.get().then(|| StoreError::down("as told"));
+        if let Some(error) = down() {
+            return Err(error);
+        }
+        let record = self.sessions.borrow().get(sid).cloned();
+        if self.held_back.get() {
+            self.go.notified().await;
+        }
+        Ok(record)
+    }
+
+    async fn put(&self, sid: &str, record: &Record) -> Result<(), StoreError> {
+        self.sessions
+            .borrow_mut()
+            .insert(sid.into(), record.clone());
+        Ok(())
+    }
+
+    async fn revoke(&self, sid: &str) -> Result<bool, StoreError> {
+        Ok(self.sessions.borrow_mut().remove(sid).is_some())
+    }
+
+    async fn list(&self, _: Option<&str>, _: usize) -> Result<Page, StoreError> {
+        Ok(Page::default())
+    }
+}
+
+impl Source for Rc<Script> {
+    fn next_change(&self) -> Option<Change> {
+        self.changes.borrow_mut().pop_front()
+    }
+
+    async fn changed(&self) {
+        while self.changes.borrow().is_empty() {
+            self.came.notified().await;
+        }
+    }
+
+    fn is_watching(&self) -> bool {
+        !self.down.get() && !self.silent.get()
+    }
+
+    fn now(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH
+    }
+}
+
+struct Scene {
+    script: Rc<Script>,
+    near: Rc<Near<Rc<Script>>>,
+}
+
+impl Scene {
+    fn new(settings: NearSettings) -> Self {
+        let script = Rc::new(Script::default());
+        script.set("a", "YTpi");
+        let near = Rc::new(Near::new(script.clone(), settings));
+        Self { script, near }
+    }
+
+    fn graced(seconds: u64) -> Self {
+        Self::new(NearSettings {
+            grace: Duration::from_secs(seconds),
+            ..NearSettings::default()
+        })
+    }
+
+    fn run(&self) {
+        tokio::task::spawn_local(self.near.clone().run());
+    }
+
+    async fn origin(&self, sid: &str) -> Option<Origin> {
+        self.near.get(sid).await.unwrap().map(|f| f.origin)
+    }
+
+    async fn handle(&self, sid: &str) -> Revoked {
+        self.near.get(sid).await.unwrap().unwrap().revoked
+    }
+}
+
+fn default() -> Scene {
+    Scene::new(NearSettings::default())
+}
+
+async fn settle() {
+    for _ in 0..50 {
+        yield_now().await;
+    }
+}
+
+fn local(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    // Of time that does not pass: whoever waits in vain is found out at once.
+    let bounded = async { tokio::time::timeout(Duration::from_hours(1), test).await };
+    let outcome = LocalSet::new().block_on(&runtime, bounded);
+    outcome.expect("what is waited for happens");
+}
+
+#[test]
+fn what_is_known_is_not_asked_again_until_it_changes() {
+    local(async {
+        let scene = default();
+        assert_eq!(scene.origin("a").await, Some(Origin::Store));
+        for _ in 0..10 {
+            assert_eq!(scene.origin("a").await, Some(Origin::Near));
+        }
+        assert_eq!(scene.script.gets.get(), 1);
+        scene.script.sessions.borrow_mut().clear();
+        scene.script.touch("a");
+        // Heard before the answer, whether anybody listens beside or not.
+        assert_eq!(scene.origin("a").await, None);
+        assert_eq!(scene.script.gets.get(), 2);
+        assert_eq!(scene.origin("a").await, None);
+        assert_eq!(scene.script.gets.get(), 2);
+        scene.script.set("a", "YTpi");
+        scene.script.touch("a");
+        assert_eq!(scene.origin("a").await, Some(Origin::Store));
+        let counts = scene.near.counts();
+        assert_eq!((counts.hits, counts.absent_hits, counts.asked), (10, 1, 3));
+    });
+}
+
+#[test]
+fn a_revocation_fires_and_a_prolongation_does_not() {
+    local(async {
+        let scene = default();
+        scene.run();
+        let handle = scene.handle("a").await;
+        scene.script.touch("a");
+        settle().await;
+        assert!(!handle.is_fired());
+        assert_eq!(scene.origin("a").await, Some(Origin::Near));
+        scene.script.sessions.borrow_mut().clear();
+        scene.script.touch("a");
+        handle.fired().await;
+        assert_eq!(scene.origin("a").await, None);
+    });
+}
+
+#[test]
+fn other_credentials_are_another_session() {
+    local(async {
+        let scene = default();
+        scene.run();
+        let handle = scene.handle("a").await;
+        scene.script.set("a", "Yjpj");
+        scene.script.touch("a");
+        handle.fired().await;
+        let found = scene.near.get("a").await.unwrap().unwrap();
+        assert_eq!(found.record.credentials, b"Yjpj");
+        assert!(!found.revoked.is_fired());
+    });
+}
+
+#[test]
+fn revoke_fires_at_once() {
+    local(async {
+        let scene = default();
+        let handle = scene.handle("a").await;
+        assert!(scene.near.revoke("a").await.unwrap());
+        assert!(handle.is_fired());
+        assert_eq!(scene.origin("a").await, None);
+        assert!(!scene.near.revoke("a").await.unwrap());
+    });
+}
+
+#[test]
+fn a_lost_connection_flushes_all_and_the_default_knows_nobody() {
+    local(async {
+        let scene = default();
+        scene.run();
+        let handle = scene.handle("a").await;
+        scene.script.set("b", "YTpi");
+        scene.origin("b").await;
+        scene.script.go_down();
+        handle.fired().await;
+        assert_eq!(scene.near.len(), 0);
+        for sid in ["a", "b"] {
+            let error = scene.near.get(sid).await.err().unwrap();
+            assert!(error.is_outage());
+        }
+        scene.script.come_back();
+        assert_eq!(scene.origin("a").await, Some(Origin::Store));
+    });
+}
+
+#[test]
+fn a_short_loss_asks_again_and_fires_only_for_what_was_revoked_meanwhile() {
+    local(async {
+        let scene = default();
+        scene.script.set("b", "YTpi");
+        scene.run();
+        let (a, b) = (scene.handle("a").await, scene.handle("b").await);
+        scene.script.sessions.borrow_mut().remove("b");
+        scene.script.say(Change::Lost);
+        b.fired().await;
+        settle().await;
+        assert!(!a.is_fired());
+        assert_eq!(scene.origin("a").await, Some(Origin::Near));
+    });
+}
+
+#[test]
+fn grace_lets_known_sessions_go_on_for_its_time_and_no_others() {
+    local(async {
+        let scene = Scene::graced(30);
+        scene.run();
+        let handle = scene.handle("a").await;
+        scene.script.set("b", "YTpi");
+        scene.origin("b").await;
+        scene.script.set("c", "YTpi");
+        scene.script.go_down();
+        settle().await;
+        assert_eq!(scene.near.len(), 0);
+        assert_eq!(scene.origin("a").await, Some(Origin::Grace));
+        assert_eq!(scene.origin("b").await, Some(Origin::Grace));
+        assert!(scene.near.get("c").await.err().unwrap().is_outage());
+        advance(Duration::from_secs(29)).await;
+        settle().await;
+        assert_eq!(scene.origin("b").await, Some(Origin::Grace));
+        assert!(!handle.is_fired());
+        advance(Duration::from_secs(1)).await;
+        handle.fired().await;
+        assert!(scene.near.get("b").await.err().unwrap().is_outage());
+    });
+}
+
+#[test]
+fn grace_is_not_for_a_session_that_was_touched() {
+    local(async {
+        let scene = Scene::graced(30);
+        let handle = scene.handle("a").await;
+        scene.script.touch("a");
+        scene.script.go_down();
+        assert!(scene.near.get("a").await.err().unwrap().is_outage());
+        assert!(handle.is_fired());
+    });
+}
+
+#[test]
+fn back_within_grace_the_revoked_fire_and_the_others_go_on() {
+    local(async {
+        let scene = Scene::graced(30);
+        scene.script.set("b", "YTpi");
+        scene.run();
+        let (a, b) = (scene.handle("a").await, scene.handle("b").await);
+        scene.script.go_down();
+        settle().await;
+        assert!(!a.is_fired() && !b.is_fired());
+        scene.script.sessions.borrow_mut().remove("b");
+        scene.script.come_back();
+        b.fired().await;
+        advance(Duration::from_mins(1)).await;
+        settle().await;
+        assert!(!a.is_fired());
+    });
+}
+
+#[test]
+fn all_who_ask_at_once_wait_for_one_answer() {
+    local(async {
+        let scene = default();
+        scene.script.held_back.set(true);
+        let asking: Vec<_> = (0..20)
+            .map(|_| {
+                let near = scene.near.clone();
+                tokio::task::spawn_local(async move { near.get("a").await.unwrap().is_some() })
+            })
+            .collect();
+        settle().await;
+        assert_eq!(scene.script.gets.get(), 1);
+        scene.script.go.notify_one();
+        for one in asking {
+            assert!(one.await.unwrap());
+        }
+        assert_eq!(scene.near.counts().joined, 19);
+    });
+}
+
+#[test]
+fn whoever_asks_may_leave_and_the_next_asks() {
+    local(async {
+        let scene = default();
+        scene.script.held_back.set(true);
+        let ask = || {
+            let near = scene.near.clone();
+            tokio::task::spawn_local(async move { near.get("a").await.unwrap().is_some() })
+        };
+        let (first, second) = (ask(), ask());
+        settle().await;
+        first.abort();
+        settle().await;
+        assert_eq!(scene.script.gets.get(), 2);
+        scene.script.go.notify_waiters();
+        assert!(second.await.unwrap());
+    });
+}
+
+#[test]
+fn an_answer_that_a_revocation_overtakes_is_not_believed() {
+    local(async {
+        let scene = default();
+        scene.script.held_back.set(true);
+        let near = scene.near.clone();
+        let asking = tokio::task::spawn_local(async move { near.get("a").await });
+        settle().await;
+        // The answer is made; before it arrives, the session is revoked.
+        scene.script.sessions.borrow_mut().clear();
+        scene.script.touch("a");
+        scene.script.held_back.set(false);
+        scene.script.go.notify_one();
+        assert!(asking.await.unwrap().unwrap().is_none());
+    });
+}
+
+#[test]
+fn a_store_that_does_not_tell_is_asked_each_time() {
+    local(async {
+        let scene = default();
+        scene.script.silent.set(true);
+        scene.run();
+        let handle = scene.handle("a").await;
+        assert_eq!(scene.origin("a").await, Some(Origin::Store));
+        assert_eq!(scene.script.gets.get(), 2);
+        scene.script.sessions.borrow_mut().clear();
+        // Nobody asks for it, and still whoever holds it learns of it.
+        handle.fired().await;
+    });
+}
+
+#[test]
+fn an_end_that_was_set_fires() {
+    local(async {
+        let scene = default();
+        let end = SystemTime::UNIX_EPOCH + Duration::from_secs(10);
+        let record = Record::new("YTpi", Some(end));
+        scene.near.put("a", &record).await.unwrap();
+        let handle = scene.handle("a").await;
+        assert!(!handle.is_fired());
+        handle.fired().await;
+        scene.script.sessions.borrow_mut().clear();
+        assert_eq!(scene.origin("a").await, None);
+    });
+}
+
+#[test]
+fn names_that_none_can_have_are_not_asked_for() {
+    local(async {
+        let scene = default();
+        for sid in [String::new(), "x".repeat(crate::LONGEST_SID + 1)] {
+            assert_eq!(scene.origin(&sid).await, None);
+        }
+        assert_eq!(scene.script.gets.get(), 0);
+    });
+}

@@ -1,0 +1,165 @@
+//! Which store the configuration chose: opened once, then a handle for each thread.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::watch;
+
+use crate::{Change, Memory, Page, Record, Redb, Redis, RedisSettings, Source, Store, StoreError};
+
+/// Other processes change the file unseen: their journal is looked at this often.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// May be handed to any thread.
+#[derive(Clone)]
+pub enum Place {
+    Memory(Memory),
+    Redb(Redb),
+    Redis(Arc<RedisSettings>),
+}
+
+impl Place {
+    /// A handle for this thread. Redis is not asked before the first session is.
+    pub fn on_this_thread(&self) -> AnyStore {
+        match self {
+            Self::Memory(memory) => {
+                let reader = Reader::new(memory.latest());
+                AnyStore::Memory(memory.clone(), reader)
+            }
+            Self::Redb(redb) => AnyStore::Redb(redb.clone(), Reader::new(redb.latest())),
+            Self::Redis(settings) => AnyStore::Redis(Redis::new(settings.clone())),
+        }
+    }
+}
+
+/// A store as one thread has it.
+pub enum AnyStore {
+    Memory(Memory, Reader),
+    Redb(Redb, Reader),
+    Redis(Redis),
+}
+
+/// How far this thread has read in a journal.
+pub struct Reader {
+    latest: RefCell<watch::Receiver<u64>>,
+    seen: Cell<u64>,
+    changes: RefCell<VecDeque<Change>>,
+}
+
+impl Reader {
+    fn new(latest: watch::Receiver<u64>) -> Self {
+        let seen = Cell::new(*latest.borrow());
+        Self {
+            latest: RefCell::new(latest),
+            seen,
+            changes: RefCell::default(),
+        }
+    }
+
+    fn is_behind(&self) -> bool {
+        *self.latest.borrow().borrow() > self.seen.get()
+    }
+
+    fn next(&self, since: impl FnOnce(u64) -> (u64, Vec<Change>)) -> Option<Change> {
+        if self.is_behind() {
+            self.read(since);
+        }
+        self.changes.borrow_mut().pop_front()
+    }
+
+    fn read(&self, since: impl FnOnce(u64) -> (u64, Vec<Change>)) {
+        let (seen, news) = since(self.seen.get());
+        self.seen.set(seen);
+        self.changes.borrow_mut().extend(news);
+    }
+
+    fn has_some(&self) -> bool {
+        self.is_behind() || !self.changes.borrow().is_empty()
+    }
+
+    async fn wait(&self) {
+        let mut latest = self.latest.borrow().clone();
+        let seen = self.seen.get();
+        if latest.wait_for(|number| *number > seen).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl Store for AnyStore {
+    async fn get(&self, sid: &str) -> Result<Option<Record>, StoreError> {
+        match self {
+            Self::Memory(store, _) => store.get(sid).await,
+            Self::Redb(store, _) => store.get(sid).await,
+            Self::Redis(store) => store.get(sid).await,
+        }
+    }
+
+    async fn put(&self, sid: &str, record: &Record) -> Result<(), StoreError> {
+        match self {
+            Self::Memory(store, _) => store.put(sid, record).await,
+            Self::Redb(store, _) => store.put(sid, record).await,
+            Self::Redis(store) => store.put(sid, record).await,
+        }
+    }
+
+    async fn revoke(&self, sid: &str) -> Result<bool, StoreError> {
+        match self {
+            Self::Memory(store, _) => store.revoke(sid).await,
+            Self::Redb(store, _) => store.revoke(sid).await,
+            Self::Redis(store) => store.revoke(sid).await,
+        }
+    }
+
+    async fn list(&self, after: Option<&str>, limit: usize) -> Result<Page, StoreError> {
+        match self {
+            Self::Memory(store, _) => store.list(after, limit).await,
+            Self::Redb(store, _) => store.list(after, limit).await,
+            Self::Redis(store) => store.list(after, limit).await,
+        }
+    }
+}
+
+impl Source for AnyStore {
+    fn next_change(&self) -> Option<Change> {
+        match self {
+            Self::Memory(store, reader) => reader.next(|seen| store.since(seen)),
+            Self::Redb(store, reader) => reader.next(|seen| store.since(seen)),
+            Self::Redis(store) => store.next_change(),
+        }
+    }
+
+    async fn changed(&self) {
+        match self {
+            Self::Memory(_, reader) if reader.has_some() => {}
+            Self::Memory(_, reader) => reader.wait().await,
+            Self::Redb(store, reader) => {
+                while !reader.has_some() {
+                    let waited = tokio::time::timeout(LOOK, reader.wait()).await;
+                    if waited.is_err() {
+                        reader.read(|seen| store.since(seen));
+                        store.sweep_now_and_then();
+                    }
+                }
+            }
+            Self::Redis(store) => store.changed().await,
+        }
+    }
+
+    fn is_watching(&self) -> bool {
+        match self {
+            Self::Memory(..) | Self::Redb(..) => true,
+            Self::Redis(store) => store.is_watching(),
+        }
+    }
+
+    fn now(&self) -> SystemTime {
+        match self {
+            Self::Memory(store, _) => store.now(),
+            Self::Redb(store, _) => store.now(),
+            Self::Redis(store) => store.now(),
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! One connection: commands go out together, answers come back in their order, and what the server says of its own accord
+//! goes to the changes. A connection that breaks the protocol or misses a deadline is given up whole.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::time::Duration;
+
+use roundtrip_wire::resp::{Decoder, Value, command};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::news::News;
+use super::socket::Bytes;
+use crate::StoreError;
+
+const PIECE: usize = 16 * 1024;
+/// Answers that may be outstanding.
+const MOST_WAITING: usize = 16 * 1024;
+
+/// Whoever drops it closes the connection.
+pub(super) struct Link {
+    wire: Rc<Wire>,
+    answer: Duration,
+    /// Does the server tell what changes?
+    pub(super) pushes: Cell<bool>,
+    task: JoinHandle<()>,
+}
+
+struct Wire {
+    out: RefCell<Vec<u8>>,
+    waiting: RefCell<VecDeque<oneshot::Sender<Value>>>,
+    /// There is something to write, or the connection is given up.
+    wake: Notify,
+    broken: RefCell<Option<StoreError>>,
+    news: Rc<News>,
+}
+
+impl Link {
+    pub(super) fn new(stream: Box<dyn Bytes>, answer: Duration, news: Rc<News>) -> Self {
+        let wire = Rc::new(Wire {
+            out: RefCell::default(),
+            waiting: RefCell::default(),
+            wake: Notify::new(),
+            broken: RefCell::default(),
+            news,
+        });
+        let (reading, writing) = tokio::io::split(stream);
+        let carrier = wire.clone();
+        let task = tokio::task::spawn_local(async move {
+            let error = carrier.carry(reading, writing, answer).await;
+            carrier.give_up(error);
+        });
+        Self {
+            wire,
+            answer,
+            pushes: Cell::new(false),
+            task,
+        }
+    }
+
+    pub(super) fn broken(&self) -> Option<StoreError> {
+        self.wire.broken.borrow().clone()
+    }
+
+    pub(super) async fn ask(&self, parts: &[&[u8]]) -> Result<Value, StoreError> {
+        let waiter = self.send(parts)?;
+        self.wait(waiter).await
+    }
+
+    /// Both leave in one write.
+    pub(super) async fn ask_two(
+        &self,
+        first: &[&[u8]],
+        second: &[&[u8]],
+    ) -> Result<(Value, Value), StoreError> {
+        let (first, second) = (self.send(first)?, self.send(second)?);
+        Ok((self.wait(first).await?, self.wait(second).await?))
+    }
+
+    fn send(&self, parts: &[&[u8]]) -> Result<oneshot::Receiver<Value>, StoreError> {
+        if let Some(error) = self.broken() {
+            return Err(error);
+        }
+        let mut waiting = self.wire.waiting.borrow_mut();
+        if waiting.len() >= MOST_WAITING {
+            return Err(StoreError::down("too many questions are open"));
+        }
+        let (answered, waiter) = oneshot::channel();
+        waiting.push_back(answered);
+        command(parts, &mut self.wire.out.borrow_mut());
+        self.wire.wake.notify_one();
+        Ok(waiter)
+    }
+
+    async fn wait(&self, waiter: oneshot::Receiver<Value>) -> Result<Value, StoreError> {
+        match timeout(self.answer, waiter).await {
+            Ok(Ok(value)) => Ok(value.bare()),
+            Ok(Err(_)) => {
+                let gone = || StoreError::down("the connection is gone");
+                Err(self.broken().unwrap_or_else(gone))
+            }
+            Err(_) => {
+                let late = StoreError::TimedOut { what: "answer" };
+                self.wire.give_up(late.clone());
+                Err(late)
+            }
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Wire {
+    /// Why it ended.
+    async fn carry(
+        &self,
+        mut reading: ReadHalf<Box<dyn Bytes>>,
+        mut writing: WriteHalf<Box<dyn Bytes>>,
+        deadline: Duration,
+    ) -> StoreError {
+        let mut decoder = Decoder::default();
+        let mut piece = vec![0; PIECE];
+        loop {
+            tokio::select! {
+                read = reading.read(&mut piece) => match read {
+                    Ok(0) => return StoreError::down("it closed the connection"),
+                    Ok(n) => {
+                        decoder.feed(piece.get(..n).unwrap_or_default());
+                        if let Err(error) = self.take(&mut decoder) {
+                            return error;
+                        }
+                    }
+                    Err(error) => return StoreError::io("reading", error),
+                },
+                () = self.wake.notified() => {
+                    if let Some(error) = self.broken.borrow().clone() {
+                        return error;
+                    }
+                    let out = std::mem::take(&mut *self.out.borrow_mut());
+                    let write = async {
+                        writing.write_all(&out).await?;
+                        writing.flush().await
+                    };
+                    match timeout(deadline, write).await {
+                        Ok(Ok(())) => {}
+                        Ok(Err(error)) => return StoreError::io("writing", error),
+                        Err(_) => return StoreError::TimedOut { what: "take a question" },
+                    }
+                }
+            }
+        }
+    }
+
+    fn take(&self, decoder: &mut Decoder) -> Result<(), StoreError> {
+        while let Some(value) = decoder.next_value().map_err(StoreError::Protocol)? {
+            if let Value::Push(items) = value {
+                self.news.pushed(items);
+                continue;
+            }
+            let Some(waiter) = self.waiting.borrow_mut().pop_front() else {
+                return Err(StoreError::down("it answered what nobody asked"));
+            };
+            // Whoever asked may have left.
+            let _ = waiter.send(value);
+        }
+        Ok(())
+    }
+
+    /// Once: all who wait learn of it, and nothing that was said over it is sure any more.
+    fn give_up(&self, error: StoreError) {
+        let mut broken = self.broken.borrow_mut();
+        if broken.is_some() {
+            return;
+        }
+        *broken = Some(error);
+        drop(broken);
+        self.waiting.borrow_mut().clear();
+        self.wake.notify_one();
+        self.news.lost();
+    }
+}

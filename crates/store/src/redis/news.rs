@@ -1,0 +1,126 @@
+//! What the server said of its own accord and nobody has taken yet: names that were touched, everything, the connection.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+
+use roundtrip_wire::resp::Value;
+use tokio::sync::Notify;
+
+use crate::Change;
+
+/// Who is so far behind forgets all instead.
+const LONGEST: usize = 8192;
+
+pub(super) struct News {
+    prefix: String,
+    changes: RefCell<VecDeque<Change>>,
+    came: Notify,
+}
+
+impl News {
+    pub(super) fn new(prefix: &str) -> Self {
+        Self {
+            prefix: prefix.into(),
+            changes: RefCell::default(),
+            came: Notify::new(),
+        }
+    }
+
+    pub(super) fn next(&self) -> Option<Change> {
+        self.changes.borrow_mut().pop_front()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.changes.borrow().is_empty()
+    }
+
+    pub(super) async fn came(&self) {
+        self.came.notified().await;
+    }
+
+    /// `invalidate`, and names; or null, when all keys were removed at once. Other pushes are not for us.
+    pub(super) fn pushed(&self, items: Vec<Value>) {
+        let mut items = items.into_iter();
+        if items.next().as_ref().and_then(Value::bytes) != Some(b"invalidate") {
+            return;
+        }
+        match items.next() {
+            Some(Value::Array(keys)) => keys.iter().for_each(|key| self.touched(key)),
+            _ => self.add(Change::Everything),
+        }
+    }
+
+    fn touched(&self, key: &Value) {
+        let key = key.bytes().and_then(|k| str::from_utf8(k).ok());
+        // A key that is not text, or not under the prefix, is not one of ours.
+        if let Some(sid) = key.and_then(|k| k.strip_prefix(self.prefix.as_str())) {
+            self.add(Change::Touched(sid.to_owned()));
+        }
+    }
+
+    pub(super) fn lost(&self) {
+        self.changes.borrow_mut().clear();
+        self.add(Change::Lost);
+    }
+
+    pub(super) fn back(&self) {
+        self.add(Change::Back);
+    }
+
+    fn add(&self, change: Change) {
+        let mut changes = self.changes.borrow_mut();
+        if changes.len() >= LONGEST {
+            // A loss among them is covered: whoever forgets all has nothing left that the loss made doubtful.
+            changes.clear();
+            changes.push_back(Change::Everything);
+        }
+        changes.push_back(change);
+        self.came.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bulk(text: &str) -> Value {
+        Value::Bulk(text.into())
+    }
+
+    fn taken(news: &News) -> Vec<Change> {
+        std::iter::from_fn(|| news.next()).collect()
+    }
+
+    #[test]
+    fn names_are_taken_out_of_pushes() {
+        let news = News::new("s:");
+        let keys = Value::Array(vec![bulk("s:1"), bulk("t:2"), Value::Bulk(vec![0xff])]);
+        news.pushed(vec![bulk("invalidate"), keys]);
+        news.pushed(vec![bulk("message"), bulk("s:3")]);
+        news.pushed(vec![]);
+        news.pushed(vec![bulk("invalidate"), Value::Null]);
+        assert_eq!(
+            taken(&news),
+            [Change::Touched("1".into()), Change::Everything]
+        );
+    }
+
+    #[test]
+    fn a_loss_makes_what_came_before_it_needless() {
+        let news = News::new("");
+        news.touched(&bulk("1"));
+        news.lost();
+        news.back();
+        assert_eq!(taken(&news), [Change::Lost, Change::Back]);
+    }
+
+    #[test]
+    fn who_never_listens_costs_bounded_memory() {
+        let news = News::new("");
+        for _ in 0..3 * LONGEST {
+            news.touched(&bulk("1"));
+        }
+        assert!(news.changes.borrow().len() <= LONGEST);
+        assert_eq!(news.next(), Some(Change::Everything));
+    }
+}

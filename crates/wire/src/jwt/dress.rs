@@ -1,0 +1,38 @@
+//! How a cookie carries a token in hyper-auth-proxy's format: in standard base64, padded or not, with double quotes around
+//! the base64, around the token within, or around neither.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_PAD_INDIFFERENT;
+
+use super::{LARGEST, bad};
+use crate::{Error, Result};
+
+/// Base64 of the largest token and two quotes, with two more around it.
+const LARGEST_DRESSED: usize = (LARGEST + 2).div_ceil(3) * 4 + 2;
+
+/// The token that a cookie's value stands for. A token that is not in base64 is refused: it has dots.
+pub fn undress(value: &[u8]) -> Result<Vec<u8>> {
+    if value.len() > LARGEST_DRESSED {
+        return Err(Error::TooLarge {
+            what: "the cookie",
+            limit: LARGEST_DRESSED,
+        });
+    }
+    let mut token = STANDARD_PAD_INDIFFERENT
+        .decode(without_quotes(value))
+        .map_err(|_| bad("the cookie's value is not base64"))?;
+    let inner = without_quotes(&token).len();
+    if inner < token.len() {
+        token.pop();
+        token.remove(0);
+    }
+    Ok(token)
+}
+
+/// One pair, if it is one.
+fn without_quotes(value: &[u8]) -> &[u8] {
+    match value {
+        [b'"', inner @ .., b'"'] => inner,
+        _ => value,
+    }
+}

@@ -1,0 +1,144 @@
+//! A JSON object with few members, each named once (RFC 7515 §4, RFC 7519 §4), of which only texts and whole numbers are kept.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::bad;
+use crate::Result;
+
+const MOST_MEMBERS: usize = 64;
+
+pub(super) struct Object<'a>(Vec<(Cow<'a, str>, Member<'a>)>);
+
+enum Member<'a> {
+    Text(Cow<'a, str>),
+    Whole(i64),
+    Other,
+}
+
+impl<'a> Object<'a> {
+    pub(super) fn parse(json: &'a [u8]) -> Result<Self> {
+        serde_json::from_slice(json)
+            .map_err(|_| bad("a part is no JSON object with each name once"))
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.member(name).is_some()
+    }
+
+    pub(super) fn text(&self, name: &str) -> Result<Option<&str>> {
+        match self.member(name) {
+            None => Ok(None),
+            Some(Member::Text(text)) => Ok(Some(text)),
+            Some(_) => Err(bad("what should be a text is not")),
+        }
+    }
+
+    /// `1.0` and `1e3` are not written as whole numbers and do not count as such.
+    pub(super) fn whole(&self, name: &str) -> Result<Option<i64>> {
+        match self.member(name) {
+            None => Ok(None),
+            Some(Member::Whole(number)) => Ok(Some(*number)),
+            Some(_) => Err(bad("what should be a whole number is not")),
+        }
+    }
+
+    fn member(&self, name: &str) -> Option<&Member<'a>> {
+        self.0.iter().find(|(n, _)| n == name).map(|(_, m)| m)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        deserializer.deserialize_map(Members)
+    }
+}
+
+struct Members;
+
+impl<'de> Visitor<'de> for Members {
+    type Value = Object<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(
+        self,
+        mut map: A,
+    ) -> std::result::Result<Self::Value, A::Error> {
+        let mut members: Vec<(Cow<'de, str>, Member<'de>)> = Vec::with_capacity(8);
+        while let Some((name, value)) = map.next_entry::<Member<'de>, Member<'de>>()? {
+            let Member::Text(name) = name else {
+                return Err(A::Error::custom("a name that is no text"));
+            };
+            if members.len() >= MOST_MEMBERS || members.iter().any(|(n, _)| *n == name) {
+                return Err(A::Error::custom("too many members, or one twice"));
+            }
+            members.push((name, value));
+        }
+        Ok(Object(members))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Member<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        deserializer.deserialize_any(Value)
+    }
+}
+
+struct Value;
+
+impl<'de> Visitor<'de> for Value {
+    type Value = Member<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> std::result::Result<Self::Value, E> {
+        Ok(Member::Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> std::result::Result<Self::Value, E> {
+        Ok(Member::Text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> std::result::Result<Self::Value, E> {
+        Ok(Member::Whole(number))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> std::result::Result<Self::Value, E> {
+        Ok(i64::try_from(number).map_or(Member::Other, Member::Whole))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> std::result::Result<Self::Value, E> {
+        Ok(Member::Other)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> std::result::Result<Self::Value, E> {
+        Ok(Member::Other)
+    }
+
+    fn visit_unit<E>(self) -> std::result::Result<Self::Value, E> {
+        Ok(Member::Other)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(
+        self,
+        mut items: A,
+    ) -> std::result::Result<Self::Value, A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Member::Other)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(
+        self,
+        mut map: A,
+    ) -> std::result::Result<Self::Value, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Member::Other)
+    }
+}

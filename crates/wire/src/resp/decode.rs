@@ -1,0 +1,391 @@
+//! Values out of bytes that come in pieces. No byte is looked at more than a bounded number of times.
+
+use super::Value;
+use crate::{Error, Result};
+
+const WHAT: &str = "an answer of the store";
+/// A line with its end.
+pub(super) const LONGEST_LINE: usize = 4096;
+/// Places that are made before anything has come to fill them.
+const FORESIGHT: usize = 16;
+
+/// What a server may make us keep. Each is checked before the memory is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Values within values.
+    pub depth: usize,
+    /// One string.
+    pub string: usize,
+    /// One value with all that is in it, as it comes over the wire.
+    pub total: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            depth: 8,
+            string: 1 << 20,
+            total: 4 << 20,
+        }
+    }
+}
+
+/// Takes bytes as they come and gives values. After an error nothing more can be read: where the next value would begin
+/// is not known.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    limits: Limits,
+    buffer: Vec<u8>,
+    /// How much of the buffer is used up.
+    used: usize,
+    /// Bytes of the value that is being read.
+    size: usize,
+    /// A string whose length is known and whose bytes have not all come.
+    string: Option<(Kind, usize)>,
+    open: Vec<Frame>,
+    broken: Option<Error>,
+}
+
+/// A value that is not yet whole.
+#[derive(Debug)]
+struct Frame {
+    kind: Whole,
+    /// Values that are still to come.
+    left: usize,
+    items: Vec<Value>,
+}
+
+#[derive(Debug)]
+enum Whole {
+    Array,
+    Set,
+    Push,
+    Map,
+    Attributes,
+    /// The value that attributes were about.
+    Attributed(Vec<(Value, Value)>),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Bulk,
+    Error,
+    Verbatim,
+}
+
+/// What a line began.
+enum Begun {
+    Value(Value),
+    String(Kind, usize),
+    Frame(Whole, usize),
+}
+
+impl Decoder {
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            ..Self::default()
+        }
+    }
+
+    /// Takes what has come.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        if self.used == self.buffer.len() {
+            self.buffer.clear();
+            self.used = 0;
+        } else if self.used > self.buffer.len() / 2 {
+            self.buffer.drain(..self.used);
+            self.used = 0;
+        }
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The next value, once all of it has come.
+    pub fn next_value(&mut self) -> Result<Option<Value>> {
+        if let Some(error) = &self.broken {
+            return Err(error.clone());
+        }
+        let outcome = self.read();
+        if let Err(error) = &outcome {
+            self.broken = Some(error.clone());
+            self.buffer = Vec::new();
+            self.used = 0;
+            self.open = Vec::new();
+        }
+        outcome
+    }
+
+    /// Is a value begun and not ended, or is anything unread?
+    pub fn is_amid(&self) -> bool {
+        self.used < self.buffer.len() || !self.open.is_empty() || self.string.is_some()
+    }
+
+    fn read(&mut self) -> Result<Option<Value>> {
+        loop {
+            let value = if let Some((kind, length)) = self.string {
+                let Some(value) = self.read_string(kind, length)? else {
+                    return Ok(None);
+                };
+                self.string = None;
+                value
+            } else {
+                let Some(line) = self.read_line()? else {
+                    return Ok(None);
+                };
+                match begin(&line, &self.limits)? {
+                    Begun::Value(value) => value,
+                    Begun::String(kind, length) => {
+                        self.string = Some((kind, length));
+                        continue;
+                    }
+                    Begun::Frame(kind, left) => {
+                        if !self.begin_frame(kind, left)? {
+                            continue;
+                        }
+                        match self.close_frames()? {
+                            Some(value) => return Ok(Some(value)),
+                            None => continue,
+                        }
+                    }
+                }
+            };
+            if let Some(whole) = self.place(value)? {
+                return Ok(Some(whole));
+            }
+        }
+    }
+
+    /// A line without its end.
+    fn read_line(&mut self) -> Result<Option<Vec<u8>>> {
+        let rest = self.buffer.get(self.used..).unwrap_or_default();
+        let window = rest.get(..LONGEST_LINE).unwrap_or(rest);
+        let Some(end) = window.iter().position(|b| *b == b'\n') else {
+            return if rest.len() >= LONGEST_LINE {
+                Err(too_large("a line of the store", LONGEST_LINE))
+            } else {
+                Ok(None)
+            };
+        };
+        let line = window.get(..end).unwrap_or_default();
+        let line = line
+            .strip_suffix(b"\r")
+            .ok_or(malformed("a line does not end in CR LF"))?;
+        if line.contains(&b'\r') {
+            return Err(malformed("a line holds a CR"));
+        }
+        let line = line.to_vec();
+        self.consume(end + 1)?;
+        Ok(Some(line))
+    }
+
+    fn read_string(&mut self, kind: Kind, length: usize) -> Result<Option<Value>> {
+        let rest = self.buffer.get(self.used..).unwrap_or_default();
+        let Some(bytes) = rest.get(..length + 2) else {
+            return Ok(None);
+        };
+        let bytes = bytes
+            .strip_suffix(b"\r\n")
+            .ok_or(malformed("a string does not end where it should"))?;
+        let value = match kind {
+            Kind::Bulk => Value::Bulk(bytes.to_vec()),
+            Kind::Error => Value::Error(bytes.to_vec()),
+            Kind::Verbatim => verbatim(bytes)?,
+        };
+        self.consume(length + 2)?;
+        Ok(Some(value))
+    }
+
+    fn consume(&mut self, count: usize) -> Result<()> {
+        self.used += count;
+        self.size += count;
+        if self.size > self.limits.total {
+            return Err(too_large(WHAT, self.limits.total));
+        }
+        Ok(())
+    }
+
+    /// True where the frame is whole already, for nothing is in it.
+    fn begin_frame(&mut self, kind: Whole, left: usize) -> Result<bool> {
+        if self.open.len() >= self.limits.depth {
+            return Err(too_large("the depth of an answer", self.limits.depth));
+        }
+        // Pushes stand alone: within another value there is nothing that could receive them.
+        if matches!(kind, Whole::Push) && !self.open.is_empty() {
+            return Err(malformed("a push within another value"));
+        }
+        let items = Vec::with_capacity(left.min(FORESIGHT));
+        self.open.push(Frame { kind, left, items });
+        Ok(left == 0)
+    }
+
+    /// Puts a value where it belongs, and gives the outermost one once that is whole.
+    fn place(&mut self, value: Value) -> Result<Option<Value>> {
+        let Some(frame) = self.open.last_mut() else {
+            self.size = 0;
+            return Ok(Some(value));
+        };
+        frame.items.push(value);
+        frame.left = frame.left.saturating_sub(1);
+        if frame.left > 0 {
+            return Ok(None);
+        }
+        self.close_frames()
+    }
+
+    /// Closes the innermost frame and those that it completes.
+    fn close_frames(&mut self) -> Result<Option<Value>> {
+        while let Some(frame) = self.open.pop() {
+            let value = match frame.kind {
+                Whole::Array => Value::Array(frame.items),
+                Whole::Set => Value::Set(frame.items),
+                Whole::Push => Value::Push(frame.items),
+                Whole::Map => Value::Map(pairs(frame.items)),
+                Whole::Attributes => {
+                    self.begin_frame(Whole::Attributed(pairs(frame.items)), 1)?;
+                    return Ok(None);
+                }
+                Whole::Attributed(attributes) => attributed(attributes, frame.items)?,
+            };
+            let Some(outer) = self.open.last_mut() else {
+                self.size = 0;
+                return Ok(Some(value));
+            };
+            outer.items.push(value);
+            outer.left = outer.left.saturating_sub(1);
+            if outer.left > 0 {
+                return Ok(None);
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn begin(line: &[u8], limits: &Limits) -> Result<Begun> {
+    let (kind, rest) = line.split_first().ok_or(malformed("an empty line"))?;
+    let string = |kind| match length(rest)? {
+        None => Ok(Begun::Value(Value::Null)),
+        Some(n) if n > limits.string => Err(too_large("a string of the store", limits.string)),
+        Some(n) => Ok(Begun::String(kind, n)),
+    };
+    let frame = |whole, each: usize| match length(rest)? {
+        None => Ok(Begun::Value(Value::Null)),
+        // Each value takes three bytes at least, so this many would not fit.
+        Some(n) if n.saturating_mul(each) > limits.total / 3 => Err(too_large(
+            "the number of values in an answer",
+            limits.total / 3,
+        )),
+        Some(n) => Ok(Begun::Frame(whole, n.saturating_mul(each))),
+    };
+    match kind {
+        b'+' => Ok(Begun::Value(Value::Simple(rest.to_vec()))),
+        b'-' => Ok(Begun::Value(Value::Error(rest.to_vec()))),
+        b':' => Ok(Begun::Value(Value::Integer(integer(rest)?))),
+        b'_' if rest.is_empty() => Ok(Begun::Value(Value::Null)),
+        b'#' => match rest {
+            b"t" => Ok(Begun::Value(Value::Boolean(true))),
+            b"f" => Ok(Begun::Value(Value::Boolean(false))),
+            _ => Err(malformed("a boolean that is neither true nor false")),
+        },
+        b',' => Ok(Begun::Value(Value::Double(double(rest)?))),
+        b'(' => Ok(Begun::Value(Value::BigNumber(big_number(rest)?))),
+        b'$' => string(Kind::Bulk),
+        b'!' => string(Kind::Error),
+        b'=' => string(Kind::Verbatim),
+        b'*' => frame(Whole::Array, 1),
+        b'~' => frame(Whole::Set, 1),
+        b'>' => frame(Whole::Push, 1),
+        b'%' => frame(Whole::Map, 2),
+        b'|' => frame(Whole::Attributes, 2),
+        _ => Err(malformed("a value of no known type")),
+    }
+}
+
+/// `None` is the null of version 2. A question mark announces a streamed value.
+fn length(text: &[u8]) -> Result<Option<usize>> {
+    match text {
+        b"-1" => Ok(None),
+        b"?" => Err(malformed("a streamed value")),
+        [b'0'..=b'9', ..] if text.len() <= 10 => {
+            let length = integer(text)?;
+            usize::try_from(length)
+                .map(Some)
+                .map_err(|_| malformed("a length that is none"))
+        }
+        _ => Err(malformed("a length that is none")),
+    }
+}
+
+fn integer(text: &[u8]) -> Result<i64> {
+    str::from_utf8(text)
+        .ok()
+        .and_then(|t| t.parse().ok())
+        .ok_or(malformed("an integer that is none"))
+}
+
+fn double(text: &[u8]) -> Result<f64> {
+    match text {
+        b"inf" | b"+inf" => return Ok(f64::INFINITY),
+        b"-inf" => return Ok(f64::NEG_INFINITY),
+        b"nan" | b"-nan" => return Ok(f64::NAN),
+        _ => {}
+    }
+    let plain = |b: &u8| matches!(b, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
+    str::from_utf8(text)
+        .ok()
+        .filter(|_| text.iter().all(plain))
+        .and_then(|t| t.parse().ok())
+        .ok_or(malformed("a number that is none"))
+}
+
+fn big_number(text: &[u8]) -> Result<String> {
+    let digits = text
+        .strip_prefix(b"+")
+        .or(text.strip_prefix(b"-"))
+        .unwrap_or(text);
+    let good = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    str::from_utf8(text)
+        .ok()
+        .filter(|_| good)
+        .map(str::to_owned)
+        .ok_or(malformed("a big number that is none"))
+}
+
+fn verbatim(bytes: &[u8]) -> Result<Value> {
+    match bytes {
+        [a, b, c, b':', text @ ..] => Ok(Value::Verbatim {
+            form: [*a, *b, *c],
+            text: text.to_vec(),
+        }),
+        _ => Err(malformed("a verbatim string without its form")),
+    }
+}
+
+fn pairs(items: Vec<Value>) -> Vec<(Value, Value)> {
+    let mut pairs = Vec::with_capacity(items.len() / 2);
+    let mut items = items.into_iter();
+    while let (Some(key), Some(value)) = (items.next(), items.next()) {
+        pairs.push((key, value));
+    }
+    pairs
+}
+
+fn attributed(attributes: Vec<(Value, Value)>, items: Vec<Value>) -> Result<Value> {
+    match items.into_iter().next() {
+        Some(Value::Push(_)) | None => Err(malformed("attributes of no value")),
+        Some(value) => Ok(Value::Attributed {
+            attributes,
+            value: Box::new(value),
+        }),
+    }
+}
+
+fn malformed(why: &'static str) -> Error {
+    Error::malformed(WHAT, why)
+}
+
+fn too_large(what: &'static str, limit: usize) -> Error {
+    Error::TooLarge { what, limit }
+}
+
+#[cfg(test)]
+mod tests;
