@@ -14,6 +14,8 @@ use super::list::{Line, ListError};
 const WAITING: usize = 20_000;
 /// Lookups on their way, to all servers.
 const RUNNING: usize = 2_000;
+/// Lines that are taken at once.
+const BATCH: usize = 256;
 /// How far results may run ahead of the one that is to be told next.
 const AHEAD: u64 = 20_000;
 
@@ -108,20 +110,26 @@ impl<A: Asker, T: FnMut(Line, A::Outcome, Tally) -> bool> Desk<A, T> {
         skip: impl Fn(u64) -> bool,
     ) -> Result<Tally, ListError> {
         let mut trouble = None;
+        let mut batch = Vec::new();
         while self.wanted {
             let may_read = !self.tally.whole && self.has_room();
             if !may_read && self.running.is_empty() {
                 break;
             }
             tokio::select! {
-                entry = lines.recv(), if may_read => match entry {
-                    Some(Ok(entry)) if skip(entry.place) => self.pass(&entry),
-                    Some(Ok(entry)) => self.admit(entry),
-                    Some(Err(error)) => {
-                        trouble = Some(error);
-                        self.tally.whole = true;
+                // All that is there at once: what is asked together can leave together.
+                read = lines.recv_many(&mut batch, BATCH), if may_read => {
+                    self.tally.whole |= read == 0;
+                    for entry in batch.drain(..) {
+                        match entry {
+                            Ok(entry) if skip(entry.place) => self.pass(&entry),
+                            Ok(entry) => self.admit(entry),
+                            Err(error) => {
+                                trouble = Some(error);
+                                self.tally.whole = true;
+                            }
+                        }
                     }
-                    None => self.tally.whole = true,
                 },
                 Some(done) = self.running.join_next(), if !self.running.is_empty() => match done {
                     Ok((lane, entry, outcome)) => self.finish(&lane, entry, outcome),

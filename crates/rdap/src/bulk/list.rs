@@ -49,12 +49,22 @@ impl Part {
     }
 }
 
-/// Reads the parts one after another on a thread of its own: a pipe may make us wait, and connections must not. What
-/// cannot be read ends the list, after what came before it.
-pub fn read(parts: Vec<Part>) -> Receiver<Result<Line, ListError>> {
+/// Reads the parts one after another on a thread of its own: a pipe may make us wait, and connections must not. Words that
+/// come first are there at once. What cannot be read ends the list, after what came before it.
+pub fn read(mut parts: Vec<Part>) -> Receiver<Result<Line, ListError>> {
     let (send, receive) = channel(AHEAD);
+    let mut place = 0;
+    if let Some(Part::Words(words)) = parts.first_mut() {
+        let here = words.len().min(AHEAD);
+        for line in words
+            .drain(..here)
+            .filter_map(|word| line(&word, &mut place))
+        {
+            // There is room for so many.
+            let _ = send.try_send(Ok(line));
+        }
+    }
     std::thread::spawn(move || {
-        let mut place = 0;
         for part in parts {
             if let Err(error) = read_part(part, &mut place, &send) {
                 // Who does not listen any more need not know.
@@ -114,20 +124,25 @@ fn read_lines(
 
 /// Sends what is a query; false when nobody listens any more.
 fn tell(text: &str, place: &mut u64, send: &Lines) -> bool {
+    line(text, place).is_none_or(|line| send.blocking_send(Ok(line)).is_ok())
+}
+
+/// What a line asks, if anything.
+fn line(text: &str, place: &mut u64) -> Option<Line> {
     // A `#` within a word belongs to it, as in a URL.
     let text = text.trim();
     let comment = text.find(" #").or_else(|| text.find("\t#"));
     let text = text.get(..comment.unwrap_or(text.len())).unwrap_or(text);
     let text = text.trim_end();
     if text.is_empty() || text.starts_with('#') {
-        return true;
+        return None;
     }
     let line = Line {
         place: *place,
         text: text.to_owned(),
     };
     *place += 1;
-    send.blocking_send(Ok(line)).is_ok()
+    Some(line)
 }
 
 #[cfg(test)]
