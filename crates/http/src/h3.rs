@@ -31,8 +31,8 @@ use watch::Watched;
 
 /// How long a peer may be silent; also bounds a handshake that nobody answers.
 const IDLE: Duration = Duration::from_secs(30);
-/// How long to wait for the peer to hear our goodbye.
-const FAREWELL: Duration = Duration::from_millis(50);
+/// How long our goodbye may take to leave. Nobody waits for it to arrive.
+const FAREWELL: Duration = Duration::from_millis(5);
 
 pub struct Quic {
     endpoint: Endpoint,

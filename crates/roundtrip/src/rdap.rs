@@ -100,7 +100,8 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
         notes.extend(desk.0.refresh().await);
         notes.extend(desk.0.notes());
     }
-    if whole {
+    // A person reads meanwhile; a script would pay now for what the next run may spare.
+    if whole && Stream::Out.is_terminal() {
         desk.0.settle().await;
     }
     desk.0.pool().close().await;
