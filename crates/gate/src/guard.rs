@@ -1,6 +1,6 @@
 //! Who may pass: token → claims → session → the `Authorization` value. A request whose token was seen before and whose
-//! session is known is judged at once, without I/O and without allocating; else the store is to be asked ([`Question`]),
-//! and what it says is [`admitted`](Guard::admit).
+//! session is known is judged at once, without I/O and without allocating; else the store is to be asked (a `Question`),
+//! and what it says is admitted.
 //!
 //! Each thread has a guard of its own over [`Rules`] that all share. Keys that change make new rules, and new rules a new
 //! guard: what was verified with old keys is forgotten with the old one. Left to others: reading heads, asking the store,
