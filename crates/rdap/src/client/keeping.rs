@@ -11,9 +11,9 @@ use roundtrip_model::{Scheme, Target};
 use roundtrip_tls::{Client, Keepsake};
 use tokio::time::{Instant, sleep};
 
-use crate::memory::origin::{self, Addresses, Origin, Session, Transport};
+use crate::memory::origin::{Origin, Session, Transport};
 use crate::memory::{Memory, Stamp};
-use crate::pool::{self, Alternative, OriginKnowledge, Pool};
+use crate::pool::{self, Pool};
 
 /// Sessions that are taken where one connection carries everything: the rest is for other processes. Servers give new
 /// ones on each connection.
@@ -61,21 +61,7 @@ impl Keeping {
             Some("http/1.1") => TAKEN_H1,
             _ => TAKEN,
         };
-        let alt_svc = state.alt_svc.map(|told| Alternative {
-            port: told.port,
-            left: told.expires.since(now),
-            persist: told.persist,
-        });
-        let ttl = state.addresses.as_ref().map(|a| a.expires.since(now));
-        pool.recall(&OriginKnowledge {
-            origin: pool::Origin::of(target),
-            alpn: state.alpn,
-            alt_svc,
-            rtt: state.rtt,
-            addresses: state.addresses.map(|a| a.list).unwrap_or_default(),
-            ttl,
-            streams: state.streams.map(|n| n as usize),
-        });
+        pool.recall(&state.knowledge(&pool::Origin::of(target), now));
         self.plant(&origin, Transport::Tcp, taken, now);
         if quic {
             self.plant(&origin, Transport::Quic, TAKEN, now);
@@ -144,18 +130,7 @@ impl Keeping {
             let quic = self.tls.keepsakes(true, host);
             let tokens = self.tokens.take(host);
             self.memory.change_origin(&origin, now, |state| {
-                state.alpn = learnt.alpn.clone().or(state.alpn.take());
-                state.rtt = learnt.rtt.or(state.rtt);
-                state.streams = learnt.streams.and_then(|n| n.try_into().ok());
-                state.alt_svc = learnt.alt_svc.as_ref().map(|told| origin::Alternative {
-                    port: told.port,
-                    persist: told.persist,
-                    expires: now.plus(told.left),
-                });
-                state.addresses = learnt.ttl.map(|ttl| Addresses {
-                    list: learnt.addresses.clone(),
-                    expires: now.plus(ttl),
-                });
+                state.learn(&learnt, now);
                 for (transport, kept) in [(Transport::Tcp, &tcp), (Transport::Quic, &quic)] {
                     for keepsake in kept {
                         state.keep_session(session(transport, keepsake), now);
