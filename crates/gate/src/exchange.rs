@@ -333,3 +333,12 @@ impl Asked {
         }
     }
 }
+
+/// Reads one more piece; the end is an error.
+async fn fill(buffer: &mut Vec<u8>, from: &mut (impl AsyncRead + Unpin)) -> io::Result<()> {
+    buffer.reserve(PIECE);
+    match from.read_buf(buffer).await? {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        _ => Ok(()),
+    }
+}

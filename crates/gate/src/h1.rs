@@ -3,5 +3,5 @@
 mod chunked;
 mod head;
 
-pub(crate) use chunked::{Chunked, Fed};
+pub(crate) use chunked::{Chunked, LAST_CHUNK, write_chunk};
 pub(crate) use head::{BadResponse, Response, ResponseBody, request, response};

@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
-use super::{Asked, Broken, PIECE};
+use super::{Asked, Broken, fill};
 use crate::door::Door;
 use crate::guard::Sessions;
-use crate::h1::{self, BadResponse, Chunked, Fed, Response, ResponseBody};
+use crate::h1::{self, BadResponse, Chunked, LAST_CHUNK, Response, ResponseBody, write_chunk};
 use crate::request::Version;
 
 /// Interim answers that a backend may send before its final one.
@@ -100,7 +100,7 @@ impl<'a, S: Sessions> Download<'a, S> {
             let (asked, out) = (self.asked, &mut self.out);
             let read = h1::response(buffer, |response| head(response, asked, out))?;
             let Some((rest, length)) = read else {
-                fill(buffer, from).await?;
+                fill(buffer, from).await.map_err(Broken::Backend)?;
                 continue;
             };
             let rest = rest?;
@@ -141,7 +141,7 @@ impl<'a, S: Sessions> Download<'a, S> {
             if left == 0 {
                 return Ok(());
             }
-            fill(buffer, from).await?;
+            fill(buffer, from).await.map_err(Broken::Backend)?;
         }
     }
 
@@ -154,26 +154,15 @@ impl<'a, S: Sessions> Download<'a, S> {
     ) -> Result<(), Broken> {
         let mut coding = Chunked::default();
         loop {
-            let mut used = 0;
-            while used < buffer.len() && !coding.is_done() {
-                let bytes = buffer.get(used..).unwrap_or_default();
-                match coding.feed(bytes).map_err(|_| BadResponse::NotHttp)? {
-                    Fed::Data { consumed, data } => {
-                        let data = bytes.get(consumed - data..consumed).unwrap_or_default();
-                        self.push(rest, data);
-                        used += consumed;
-                    }
-                    Fed::More => used = buffer.len(),
-                    Fed::Done { consumed } => used += consumed,
-                }
-            }
+            let used = coding.take(buffer, |data| self.push(rest, data));
+            let used = used.map_err(|_| BadResponse::NotHttp)?;
             buffer.drain(..used);
             if coding.is_done() {
                 self.end(rest);
                 return self.flush(to).await;
             }
             self.flush(to).await?;
-            fill(buffer, from).await?;
+            fill(buffer, from).await.map_err(Broken::Backend)?;
         }
     }
 
@@ -192,8 +181,8 @@ impl<'a, S: Sessions> Download<'a, S> {
             self.flush(to).await?;
             match fill(buffer, from).await {
                 Ok(()) => {}
-                Err(Broken::Backend(e)) if e.kind() == io::ErrorKind::UnexpectedEof => break,
-                Err(error) => return Err(error),
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
+                Err(error) => return Err(Broken::Backend(error)),
             }
         }
         self.end(rest);
@@ -202,10 +191,7 @@ impl<'a, S: Sessions> Download<'a, S> {
 
     fn push(&mut self, rest: Rest, data: &[u8]) {
         if rest.chunks {
-            // Writing to a Vec does not fail.
-            let _ = write!(self.out, "{:x}\r\n", data.len());
-            self.out.extend_from_slice(data);
-            self.out.extend_from_slice(b"\r\n");
+            write_chunk(&mut self.out, data);
         } else {
             self.out.extend_from_slice(data);
         }
@@ -213,7 +199,7 @@ impl<'a, S: Sessions> Download<'a, S> {
 
     fn end(&mut self, rest: Rest) {
         if rest.chunks {
-            self.out.extend_from_slice(b"0\r\n\r\n");
+            self.out.extend_from_slice(LAST_CHUNK);
         }
     }
 
@@ -287,13 +273,4 @@ fn named(name: &str, response: &Response<'_>) -> bool {
         .values("connection")
         .flat_map(|value| value.split(|b| *b == b','))
         .any(|option| option.trim_ascii().eq_ignore_ascii_case(name.as_bytes()))
-}
-
-async fn fill(buffer: &mut Vec<u8>, from: &mut (impl AsyncRead + Unpin)) -> Result<(), Broken> {
-    buffer.reserve(PIECE);
-    match from.read_buf(buffer).await {
-        Ok(0) => Err(Broken::Backend(io::ErrorKind::UnexpectedEof.into())),
-        Ok(_) => Ok(()),
-        Err(error) => Err(Broken::Backend(error)),
-    }
 }

@@ -1,11 +1,9 @@
 //! The request's body, from the client to the backend, in pieces as they come.
 
-use std::io::{self, Write};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-
-use super::{Broken, PIECE};
-use crate::h1::{Chunked, Fed};
+use super::{Broken, fill};
+use crate::h1::{Chunked, LAST_CHUNK, write_chunk};
 use crate::request::{Body, Refusal};
 
 /// Sends `head` and the body after it. `buffer` holds what the client has sent already; what follows the body stays there.
@@ -32,7 +30,7 @@ async fn counted(
 ) -> Result<(), Broken> {
     while left > 0 {
         if buffer.is_empty() {
-            fill(buffer, from).await?;
+            fill(buffer, from).await.map_err(Broken::Client)?;
         }
         let here = buffer
             .len()
@@ -55,42 +53,13 @@ async fn chunked(
     let mut out = Vec::new();
     while !coding.is_done() {
         if buffer.is_empty() {
-            fill(buffer, from).await?;
+            fill(buffer, from).await.map_err(Broken::Client)?;
         }
         out.clear();
-        let used = recode(&mut coding, buffer, &mut out)?;
+        let used = coding.take(buffer, |data| write_chunk(&mut out, data));
+        let used = used.map_err(|_| Broken::Refused(Refusal::Chunk))?;
         buffer.drain(..used);
         to.write_all(&out).await.map_err(Broken::Backend)?;
     }
-    to.write_all(b"0\r\n\r\n").await.map_err(Broken::Backend)
-}
-
-/// Chunks of our own with the data that is there; says how many bytes were used.
-fn recode(coding: &mut Chunked, bytes: &[u8], out: &mut Vec<u8>) -> Result<usize, Broken> {
-    let mut used = 0;
-    loop {
-        let rest = bytes.get(used..).unwrap_or_default();
-        let fed = coding.feed(rest);
-        match fed.map_err(|_| Broken::Refused(Refusal::Chunk))? {
-            Fed::Data { consumed, data } => {
-                let data = rest.get(consumed - data..consumed).unwrap_or_default();
-                // Writing to a Vec does not fail.
-                let _ = write!(out, "{:x}\r\n", data.len());
-                out.extend_from_slice(data);
-                out.extend_from_slice(b"\r\n");
-                used += consumed;
-            }
-            Fed::More => return Ok(bytes.len()),
-            Fed::Done { consumed } => return Ok(used + consumed),
-        }
-    }
-}
-
-async fn fill(buffer: &mut Vec<u8>, from: &mut (impl AsyncRead + Unpin)) -> Result<(), Broken> {
-    buffer.reserve(PIECE);
-    match from.read_buf(buffer).await {
-        Ok(0) => Err(Broken::Client(io::ErrorKind::UnexpectedEof.into())),
-        Ok(_) => Ok(()),
-        Err(error) => Err(Broken::Client(error)),
-    }
+    to.write_all(LAST_CHUNK).await.map_err(Broken::Backend)
 }

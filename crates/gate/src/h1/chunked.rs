@@ -1,5 +1,7 @@
 //! The chunked coding, taken apart in place: sizes are read strictly, extensions and trailers are left behind. RFC 9112 §7.1.
 
+use std::io::Write;
+
 /// Of a size with its extensions, or of one trailer.
 const LONGEST_LINE: usize = 4 * 1024;
 /// Of all trailers.
@@ -33,7 +35,7 @@ enum State {
 
 /// What one step found in the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fed {
+enum Fed {
     /// So many bytes are consumed; the last `data` of them are the body's.
     Data { consumed: usize, data: usize },
     /// All bytes are consumed, and more must come.
@@ -50,8 +52,32 @@ impl Chunked {
         self.state == State::Done
     }
 
+    /// Takes what `bytes` hold of the body, hands each piece of data to `data`, and says how many bytes that were.
+    pub(crate) fn take(
+        &mut self,
+        bytes: &[u8],
+        mut data: impl FnMut(&[u8]),
+    ) -> Result<usize, Malformed> {
+        let mut used = 0;
+        while used < bytes.len() && !self.is_done() {
+            let rest = bytes.get(used..).unwrap_or_default();
+            used += match self.feed(rest)? {
+                Fed::Data {
+                    consumed,
+                    data: length,
+                } => {
+                    data(rest.get(consumed - length..consumed).unwrap_or_default());
+                    consumed
+                }
+                Fed::More => rest.len(),
+                Fed::Done { consumed } => consumed,
+            };
+        }
+        Ok(used)
+    }
+
     /// Goes on to the next piece of data in `bytes`.
-    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<Fed, Malformed> {
+    fn feed(&mut self, bytes: &[u8]) -> Result<Fed, Malformed> {
         for (at, byte) in bytes.iter().enumerate() {
             if let State::Data(left) = self.state {
                 let here = bytes.len() - at;
@@ -121,6 +147,17 @@ impl Chunked {
         }
         Ok(())
     }
+}
+
+/// What ends a body of chunks, without trailers.
+pub(crate) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+
+/// A chunk of our own.
+pub(crate) fn write_chunk(out: &mut Vec<u8>, data: &[u8]) {
+    // Writing to a Vec does not fail.
+    let _ = write!(out, "{:x}\r\n", data.len());
+    out.extend_from_slice(data);
+    out.extend_from_slice(b"\r\n");
 }
 
 fn hex(byte: u8) -> Result<u8, Malformed> {
