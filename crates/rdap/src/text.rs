@@ -117,6 +117,13 @@ pub enum Form {
     Ndjson,
 }
 
+impl Form {
+    /// Lines for people, behind which more lines may stand.
+    pub fn is_text(&self) -> bool {
+        matches!(self, Self::Readable | Self::Whois)
+    }
+}
+
 /// What cannot be told.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum TextError {

@@ -115,13 +115,12 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
 
 /// Prints what belongs behind the answers where people read them; elsewhere it is a note.
 fn beside_answers(args: &RdapArgs, form: &Form, line: String) -> Option<String> {
-    let is_text = matches!(form, Form::Readable | Form::Whois);
     let into_file = args
         .output
         .output
         .as_ref()
         .is_some_and(|o| o.as_os_str() != "-");
-    if !is_text || into_file {
+    if !form.is_text() || into_file {
         return Some(line);
     }
     Stream::Out.print(format!("timing: {line}\n"));

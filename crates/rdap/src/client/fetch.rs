@@ -232,8 +232,7 @@ fn redirect(source: &Source) -> Option<Result<Target, Trouble>> {
     if !matches!(source.status, 301 | 302 | 303 | 307 | 308) {
         return None;
     }
-    let mut headers = source.headers.iter();
-    let (_, location) = headers.find(|(name, _)| name.eq_ignore_ascii_case("location"))?;
+    let location = source.header("location")?;
     let from = &source.target;
     let refuse = |why: &str| {
         let location: String = String::from_utf8_lossy(location)

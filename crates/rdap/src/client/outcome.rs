@@ -66,6 +66,13 @@ pub struct Trouble {
 }
 
 impl Source {
+    /// The first field of that name, whatever its case.
+    pub fn header(&self, name: &str) -> Option<&[u8]> {
+        let mut headers = self.headers.iter();
+        let found = headers.find(|(n, _)| n.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_slice())
+    }
+
     pub fn state(&self) -> State {
         match self.status {
             200..=299 if self.answer.is_err() => State::Failed,

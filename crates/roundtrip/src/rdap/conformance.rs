@@ -45,11 +45,7 @@ impl Findings {
 /// None for what is no answer at all.
 fn violations(source: &Source, is_registrar: bool) -> Option<Vec<Violation>> {
     let answer = source.answer.as_ref().ok()?;
-    let header = |wanted: &str| {
-        let mut headers = source.headers.iter();
-        let (_, value) = headers.find(|(name, _)| name.eq_ignore_ascii_case(wanted))?;
-        std::str::from_utf8(value).ok()
-    };
+    let header = |name: &str| std::str::from_utf8(source.header(name)?).ok();
     let delivery = Delivery {
         status: source.status,
         content_type: header("content-type"),

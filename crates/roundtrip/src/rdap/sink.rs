@@ -96,7 +96,7 @@ impl Sink {
         result += &found
             .told(&beside, |told| text::tell(told, &self.style))
             .concat();
-        let is_text = matches!(self.style.form, Form::Readable | Form::Whois);
+        let is_text = self.style.form.is_text();
         if self.timing && is_text {
             result.extend(
                 found
