@@ -5,6 +5,7 @@
 
 mod clock;
 mod comparison;
+mod duration;
 mod event;
 mod exchange;
 mod facts;
@@ -20,6 +21,7 @@ mod timeline;
 
 pub use clock::{Clock, Moment};
 pub use comparison::{Bound, Comparison};
+pub use duration::parse_duration;
 pub use event::{Event, Task};
 pub use exchange::{Exchange, Finding, Primer};
 pub use facts::{

@@ -74,7 +74,6 @@ pub use direction::Direction;
 pub use error::{Error, Step};
 pub use link::{
     Discipline, Jitter, Link, Loss, Mtu, Outage, Queue, Rate, Reorder, Room, Shape, Target, Trace,
-    parse_duration,
 };
 pub use middlebox::Middlebox;
 pub use names::{CLIENT_NAMES, SERVER_NAMES};

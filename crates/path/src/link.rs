@@ -1,7 +1,6 @@
 //! One way of a link, in values: how far, how much of it gets lost, how fast, how long a queue. Each value is written
 //! and read in one form, the same in flags, in files and in Rust.
 
-mod duration;
 mod jitter;
 mod loss;
 mod mtu;
@@ -23,7 +22,6 @@ pub use rate::Rate;
 pub use reorder::Reorder;
 pub use trace::Trace;
 
-pub use duration::parse as parse_duration;
 pub(crate) use share::parse as parse_share;
 
 /// A one-way link. A packet meets, in this order: outage, MTU, loss, duplication, corruption, the queue, the distance.

@@ -40,7 +40,7 @@ pub const WORDS: &[Word] = &[
         value: "TIME",
         help: "Round-trip time, half of it each way",
         apply: |path, text| {
-            let rtt = link::parse_duration(text)?;
+            let rtt = roundtrip_model::parse_duration(text)?;
             let up = rtt / 2;
             let links = &mut path.current().link;
             (links.up.delay, links.down.delay) = (up, rtt.saturating_sub(up));
@@ -53,7 +53,7 @@ pub const WORDS: &[Word] = &[
         help: "One-way delay",
         apply: |path, text| {
             each(path, text, |link, text| {
-                put(&mut link.delay, link::parse_duration(text))
+                put(&mut link.delay, roundtrip_model::parse_duration(text))
             })
         },
     },

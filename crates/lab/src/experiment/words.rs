@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use roundtrip_path::{Builder, Path, WORDS, WordError, parse_duration};
+use roundtrip_model::parse_duration;
+use roundtrip_path::{Builder, Path, WORDS, WordError};
 
 /// Words with their values, in the order of the words; one word may be said several times.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -53,7 +53,7 @@ impl FromStr for Jitter {
                 ));
             }
         };
-        let by = super::parse_duration(by)?;
+        let by = roundtrip_model::parse_duration(by)?;
         Ok(Self { by, shape })
     }
 }

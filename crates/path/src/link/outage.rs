@@ -27,13 +27,16 @@ impl FromStr for Outage {
     /// `2s-3s`, or `0s-100ms/15s` for a tenth of a second out of each 15.
     fn from_str(text: &str) -> Result<Self, String> {
         let (window, every) = match text.split_once('/') {
-            Some((window, every)) => (window, Some(super::parse_duration(every)?)),
+            Some((window, every)) => (window, Some(roundtrip_model::parse_duration(every)?)),
             None => (text, None),
         };
         let (from, until) = window.split_once('-').ok_or_else(|| {
             format!("`{text}` is no outage; write it like 2s-3s, or 0s-100ms/15s")
         })?;
-        let (from, until) = (super::parse_duration(from)?, super::parse_duration(until)?);
+        let (from, until) = (
+            roundtrip_model::parse_duration(from)?,
+            roundtrip_model::parse_duration(until)?,
+        );
         if from >= until || every.is_some_and(|every| every < until) {
             return Err(format!(
                 "the outage `{text}` ends before it begins, or lasts for ever"

@@ -68,7 +68,7 @@ fn parse_room(text: &str) -> Result<Room, String> {
             return Ok(Room::Bytes(u64::from(number) * bytes));
         }
     }
-    super::parse_duration(text).map(Room::Time).map_err(|_| {
+    roundtrip_model::parse_duration(text).map(Room::Time).map_err(|_| {
         format!("`{text}` is no queue; write it like 100ms or 64kB, with `,codel` if it is to control its delay")
     })
 }

@@ -18,7 +18,7 @@ impl FromStr for Reorder {
         let (share, by) = text.split_once(',').unwrap_or((text, "1ms"));
         Ok(Self {
             share: super::parse_share(share)?,
-            by: super::parse_duration(by)?,
+            by: roundtrip_model::parse_duration(by)?,
         })
     }
 }

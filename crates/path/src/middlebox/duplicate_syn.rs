@@ -9,8 +9,8 @@ use super::Kind;
 use crate::direction::Direction;
 use crate::flow::is_syn;
 use crate::hop::{Exit, Hop};
-use crate::link::parse_duration;
 use crate::packet::Packet;
+use roundtrip_model::parse_duration;
 
 pub(super) const KIND: Kind = Kind {
     name: "duplicate-syn",

@@ -10,8 +10,8 @@ use super::Kind;
 use crate::direction::Direction;
 use crate::flow::{Flow, Flows, is_syn};
 use crate::hop::{Exit, Hop};
-use crate::link::parse_duration;
 use crate::packet::Packet;
+use roundtrip_model::parse_duration;
 
 const NAME: &str = "idle-timeout";
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::Kind;
 use crate::direction::Direction;
 use crate::hop::{Exit, Hop};
-use crate::link::parse_duration;
 use crate::packet::Packet;
+use roundtrip_model::parse_duration;
 
 /// Until it sleeps again, where nothing else is said: modems keep their channel for about ten seconds.
 const SILENCE: Duration = Duration::from_secs(10);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use roundtrip_path::parse_duration;
+use roundtrip_model::parse_duration;
 
 use super::Color;
 

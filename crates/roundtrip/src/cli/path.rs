@@ -7,7 +7,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
-use roundtrip_path::{WORDS, parse_duration};
+use roundtrip_model::parse_duration;
+use roundtrip_path::WORDS;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

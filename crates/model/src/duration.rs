@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// A time as every word of a path takes it.
-pub fn parse(text: &str) -> Result<Duration, String> {
+/// A time as words, flags and files take it.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let text = text.trim();
     let (number, unit) = text.split_at(text.trim_end_matches(char::is_alphabetic).len());
     let seconds = match unit {
@@ -46,12 +46,16 @@ mod tests {
             ("0", 0),
             ("1min", 60_000_000_000),
         ] {
-            assert_eq!(parse(text), Ok(Duration::from_nanos(nanoseconds)), "{text}");
+            assert_eq!(
+                parse_duration(text),
+                Ok(Duration::from_nanos(nanoseconds)),
+                "{text}"
+            );
         }
         for text in [
             "", "90", "ms", "-1ms", "1e99s", "nan s", "NaNs", "infs", "1 m", "90mss",
         ] {
-            assert!(parse(text).is_err(), "{text}");
+            assert!(parse_duration(text).is_err(), "{text}");
         }
     }
 }

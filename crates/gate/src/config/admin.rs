@@ -1,0 +1,52 @@
+//! `[admin]` and `[log]`: what is told, and to whom.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::Span;
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Admin {
+    /// `/healthz`, `/readyz`, `/metrics` and the dashboard. Nothing of it is protected: keep it to yourself.
+    pub listen: Option<SocketAddr>,
+    /// How long open exchanges may go on once gate was told to end.
+    pub drain: Span,
+}
+
+impl Default for Admin {
+    fn default() -> Self {
+        Self {
+            listen: None,
+            drain: Span::seconds(30),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Log {
+    pub access: Access,
+}
+
+/// `"off"`, `"stdout"`, or a file that is appended to, and opened anew at SIGHUP.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "String")]
+pub enum Access {
+    #[default]
+    Off,
+    Stdout,
+    File(PathBuf),
+}
+
+impl From<String> for Access {
+    fn from(text: String) -> Self {
+        match text.as_str() {
+            "off" | "" => Self::Off,
+            "stdout" | "-" => Self::Stdout,
+            path => Self::File(path.into()),
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! `[limits]`: what a client may take. Each is counted when it is met.
+
+use serde::Deserialize;
+
+use super::{Bytes, Span};
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Open connections in all, and from one address.
+    pub connections: usize,
+    pub connections_per_client: usize,
+    /// A handshake with a head, and each further head once it has begun.
+    pub head_time: Span,
+    pub head: Bytes,
+    pub fields: usize,
+    pub body: Bytes,
+    /// Bytes a second that a body must come with, measured over ten seconds; and that an answer must be taken with.
+    pub body_rate: Bytes,
+    /// A connection without a request.
+    pub idle_time: Span,
+    /// Requests on one connection before the client is asked to come anew; 0 is no bound.
+    pub requests: u64,
+    /// At once, on one connection of HTTP/2 or HTTP/3.
+    pub streams: u32,
+    /// Streams that a client may reset, or make us reset, before the connection ends.
+    pub resets: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 65_536,
+            connections_per_client: 4096,
+            head_time: Span::seconds(10),
+            head: Bytes(64 * 1024),
+            fields: 100,
+            body: Bytes(1 << 30),
+            body_rate: Bytes(512),
+            idle_time: Span::seconds(75),
+            requests: 0,
+            streams: 128,
+            resets: 100,
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! `[session]`: where sessions are, and how their credentials are sealed.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::{SecretFrom, Span};
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SessionStore {
+    /// `memory:`, `redb:/path/of/a/file`, `redis://host:6379/0`, `rediss://…` (TLS), `unix:/path`.
+    pub store: String,
+    /// Redis: who we are, where no user is in the URL.
+    pub password: Option<SecretFrom>,
+    pub tls: RedisTls,
+    /// Redis: before each session's name.
+    pub prefix: String,
+    /// How long known sessions go on while the store is down.
+    pub grace: Span,
+    /// Sessions that each thread remembers.
+    pub remembered: usize,
+    /// Unknown names that each thread remembers, and for how long.
+    pub absent: usize,
+    pub absent_time: Span,
+    /// The first one seals, all open.
+    pub seal: Vec<SealKey>,
+    /// Are credentials taken that are not sealed, as hyper-auth-proxy has them?
+    pub plain: bool,
+    pub cbc: Option<CbcKey>,
+}
+
+impl Default for SessionStore {
+    fn default() -> Self {
+        Self {
+            store: "memory:".into(),
+            password: None,
+            tls: RedisTls::default(),
+            prefix: String::new(),
+            grace: Span::seconds(30),
+            remembered: 16 * 1024,
+            absent: 1024,
+            absent_time: Span::seconds(1),
+            seal: Vec::new(),
+            plain: true,
+            cbc: None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RedisTls {
+    /// PEM of the authority that vouches for the server; else the system's.
+    pub ca: Option<PathBuf>,
+}
+
+/// 32 bytes: raw, in base64 or in hex.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SealKey {
+    pub id: String,
+    pub from: SecretFrom,
+}
+
+/// AES-256-CBC without a MAC is read with this key, for moving away from it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CbcKey {
+    pub from: SecretFrom,
+}

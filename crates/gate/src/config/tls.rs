@@ -1,0 +1,52 @@
+//! `[tls]`: certificates, tickets, early data.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::{SecretFrom, Span};
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tls {
+    /// Chosen by the name that the client asks for; the first one where it asks for none of them. None at all: a self-made one.
+    pub certificate: Vec<Certificate>,
+    pub resumption: Resumption,
+    /// 0-RTT. Wants `resumption = "single-use"`.
+    pub early_data: bool,
+    /// 32 bytes, from which ticket keys, fast-open keys, QUIC token and reset keys are derived: processes that share it resume
+    /// each other's clients. None: made anew at each start.
+    pub seed: Option<SecretFrom>,
+    /// How long one ticket key serves; tickets of the epoch before are still taken.
+    pub epoch: Span,
+}
+
+impl Default for Tls {
+    fn default() -> Self {
+        Self {
+            certificate: Vec::new(),
+            resumption: Resumption::Stateless,
+            early_data: false,
+            seed: None,
+            epoch: Span::seconds(12 * 3600),
+        }
+    }
+}
+
+/// PEM files; replaced ones are taken within seconds.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Certificate {
+    pub chain: PathBuf,
+    pub key: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resumption {
+    /// Encrypted tickets, which any process with the same seed takes.
+    Stateless,
+    /// Sessions in the store, each taken once: what early data needs (RFC 8446 §8.1).
+    SingleUse,
+    Off,
+}
