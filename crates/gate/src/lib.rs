@@ -9,6 +9,7 @@ mod exchange;
 pub mod guard;
 mod h1;
 mod halves;
+mod record;
 mod request;
 mod secret;
 
