@@ -25,4 +25,9 @@ pub enum GateError {
     NotALogin,
     #[error("the cryptographic library refuses to work")]
     Cryptography,
+    // What is told.
+    #[error("cannot write the access log to {}: {source}", path.display())]
+    Unwritable { path: PathBuf, source: io::Error },
+    #[error("cannot start the access log's thread: {0}")]
+    NoThread(io::Error),
 }
