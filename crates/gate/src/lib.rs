@@ -1,5 +1,6 @@
 //! The authenticating reverse proxy: `guard` says who passes, `credentials` what a session is worth, `exchange` carries.
 
+mod admin;
 mod backend;
 pub mod config;
 pub mod credentials;

@@ -22,7 +22,7 @@ mod vocabulary;
 mod word;
 
 pub(crate) use entry::{Entry, Phase};
-pub(crate) use families::{FAMILIES, Row};
+pub(crate) use families::{FAMILIES, Family, Row};
 pub(crate) use ledger::{Asked, Book, Connected, FastOpened, Held, Ledger};
 pub(crate) use line::{Mark, Marker, Told, line};
 pub(crate) use log::{AccessLog, LogCounts, Pen};

@@ -78,17 +78,15 @@ fn read(text: &str) -> Samples {
 /// Bounds and counts rise, and the last is the count.
 fn check_histogram(text: &str, family: &str, samples: &Samples) {
     let mut before = (f64::NEG_INFINITY, 0.0);
-    for line in text.lines() {
-        let (name, labels, count) = match line.starts_with(&format!("{family}_bucket")) {
-            true => read_sample(line),
-            false => continue,
-        };
+    let bucket = format!("{family}_bucket");
+    for line in text.lines().filter(|line| line.starts_with(&bucket)) {
+        let (name, labels, count) = read_sample(line);
         let le: f64 = labels[0].1.parse().unwrap();
         assert!(le > before.0 && count >= before.1, "{name} {labels:?}");
         before = (le, count);
     }
-    assert_eq!(before.0, f64::INFINITY);
-    assert_eq!(before.1, samples[&format!("{family}_count")]);
+    assert!(before.0.is_infinite());
+    assert_eq!(Some(&before.1), samples.get(&format!("{family}_count")));
 }
 
 fn text_of(book: &Book) -> String {
