@@ -115,7 +115,9 @@ fn answer(asked: &Asked, desk: &Desk) -> Vec<u8> {
         reply.body.len()
     );
     if let Some(policy) = reply.policy {
-        head += &format!("Content-Security-Policy: {policy}\r\nReferrer-Policy: no-referrer\r\n");
+        head += "Referrer-Policy: no-referrer\r\nContent-Security-Policy: ";
+        head += policy;
+        head += "\r\n";
     }
     if reply.status == 405 {
         head += "Allow: GET, HEAD\r\n";

@@ -83,10 +83,10 @@ fn lately(point: &Point) -> Value {
         "errors_per_s": point.rate(point.errors),
         "round_trips_saved_per_s": point.rate(point.saved),
         "handshakes_avoided_per_s": point.rate(point.avoided),
-        "early_per_s": point.rate(point.early),
         "added_p50_ms": point.added.map(|a| a.median),
         "added_p99_ms": point.added.map(|a| a.p99),
         "resumed_share": share(point.handshakes),
+        "early_share": share(point.early),
         "reused_share": share(point.carried),
         "near_share": share(point.sessions),
     })

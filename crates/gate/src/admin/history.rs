@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use roundtrip_model::Histogram;
 
-use crate::record::{Early, Snapshot, Timer};
+use crate::record::{Snapshot, Timer};
 
 /// Points of a chart.
 pub(super) const POINTS: usize = 120;
@@ -22,9 +22,9 @@ pub(super) struct Point {
     pub(super) errors: u64,
     pub(super) saved: u64,
     pub(super) avoided: u64,
-    pub(super) early: u64,
     /// Of all so many, so many were as one would wish.
     pub(super) handshakes: (u64, u64),
+    pub(super) early: (u64, u64),
     pub(super) carried: (u64, u64),
     pub(super) sessions: (u64, u64),
     /// `None` where there was nothing.
@@ -89,8 +89,8 @@ impl History {
             sum.errors += point.errors;
             sum.saved += point.saved;
             sum.avoided += point.avoided;
-            sum.early += point.early;
             sum.handshakes = both(sum.handshakes, point.handshakes);
+            sum.early = both(sum.early, point.early);
             sum.carried = both(sum.carried, point.carried);
             sum.sessions = both(sum.sessions, point.sessions);
         }
@@ -141,8 +141,8 @@ fn between(before: &Snapshot, now: &Snapshot, seconds: f64) -> Point {
         errors: more(Snapshot::errors),
         saved: more(Snapshot::saved),
         avoided: more(Snapshot::avoided),
-        early: more(|s| s.get(Early::Passed)),
         handshakes: both(Snapshot::handshakes),
+        early: both(Snapshot::early_handshakes),
         carried: both(Snapshot::carried),
         sessions: both(Snapshot::sessions),
         added: Quantiles::of(&added(now).since(&added(before))),

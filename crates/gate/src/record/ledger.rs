@@ -11,8 +11,9 @@ use super::{
     Pool, Protocol, Reason, Remedy, Security, Snapshot, Store, Streams, Timer, TlsHandshake, Word,
 };
 
-/// One thread's. Cloned as an `Arc`: its thread's, and the admin's.
+/// One thread's. Cloned as an `Arc`: its thread's, and the admin's. No two share a line of the processor's cache.
 #[derive(Debug)]
+#[repr(align(128))]
 pub(crate) struct Ledger {
     counters: [Counter; SLOTS],
     gauges: [Counter; Gauge::COUNT],

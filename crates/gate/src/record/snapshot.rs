@@ -73,6 +73,11 @@ impl Snapshot {
         (self.get(TlsHandshake::Full) + resumed, resumed)
     }
 
+    /// Handshakes that were completed; and those that brought a request with them.
+    pub(crate) fn early_handshakes(&self) -> (u64, u64) {
+        (self.handshakes().0, self.get(TlsHandshake::Early))
+    }
+
     /// Requests that went to a backend; and those over a connection that had carried another.
     pub(crate) fn carried(&self) -> (u64, u64) {
         (self.sum::<Carried>(), self.get(Carried::Reused))

@@ -67,16 +67,16 @@ pub(super) fn chart(title: &str, unit: &str, lines: &[Line]) -> Markup {
     let (width, height) = (POINTS - 1, HEIGHT);
     html! {
         article.chart {
-            h2.first { (title) }
+            h2.first { (title) span.quiet { " " (unit) } }
             ul.legend {
                 @for line in lines {
                     li class=(line.class) {
-                        (line.name) " " b { (line.last().map_or_else(|| "–".into(), tell)) } " " (unit)
+                        (line.name) " " b { (line.last().map_or_else(|| "–".into(), tell)) }
                     }
                 }
             }
             figure {
-                span.scale { (tell(top)) " " (unit) }
+                span.scale { (tell(top)) }
                 svg viewBox=(format!("0 0 {width} {height}")) preserveAspectRatio="none" role="img"
                     aria-label=(format!("{title}, the last two minutes, up to {} {unit}", tell(top))) {
                     g.levels { @for level in [0.0, 0.5, 1.0] { line x1="0" x2=(width) y1=(height * level) y2=(height * level) {} } }

@@ -41,20 +41,20 @@ pub(super) fn share((all, good): (u64, u64)) -> Option<f64> {
 /// Never «100 %» while one is missing.
 pub(super) fn percent(share: f64) -> String {
     let tenths = (share * 1000.0).floor() / 10.0;
-    if share >= 1.0 || share < 0.995 {
+    if !(0.995..1.0).contains(&share) {
         format!("{tenths:.0} %")
     } else {
         format!("{tenths:.1} %")
     }
 }
 
-/// The next of 1, 2, 5, 10, 20 … that is not less: an end for a scale.
+/// The next round figure that is not less: an end for a scale.
 pub(super) fn ceiling(largest: f64) -> f64 {
     if !(largest.is_finite() && largest > 0.0) {
         return 1.0;
     }
     let power = 10_f64.powf(largest.log10().floor());
-    let steps = [1.0, 2.0, 5.0].map(|step| step * power);
+    let steps = [1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0].map(|step| step * power);
     let fits = steps.into_iter().find(|end| *end >= largest * 0.999_999);
     fits.unwrap_or(10.0 * power)
 }
@@ -94,10 +94,10 @@ mod tests {
 
     #[test]
     fn scales_end_beyond_the_largest() {
-        let ends = [0.0, f64::NAN, 0.03, 1.0, 1.1, 4.9, 5.1, 730.0].map(ceiling);
+        let ends = [0.0, f64::NAN, 0.03, 1.0, 1.1, 4.9, 8.1, 730.0].map(ceiling);
         for (end, expected) in ends
             .into_iter()
-            .zip([1.0, 1.0, 0.05, 1.0, 2.0, 5.0, 10.0, 1000.0])
+            .zip([1.0, 1.0, 0.03, 1.0, 1.5, 5.0, 10.0, 800.0])
         {
             assert!((end - expected).abs() < 1e-9, "{end} for {expected}");
         }

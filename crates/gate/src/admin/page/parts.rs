@@ -5,7 +5,7 @@ use roundtrip_report::html::percent as width;
 
 use super::figures::{grouped, percent, share};
 use crate::admin::desk::View;
-use crate::record::{Early, Gauge, Limit, Pool, Reason, Remedy, Store, Streams, Word};
+use crate::record::{Gauge, Limit, Pool, Reason, Remedy, Store, Streams, Word};
 
 /// Longer lists are cut; the figures for programs have all.
 const MOST_ROWS: usize = 8;
@@ -47,14 +47,12 @@ fn title(remedy: Remedy) -> &'static str {
 /// Of all so many, so many were as one would wish: in the last minute, and since the beginning.
 pub(super) fn shares(view: &View<'_>) -> Markup {
     let (minute, whole) = (view.history.minute(), &view.snapshot);
-    let early = |passed: u64, handshakes: u64| (handshakes.max(passed), passed);
     html! {
         div.grid.four {
-            (meter("Handshakes resumed", "resumption", minute.handshakes, whole.handshakes()))
-            (meter("Backends' connections reused", "upstream_reuse", minute.carried, whole.carried()))
+            (meter("Handshakes resumed", "avoided", minute.handshakes, whole.handshakes()))
+            (meter("Handshakes with early data", "early_data", minute.early, whole.early_handshakes()))
+            (meter("Connections reused", "upstream_reuse", minute.carried, whole.carried()))
             (meter("Sessions known near", "near_cache", minute.sessions, whole.sessions()))
-            (meter("Early requests to handshakes", "early_data", early(minute.early, minute.handshakes.0),
-                early(whole.get(Early::Passed), whole.handshakes().0)))
         }
     }
 }
@@ -64,13 +62,13 @@ fn meter(title: &str, class: &str, minute: (u64, u64), whole: (u64, u64)) -> Mar
     html! {
         article.meter {
             h2.first { (title) }
-            p.share { (lately.map_or_else(|| "–".into(), percent)) }
+            p.share { (lately.map_or_else(|| "–".into(), percent)) span.quiet { " last minute" } }
             svg.bar width="100%" height="8" aria-hidden="true" {
                 rect.(class) width=(width(lately.unwrap_or(0.0), 1.0)) height="8" {}
             }
             p.quiet {
-                @if let Some(since) = share(whole) { (grouped(whole.1)) " of " (grouped(whole.0)) " · " (percent(since)) }
-                @else { "none yet" }
+                @if whole.0 > 0 { (grouped(whole.1)) " of " (grouped(whole.0)) " so far" }
+                @else { "none so far" }
             }
         }
     }
