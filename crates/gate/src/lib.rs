@@ -12,6 +12,7 @@ mod h1;
 mod halves;
 mod house;
 mod patrol;
+mod record;
 mod request;
 mod secret;
 mod site;
