@@ -5,13 +5,12 @@ mod upload;
 
 use std::io;
 use std::net::IpAddr;
-use std::rc::Rc;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::backend::{Backend, Link};
 use crate::door::{Door, Glance};
-use crate::guard::{Denial, Question, Session, Sessions};
+use crate::guard::{Denial, Pass, Question, Session, Sessions};
 use crate::h1;
 use crate::halves::Halves;
 use crate::request::{Body, Forwarding, Inspected, Refusal, Request, Version, compose, inspect};
@@ -45,7 +44,7 @@ struct Asked {
     /// May it be sent twice? RFC 9110 §9.2.2.
     idempotent: bool,
     /// Whose it is, where there is a guard.
-    session: Option<Rc<Session>>,
+    session: Option<Pass>,
 }
 
 /// What is to be done with a head that was read.
@@ -170,7 +169,7 @@ impl<S: Stream> Client<S> {
     fn read_head(
         &mut self,
         door: &Door<impl Sessions>,
-        admitted: Option<&Result<Rc<Session>, Denial>>,
+        admitted: Option<&Result<Pass, Denial>>,
     ) -> Result<Option<(Step, usize)>, Refusal> {
         if self.buffer.is_empty() {
             return Ok(None);
@@ -319,7 +318,7 @@ impl<S: Stream> Client<S> {
 }
 
 impl Asked {
-    fn new(request: &Request<'_>, inspected: &Inspected<'_>, session: Option<Rc<Session>>) -> Self {
+    fn new(request: &Request<'_>, inspected: &Inspected<'_>, session: Option<Pass>) -> Self {
         Self {
             version: request.version,
             body: inspected.body,
