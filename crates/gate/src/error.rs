@@ -27,4 +27,11 @@ pub enum GateError {
     NoUpstream { route: String, upstream: String },
     #[error("the cryptographic library refuses to work")]
     Cryptography,
+    // Sessions.
+    #[error("{0}")]
+    Store(#[from] roundtrip_store::StoreError),
+    #[error(
+        "'{0}' is no place for sessions; it is 'memory:', 'redb:/path/of/a/file', 'redis://host:6379/0', 'rediss://…' or 'unix:/path'"
+    )]
+    StoreAddress(String),
 }
