@@ -1,6 +1,7 @@
 //! The authenticating reverse proxy: `guard` says who passes, `credentials` what a session is worth, `exchange` carries.
 
 mod backend;
+pub mod check;
 pub mod config;
 pub mod credentials;
 mod door;
