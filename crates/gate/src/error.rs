@@ -43,6 +43,11 @@ pub enum GateError {
     NoHome,
     #[error("cannot make {}: {source}", path.display())]
     Unwritable { path: PathBuf, source: io::Error },
-    #[error(transparent)]
+    // Sessions.
+    #[error("{0}")]
     Store(#[from] roundtrip_store::StoreError),
+    #[error(
+        "'{0}' is no place for sessions; it is 'memory:', 'redb:/path/of/a/file', 'redis://host:6379/0', 'rediss://…' or 'unix:/path'"
+    )]
+    StoreAddress(String),
 }

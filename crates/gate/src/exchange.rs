@@ -11,7 +11,7 @@ use std::io;
 use std::pin::pin;
 use std::rc::Rc;
 
-use crate::guard::{Session, Sessions};
+use crate::guard::{Pass, Sessions};
 use crate::h1::{BadResponse, Response, ResponseBody};
 use crate::halves::Halves;
 use crate::patrol::Posts;
@@ -41,7 +41,7 @@ pub(crate) struct Asked {
     /// Came it over TLS or QUIC?
     pub(crate) secure: bool,
     /// Whose it is, where there is a guard.
-    pub(crate) session: Option<Rc<Session>>,
+    pub(crate) session: Option<Pass>,
     pub(crate) route: Rc<Route>,
 }
 

@@ -16,6 +16,7 @@ mod patrol;
 mod record;
 mod request;
 mod secret;
+pub mod sessions;
 mod site;
 mod upstream;
 

@@ -2,11 +2,10 @@
 //! protocol.
 
 use std::net::IpAddr;
-use std::rc::Rc;
 
 use super::{Asked, Sink};
 use crate::door::Glance;
-use crate::guard::{Denial, Question, Session, Sessions};
+use crate::guard::{Denial, Pass, Question, Sessions};
 use crate::h1::{Response, ResponseBody};
 use crate::request::{Body, Field, Forwarding, Inspected, Refusal, Request, compose, inspect};
 use crate::site::{Route, Site};
@@ -22,7 +21,7 @@ pub(crate) struct Arrival {
 }
 
 /// What the store said of a request.
-pub(crate) type Admitted = Result<Rc<Session>, Denial>;
+pub(crate) type Admitted = Result<Pass, Denial>;
 
 /// What is to be done.
 pub(crate) enum Verdict {
@@ -100,7 +99,7 @@ pub(crate) fn judge<S: Sessions>(
         client: arrival.client,
         secure: arrival.secure,
         early: arrival.early,
-        authorization: session.as_deref().map(Session::authorization),
+        authorization: session.as_ref().map(|pass| pass.authorization()),
         trusted: site.trusts(arrival.client),
     };
     out.clear();
