@@ -1,6 +1,7 @@
 //! The authenticating reverse proxy: `guard` says who passes, `credentials` what a session is worth, `front` speaks with
 //! clients, `exchange` carries, `upstream` keeps the connections to those who answer.
 
+pub mod check;
 pub mod config;
 pub mod credentials;
 mod door;
