@@ -1,6 +1,7 @@
 //! Why keys and secrets cannot be used. No message repeats any of them.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 #[derive(Debug, thiserror::Error)]
@@ -25,4 +26,17 @@ pub enum GateError {
     NotALogin,
     #[error("the cryptographic library refuses to work")]
     Cryptography,
+
+    // The listener.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        address: SocketAddr,
+        source: io::Error,
+    },
+    #[error("the certificate in {} cannot be used: {why}", path.display())]
+    Certificate { path: PathBuf, why: String },
+    #[error("no certificate could be made: {0}")]
+    SelfMade(String),
+    #[error("early data wants sessions that are taken once: set tls.resumption = \"single-use\"")]
+    EarlyDataNeedsSingleUse,
 }

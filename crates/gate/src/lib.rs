@@ -9,6 +9,7 @@ mod exchange;
 pub mod guard;
 mod h1;
 mod halves;
+mod listener;
 mod request;
 mod secret;
 
