@@ -6,7 +6,7 @@
 #![allow(dead_code, unused_imports)] // until it is wired
 
 mod certificates;
-mod door;
+mod entrance;
 mod secure;
 mod seed;
 mod sockets;
@@ -22,7 +22,7 @@ use rustls::ProtocolVersion;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-pub(crate) use door::{Arrival, Door, Manner, Unmet};
+pub(crate) use entrance::{Arrival, Entrance, Manner, Unmet};
 pub(crate) use secure::{Early, Secure};
 pub(crate) use seed::Seed;
 pub(crate) use sockets::{Sockets, ThreadSockets};

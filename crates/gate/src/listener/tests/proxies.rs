@@ -14,7 +14,7 @@ fn behind(network: &str, within: Duration) -> Scene {
         ..Setting::default()
     };
     setting.listen.proxy_protocol_from = vec![Network::parse(network).unwrap()];
-    Scene::start(setting)
+    Scene::start(&setting)
 }
 
 async fn say(scene: &Scene, parts: &[&[u8]]) -> String {

@@ -62,7 +62,7 @@ impl Default for Setting {
 }
 
 impl Scene {
-    pub(super) fn start(setting: Setting) -> Self {
+    pub(super) fn start(setting: &Setting) -> Self {
         let seed = Arc::new(Seed::new(&[setting.seed; 32]));
         let now = Arc::new(AtomicU64::new(1_000_000_000));
         let hand = now.clone();
@@ -79,8 +79,8 @@ impl Scene {
         let unmet = Rc::default();
         for (listeners, secure) in [(mine.http, false), (mine.https, true)] {
             for listener in listeners {
-                let door = Door::open(listener, secure, Arc::default()).unwrap();
-                let serving = serve(door, manner.clone(), setting.within, Rc::clone(&unmet));
+                let entrance = Entrance::open(listener, secure, Arc::default()).unwrap();
+                let serving = serve(entrance, manner.clone(), setting.within, Rc::clone(&unmet));
                 tokio::task::spawn_local(serving);
             }
         }
@@ -148,9 +148,9 @@ impl roundtrip_model::Clock for Frozen {
 
 type Told = Rc<std::cell::RefCell<Vec<String>>>;
 
-async fn serve(door: Door, manner: Rc<Manner>, within: Duration, unmet: Told) {
+async fn serve(entrance: Entrance, manner: Rc<Manner>, within: Duration, unmet: Told) {
     loop {
-        let arrival = door.next().await;
+        let arrival = entrance.next().await;
         let (manner, unmet) = (manner.clone(), unmet.clone());
         tokio::task::spawn_local(async move {
             match arrival.meet(&manner, within).await {
@@ -180,11 +180,8 @@ async fn describe(mut met: Met) {
         heard.len(),
     );
     if let Incoming::Secure(secure) = &mut met.stream {
-        said += &format!(
-            " h2={} version={:?}",
-            secure.is_h2(),
-            met.facts.version.unwrap()
-        );
+        let version = met.facts.version.unwrap();
+        said = format!("{said} h2={} version={version:?}", secure.is_h2());
         if early {
             // Half an answer before the handshake's end, and half of it after.
             met.stream.write_all(said.as_bytes()).await.unwrap();

@@ -11,7 +11,7 @@ use crate::config::{Resumption, Span, Tls};
 #[test]
 fn both_protocols_and_both_versions_are_spoken() {
     run(async {
-        let scene = Scene::start(Setting::default());
+        let scene = Scene::start(&Setting::default());
         let client = scene.client();
         for (alpn, tls13, expected) in [
             (vec!["h2", "http/1.1"], true, "h2=true version=TLSv1_3"),
@@ -38,7 +38,7 @@ fn both_protocols_and_both_versions_are_spoken() {
 #[test]
 fn the_handshake_is_post_quantum_and_its_certificate_compressed() {
     run(async {
-        let scene = Scene::start(Setting::default());
+        let scene = Scene::start(&Setting::default());
         let mut stream = scene.connect(&scene.client(), &offer()).await;
         stream.handshake().await.unwrap();
         let tls = stream.connection();
@@ -60,9 +60,9 @@ fn tickets_are_good_at_every_process_with_the_seed_for_two_epochs() {
             },
             ..Setting::default()
         };
-        let one = Scene::start(setting());
-        let other = Scene::start(setting());
-        let stranger = Scene::start(Setting {
+        let one = Scene::start(&setting());
+        let other = Scene::start(&setting());
+        let stranger = Scene::start(&Setting {
             seed: 8,
             ..setting()
         });
@@ -73,8 +73,8 @@ fn tickets_are_good_at_every_process_with_the_seed_for_two_epochs() {
         // Its own certificate is of no account: a resumed handshake shows none.
         assert!(resumed(other.ask(&client, &offer()).await));
         let hour = |hours: u64| {
-            one.now
-                .store(1_000_000_000 + hours * 3600, Ordering::Relaxed)
+            let now = 1_000_000_000 + hours * 3600;
+            one.now.store(now, Ordering::Relaxed);
         };
         hour(1);
         assert!(resumed(one.ask(&client, &offer()).await));
@@ -89,7 +89,7 @@ fn tickets_are_good_at_every_process_with_the_seed_for_two_epochs() {
 #[test]
 fn without_resumption_no_tickets_are_given() {
     run(async {
-        let scene = Scene::start(Setting {
+        let scene = Scene::start(&Setting {
             tls: Tls {
                 resumption: Resumption::Off,
                 ..Tls::default()
@@ -108,7 +108,7 @@ fn without_resumption_no_tickets_are_given() {
 #[test]
 fn openssl_resumes_with_either_version() {
     run(async {
-        let scene = Scene::start(Setting::default());
+        let scene = Scene::start(&Setting::default());
         for version in ["-tls1_3", "-tls1_2"] {
             let session = scene.ca().with_extension(version);
             let path = session.to_str().unwrap();

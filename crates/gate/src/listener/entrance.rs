@@ -29,7 +29,7 @@ pub(crate) struct Manner {
     pub(crate) fast_open: bool,
 }
 
-pub(crate) struct Door {
+pub(crate) struct Entrance {
     listener: TcpListener,
     local: SocketAddr,
     secure: bool,
@@ -58,7 +58,7 @@ pub(crate) enum Unmet {
     Io(#[from] io::Error),
 }
 
-impl Door {
+impl Entrance {
     /// Each accept that fails is counted in `failures`.
     pub(crate) fn open(
         listener: std::net::TcpListener,
