@@ -12,6 +12,7 @@ pub mod guard;
 mod h1;
 mod halves;
 mod house;
+mod listener;
 mod patrol;
 mod record;
 mod request;

@@ -1,0 +1,54 @@
+//! What the service manager is told, where there is one: sd_notify(3).
+
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+
+/// Nobody listens: nothing is done. That nobody hears it is no reason to stop.
+pub(super) fn notify(state: &str) {
+    let Some(name) = std::env::var_os("NOTIFY_SOCKET") else {
+        return;
+    };
+    let _ = tell(name.as_encoded_bytes(), state);
+}
+
+fn tell(name: &[u8], state: &str) -> std::io::Result<()> {
+    let address = match name.split_first() {
+        Some((b'@', rest)) => SocketAddr::from_abstract_name(rest)?,
+        _ => {
+            use std::os::unix::ffi::OsStrExt;
+            SocketAddr::from_pathname(std::ffi::OsStr::from_bytes(name))?
+        }
+    };
+    UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address)?;
+    Ok(())
+}
+
+/// RELOADING has to say when it began.
+pub(super) fn reloading() {
+    let mut now = libc_monotonic();
+    now.insert_str(0, "RELOADING=1\nMONOTONIC_USEC=");
+    notify(&now);
+}
+
+fn libc_monotonic() -> String {
+    let uptime = std::fs::read_to_string("/proc/uptime").unwrap_or_default();
+    let seconds = uptime.split(' ').next().and_then(|s| s.parse::<f64>().ok());
+    format!("{:.0}", seconds.unwrap_or_default() * 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_listens_hears_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notify");
+        let listening = UnixDatagram::bind(&path).unwrap();
+        tell(path.as_os_str().as_encoded_bytes(), "READY=1").unwrap();
+        let mut room = [0; 64];
+        let n = listening.recv(&mut room).unwrap();
+        assert_eq!(&room[..n], b"READY=1");
+        assert!(tell(b"/nowhere/at/all", "READY=1").is_err());
+    }
+}
