@@ -25,15 +25,9 @@ fn tell(name: &[u8], state: &str) -> std::io::Result<()> {
 
 /// RELOADING has to say when it began.
 pub(super) fn reloading() {
-    let mut now = libc_monotonic();
-    now.insert_str(0, "RELOADING=1\nMONOTONIC_USEC=");
-    notify(&now);
-}
-
-fn libc_monotonic() -> String {
-    let uptime = std::fs::read_to_string("/proc/uptime").unwrap_or_default();
-    let seconds = uptime.split(' ').next().and_then(|s| s.parse::<f64>().ok());
-    format!("{:.0}", seconds.unwrap_or_default() * 1e6)
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let microseconds = now.tv_sec * 1_000_000 + now.tv_nsec / 1000;
+    notify(&format!("RELOADING=1\nMONOTONIC_USEC={microseconds}"));
 }
 
 #[cfg(test)]
