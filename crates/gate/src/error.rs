@@ -1,6 +1,7 @@
 //! Why keys and secrets cannot be used. No message repeats any of them.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 #[derive(Debug, thiserror::Error)]
@@ -23,11 +24,55 @@ pub enum GateError {
     NoSealingKey,
     #[error("credentials are 'user:password', in UTF-8 and without control characters")]
     NotALogin,
+    #[error("the route '{route}' leads to the upstream '{upstream}', which there is not")]
+    NoUpstream { route: String, upstream: String },
     #[error("the cryptographic library refuses to work")]
     Cryptography,
+    // The configuration.
+    #[error("{name}:{line}:{column}: {why}")]
+    Config {
+        name: String,
+        line: usize,
+        column: usize,
+        why: String,
+    },
+    #[error(
+        "'{0}' is no algorithm for tokens; there are HS256, HS384 and HS512, the same of RS, PS and ES, and EdDSA"
+    )]
+    Algorithm(String),
+    #[error("neither XDG_STATE_HOME nor HOME says where state goes; give a file with --config")]
+    NoHome,
+    #[error("cannot make {}: {source}", path.display())]
+    Unwritable { path: PathBuf, source: io::Error },
+
+    // The life of a gate.
+    #[error("a thread cannot begin: {0}")]
+    Thread(#[source] io::Error),
+    #[error("{0} has changed, and takes a restart; nothing else was changed")]
+    NeedsRestart(&'static str),
+
+    // The listener.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        address: SocketAddr,
+        source: io::Error,
+    },
+    #[error("the certificate in {} cannot be used: {why}", path.display())]
+    Certificate { path: PathBuf, why: String },
+    #[error("no certificate could be made: {0}")]
+    SelfMade(String),
+    #[error("early data wants sessions that are taken once: set tls.resumption = \"single-use\"")]
+    EarlyDataNeedsSingleUse,
+
+    // Sessions.
+    #[error("{0}")]
+    Store(#[from] roundtrip_store::StoreError),
+    #[error(
+        "'{0}' is no place for sessions; it is 'memory:', 'redb:/path/of/a/file', 'redis://host:6379/0', 'rediss://…' or 'unix:/path'"
+    )]
+    StoreAddress(String),
+
     // What is told.
     #[error("cannot write the access log to {}: {source}", path.display())]
-    Unwritable { path: PathBuf, source: io::Error },
-    #[error("cannot start the access log's thread: {0}")]
-    NoThread(io::Error),
+    AccessLog { path: PathBuf, source: io::Error },
 }
