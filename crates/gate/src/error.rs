@@ -25,4 +25,16 @@ pub enum GateError {
     NotALogin,
     #[error("the cryptographic library refuses to work")]
     Cryptography,
+    // Upstreams.
+    #[error("upstream '{upstream}': the server '{server}' cannot be used: {why}")]
+    Server {
+        upstream: String,
+        server: String,
+        why: &'static str,
+    },
+    #[error("upstream '{upstream}': its servers' certificates cannot be verified: {source}")]
+    UpstreamTrust {
+        upstream: String,
+        source: roundtrip_tls::TlsError,
+    },
 }

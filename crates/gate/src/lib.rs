@@ -11,6 +11,7 @@ mod h1;
 mod halves;
 mod request;
 mod secret;
+mod upstream;
 
 use std::io;
 use std::net::SocketAddr;

@@ -2,13 +2,14 @@
 //!
 //! [`Resolver`] asks name servers. [`Connect`] races addresses (RFC 8305) and opens a [`Socket`]: an ordinary byte stream that records what it sends,
 //! receives at the kernel's own arrival times, and judges fast open by what the SYN-ACK acknowledged. System calls
-//! that need `unsafe` live in `sys` alone.
+//! that need `unsafe` live in `sys` alone. [`Plain`] is a stream for who wants speed, and no records.
 
 mod clock;
 mod connect;
 mod error;
 mod eyeballs;
 mod info;
+mod plain;
 mod resolver;
 mod socket;
 mod stamps;
@@ -19,6 +20,7 @@ pub use clock::SystemClock;
 pub use connect::{Bind, Connect, datagram_socket};
 pub use error::NetError;
 pub use info::TcpInfo;
+pub use plain::Plain;
 pub use resolver::{ResolveError, Resolver, Wanted, add as add_answer};
 pub use socket::{Gauge, Socket};
 pub use stamps::Stamps;

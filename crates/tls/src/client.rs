@@ -11,6 +11,7 @@ use rustls::{ClientConfig, ClientConnection, KeyLogFile, SupportedProtocolVersio
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::identity::{Identity, Resolver};
+use crate::stream::Early;
 use crate::verifier::Verifier;
 use crate::{
     Keepsake, KeepsakeError, Roots, Stream, Tickets, TlsError, Witness, bond, compression,
@@ -177,6 +178,17 @@ impl Client {
             Some(self.witness()),
         ))
     }
+}
+
+/// A connection with a configuration that was made before: for who opens many, and writes nothing down. Early data is not
+/// sent, whatever the configuration says.
+pub fn join<IO: AsyncRead + AsyncWrite + Unpin>(
+    io: IO,
+    config: &Arc<ClientConfig>,
+    host: &str,
+) -> Result<Stream<IO>, TlsError> {
+    let connection = ClientConnection::new(config.clone(), server_name(host)?)?;
+    Ok(Stream::new(io, connection.into(), Early::Off, None))
 }
 
 /// A host as TLS knows it. An IPv6 address comes without brackets.

@@ -23,7 +23,7 @@ mod suites;
 mod tickets;
 mod verifier;
 
-pub use client::{Client, Offer};
+pub use client::{Client, Offer, join};
 pub use error::{KeepsakeError, TlsError};
 pub use facts::{handshake_facts, peer_facts};
 pub use identity::Identity;

@@ -41,13 +41,13 @@ pub struct Stream<IO> {
 }
 
 /// A client's early data: what was sent under it, until the server has said whether it takes it.
-enum Early {
+pub(crate) enum Early {
     Off,
     Open(Vec<u8>),
     Over { accepted: bool },
 }
 
-struct Observer {
+pub(crate) struct Observer {
     recorder: Recorder,
     witness: Option<Witness>,
     facts: Arc<OnceLock<TlsFacts>>,
@@ -122,7 +122,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         Self::new(io, tls.into(), Early::Off, None)
     }
 
-    fn new(io: IO, tls: Connection, early: Early, observer: Option<Observer>) -> Self {
+    pub(crate) fn new(io: IO, tls: Connection, early: Early, observer: Option<Observer>) -> Self {
         Self {
             io,
             tls,

@@ -1,0 +1,223 @@
+//! Where requests go: the connections of one thread to the servers of one `[upstream.NAME]`.
+//!
+//! `group` is what all threads know of the servers; `stock` says who gets which connection, and who waits; `link` is a
+//! connection in one exchange's hands. What is said over it is up to `exchange`.
+
+// until it is wired
+#![allow(dead_code, unused_imports)]
+
+mod address;
+mod budget;
+mod counts;
+mod group;
+mod link;
+mod pool;
+mod standing;
+mod stock;
+mod tend;
+#[cfg(test)]
+mod tests;
+mod trouble;
+mod wire;
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use crate::config::Protocol;
+use budget::Budget;
+pub(crate) use counts::Counts;
+pub(crate) use group::Group;
+use link::Buffers;
+pub(crate) use link::{Fate, Link, Server};
+use pool::{Bounds, Kept, after};
+use standing::Ejecting;
+use stock::{Claim, Refused, Rules, Slot, Stock, Want};
+pub(crate) use trouble::Trouble;
+pub(crate) use wire::Wire;
+
+/// One upstream, as one thread has it.
+pub(crate) struct Upstream {
+    group: Arc<Group>,
+    stock: Rc<Stock<Wire>>,
+    budget: RefCell<Budget>,
+    buffers: Buffers,
+}
+
+impl Upstream {
+    pub(crate) fn new(group: &Arc<Group>) -> Rc<Self> {
+        let config = &group.config;
+        let rules = Rules {
+            bounds: Bounds {
+                connections: config.connections.max(1),
+                idle: config.idle,
+                idle_time: config.idle_time.0,
+                age: config.age.0,
+            },
+            balance: config.balance,
+            ejecting: Ejecting {
+                after: config.eject_after,
+                time: config.eject_for.0,
+            },
+            waiting: config.waiting,
+        };
+        Rc::new(Self {
+            stock: Stock::new(rules, group.well.clone(), group.new_tally()),
+            budget: RefCell::new(Budget::new(config.retry_budget, Instant::now())),
+            buffers: Buffers::default(),
+            group: group.clone(),
+        })
+    }
+
+    /// A kept connection that lives, the one used last first; else a new one; else the next that others give back. What is
+    /// `repeatable` may reach the server twice: only then may it leave in the SYN.
+    pub(crate) async fn lease(&self, repeatable: bool) -> Result<Link, Trouble> {
+        self.budget.borrow_mut().earn();
+        self.stock.tally().asked.add(1);
+        let claim = self.stock.claim(Want::default());
+        // The warm path: nothing is waited for.
+        if let Ok(Claim {
+            slot,
+            kept: Some(kept),
+        }) = claim
+        {
+            return Ok(Link::new(slot, kept, true, &self.buffers));
+        }
+        self.obtain(claim, Want::default(), repeatable).await
+    }
+
+    /// For the one retry: a connection that nobody has used, to another server than `not` where there is one. Whoever holds
+    /// the failed link has to finish it before, or its place stays taken.
+    pub(crate) async fn fresh(
+        &self,
+        not: Option<Server>,
+        repeatable: bool,
+    ) -> Result<Link, Trouble> {
+        let want = Want {
+            fresh: true,
+            not: not.map(|server| server.0),
+        };
+        self.obtain(self.stock.claim(want), want, repeatable).await
+    }
+
+    /// Takes one retry from the budget that requests have earned; `false` where there is none.
+    pub(crate) fn may_retry(&self) -> bool {
+        let may = self.budget.borrow_mut().spend(Instant::now());
+        let tally = self.stock.tally();
+        let count = if may {
+            &tally.retried
+        } else {
+            &tally.over_budget
+        };
+        count.add(1);
+        may
+    }
+
+    /// Opens spare connections and closes old ones: one task of the thread, which ends when the upstream is dropped.
+    pub(crate) fn tend(self: &Rc<Self>) -> impl Future<Output = ()> + use<> {
+        tend::tend(Rc::downgrade(self))
+    }
+
+    pub(crate) fn group(&self) -> &Arc<Group> {
+        &self.group
+    }
+
+    pub(crate) fn index(&self) -> u16 {
+        self.group.index
+    }
+
+    pub(crate) fn protocol(&self) -> Protocol {
+        self.group.config.protocol
+    }
+
+    /// From the request's last byte to the answer's first.
+    pub(crate) fn first_byte(&self) -> Duration {
+        self.group.config.first_byte.0
+    }
+
+    /// Between two pieces of an answer.
+    pub(crate) fn silence(&self) -> Duration {
+        self.group.config.silence.0
+    }
+
+    /// Of a whole exchange, where there is a bound.
+    pub(crate) fn total(&self) -> Option<Duration> {
+        Some(self.group.config.total.0).filter(|total| !total.is_zero())
+    }
+
+    /// Waiting and connecting share one deadline.
+    async fn obtain(
+        &self,
+        claim: Result<Claim<Wire>, Refused>,
+        want: Want,
+        repeatable: bool,
+    ) -> Result<Link, Trouble> {
+        let deadline = self.deadline();
+        let Claim { slot, kept } = match claim {
+            Ok(claim) => claim,
+            Err(Refused::Busy) => self.wait(want, deadline).await?,
+            Err(Refused::NoneWell) => {
+                let upstream = self.group.name.clone();
+                return Err(Trouble::NoneWell { upstream });
+            }
+        };
+        match kept {
+            Some(kept) => Ok(Link::new(slot, kept, true, &self.buffers)),
+            None => {
+                // TLS may always begin in the SYN: a hello that comes twice does nothing twice.
+                let may = repeatable || self.group.is_secure();
+                let fast_open = self.group.config.fast_open && may;
+                let (slot, kept) = self.open(slot, fast_open, deadline).await?;
+                Ok(Link::new(slot, kept, false, &self.buffers))
+            }
+        }
+    }
+
+    async fn wait(&self, want: Want, deadline: Instant) -> Result<Claim<Wire>, Trouble> {
+        let upstream = self.group.name.clone();
+        let within = self.group.config.connect.0;
+        let tally = self.stock.tally();
+        let Some(granted) = self.stock.wait(want) else {
+            tally.refused.add(1);
+            let waiting = self.group.config.waiting;
+            return Err(Trouble::Full { upstream, waiting });
+        };
+        match timeout_at(deadline, granted).await {
+            Ok(Ok(claim)) => Ok(claim),
+            Ok(Err(_)) | Err(_) => {
+                tally.refused.add(1);
+                Err(Trouble::Busy { upstream, within })
+            }
+        }
+    }
+
+    async fn open(
+        &self,
+        mut slot: Slot<Wire>,
+        fast_open: bool,
+        deadline: Instant,
+    ) -> Result<(Slot<Wire>, Kept<Wire>), Trouble> {
+        let opened = self.group.open(slot.server(), fast_open, deadline).await;
+        let tally = self.stock.tally();
+        let opened = opened.inspect_err(|_| {
+            tally.unreached.add(1);
+            slot.failed();
+        })?;
+        slot.opened();
+        tally.resumed.add(opened.resumed.into());
+        let kept = Kept {
+            carrier: opened.wire,
+            since: Instant::now(),
+            carried: 0,
+        };
+        Ok((slot, kept))
+    }
+
+    fn deadline(&self) -> Instant {
+        after(Instant::now(), self.group.config.connect.0)
+    }
+}
