@@ -28,7 +28,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-use crate::config::Protocol;
+use crate::config::{Protocol, Span};
 use budget::Budget;
 pub(crate) use counts::Counts;
 pub(crate) use group::Group;
@@ -134,45 +134,52 @@ impl Upstream {
         self.group.config.protocol
     }
 
-    /// From the request's last byte to the answer's first.
-    pub(crate) fn first_byte(&self) -> Duration {
-        self.group.config.first_byte.0
+    /// From the request's last byte to the answer's first. As all of these, where there is a bound.
+    pub(crate) fn first_byte(&self) -> Option<Duration> {
+        bound(self.group.config.first_byte)
     }
 
     /// Between two pieces of an answer.
-    pub(crate) fn silence(&self) -> Duration {
-        self.group.config.silence.0
+    pub(crate) fn silence(&self) -> Option<Duration> {
+        bound(self.group.config.silence)
     }
 
-    /// Of a whole exchange, where there is a bound.
+    /// Of a whole exchange.
     pub(crate) fn total(&self) -> Option<Duration> {
-        Some(self.group.config.total.0).filter(|total| !total.is_zero())
+        bound(self.group.config.total)
     }
 
-    /// Waiting and connecting share one deadline.
+    /// Waiting and connecting share one deadline. Who cannot be connected to has got nothing: another server may do.
     async fn obtain(
         &self,
-        claim: Result<Claim<Wire>, Refused>,
+        mut claim: Result<Claim<Wire>, Refused>,
         want: Want,
         repeatable: bool,
     ) -> Result<Link, Trouble> {
         let deadline = self.deadline();
-        let Claim { slot, kept } = match claim {
-            Ok(claim) => claim,
-            Err(Refused::Busy) => self.wait(want, deadline).await?,
-            Err(Refused::NoneWell) => {
-                let upstream = self.group.name.clone();
-                return Err(Trouble::NoneWell { upstream });
+        // TLS may always begin in the SYN: a hello that comes twice does nothing twice.
+        let fast_open = self.group.config.fast_open && (repeatable || self.group.is_secure());
+        let mut elsewhere = self.group.well.len() > 1;
+        loop {
+            let Claim { slot, kept } = match claim {
+                Ok(claim) => claim,
+                Err(Refused::Busy) => self.wait(want, deadline).await?,
+                Err(Refused::NoneWell) => {
+                    let upstream = self.group.name.clone();
+                    return Err(Trouble::NoneWell { upstream });
+                }
+            };
+            if let Some(kept) = kept {
+                return Ok(Link::new(slot, kept, true, &self.buffers));
             }
-        };
-        match kept {
-            Some(kept) => Ok(Link::new(slot, kept, true, &self.buffers)),
-            None => {
-                // TLS may always begin in the SYN: a hello that comes twice does nothing twice.
-                let may = repeatable || self.group.is_secure();
-                let fast_open = self.group.config.fast_open && may;
-                let (slot, kept) = self.open(slot, fast_open, deadline).await?;
-                Ok(Link::new(slot, kept, false, &self.buffers))
+            let not = Some(slot.server());
+            match self.open(slot, fast_open, deadline).await {
+                Ok((slot, kept)) => return Ok(Link::new(slot, kept, false, &self.buffers)),
+                Err(Trouble::Connect { .. }) if elsewhere && self.may_retry() => {
+                    elsewhere = false;
+                    claim = self.stock.claim(Want { not, ..want });
+                }
+                Err(trouble) => return Err(trouble),
             }
         }
     }
@@ -220,4 +227,8 @@ impl Upstream {
     fn deadline(&self) -> Instant {
         after(Instant::now(), self.group.config.connect.0)
     }
+}
+
+fn bound(span: Span) -> Option<Duration> {
+    Some(span.0).filter(|time| !time.is_zero())
 }

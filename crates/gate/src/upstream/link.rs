@@ -19,8 +19,7 @@ pub(crate) struct Link {
     pub(crate) stream: Wire,
     /// What was read from it and not yet used.
     pub(crate) buffer: Vec<u8>,
-    /// It was open before this exchange, and may be gone by now.
-    pub(crate) reused: bool,
+    reused: bool,
     since: Instant,
     carried: u32,
     slot: Slot<Wire>,
@@ -59,6 +58,15 @@ impl Link {
             slot,
             buffers: buffers.clone(),
         }
+    }
+
+    /// It was open before this exchange, and may be gone by now.
+    pub(crate) fn is_reused(&self) -> bool {
+        self.reused
+    }
+
+    pub(crate) fn is_secure(&self) -> bool {
+        self.stream.is_secure()
     }
 
     pub(crate) fn server(&self) -> Server {

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use roundtrip_tls::TlsError;
 
+use crate::record::Reason;
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Trouble {
     #[error("cannot connect to {server}: {source}")]
@@ -42,6 +44,14 @@ impl Trouble {
             | Self::Protocol { .. } => 502,
             Self::Busy { .. } | Self::Full { .. } | Self::NoneWell { .. } => 503,
             Self::Silent { .. } => 504,
+        }
+    }
+
+    pub(crate) fn reason(&self) -> Reason {
+        match self {
+            Self::NoneWell { .. } => Reason::NoServer,
+            Self::Busy { .. } | Self::Full { .. } => Reason::PoolFull,
+            _ => Reason::Unreachable,
         }
     }
 

@@ -21,7 +21,7 @@ use crate::upstream::standing::Ejecting;
 use crate::upstream::stock::{Claim, Refused, Rules, Slot, Stock, Want};
 
 const IDLE_TIME: Duration = Duration::from_millis(500);
-const AGE: Duration = Duration::from_millis(2000);
+const AGE: Duration = Duration::from_secs(2);
 const WAITING: usize = 4;
 
 #[derive(Debug, Clone)]

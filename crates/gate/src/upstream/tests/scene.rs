@@ -144,7 +144,7 @@ pub(super) async fn ask(link: &mut Link) -> std::io::Result<String> {
 /// One exchange that ends well.
 pub(super) async fn exchange(upstream: &Upstream) -> bool {
     let mut link = upstream.lease(true).await.unwrap();
-    let reused = link.reused;
+    let reused = link.is_reused();
     ask(&mut link).await.unwrap();
     link.finish(Fate::Kept);
     reused
