@@ -71,4 +71,16 @@ pub enum GateError {
         "'{0}' is no place for sessions; it is 'memory:', 'redb:/path/of/a/file', 'redis://host:6379/0', 'rediss://…' or 'unix:/path'"
     )]
     StoreAddress(String),
+    // Upstreams.
+    #[error("upstream '{upstream}': the server '{server}' cannot be used: {why}")]
+    Server {
+        upstream: String,
+        server: String,
+        why: &'static str,
+    },
+    #[error("upstream '{upstream}': its servers' certificates cannot be verified: {source}")]
+    UpstreamTrust {
+        upstream: String,
+        source: roundtrip_tls::TlsError,
+    },
 }

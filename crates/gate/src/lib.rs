@@ -35,7 +35,7 @@ use guard::Sessions;
 use house::House;
 pub use secret::Secret;
 use site::Site;
-use upstream::Upstream;
+use upstream::{Group, Upstream};
 
 /// For measuring: relays until it is ended.
 pub async fn relay(listener: TcpListener, to: SocketAddr) -> io::Result<()> {
@@ -65,7 +65,13 @@ async fn accept<S: Sessions + 'static>(
         }],
         ..Config::default()
     };
-    let backend = Upstream::new(to, config::Upstream::default());
+    let backend = config::Upstream {
+        servers: vec![format!("http://{to}")],
+        ..config::Upstream::default()
+    };
+    let group = Group::new("backend", 0, &backend).map_err(io::Error::other)?;
+    let backend = Upstream::new(&group);
+    tokio::task::spawn_local(backend.tend());
     let upstreams = [("backend".to_owned(), backend)].into();
     let site = Site::new(&config, door, &upstreams, None).map_err(io::Error::other)?;
     let house = Rc::new(House::new(site, Arc::default()));

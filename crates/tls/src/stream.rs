@@ -74,6 +74,11 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         Self::new(io, tls.into(), early, Some(observer))
     }
 
+    /// A client's side that writes nothing down and sends no early data.
+    pub(crate) fn unobserved(io: IO, tls: ClientConnection) -> Self {
+        Self::new(io, tls.into(), Early::Off, None)
+    }
+
     /// A server's side. Reads drive the handshake; early data is read first, and may be answered at once when the
     /// configuration has `send_half_rtt_data`.
     pub fn server(io: IO, tls: ServerConnection) -> Self {
