@@ -83,4 +83,9 @@ pub enum GateError {
         upstream: String,
         source: roundtrip_tls::TlsError,
     },
+    // What is told.
+    #[error("cannot write the access log to {}: {source}", path.display())]
+    Unwritable { path: PathBuf, source: io::Error },
+    #[error("cannot start the access log's thread: {0}")]
+    NoThread(io::Error),
 }

@@ -2,6 +2,7 @@
 //! clients, `exchange` carries, `upstream` keeps the connections to those who answer.
 
 pub mod check;
+mod admin;
 pub mod config;
 pub mod credentials;
 mod door;

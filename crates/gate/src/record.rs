@@ -9,20 +9,29 @@
 #![allow(dead_code, unused_imports)]
 
 mod entry;
+mod families;
 mod ledger;
+mod line;
+mod log;
+pub(crate) mod prometheus;
 mod reason;
+mod server_timing;
 mod snapshot;
 mod timer;
 mod vocabulary;
 mod word;
 
 pub(crate) use entry::{Entry, Phase};
-pub(crate) use ledger::{Book, Held, Ledger};
-pub(crate) use reason::{Limit, Reason};
+pub(crate) use families::{FAMILIES, Family, Row};
+pub(crate) use ledger::{Asked, Book, Connected, FastOpened, Held, Ledger};
+pub(crate) use line::{Mark, Marker, Told, line};
+pub(crate) use log::{AccessLog, LogCounts, Pen};
+pub(crate) use reason::{Limit, Reason, Sort};
+pub(crate) use server_timing::server_timing;
 pub(crate) use snapshot::Snapshot;
-pub(crate) use timer::Timer;
+pub(crate) use timer::{Spread, Timer};
 pub(crate) use vocabulary::{
-    Arrival, Avoided, Bytes, Early, Gauge, Known, Link, Outcome, Pool, Protocol, Remedy, Security,
-    Store, Streams, TlsHandshake,
+    Arrival, Avoided, Bytes, Carried, Early, Gauge, Known, Link, Outcome, Pool, Protocol, Remedy,
+    Security, Store, Streams, TlsHandshake,
 };
 pub(crate) use word::{Counted, Word};
