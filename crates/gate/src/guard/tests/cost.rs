@@ -56,24 +56,35 @@ fn cost_of_a_judgement() {
     ] {
         let guard =
             Guard::new(Arc::new(Rules { tokens, ..rules() }), Box::new(SystemWall)).unwrap();
-        h1::request(head.as_bytes(), |request| {
-            let question = asked(guard.judge(request));
-            guard
-                .admit(
-                    &question,
-                    Ok(Some(found("someone@example.com:password", None).0)),
-                )
-                .unwrap();
-            assert!(matches!(guard.judge(request), Judged::Pass(_)));
-            measure(name, || {
-                assert!(matches!(guard.judge(black_box(request)), Judged::Pass(_)));
-            });
-        })
+        h1::request(
+            head.as_bytes(),
+            &crate::config::Limits::default(),
+            |request| {
+                let question = asked(guard.judge(request));
+                guard
+                    .admit(
+                        &question,
+                        Ok(Some(found("someone@example.com:password", None).0)),
+                    )
+                    .unwrap();
+                assert!(matches!(guard.judge(request), Judged::Pass(_)));
+                measure(name, || {
+                    assert!(matches!(guard.judge(black_box(request)), Judged::Pass(_)));
+                });
+            },
+        )
         .unwrap();
     }
     measure_with_a_store(head.as_bytes());
     measure("the same head parsed, for comparison", || {
-        black_box(h1::request(black_box(head.as_bytes()), |request| request.fields.len()).unwrap());
+        black_box(
+            h1::request(
+                black_box(head.as_bytes()),
+                &crate::config::Limits::default(),
+                |request| request.fields.len(),
+            )
+            .unwrap(),
+        );
     });
     let wall = SystemWall;
     measure("the clock alone", || {
@@ -108,7 +119,7 @@ fn measure_with_a_store(head: &[u8]) {
         .build()
         .unwrap();
     let (sid, login) = ("0123456789abcdef0123456789abcdef", STANDARD.encode("u:p"));
-    h1::request(head, |request| {
+    h1::request(head, &crate::config::Limits::default(), |request| {
         let question = asked(guard.judge(request));
         let answer = runtime.block_on(async {
             let put = place.store();
