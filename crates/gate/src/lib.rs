@@ -1,6 +1,7 @@
 //! The authenticating reverse proxy: `guard` says who passes, `credentials` what a session is worth, `front` speaks with
 //! clients, `exchange` carries, `upstream` keeps the connections to those who answer.
 
+pub mod check;
 pub mod config;
 pub mod credentials;
 mod door;
@@ -11,7 +12,9 @@ pub mod guard;
 mod h1;
 mod halves;
 mod house;
+pub mod keyring;
 mod patrol;
+mod record;
 mod request;
 mod secret;
 pub mod sessions;
