@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use super::{Asked, Sink};
 use crate::door::Glance;
-use crate::guard::{Denial, Pass, Question, Session, Sessions};
+use crate::guard::{Denial, Pass, Question, Sessions};
 use crate::h1::{Response, ResponseBody};
 use crate::request::{Body, Field, Forwarding, Inspected, Refusal, Request, compose, inspect};
 use crate::site::{Route, Site};
@@ -99,7 +99,7 @@ pub(crate) fn judge<S: Sessions>(
         client: arrival.client,
         secure: arrival.secure,
         early: arrival.early,
-        authorization: session.as_deref().map(Session::authorization),
+        authorization: session.as_ref().map(|pass| pass.authorization()),
         trusted: site.trusts(arrival.client),
     };
     out.clear();

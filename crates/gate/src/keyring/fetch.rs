@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip_http::{HttpError, OpenError, Opening, Pen, Request, Speech, Tokens, Trail, Turn};
-use roundtrip_model::{Host, HttpFacts, Recorder, Scheme, Target, TargetError};
+use roundtrip_model::{HttpFacts, Recorder, Scheme, Target, TargetError};
 use roundtrip_net::{ResolveError, Resolver, SystemClock, Wanted};
 use roundtrip_tls::{Client, Offer, Roots, TlsError};
 use tokio::time::timeout;
@@ -70,7 +70,7 @@ impl Source {
                 let roots = ca.map_or(Roots::System, |path| Roots::File(path.into()));
                 Some(Client::new(roots, None)?)
             }
-            Scheme::Http if is_here(&target.host) => None,
+            Scheme::Http if is_here(&target.host_name()) => None,
             _ => return Err(FetchError::Clear),
         };
         Ok(Self { target, client })
@@ -158,12 +158,9 @@ fn offer() -> Offer {
     }
 }
 
-fn is_here(host: &Host) -> bool {
-    match host {
-        Host::Ipv4(address) => address.is_loopback(),
-        Host::Ipv6(address) => address.is_loopback(),
-        Host::Domain(name) => name == "localhost",
-    }
+fn is_here(host: &str) -> bool {
+    let address = host.parse::<IpAddr>();
+    address.map_or(host == "localhost", |address| address.is_loopback())
 }
 
 /// Somebody may have typed a password there.
