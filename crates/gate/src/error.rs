@@ -51,4 +51,34 @@ pub enum GateError {
         url: String,
         source: Box<crate::keyring::FetchError>,
     },
+    // Sessions that are kept by hand.
+    #[error(
+        "a session's name has 1 to {} bytes, none of them a control character",
+        roundtrip_store::LONGEST_SID
+    )]
+    SessionName,
+    #[error("its end is past")]
+    Past,
+    #[error(
+        "it is not {{\"sid\": …, \"credentials\": base64 of user:password, \"expires\": seconds since 1970, or not there}}: {0}"
+    )]
+    Line(String),
+    #[error("it has more than {0} bytes")]
+    LongLine(usize),
+    #[error("{0}")]
+    Unusable(#[from] crate::credentials::Unusable),
+    #[error(
+        "there is neither a key to seal with nor are plain credentials taken; give a [[session.seal]] key, or set plain = true"
+    )]
+    NothingStorable,
+    #[error(
+        "sessions in memory are known only to the process that serves; give [session] another store, such as 'redb:/path/of/a/file'"
+    )]
+    OnlyInMemory,
+    #[error("the input cannot be read: {0}")]
+    Input(#[source] io::Error),
+    #[error(
+        "no key of the configuration signs tokens{0}; a [[token.key]] with HS256, HS384 or HS512 and a secret does"
+    )]
+    NoSigningKey(String),
 }
