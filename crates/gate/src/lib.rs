@@ -14,6 +14,8 @@ mod h1;
 mod halves;
 mod house;
 mod listener;
+pub mod keeping;
+pub mod keyring;
 mod patrol;
 mod record;
 mod request;

@@ -9,6 +9,7 @@ use tokio::time::timeout;
 
 use super::Desk;
 use super::desk::{Reply, Topic};
+use crate::config::Limits;
 use crate::h1;
 use crate::request::{Body, Refusal, Request, inspect};
 
@@ -53,7 +54,7 @@ async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Asked> {
 
 async fn head(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Asked> {
     loop {
-        match h1::request(buffer, Asked::of) {
+        match h1::request(buffer, &Limits::default(), Asked::of) {
             Ok(Some((asked, length))) => {
                 buffer.drain(..length);
                 return Some(asked);

@@ -83,7 +83,7 @@ impl AccessLog {
             Access::Stdout => Box::new(|| Ok(Box::new(io::stdout()))),
             Access::File(path) => {
                 // What cannot be opened is told now; the thread opens it by itself.
-                append(path).map_err(|source| GateError::Unwritable {
+                append(path).map_err(|source| GateError::Unlogged {
                     path: path.clone(),
                     source,
                 })?;
