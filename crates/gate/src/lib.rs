@@ -12,6 +12,8 @@ pub mod guard;
 mod h1;
 mod halves;
 mod house;
+pub mod keeping;
+pub mod keyring;
 mod patrol;
 mod record;
 mod request;
