@@ -3,8 +3,10 @@
 mod check;
 mod introduction;
 mod login;
+mod session;
 mod source;
 mod template;
+mod token;
 
 use crate::cli::{GateArgs, GateCommand};
 use crate::output::Outcome;
@@ -13,5 +15,7 @@ pub(crate) fn run(args: &GateArgs) -> Outcome {
     match &args.command {
         GateCommand::Check(args) => check::run(args),
         GateCommand::Init { output } => template::write(output.as_deref()),
+        GateCommand::Session(args) => session::run(args),
+        GateCommand::Token(args) => token::run(args),
     }
 }

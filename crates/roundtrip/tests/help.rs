@@ -35,7 +35,7 @@ fn help_is_the_contract() {
     for verb in ["run", "check", "init", "session", "token"] {
         insta::assert_snapshot!(format!("gate_{verb}"), help(&["gate", verb]));
     }
-    for verb in ["put", "show", "list", "revoke", "import"] {
+    for verb in ["put", "show", "list", "revoke", "import", "seal"] {
         let name = format!("gate_session_{verb}");
         insta::assert_snapshot!(name, help(&["gate", "session", verb]));
     }

@@ -41,7 +41,7 @@ pub(crate) enum GateCommand {
     },
     /// Sessions: what a token stands for at the backend
     Session(GateSessionArgs),
-    /// Make a token for trying, signed with the configuration's first secret
+    /// Make a token for trying, signed with a secret of the configuration
     Token(GateTokenArgs),
 }
 
@@ -172,13 +172,18 @@ pub(crate) enum SessionCommand {
         #[arg(value_name = "SID")]
         sid: String,
     },
-    /// Put in many: a file with one JSON object a line, {"sid", "credentials", "expires"}
+    /// Put in many: a file with one JSON object a line, {"sid": …, "credentials": BASE64, "expires": SECONDS}
     Import {
         #[command(flatten)]
         from: GateConfigArgs,
         /// `-` is standard input
         #[arg(value_name = "FILE")]
         file: PathBuf,
+    },
+    /// Seal with the first key what is stored plain or under an older key
+    Seal {
+        #[command(flatten)]
+        from: GateConfigArgs,
     },
 }
 
@@ -219,6 +224,9 @@ pub(crate) struct GateTokenArgs {
     /// When it ends: in 30min or 8h, or a date as in 2030-01-31T12:00:00Z
     #[arg(long, value_name = "TIME", default_value = "1h")]
     pub expires: End,
+    /// The id of the key to sign with, where there are several
+    #[arg(long, value_name = "ID")]
+    pub key: Option<String>,
     /// As a whole field: Cookie
     #[arg(long, conflicts_with = "bearer")]
     pub cookie: bool,
