@@ -14,6 +14,7 @@ mod halves;
 mod house;
 pub mod keeping;
 pub mod keyring;
+mod listener;
 mod patrol;
 mod record;
 mod request;

@@ -6,7 +6,7 @@ mod notify;
 mod signals;
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -20,10 +20,13 @@ use crate::config::Config;
 use crate::keyring::Keyring;
 use crate::listener::{Seed, Sockets};
 use crate::plan::Plan;
-use crate::record::Book;
+use crate::record::{AccessLog, Book};
 use crate::worker::{Order, Stage, Worker};
 use keeper::Keeper;
-pub use signals::{Source, run};
+pub use signals::run;
+
+/// How long the end of the access log may take.
+const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// A gate that serves. Dropped, it ends at once; [`Gate::drain`] lets those inside finish.
 pub struct Gate {
@@ -33,6 +36,7 @@ pub struct Gate {
     census: Arc<Census>,
     threads: Vec<JoinHandle<()>>,
     keeper: Keeper,
+    log: Option<AccessLog>,
 }
 
 /// Where it can be reached, with the ports that were found.
@@ -54,7 +58,7 @@ pub enum News {
     /// A replaced certificate cannot be used: the old one goes on.
     BadCertificate(GateError),
     /// A set of keys cannot be read: the old keys go on.
-    BadKeys(GateError),
+    BadKeys(String),
     Draining(Duration),
     /// All are out; or the time was over, and so many connections were cut.
     Ended { cut: usize },
@@ -79,6 +83,7 @@ impl Gate {
             plan: plan.clone(),
             stage,
         });
+        let log = AccessLog::start(&plan.config.log.access)?;
         let book = Book::new(count);
         let census = Arc::new(Census::default());
         let mut threads = Vec::new();
@@ -88,10 +93,17 @@ impl Gate {
                 orders: orders.subscribe(),
                 ledger: book.ledger(number),
                 census: census.clone(),
+                pen: log.as_ref().map(AccessLog::pen),
             };
             threads.push(spawn(number, worker)?);
         }
-        let keeper = Keeper::start(plan, keyring, book, orders.subscribe(), told)?;
+        let keeper = Keeper::start(
+            plan,
+            keyring,
+            book,
+            log.as_ref().map(AccessLog::pen),
+            Box::new(told),
+        )?;
         addresses.admin = keeper.admin();
         Ok(Self {
             addresses,
@@ -100,6 +112,7 @@ impl Gate {
             census,
             threads,
             keeper,
+            log,
         })
     }
 
@@ -119,6 +132,10 @@ impl Gate {
         let plan = Arc::new(plan);
         self.keeper.follow(plan.clone(), keyring);
         self.orders.send_modify(|order| order.plan = plan);
+        // Whoever moved the log away says so in the same way.
+        if let Some(log) = &self.log {
+            log.reopen();
+        }
         Ok(())
     }
 
@@ -134,6 +151,7 @@ impl Gate {
 
     fn end(&mut self, within: Duration) -> usize {
         let until = Instant::now() + within;
+        self.keeper.drain();
         self.orders
             .send_modify(|order| order.stage = Stage::Drain { until });
         let mut cut = 0;
@@ -141,6 +159,9 @@ impl Gate {
             // A thread that broke has no connections any more.
             let _ = thread.join();
             cut = self.census.all();
+        }
+        if let Some(log) = self.log.take() {
+            log.finish(LAST_LINES);
         }
         cut
     }

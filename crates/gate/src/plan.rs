@@ -107,6 +107,7 @@ fn needs_no_restart(before: &Config, after: &Config) -> Result<(), GateError> {
     for (what, same) in [
         ("[listen]", bound(&before.listen) == bound(&after.listen)),
         ("tls.seed", before.tls.seed == after.tls.seed),
+        ("[log]", before.log == after.log),
         ("admin.listen", before.admin.listen == after.admin.listen),
     ] {
         if !same {

@@ -19,7 +19,7 @@ use crate::guard::{Guard, SystemWall};
 use crate::house::House;
 use crate::listener::{self, Entrance, Incoming, Manner, Met, ThreadSockets, Unmet};
 use crate::plan::Plan;
-use crate::record::{Arrival, Gauge, Ledger, Limit, Protocol, Security, TlsHandshake};
+use crate::record::{Arrival, Gauge, Ledger, Limit, Pen, Protocol, Security, TlsHandshake};
 use crate::sessions::Known;
 use crate::site::Site;
 use crate::upstream::{Group, Upstream};
@@ -44,6 +44,7 @@ pub(crate) struct Worker {
     pub(crate) orders: watch::Receiver<Order>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) census: Arc<Census>,
+    pub(crate) pen: Option<Pen>,
 }
 
 /// What one plan is on this thread.

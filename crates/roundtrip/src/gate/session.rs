@@ -76,18 +76,16 @@ fn put(args: &SessionPutArgs) -> Result<Outcome, Trouble> {
         "roundtrip: the session {} is there, {}, {}\n",
         plain(&args.sid),
         described(&form),
-        expires.map_or("without an end".into(), |end| format!("until {}", stamp(end))),
+        expires.map_or("without an end".into(), |end| format!(
+            "until {}",
+            stamp(end)
+        )),
     );
     Stream::Err.print(told);
     Ok(Outcome::Done)
 }
 
-fn show(
-    from: &GateConfigArgs,
-    sid: &str,
-    reveal: bool,
-    json: bool,
-) -> Result<Outcome, Trouble> {
+fn show(from: &GateConfigArgs, sid: &str, reveal: bool, json: bool) -> Result<Outcome, Trouble> {
     let shown = keep(from, async |keeper| Ok(keeper.show(sid).await?))?;
     let Some(shown) = shown else {
         return Ok(unknown(sid));
@@ -153,7 +151,10 @@ fn revoke(from: &GateConfigArgs, sid: &str) -> Result<Outcome, Trouble> {
     if !was_there {
         return Ok(unknown(sid));
     }
-    Stream::Err.print(format!("roundtrip: the session {} is revoked\n", plain(sid)));
+    Stream::Err.print(format!(
+        "roundtrip: the session {} is revoked\n",
+        plain(sid)
+    ));
     Ok(Outcome::Done)
 }
 
@@ -172,7 +173,11 @@ fn import(from: &GateConfigArgs, file: &Path) -> Result<Outcome, Trouble> {
         Stream::Err.print(format!("roundtrip: {name}:{line}: {error}\n"));
     };
     let imported = keep(from, async |keeper| Ok(keeper.import(input, told).await))?;
-    let rest = if imported.stopped { "; the rest was not read" } else { "" };
+    let rest = if imported.stopped {
+        "; the rest was not read"
+    } else {
+        ""
+    };
     Stream::Err.print(format!(
         "roundtrip: {} stored, {} past their end, {} failed{rest}\n",
         imported.stored, imported.expired, imported.failed
@@ -185,7 +190,11 @@ fn seal(from: &GateConfigArgs) -> Result<Outcome, Trouble> {
         Stream::Err.print(format!("roundtrip: {}: {error}\n", plain(sid)));
     };
     let sealed = keep(from, async |keeper| Ok(keeper.seal(told).await?))?;
-    let rest = if sealed.stopped { "; the rest was not looked at" } else { "" };
+    let rest = if sealed.stopped {
+        "; the rest was not looked at"
+    } else {
+        ""
+    };
     Stream::Err.print(format!(
         "roundtrip: {} sealed, {} were already, {} went in between, {} failed{rest}\n",
         sealed.sealed, sealed.kept, sealed.gone, sealed.failed

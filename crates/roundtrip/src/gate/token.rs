@@ -21,7 +21,11 @@ pub(super) fn run(args: &GateTokenArgs) -> Outcome {
         sid: &args.sid,
         // What is past the keeper refuses.
         lifetime: lifetime.unwrap_or_default(),
-        worn: if args.cookie { Worn::Cookie } else { Worn::Bearer },
+        worn: if args.cookie {
+            Worn::Cookie
+        } else {
+            Worn::Bearer
+        },
         key: args.key.as_deref(),
     };
     match Token::sign(&config, &order, now) {
