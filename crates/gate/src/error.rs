@@ -23,6 +23,15 @@ pub enum GateError {
     NoSealingKey,
     #[error("credentials are 'user:password', in UTF-8 and without control characters")]
     NotALogin,
+    #[error("the route '{route}' leads to the upstream '{upstream}', which there is not")]
+    NoUpstream { route: String, upstream: String },
     #[error("the cryptographic library refuses to work")]
     Cryptography,
+    // Sessions.
+    #[error("{0}")]
+    Store(#[from] roundtrip_store::StoreError),
+    #[error(
+        "'{0}' is no place for sessions; it is 'memory:', 'redb:/path/of/a/file', 'redis://host:6379/0', 'rediss://…' or 'unix:/path'"
+    )]
+    StoreAddress(String),
 }

@@ -1,0 +1,50 @@
+//! The protocols that clients speak. Each reads heads, has them judged, and gives an exchange its two sides.
+
+pub(crate) mod h1;
+
+use std::io;
+use std::net::IpAddr;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+
+use crate::record::{Entry, Protocol};
+
+/// A byte stream to a client, who may have begun to speak before the end of its handshake.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {
+    /// Was what was read last early data, open to replay?
+    fn is_early(&self) -> bool {
+        false
+    }
+
+    /// Ends with the handshake.
+    fn poll_confirmed(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    /// Nothing is expected for a while: buffers may go.
+    fn rest(&mut self) {}
+}
+
+impl Stream for TcpStream {}
+
+/// Who is at the other end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer {
+    pub(crate) address: IpAddr,
+    /// Over TLS or QUIC.
+    pub(crate) secure: bool,
+    /// Was its TLS session an earlier one?
+    pub(crate) resumed: bool,
+}
+
+impl Peer {
+    /// Of an exchange that begins now.
+    pub(crate) fn entry(&self, protocol: Protocol) -> Entry {
+        let mut entry = Entry::new(Instant::now(), protocol, self.secure);
+        entry.resumed = self.resumed;
+        entry
+    }
+}
