@@ -23,6 +23,8 @@ pub enum GateError {
     NoSealingKey,
     #[error("credentials are 'user:password', in UTF-8 and without control characters")]
     NotALogin,
+    #[error("the route '{route}' leads to the upstream '{upstream}', which there is not")]
+    NoUpstream { route: String, upstream: String },
     #[error("the cryptographic library refuses to work")]
     Cryptography,
 }

@@ -1,344 +1,257 @@
-//! The life of a request, on one screen: accept → authorize → forward → record.
+//! The life of a request, on one screen, whatever protocol its client speaks: judge → forward → record. What a protocol
+//! brings and takes is behind [`Source`] and [`Sink`]; reading heads and refusing to is the fronts' matter.
 
 mod download;
+mod judge;
+mod tunnel;
 mod upload;
 
+use std::cell::Cell;
 use std::io;
-use std::net::IpAddr;
+use std::pin::pin;
 use std::rc::Rc;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-
-use crate::backend::{Backend, Link};
-use crate::door::{Door, Glance};
-use crate::guard::{Denial, Question, Session, Sessions};
-use crate::h1;
+use crate::guard::{Session, Sessions};
+use crate::h1::{BadResponse, Response, ResponseBody};
 use crate::halves::Halves;
-use crate::request::{Body, Forwarding, Inspected, Refusal, Request, Version, compose, inspect};
-use download::{Download, Ended};
+use crate::patrol::Posts;
+use crate::request::{Body, Field, Refusal, Version};
+use crate::site::{Route, Site};
+use crate::upstream::{Fate, Link, Trouble};
+use download::{Download, Got};
+pub(crate) use judge::{Admitted, Arrival, Plain, Verdict, judge};
+use upload::Upload;
 
 /// Read at once from a client or a backend.
-const PIECE: usize = 16 * 1024;
+pub(crate) const PIECE: usize = 16 * 1024;
 
-/// A byte stream to a client.
-pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Unpin> Stream for T {}
-
-/// A client's connection.
-pub(crate) struct Client<S> {
-    stream: S,
-    address: IpAddr,
-    secure: bool,
-    /// What was read and not yet used.
-    buffer: Vec<u8>,
-    /// The head for the backend, then the beginning of the answer for the client.
-    out: Vec<u8>,
-}
-
-/// What must be remembered of a request once its head was passed on.
+/// What must be remembered of a request once its head was written for the backend.
 #[derive(Debug)]
-struct Asked {
-    version: Version,
-    body: Body,
-    keep_alive: bool,
-    is_head: bool,
+pub(crate) struct Asked {
+    pub(crate) version: Version,
+    pub(crate) body: Body,
+    pub(crate) keep_alive: bool,
+    pub(crate) is_head: bool,
     /// May it be sent twice? RFC 9110 §9.2.2.
-    idempotent: bool,
+    pub(crate) idempotent: bool,
+    /// It asks for another protocol, and the route has them.
+    pub(crate) upgrade: bool,
+    /// Where in the head `Early-Data` stands, which a request sent again after the handshake has not.
+    pub(crate) early: Option<std::ops::Range<usize>>,
+    /// Came it over TLS or QUIC?
+    pub(crate) secure: bool,
     /// Whose it is, where there is a guard.
-    session: Option<Rc<Session>>,
+    pub(crate) session: Option<Rc<Session>>,
+    pub(crate) route: Rc<Route>,
 }
 
-/// What is to be done with a head that was read.
-enum Step {
-    Forward(Asked),
-    Ask(Question),
-    Deny(Denial, Asked),
+/// A request's body, and what else a client may send.
+pub(crate) trait Source {
+    /// Appends what comes next of the body; `false` at its end.
+    async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool, Broken>;
+
+    /// From now on bytes of another protocol come, until the client closes.
+    fn upgrade(&mut self);
+
+    /// Ends when the client is gone, and takes nothing that it sends. May never end.
+    async fn gone(&mut self);
+
+    /// Ends when the handshake has ended, so that what came early was no replay.
+    async fn confirmed(&mut self) -> Result<(), Broken>;
 }
 
-/// What became of a request before anything of it was sent on.
-enum Accepted {
-    Forward(Asked),
-    Denied(Next),
-    Gone,
+/// Where the answer goes.
+pub(crate) trait Sink {
+    /// Takes a head, to leave with what follows. Fields of one hop are not to be passed on.
+    fn head(&mut self, response: &Response<'_>, body: ResponseBody, more: &[Field<'_>]);
+
+    fn push(&mut self, data: &[u8]);
+
+    /// What is there goes at once: who waits for an event must not wait for the next one.
+    async fn flush(&mut self) -> io::Result<()>;
+
+    /// The answer is whole.
+    async fn end(&mut self) -> io::Result<()>;
+
+    /// May interim answers be passed on?
+    fn takes_interim(&self) -> bool;
 }
 
-/// Why a client's connection ends.
+/// Why an exchange did not come to its end.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Broken {
     #[error("the client: {0}")]
     Client(io::Error),
-    #[error("the backend: {0}")]
-    Backend(io::Error),
-    #[error("the backend: {0}")]
-    Answer(#[from] h1::BadResponse),
+    #[error("the client is gone")]
+    Gone,
+    #[error("the client is too slow")]
+    Slow,
     #[error("the request has {0}")]
-    Refused(Refusal),
+    Refused(#[from] Refusal),
+    #[error("no connection: {0}")]
+    Upstream(#[from] Trouble),
+    /// `sent`: something of the request may have arrived.
+    #[error("the backend: {source}")]
+    Backend { source: io::Error, sent: bool },
+    #[error("the backend: {0}")]
+    Answer(#[from] BadResponse),
+    #[error("the backend does not answer in time")]
+    Unanswered,
+    #[error("the backend falls silent amid its answer")]
+    Silent,
     #[error("the session is over")]
     Over,
 }
 
-enum Next {
-    Another,
-    Close,
+impl Broken {
+    /// What to answer, where nothing was yet.
+    pub(crate) fn status(&self) -> Option<u16> {
+        match self {
+            Self::Client(_) | Self::Gone => None,
+            Self::Slow => Some(408),
+            Self::Refused(refusal) => Some(refusal.status()),
+            Self::Upstream(trouble) => Some(trouble.status()),
+            Self::Backend { .. } | Self::Answer(_) => Some(502),
+            Self::Unanswered | Self::Silent => Some(504),
+            Self::Over => Some(401),
+        }
+    }
+
+    fn lost(source: io::Error) -> Self {
+        Self::Backend { source, sent: true }
+    }
 }
 
-impl<S: Stream> Client<S> {
-    pub(crate) fn new(stream: S, address: IpAddr, secure: bool) -> Self {
-        Self {
-            stream,
-            address,
-            secure,
-            buffer: Vec::new(),
-            out: Vec::new(),
-        }
-    }
+/// What became of an exchange.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// Was the whole body taken from the client?
+    pub(crate) uploaded: bool,
+    /// The connection now belongs to another protocol, and is over.
+    pub(crate) upgraded: bool,
+}
 
-    /// One request after another.
-    pub(crate) async fn serve(
-        mut self,
-        backend: &Backend,
-        door: &Door<impl Sessions>,
-    ) -> Result<(), Broken> {
-        while let Next::Another = self.exchange(backend, door).await? {}
-        let _ = self.stream.shutdown().await;
-        Ok(())
-    }
+/// One exchange's two sides, and what it goes by.
+pub(crate) struct Exchange<'a, S, B, A> {
+    pub(crate) site: &'a Site<S>,
+    pub(crate) asked: &'a Asked,
+    /// The request as the backend is to have it.
+    pub(crate) head: &'a mut Vec<u8>,
+    pub(crate) body: &'a mut B,
+    pub(crate) answer: &'a mut A,
+    pub(crate) posts: &'a Posts,
+    /// Did something of the answer go to the client?
+    pub(crate) begun: bool,
+}
 
-    async fn exchange(
-        &mut self,
-        backend: &Backend,
-        door: &Door<impl Sessions>,
-    ) -> Result<Next, Broken> {
-        let asked = match self.accept(door).await? {
-            Accepted::Forward(asked) => asked,
-            Accepted::Denied(next) => return Ok(next),
-            Accepted::Gone => return Ok(Next::Close),
-        };
-        let ended = match self.forward(&asked, backend, door).await {
-            Ok(ended) => ended,
-            Err(Broken::Backend(_) | Broken::Answer(_)) => {
-                self.refuse(502).await?;
-                return Ok(Next::Close);
-            }
-            Err(error) => return Err(error),
-        };
-        Ok(if asked.keep_alive && ended.client_stays {
-            Next::Another
-        } else {
-            Next::Close
-        })
-    }
-
-    /// Reads a head, judges it, and writes it anew for the backend: at once, where the session is known; else the store is
-    /// asked, and the head, which is still there, is read again.
-    async fn accept(&mut self, door: &Door<impl Sessions>) -> Result<Accepted, Broken> {
-        let mut admitted = None;
+impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
+    /// Sends the request and brings the answer; once more, where a kept connection turned out to be gone, or the backend
+    /// would rather have it after the handshake.
+    pub(crate) async fn forward(&mut self) -> Result<Ended, Broken> {
+        let upstream = self.asked.route.upstream.clone();
+        let mut link = upstream.lease().await?;
+        let mut again = false;
         loop {
-            match self.read_head(door, admitted.as_ref()) {
-                Ok(Some((Step::Forward(asked), length))) => {
-                    self.buffer.drain(..length);
-                    return Ok(Accepted::Forward(asked));
-                }
-                Ok(Some((Step::Ask(question), _))) => {
-                    admitted = Some(door.authorize(&question).await);
-                    continue;
-                }
-                Ok(Some((Step::Deny(denial, asked), length))) => {
-                    self.buffer.drain(..length);
-                    return self.deny(denial, &asked).await.map(Accepted::Denied);
-                }
-                Ok(None) => {}
-                Err(refusal) => {
-                    self.refuse(refusal.status()).await?;
-                    return Err(Broken::Refused(refusal));
-                }
-            }
-            self.buffer.reserve(PIECE / 4);
-            if self
-                .stream
-                .read_buf(&mut self.buffer)
-                .await
-                .map_err(Broken::Client)?
-                == 0
-            {
-                return Ok(Accepted::Gone);
-            }
-        }
-    }
-
-    /// `None` while more of the head is needed. `admitted` is what the store said of this request.
-    fn read_head(
-        &mut self,
-        door: &Door<impl Sessions>,
-        admitted: Option<&Result<Rc<Session>, Denial>>,
-    ) -> Result<Option<(Step, usize)>, Refusal> {
-        if self.buffer.is_empty() {
-            return Ok(None);
-        }
-        let (out, client, secure) = (&mut self.out, self.address, self.secure);
-        let read = h1::request(&self.buffer, |request| {
-            let inspected = inspect(request, u64::MAX)?;
-            let glance = match admitted {
-                None => door.glance(request),
-                Some(Ok(session)) => Glance::Pass(Some(session.clone())),
-                Some(Err(denial)) => Glance::Deny(*denial),
-            };
-            let session = match glance {
-                Glance::Pass(session) => session,
-                Glance::Ask(question) => return Ok(Step::Ask(question)),
-                Glance::Deny(denial) => {
-                    return Ok(Step::Deny(denial, Asked::new(request, &inspected, None)));
-                }
-            };
-            let forwarding = Forwarding {
-                client,
-                secure,
-                early: false,
-                authorization: session.as_deref().map(Session::authorization),
-                trusted: false,
-            };
-            out.clear();
-            compose(request, &inspected, &forwarding, false, out);
-            Ok(Step::Forward(Asked::new(request, &inspected, session)))
-        })?;
-        read.map(|(step, length)| step.map(|step| (step, length)))
-            .transpose()
-    }
-
-    /// Sends the request and brings the answer; once more, where a kept connection turned out to be gone.
-    async fn forward(
-        &mut self,
-        asked: &Asked,
-        backend: &Backend,
-        door: &Door<impl Sessions>,
-    ) -> Result<Ended, Broken> {
-        let mut link = backend.lease().await.map_err(Broken::Backend)?;
-        loop {
-            let reused = link.carried > 0;
-            link.carried += 1;
-            let outcome = match asked.body {
-                Body::None => self.relay(asked, &mut link, door).await,
-                _ => self.relay_both(asked, &mut link, door).await,
-            };
-            match outcome {
-                Ok(ended) => {
-                    if ended.link_stays {
-                        backend.give_back(link);
-                    }
+            match self.carry(&mut link).await {
+                Ok(Got::Whole { link_stays, ended }) => {
+                    link.finish(if link_stays { Fate::Kept } else { Fate::Spent });
                     return Ok(ended);
                 }
-                Err(Broken::Backend(_))
-                    if reused
-                        && asked.idempotent
-                        && asked.body == Body::None
-                        && link.buffer.is_empty() =>
+                Ok(Got::TooEarly { link_stays }) => {
+                    link.finish(if link_stays { Fate::Kept } else { Fate::Spent });
+                    self.body.confirmed().await?;
+                    self.forget_early();
+                    link = upstream.lease().await?;
+                }
+                Err(Broken::Backend { sent, .. })
+                    if !again && self.may_be_sent_again(&link, sent) && upstream.may_retry() =>
                 {
-                    link = backend.connect().await.map_err(Broken::Backend)?;
+                    again = true;
+                    link.finish(Fate::Spent);
+                    link = upstream.fresh().await?;
                 }
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    async fn relay(
-        &mut self,
-        asked: &Asked,
-        link: &mut Link,
-        door: &Door<impl Sessions>,
-    ) -> Result<Ended, Broken> {
-        let sent = link.stream.write_all(&self.out).await;
-        sent.map_err(Broken::Backend)?;
-        let mut download = Download::new(asked, door);
-        download
-            .run(&mut link.stream, &mut link.buffer, &mut self.stream)
-            .await
-    }
-
-    /// The body goes up while the answer may already come down.
-    async fn relay_both(
-        &mut self,
-        asked: &Asked,
-        link: &mut Link,
-        door: &Door<impl Sessions>,
-    ) -> Result<Ended, Broken> {
-        let (client, backend) = (Halves::of(&mut self.stream), Halves::of(&mut link.stream));
-        let (mut up_from, mut up_to) = (client.reading(), backend.writing());
-        let (mut down_from, mut down_to) = (backend.reading(), client.writing());
-        let mut download = Download::new(asked, door);
-        let upload = upload::run(
-            asked.body,
-            &self.out,
-            &mut self.buffer,
-            &mut up_from,
-            &mut up_to,
-        );
-        let download = download.run(&mut down_from, &mut link.buffer, &mut down_to);
-        tokio::pin!(upload, download);
-        let mut uploaded = false;
-        loop {
-            tokio::select! {
-                biased;
-                ended = &mut download => {
-                    let ended = ended?;
-                    // What was not read of the request would be taken for another one.
-                    return Ok(Ended {
-                        client_stays: ended.client_stays && uploaded,
-                        link_stays: ended.link_stays && uploaded,
-                    });
-                }
-                sent = &mut upload, if !uploaded => {
-                    sent?;
-                    uploaded = true;
+                Err(error) => {
+                    let blame = error.is_the_backends();
+                    link.finish(if blame { Fate::Failed } else { Fate::Spent });
+                    return Err(error);
                 }
             }
         }
     }
 
-    /// As the ancestor does: a status and an empty body. A body that was not read would be taken for another request.
-    async fn deny(&mut self, denial: Denial, asked: &Asked) -> Result<Next, Broken> {
-        let (reason, field) = match denial.status() {
-            // RFC 9110 §11.6.1 wants a challenge.
-            401 => ("401 Unauthorized", "WWW-Authenticate: Bearer\r\n"),
-            503 => ("503 Service Unavailable", "Retry-After: 1\r\n"),
-            _ => ("500 Internal Server Error", ""),
+    /// RFC 9110 §9.2.2, RFC 9112 §9.3.1: a kept connection may have been closed while the request was on its way. A body is
+    /// not kept, and so is sent once.
+    fn may_be_sent_again(&self, link: &Link, sent: bool) -> bool {
+        let untouched = self.asked.body == Body::None || !sent;
+        link.is_reused() && !self.begun && untouched && (self.asked.idempotent || !sent)
+    }
+
+    /// RFC 8470 §5.2.
+    fn forget_early(&mut self) {
+        if let Some(range) = self.asked.early.clone()
+            && range.end <= self.head.len()
+        {
+            self.head.drain(range);
+        }
+    }
+
+    async fn carry(&mut self, link: &mut Link) -> Result<Got, Broken> {
+        let halves = Halves::of(&mut link.stream);
+        let (mut from, mut to) = (halves.reading(), halves.writing());
+        let uploading = Cell::new(self.asked.body != Body::None);
+        let mut download = Download {
+            asked: self.asked,
+            site: self.site,
+            posts: self.posts,
+            uploading: &uploading,
+            from: &mut from,
+            buffer: &mut link.buffer,
+            to: &mut *self.answer,
+            begun: &mut self.begun,
+            interim: 0,
         };
-        let stays = asked.keep_alive && asked.body == Body::None && asked.version != Version::H10;
-        let close = if stays { "" } else { "Connection: close\r\n" };
-        let answer = format!("HTTP/1.1 {reason}\r\n{field}Content-Length: 0\r\n{close}\r\n");
-        let sent = self.stream.write_all(answer.as_bytes()).await;
-        sent.map_err(Broken::Client)?;
-        Ok(if stays { Next::Another } else { Next::Close })
-    }
-
-    async fn refuse(&mut self, status: u16) -> Result<(), Broken> {
-        let answer =
-            format!("HTTP/1.1 {status} \r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-        let sent = self.stream.write_all(answer.as_bytes()).await;
-        sent.map_err(Broken::Client)
+        if !uploading.get() {
+            upload::head(self.head, &mut to).await?;
+            return download.run(Some((&mut *self.body, &mut to))).await;
+        }
+        let mut upload = Upload::new(self.site, self.asked, self.posts, &mut *self.body, &mut to);
+        both(
+            download.run::<B, tokio::io::Sink>(None),
+            upload.run(self.head),
+            &uploading,
+            self.posts,
+        )
+        .await
     }
 }
 
-impl Asked {
-    fn new(request: &Request<'_>, inspected: &Inspected<'_>, session: Option<Rc<Session>>) -> Self {
-        Self {
-            version: request.version,
-            body: inspected.body,
-            keep_alive: inspected.keep_alive,
-            is_head: request.method == "HEAD",
-            idempotent: matches!(
-                request.method,
-                "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE"
-            ),
-            session,
+/// The body goes up while the answer may already come down.
+async fn both(
+    download: impl Future<Output = Result<Got, Broken>>,
+    upload: impl Future<Output = Result<(), Broken>>,
+    uploading: &Cell<bool>,
+    posts: &Posts,
+) -> Result<Got, Broken> {
+    let (mut download, mut upload) = (pin!(download), pin!(upload));
+    loop {
+        tokio::select! {
+            biased;
+            got = &mut download => return got.map(|got| got.after_upload(!uploading.get())),
+            sent = &mut upload, if uploading.get() => {
+                sent?;
+                uploading.set(false);
+                // From now on it is the backend that is waited for.
+                posts.down.restart();
+            }
         }
     }
 }
 
-/// Reads one more piece; the end is an error.
-async fn fill(buffer: &mut Vec<u8>, from: &mut (impl AsyncRead + Unpin)) -> io::Result<()> {
-    buffer.reserve(PIECE);
-    match from.read_buf(buffer).await? {
-        0 => Err(io::ErrorKind::UnexpectedEof.into()),
-        _ => Ok(()),
+impl Broken {
+    fn is_the_backends(&self) -> bool {
+        matches!(
+            self,
+            Self::Backend { .. } | Self::Answer(_) | Self::Unanswered | Self::Silent
+        )
     }
 }

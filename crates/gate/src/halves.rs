@@ -7,6 +7,8 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::front::Stream;
+
 /// A stream in both hands. Each poll borrows it for no longer than the poll takes.
 pub(crate) struct Halves<'a, S>(RefCell<&'a mut S>);
 
@@ -24,6 +26,12 @@ impl<'a, S> Halves<'a, S> {
 
     pub(crate) fn writing(&self) -> Writing<'_, 'a, S> {
         Writing(self)
+    }
+}
+
+impl<S: Stream> Reading<'_, '_, S> {
+    pub(crate) fn poll_confirmed(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.0.borrow_mut().poll_confirmed(cx)
     }
 }
 

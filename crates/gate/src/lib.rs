@@ -1,16 +1,22 @@
-//! The authenticating reverse proxy: `guard` says who passes, `credentials` what a session is worth, `exchange` carries.
+//! The authenticating reverse proxy: `guard` says who passes, `credentials` what a session is worth, `front` speaks with
+//! clients, `exchange` carries, `upstream` keeps the connections to those who answer.
 
-mod backend;
 pub mod config;
 pub mod credentials;
 mod door;
 mod error;
 mod exchange;
+mod front;
 pub mod guard;
 mod h1;
 mod halves;
+mod house;
+mod patrol;
+mod record;
 mod request;
 mod secret;
+mod site;
+mod upstream;
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,14 +24,18 @@ use std::rc::Rc;
 
 use tokio::net::TcpListener;
 
+use config::{Config, Route};
 pub use door::Door;
 pub use error::GateError;
 use guard::Sessions;
+use house::House;
 pub use secret::Secret;
+use site::Site;
+use upstream::Upstream;
 
 /// For measuring: relays until it is ended.
 pub async fn relay(listener: TcpListener, to: SocketAddr) -> io::Result<()> {
-    accept(listener, to, Rc::new(Door::open())).await
+    accept(listener, to, Door::open(), false).await
 }
 
 /// For measuring: relays what the guard lets pass, until it is ended.
@@ -34,22 +44,39 @@ pub async fn guarded<S: Sessions + 'static>(
     to: SocketAddr,
     door: Door<S>,
 ) -> io::Result<()> {
-    accept(listener, to, Rc::new(door)).await
+    accept(listener, to, door, true).await
 }
 
 async fn accept<S: Sessions + 'static>(
     listener: TcpListener,
     to: SocketAddr,
-    door: Rc<Door<S>>,
+    door: Door<S>,
+    auth: bool,
 ) -> io::Result<()> {
-    let backend = Rc::new(backend::Backend::new(to, backend::PoolLimits::default()));
+    let config = Config {
+        route: vec![Route {
+            upstream: "backend".into(),
+            auth,
+            ..Route::default()
+        }],
+        ..Config::default()
+    };
+    let backend = Upstream::new(to, config::Upstream::default());
+    let upstreams = [("backend".to_owned(), backend)].into();
+    let site = Site::new(&config, door, &upstreams, None).map_err(io::Error::other)?;
+    let house = Rc::new(House::new(site));
+    let patrolled = house.clone();
+    tokio::task::spawn_local(async move { patrolled.patrol.run().await });
     loop {
         let (stream, peer) = listener.accept().await?;
         stream.set_nodelay(true)?;
-        let (backend, door) = (backend.clone(), door.clone());
+        let house = house.clone();
         tokio::task::spawn_local(async move {
-            let client = exchange::Client::new(stream, peer.ip(), false);
-            let _ = client.serve(&backend, &door).await;
+            let peer = front::Peer {
+                address: peer.ip(),
+                secure: false,
+            };
+            let _ = front::h1::serve(stream, peer, &house).await;
         });
     }
 }

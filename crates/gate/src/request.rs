@@ -30,6 +30,7 @@ pub(crate) enum Version {
     H10,
     H11,
     H2,
+    H3,
 }
 
 impl Version {
@@ -58,6 +59,8 @@ pub(crate) enum Refusal {
     HostDiffers,
     #[error("a target that is neither a path nor a URL of this scheme")]
     Target,
+    #[error("a path with '.' or '..' in it")]
+    DotSegments,
     #[error("CONNECT and TRACE are not passed on")]
     Method,
     #[error("both Content-Length and Transfer-Encoding")]

@@ -10,6 +10,7 @@ mod event;
 mod exchange;
 mod facts;
 mod failure;
+mod histogram;
 mod limit;
 mod phase;
 mod random;
@@ -30,6 +31,7 @@ pub use facts::{
     TcpFacts, TlsFacts,
 };
 pub use failure::{Failure, FailureKind};
+pub use histogram::Histogram;
 pub use limit::{Limit, LimitError};
 pub use phase::{Phase, PhaseName, Waited};
 pub use random::{Random, blocks};

@@ -1,7 +1,7 @@
 //! Sockets with every knob, and what the kernel knows about them.
 //!
 //! [`Resolver`] asks name servers. [`Connect`] races addresses (RFC 8305) and opens a [`Socket`]: an ordinary byte stream that records what it sends,
-//! receives at the kernel's own arrival times, and judges fast open by what the SYN-ACK acknowledged. System calls
+//! receives at the kernel's own arrival times, and judges fast open by what the SYN-ACK acknowledged. [`listen`] is for servers. System calls
 //! that need `unsafe` live in `sys` alone.
 
 mod clock;
@@ -9,6 +9,7 @@ mod connect;
 mod error;
 mod eyeballs;
 mod info;
+mod listening;
 mod resolver;
 mod socket;
 mod stamps;
@@ -19,7 +20,8 @@ pub use clock::SystemClock;
 pub use connect::{Bind, Connect, datagram_socket};
 pub use error::NetError;
 pub use info::TcpInfo;
+pub use listening::{Listening, listen, listen_udp};
 pub use resolver::{ResolveError, Resolver, Wanted, add as add_answer};
 pub use socket::{Gauge, Socket};
 pub use stamps::Stamps;
-pub use sys::{set_fast_open_queue, terminal_height, terminal_width};
+pub use sys::{terminal_height, terminal_width};

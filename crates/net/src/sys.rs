@@ -120,9 +120,28 @@ pub(crate) fn set_fast_open_connect(socket: &impl AsRawFd) -> io::Result<()> {
 }
 
 /// `TCP_FASTOPEN`: makes a socket that is going to listen take data from SYNs, with this many connections pending.
-pub fn set_fast_open_queue(socket: &impl AsRawFd, length: u32) -> io::Result<()> {
+pub(crate) fn set_fast_open_queue(socket: &impl AsRawFd, length: u32) -> io::Result<()> {
     let length = libc::c_int::try_from(length).unwrap_or(libc::c_int::MAX);
     set_int(socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN, length)
+}
+
+/// `TCP_FASTOPEN_KEY`: what a listener makes its cookies with. Listeners with one key take each other's.
+pub(crate) fn set_fast_open_key(socket: &impl AsRawFd, key: &[u8; 16]) -> io::Result<()> {
+    // SAFETY: the pointer and the length describe `key`, which outlives the call.
+    let outcome = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_FASTOPEN_KEY,
+            key.as_ptr().cast(),
+            key.len() as libc::socklen_t,
+        )
+    };
+    if outcome == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 /// Ask the kernel to stamp what arrives.

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use roundtrip_net::{Listening, listen};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -14,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::site::Site;
 use crate::tcp::{self, Door, Hall};
-use crate::{Counters, EchoKnobs, Knobs, OriginError, Stats, socket};
+use crate::{Counters, EchoKnobs, Knobs, OriginError, Stats};
 
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -38,7 +39,12 @@ impl Echo {
             port: knobs.port,
             source,
         };
-        let listener = socket::listen(wanted, BACKLOG, knobs.fast_open).map_err(failed)?;
+        let how = Listening {
+            backlog: BACKLOG,
+            fast_open: knobs.fast_open,
+            ..Listening::default()
+        };
+        let listener = listen(wanted, &how).map_err(failed)?;
         let listener = TcpListener::from_std(listener).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let counters = Arc::new(Counters::default());

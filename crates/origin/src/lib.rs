@@ -20,7 +20,6 @@ mod routes;
 mod running;
 mod serve;
 mod site;
-mod socket;
 mod stats;
 mod tcp;
 mod tls;

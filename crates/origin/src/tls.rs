@@ -1,7 +1,6 @@
 //! The server's side of TLS as the knobs want it: configurations for TCP and for QUIC. The handshake over TCP, and what
 //! can go wrong in it on purpose, is in `tls::secure`.
 
-mod compression;
 mod secure;
 mod sessions;
 
@@ -86,7 +85,7 @@ fn base(
     )?;
     remember(&mut config, knobs)?;
     if knobs.compress_certificate {
-        config.cert_compressors = vec![&compression::ZLIB];
+        config.cert_compressors = vec![roundtrip_tls::certificate_compressor()];
     }
     // Answers to early data must not wait for the client's Finished: that is what it is for.
     config.send_half_rtt_data = has_early_data(knobs);
@@ -144,7 +143,7 @@ fn provider(groups: &[Group]) -> CryptoProvider {
         })
         .collect();
     if groups.is_empty() {
-        provider.kx_groups = vec![X25519MLKEM768, X25519, SECP256R1, SECP384R1];
+        provider.kx_groups = roundtrip_tls::key_exchanges(true);
     }
     provider
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::lateness::Histogram;
+use roundtrip_model::Histogram;
 
 /// Both directions since the path was built.
 #[derive(Clone, Debug)]

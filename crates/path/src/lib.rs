@@ -46,7 +46,6 @@ mod hello;
 mod hop;
 mod identity;
 mod keeper;
-mod lateness;
 mod link;
 mod middlebox;
 mod names;

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use roundtrip_model::{Event, Recorder, Task};
 use rustls::client::Resumption;
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, KeyLogFile, SupportedProtocolVersion, version};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -188,13 +188,18 @@ pub(crate) fn server_name(host: &str) -> Result<ServerName<'static>, TlsError> {
 }
 
 fn provider(post_quantum: bool) -> CryptoProvider {
-    use aws_lc_rs::kx_group::{SECP256R1, SECP384R1, X25519, X25519MLKEM768};
     let mut provider = aws_lc_rs::default_provider();
     provider.cipher_suites = suites::all();
-    provider.kx_groups = if post_quantum {
-        vec![X25519MLKEM768, X25519, SECP256R1, SECP384R1]
-    } else {
-        vec![X25519, SECP256R1, SECP384R1]
-    };
+    provider.kx_groups = key_exchanges(post_quantum);
     provider
+}
+
+/// The groups that either side prefers, the first one most.
+pub fn key_exchanges(post_quantum: bool) -> Vec<&'static dyn SupportedKxGroup> {
+    use aws_lc_rs::kx_group::{SECP256R1, SECP384R1, X25519, X25519MLKEM768};
+    let mut groups = vec![X25519MLKEM768, X25519, SECP256R1, SECP384R1];
+    if !post_quantum {
+        groups.remove(0);
+    }
+    groups
 }

@@ -1,10 +1,14 @@
-//! Certificate decompression (RFC 8879) that remembers what it saved.
+//! Certificates compressed, and decompressed by a client that remembers what it saved. RFC 8879.
 
 use std::cell::Cell;
-use std::io::Read;
+use std::io::{Read, Write};
 
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
 use rustls::CertificateCompressionAlgorithm;
-use rustls::compress::{CertDecompressor, DecompressionFailed};
+use rustls::compress::{
+    CertCompressor, CertDecompressor, CompressionFailed, CompressionLevel, DecompressionFailed,
+};
 
 pub(crate) static BROTLI: Brotli = Brotli;
 pub(crate) static ZLIB: Zlib = Zlib;
@@ -42,6 +46,33 @@ impl CertDecompressor for Zlib {
         exactly(flate2::read::ZlibDecoder::new(input), output)?;
         LAST.set(Some(("zlib", input.len() as u64)));
         Ok(())
+    }
+
+    fn algorithm(&self) -> CertificateCompressionAlgorithm {
+        CertificateCompressionAlgorithm::Zlib
+    }
+}
+
+/// What a server compresses its certificates with.
+pub fn certificate_compressor() -> &'static dyn CertCompressor {
+    &ZLIB
+}
+
+impl CertCompressor for Zlib {
+    fn compress(
+        &self,
+        input: Vec<u8>,
+        level: CompressionLevel,
+    ) -> Result<Vec<u8>, CompressionFailed> {
+        let level = match level {
+            CompressionLevel::Interactive => Compression::default(),
+            CompressionLevel::Amortized => Compression::best(),
+        };
+        let mut encoder = ZlibEncoder::new(Vec::new(), level);
+        encoder
+            .write_all(&input)
+            .and_then(|()| encoder.finish())
+            .map_err(|_| CompressionFailed)
     }
 
     fn algorithm(&self) -> CertificateCompressionAlgorithm {

@@ -23,7 +23,8 @@ mod suites;
 mod tickets;
 mod verifier;
 
-pub use client::{Client, Offer};
+pub use client::{Client, Offer, key_exchanges};
+pub use compression::certificate_compressor;
 pub use error::{KeepsakeError, TlsError};
 pub use facts::{handshake_facts, peer_facts};
 pub use identity::Identity;

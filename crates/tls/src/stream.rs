@@ -3,23 +3,26 @@
 //! Writes are gathered until a flush or a read, so that flights leave whole. A client that may send early data writes
 //! it before the handshake is done; when the server refuses it, the same bytes go out again as ordinary data.
 
+mod buffers;
+mod observer;
+
 use std::future::poll_fn;
-use std::io::{self, Read, Write};
-use std::ops::Range;
+use std::io::{self, BufRead, Read, Write};
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 
-use roundtrip_model::{EarlyData, Event, Recorder, Task, TlsFacts};
+use roundtrip_model::{EarlyData, Event, Recorder, TlsFacts};
 use rustls::{ClientConnection, Connection, ServerConnection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::framing::{Framing, first_record_length};
+use crate::framing::first_record_length;
 use crate::{TlsError, Witness, handshake_facts, notes};
+use buffers::{Incoming, Outgoing};
+use observer::Observer;
 
 /// Plaintext gathered beyond this is pushed to the socket without waiting for a flush.
 const GATHER: usize = 32 * 1024;
-const READ_SIZE: usize = 32 * 1024;
 /// The whole record.
 const CHANGE_CIPHER_SPEC: [u8; 6] = [20, 3, 3, 0, 1, 1];
 
@@ -27,10 +30,9 @@ pub struct Stream<IO> {
     io: IO,
     tls: Connection,
     /// TLS bytes that are ready for the socket.
-    outgoing: Vec<u8>,
-    /// Bytes from the socket, and which of them TLS has not taken yet: it takes none while plaintext waits to be read.
-    incoming: Box<[u8]>,
-    untaken: Range<usize>,
+    outgoing: Outgoing,
+    /// Bytes from the socket that TLS has not taken yet: it takes none while plaintext waits to be read.
+    incoming: Incoming,
     early: Early,
     /// A read has waited once for what is still to be written.
     patient: bool,
@@ -45,44 +47,6 @@ enum Early {
     Off,
     Open(Vec<u8>),
     Over { accepted: bool },
-}
-
-struct Observer {
-    recorder: Recorder,
-    witness: Option<Witness>,
-    facts: Arc<OnceLock<TlsFacts>>,
-    /// The work that fits into the wait for the server's first answer has been done.
-    prepared: bool,
-    framing: Framing,
-}
-
-impl Observer {
-    /// Runs TLS' work on received bytes and records it, the verification of certificates apart from the rest.
-    fn timed<T>(&self, work: impl FnOnce() -> T) -> T {
-        let verified = || self.witness.as_ref().map(Witness::took).unwrap_or_default();
-        let (began, before) = (self.recorder.now(), verified());
-        let out = work();
-        let now = self.recorder.now();
-        let verifying = verified().saturating_sub(before);
-        let took = now.since(began).saturating_sub(verifying);
-        self.recorder.record_at(
-            now,
-            Event::Worked {
-                task: Task::Decrypt,
-                took,
-            },
-        );
-        if !verifying.is_zero() {
-            self.recorder.record_at(
-                now,
-                Event::Worked {
-                    task: Task::Verify,
-                    took: verifying,
-                },
-            );
-        }
-        out
-    }
 }
 
 /// Bytes of the TLS layer during the handshake.
@@ -106,13 +70,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         } else {
             Early::Off
         };
-        let observer = Observer {
-            recorder,
-            witness,
-            facts: Arc::default(),
-            prepared: false,
-            framing: Framing::default(),
-        };
+        let observer = Observer::new(recorder, witness);
         Self::new(io, tls.into(), early, Some(observer))
     }
 
@@ -122,13 +80,19 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         Self::new(io, tls.into(), Early::Off, None)
     }
 
+    /// The same, where the first bytes were read from the socket already.
+    pub fn server_after(io: IO, tls: ServerConnection, first: Vec<u8>) -> Self {
+        let mut stream = Self::server(io, tls);
+        stream.incoming = Incoming::holding(first);
+        stream
+    }
+
     fn new(io: IO, tls: Connection, early: Early, observer: Option<Observer>) -> Self {
         Self {
             io,
             tls,
-            outgoing: Vec::new(),
-            incoming: vec![0; READ_SIZE].into(),
-            untaken: 0..0,
+            outgoing: Outgoing::default(),
+            incoming: Incoming::default(),
             early,
             patient: false,
             observer,
@@ -141,6 +105,13 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
     /// Runs the handshake to its end. A client's last flight may still wait for the request that follows it.
     pub async fn handshake(&mut self) -> Result<(), TlsError> {
         poll_fn(|cx| self.poll_handshake(cx))
+            .await
+            .map_err(TlsError::from)
+    }
+
+    /// A server's handshake, to where the client may be heard: to its end, or, where early data was accepted, to our answer.
+    pub async fn accept(&mut self) -> Result<(), TlsError> {
+        poll_fn(|cx| self.poll_accept(cx))
             .await
             .map_err(TlsError::from)
     }
@@ -201,62 +172,69 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         Poll::Ready(Ok(()))
     }
 
+    fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.tls.is_handshaking() {
+            ready!(self.poll_push(cx))?;
+            if self.took_early_data() {
+                break;
+            }
+            if ready!(self.poll_pull(cx))? == 0 {
+                return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// A server's: has it accepted that early data comes?
+    pub fn took_early_data(&mut self) -> bool {
+        match &mut self.tls {
+            Connection::Server(tls) => tls.early_data().is_some(),
+            Connection::Client(_) => false,
+        }
+    }
+
     /// Moves everything TLS wants to say to the socket.
     fn poll_push(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.gather()?;
+        let outgoing = self.outgoing.bytes();
         // That record only pleases middleboxes: it leaves with the flight it belongs to. RFC 8446 §D.4.
-        if self.outgoing == CHANGE_CIPHER_SPEC && self.tls.is_handshaking() {
+        if outgoing == CHANGE_CIPHER_SPEC && self.tls.is_handshaking() {
             return Poll::Ready(Ok(()));
         }
-        while !self.outgoing.is_empty() {
-            let n = ready!(Pin::new(&mut self.io).poll_write(cx, &self.outgoing))?;
-            if n == 0 {
-                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
-            }
-            self.outgoing.drain(..n);
-        }
+        ready!(self.outgoing.poll_write_to(cx, &mut self.io))?;
         self.settle_facts();
-        self.prepare();
+        if let Some(observer) = &mut self.observer {
+            observer.prepare();
+        }
         Poll::Ready(Ok(()))
     }
 
     fn gather(&mut self) -> io::Result<()> {
-        let before = self.outgoing.len();
-        while self.tls.wants_write() {
-            self.tls.write_tls(&mut self.outgoing)?;
+        let before = self.outgoing.bytes().len();
+        if self.tls.wants_write() {
+            let room = self.outgoing.room();
+            while self.tls.wants_write() {
+                self.tls.write_tls(room)?;
+            }
         }
         if !self.established {
-            self.counts.sent += (self.outgoing.len() - before) as u64;
+            let outgoing = self.outgoing.bytes();
+            self.counts.sent += (outgoing.len() - before) as u64;
             if self.counts.client_hello == 0 {
-                self.counts.client_hello = first_record_length(&self.outgoing);
+                self.counts.client_hello = first_record_length(outgoing);
             }
         }
         Ok(())
     }
 
-    /// While the server's first answer is on its way there is time to load the trusted certificates.
-    fn prepare(&mut self) {
-        let Some(observer) = &mut self.observer else {
-            return;
-        };
-        if !observer.prepared {
-            observer.prepared = true;
-            if let Some(witness) = &observer.witness {
-                witness.prepare(&observer.recorder);
-            }
-        }
-    }
-
     /// Lets TLS work on what has come, which is taken from the socket where nothing is left. Zero at the end.
     fn poll_pull(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        if self.untaken.is_empty() && ready!(self.poll_fill(cx))? == 0 {
+        if self.incoming.is_empty() && ready!(self.poll_fill(cx))? == 0 {
             self.closed = true;
             self.tls.read_tls(&mut io::empty())?;
             return Poll::Ready(Ok(0));
         }
-        let mut rest = self.incoming.get(self.untaken.clone()).unwrap_or_default();
-        let n = self.tls.read_tls(&mut rest)?;
-        self.untaken.start += n;
+        let n = self.tls.read_tls(&mut self.incoming)?;
         let outcome = match &self.observer {
             Some(observer) if !self.established => observer.timed(|| notes::process(&mut self.tls)),
             _ => notes::process(&mut self.tls),
@@ -271,20 +249,17 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
     }
 
     fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        let mut buffer = ReadBuf::new(&mut self.incoming);
-        let outcome = Pin::new(&mut self.io).poll_read(cx, &mut buffer);
+        let outcome = self.incoming.poll_fill(cx, &mut self.io);
         if let Some(Observer {
             recorder, framing, ..
         }) = &mut self.observer
         {
             match &outcome {
                 Poll::Pending => framing.ran_dry(),
-                Poll::Ready(_) => framing.took(buffer.filled(), recorder),
+                Poll::Ready(_) => framing.took(self.incoming.waiting(), recorder),
             }
         }
-        ready!(outcome)?;
-        let n = buffer.filled().len();
-        self.untaken = 0..n;
+        let n = ready!(outcome)?;
         if !self.established {
             self.counts.received += n as u64;
         }
@@ -294,9 +269,9 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
     /// The alert that says why we leave; if the socket will not take it now, nobody waits.
     fn send_alert(&mut self, cx: &mut Context<'_>) {
         if self.gather().is_ok() {
-            let _ = Pin::new(&mut self.io).poll_write(cx, &self.outgoing);
+            let _ = Pin::new(&mut self.io).poll_write(cx, self.outgoing.bytes());
         }
-        self.outgoing.clear();
+        self.outgoing.give_back();
     }
 
     fn notice_established(&mut self) -> io::Result<()> {
@@ -330,18 +305,34 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
 
     /// Plaintext that is here already: early data first, then the rest.
     fn read_plain(&mut self, into: &mut ReadBuf<'_>) -> io::Result<usize> {
-        let space = into.initialize_unfilled();
-        let mut n = 0;
         if let Connection::Server(server) = &mut self.tls
             && let Some(mut early) = server.early_data()
         {
-            n = early.read(space)?;
+            let n = early.read(into.initialize_unfilled())?;
+            into.advance(n);
+            if n > 0 {
+                return Ok(n);
+            }
         }
-        if n == 0 {
-            n = self.tls.reader().read(space)?;
+        let mut reader = self.tls.reader();
+        let mut n = 0;
+        loop {
+            match reader.fill_buf() {
+                Ok(chunk) => {
+                    let chunk = chunk.get(..into.remaining()).unwrap_or(chunk);
+                    if chunk.is_empty() {
+                        return Ok(n);
+                    }
+                    into.put_slice(chunk);
+                    let taken = chunk.len();
+                    reader.consume(taken);
+                    n += taken;
+                }
+                // It is told when it comes up again.
+                Err(_) if n > 0 => return Ok(n),
+                Err(error) => return Err(error),
+            }
         }
-        into.advance(n);
-        Ok(n)
     }
 
     /// Hands plaintext to TLS: as early data while that is open, else behind the handshake.
@@ -409,7 +400,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> AsyncRead for Stream<IO> {
             // A full socket must not keep us from reading: that would deadlock two talkers.
             if let Poll::Ready(Err(e)) = this.poll_push(cx) {
                 // The peer may have closed for reading and still have said why.
-                this.outgoing.clear();
+                this.outgoing.give_back();
                 if ready!(this.poll_pull(cx)).is_err() {
                     return Poll::Ready(Err(e));
                 }
@@ -430,7 +421,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Stream<IO> {
         if data.is_empty() {
             return Poll::Ready(Ok(0));
         }
-        if this.outgoing.len() >= GATHER {
+        if this.outgoing.bytes().len() >= GATHER {
             ready!(this.poll_push(cx))?;
         }
         let n = ready!(this.poll_take(cx, data))?;

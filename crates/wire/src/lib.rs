@@ -17,6 +17,7 @@ pub mod jwt;
 pub mod packet;
 pub mod pcap;
 pub mod pcapng;
+pub mod proxy_header;
 pub mod quic;
 pub mod resolv_conf;
 pub mod resp;

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use roundtrip_wire::dns::{Message, Name};
 use roundtrip_wire::hosts::Hosts;
+use roundtrip_wire::proxy_header::ProxyHeader;
 use roundtrip_wire::quic::{
     CryptoStream, Frames, InitialKeys, Packet, Packets, Side, retry_is_authentic,
 };
@@ -80,6 +81,7 @@ fn everything(bytes: &[u8]) {
     quic(bytes);
     text(bytes);
     let _ = Certificate::parse(bytes);
+    let _ = ProxyHeader::parse(bytes);
 }
 
 fn hex(text: &str) -> Vec<u8> {

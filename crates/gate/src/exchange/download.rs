@@ -1,31 +1,53 @@
 //! The answer, from the backend to the client, in pieces as they come.
 
-use std::io::{self, Write};
+use std::cell::Cell;
+use std::io;
 
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
-use super::{Asked, Broken, fill};
-use crate::door::Door;
+use super::{Asked, Broken, Ended, PIECE, Sink, Source, tunnel};
 use crate::guard::Sessions;
-use crate::h1::{self, BadResponse, Chunked, LAST_CHUNK, Response, ResponseBody, write_chunk};
-use crate::request::Version;
+use crate::h1::{self, BadResponse, Chunked, ResponseBody};
+use crate::patrol::Posts;
+use crate::site::Site;
 
 /// Interim answers that a backend may send before its final one.
 const MOST_INTERIM: u32 = 32;
 
-/// Who may be used again.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Ended {
-    pub(super) client_stays: bool,
-    pub(super) link_stays: bool,
+/// What came of it.
+#[derive(Debug)]
+pub(super) enum Got {
+    /// The answer is with the client.
+    Whole { link_stays: bool, ended: Ended },
+    /// 425: nothing went to the client. RFC 8470 §5.2.
+    TooEarly { link_stays: bool },
 }
 
-pub(super) struct Download<'a, S> {
-    asked: &'a Asked,
-    door: &'a Door<S>,
-    /// What waits to be written to the client.
-    out: Vec<u8>,
-    interim: u32,
+impl Got {
+    /// What was not read of a request would be taken for another one.
+    pub(super) fn after_upload(self, uploaded: bool) -> Self {
+        match self {
+            Self::Whole { link_stays, ended } => Self::Whole {
+                link_stays: link_stays && uploaded,
+                ended: Ended { uploaded, ..ended },
+            },
+            early @ Self::TooEarly { .. } => early,
+        }
+    }
+}
+
+pub(super) struct Download<'a, S, R, A> {
+    pub(super) asked: &'a Asked,
+    pub(super) site: &'a Site<S>,
+    pub(super) posts: &'a Posts,
+    /// Is the request's body still on its way?
+    pub(super) uploading: &'a Cell<bool>,
+    pub(super) from: &'a mut R,
+    /// What the backend has sent and nobody has used; what follows the answer stays there.
+    pub(super) buffer: &'a mut Vec<u8>,
+    pub(super) to: &'a mut A,
+    pub(super) begun: &'a mut bool,
+    pub(super) interim: u32,
 }
 
 /// What a head says of the rest.
@@ -34,243 +56,244 @@ struct Rest {
     status: u16,
     body: ResponseBody,
     link_stays: bool,
-    /// The client gets chunks, because the backend does not say how much it will be.
-    chunks: bool,
-    client_stays: bool,
 }
 
-impl<'a, S: Sessions> Download<'a, S> {
-    pub(super) fn new(asked: &'a Asked, door: &'a Door<S>) -> Self {
-        Self {
-            asked,
-            door,
-            out: Vec::with_capacity(2048),
-            interim: 0,
-        }
-    }
-
-    /// `buffer` holds what the backend has sent and nobody has used; what follows the answer stays there.
-    pub(super) async fn run(
+impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
+    /// `client` is what else may be heard from the client, and the way of what it says: where there is no body on its way.
+    pub(super) async fn run<B: Source, W: AsyncWrite + Unpin>(
         &mut self,
-        from: &mut (impl AsyncRead + Unpin),
-        buffer: &mut Vec<u8>,
-        to: &mut (impl AsyncWrite + Unpin),
-    ) -> Result<Ended, Broken> {
-        let rest = self.heads(from, buffer, to).await?;
-        match rest.body {
-            ResponseBody::None => self.flush(to).await?,
-            ResponseBody::Length(length) => self.counted(length, from, buffer, to).await?,
-            ResponseBody::Chunked | ResponseBody::UntilClose => {
-                let over = session_over(self.asked, self.door);
-                tokio::select! {
-                    biased;
-                    ended = self.stream(rest, from, buffer, to) => ended?,
-                    () = over => return Err(Broken::Over),
-                }
+        client: Option<(&mut B, &mut W)>,
+    ) -> Result<Got, Broken> {
+        let rest = self.heads().await?;
+        if rest.status == 425 && self.asked.early.is_some() && rest.body == ResponseBody::None {
+            let link_stays = rest.link_stays;
+            return Ok(Got::TooEarly { link_stays });
+        }
+        let over = async {
+            match &self.asked.session {
+                Some(session) => self.site.door.over(session).await,
+                None => std::future::pending().await,
             }
+        };
+        // Borrowed apart: what ends an exchange is asked for while it goes on.
+        let asked = self.asked;
+        let mut body = Body {
+            posts: self.posts,
+            silence: if asked.route.streams {
+                None
+            } else {
+                asked.route.upstream.silence()
+            },
+            from: &mut *self.from,
+            buffer: &mut *self.buffer,
+            to: &mut *self.to,
+        };
+        if rest.status == 101 {
+            let (source, way) = client.ok_or(BadResponse::NotHttp)?;
+            tokio::select! {
+                biased;
+                ended = tunnel::run(source, way, &mut body) => ended?,
+                () = over => return Err(Broken::Over),
+            }
+            return Ok(whole(false, true));
         }
-        Ok(Ended {
-            client_stays: rest.client_stays,
-            link_stays: rest.link_stays && rest.body != ResponseBody::UntilClose,
-        })
+        match (rest.body, client) {
+            (ResponseBody::None, _) => body.to.end().await.map_err(Broken::Client)?,
+            // It is there already, as most are: nobody has to be watched.
+            (ResponseBody::Length(length), _) if body.buffer.len() as u64 >= length => {
+                body.counted(length).await?;
+            }
+            (ResponseBody::Length(length), _) => tokio::select! {
+                biased;
+                ended = body.counted(length) => ended?,
+                () = over => return Err(Broken::Over),
+            },
+            // It may go on for days.
+            (_, Some((source, _))) => tokio::select! {
+                biased;
+                ended = body.stream(rest.body) => ended?,
+                () = over => return Err(Broken::Over),
+                () = source.gone() => return Err(Broken::Gone),
+            },
+            (_, None) => tokio::select! {
+                biased;
+                ended = body.stream(rest.body) => ended?,
+                () = over => return Err(Broken::Over),
+            },
+        }
+        Ok(whole(
+            rest.link_stays && rest.body != ResponseBody::UntilClose,
+            false,
+        ))
     }
 
-    /// A body of unknown length, which may go on for days.
-    async fn stream(
-        &mut self,
-        rest: Rest,
-        from: &mut (impl AsyncRead + Unpin),
-        buffer: &mut Vec<u8>,
-        to: &mut (impl AsyncWrite + Unpin),
-    ) -> Result<(), Broken> {
-        match rest.body {
-            ResponseBody::Chunked => self.chunked(rest, from, buffer, to).await,
-            _ => self.until_close(rest, from, buffer, to).await,
-        }
-    }
-
-    /// Interim answers are passed on, the final one is left in `out`.
-    async fn heads(
-        &mut self,
-        from: &mut (impl AsyncRead + Unpin),
-        buffer: &mut Vec<u8>,
-        to: &mut (impl AsyncWrite + Unpin),
-    ) -> Result<Rest, Broken> {
+    /// Interim answers are passed on, the final one is left with the sink.
+    async fn heads(&mut self) -> Result<Rest, Broken> {
         loop {
-            let (asked, out) = (self.asked, &mut self.out);
-            let read = h1::response(buffer, |response| head(response, asked, out))?;
+            let (asked, site, to) = (self.asked, self.site, &mut *self.to);
+            let interim_taken = to.takes_interim();
+            let read = h1::response(self.buffer, |response| {
+                let status = response.status;
+                let body = if status == 101 && asked.upgrade {
+                    ResponseBody::UntilClose
+                } else {
+                    response.body(asked.is_head)?
+                };
+                let is_early = status == 425 && asked.early.is_some() && body == ResponseBody::None;
+                let is_interim = status < 200 && status != 101;
+                if !is_early && (!is_interim || interim_taken) {
+                    let mut room = [httparse::EMPTY_HEADER];
+                    let more = if is_interim {
+                        &[]
+                    } else {
+                        site.fields(asked, &mut room)
+                    };
+                    to.head(response, body, more);
+                }
+                Ok::<_, BadResponse>(Rest {
+                    status,
+                    body,
+                    link_stays: response.keeps(),
+                })
+            })?;
             let Some((rest, length)) = read else {
-                fill(buffer, from).await.map_err(Broken::Backend)?;
+                self.fill_first().await?;
                 continue;
             };
             let rest = rest?;
-            buffer.drain(..length);
-            if rest.status >= 200 {
+            self.buffer.drain(..length);
+            if rest.status >= 200 || (rest.status == 101 && self.asked.upgrade) {
+                *self.begun |= rest.status != 425 || self.asked.early.is_none();
                 return Ok(rest);
             }
             self.interim += 1;
-            // 101 was not asked for: upgrades are not passed on here.
             if self.interim > MOST_INTERIM || rest.status == 101 {
                 return Err(BadResponse::NotHttp.into());
             }
             // RFC 9110 §15.2: HTTP/1.0 knows no interim answers.
-            if asked.version == Version::H10 {
-                self.out.clear();
-            } else {
-                self.flush(to).await?;
+            if interim_taken {
+                *self.begun = true;
+                self.to.flush().await.map_err(Broken::Client)?;
             }
         }
     }
 
-    async fn counted(
-        &mut self,
-        mut left: u64,
-        from: &mut (impl AsyncRead + Unpin),
-        buffer: &mut Vec<u8>,
-        to: &mut (impl AsyncWrite + Unpin),
-    ) -> Result<(), Broken> {
+    /// While the request is still on its way, its answer is not late.
+    async fn fill_first(&mut self) -> Result<(), Broken> {
+        let span = self.asked.route.upstream.first_byte();
         loop {
-            let here = buffer
+            let filling = fill(self.buffer, self.from);
+            match self.posts.down.within(span, filling).await {
+                Ok(filled) => return filled.map_err(Broken::lost),
+                Err(_) if self.uploading.get() => {}
+                Err(_) => return Err(Broken::Unanswered),
+            }
+        }
+    }
+}
+
+fn whole(link_stays: bool, upgraded: bool) -> Got {
+    let ended = Ended {
+        uploaded: true,
+        upgraded,
+    };
+    Got::Whole { link_stays, ended }
+}
+
+/// What follows the head.
+pub(super) struct Body<'a, R, A> {
+    posts: &'a Posts,
+    silence: Option<std::time::Duration>,
+    from: &'a mut R,
+    buffer: &'a mut Vec<u8>,
+    to: &'a mut A,
+}
+
+impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
+    async fn counted(&mut self, mut left: u64) -> Result<(), Broken> {
+        loop {
+            let here = self
+                .buffer
                 .len()
                 .min(usize::try_from(left).unwrap_or(usize::MAX));
-            self.out
-                .extend_from_slice(buffer.get(..here).unwrap_or_default());
-            buffer.drain(..here);
+            self.to.push(self.buffer.get(..here).unwrap_or_default());
+            self.buffer.drain(..here);
             left -= here as u64;
-            self.flush(to).await?;
             if left == 0 {
-                return Ok(());
+                return self.end().await;
             }
-            fill(buffer, from).await.map_err(Broken::Backend)?;
+            self.flush().await?;
+            self.fill().await?;
         }
     }
 
-    async fn chunked(
-        &mut self,
-        rest: Rest,
-        from: &mut (impl AsyncRead + Unpin),
-        buffer: &mut Vec<u8>,
-        to: &mut (impl AsyncWrite + Unpin),
-    ) -> Result<(), Broken> {
+    async fn stream(&mut self, body: ResponseBody) -> Result<(), Broken> {
+        match body {
+            ResponseBody::Chunked => self.chunked().await,
+            _ => self.until_close().await,
+        }
+    }
+
+    async fn chunked(&mut self) -> Result<(), Broken> {
         let mut coding = Chunked::default();
         loop {
-            let used = coding.take(buffer, |data| self.push(rest, data));
+            let to = &mut *self.to;
+            let used = coding.take(self.buffer, |data| to.push(data));
             let used = used.map_err(|_| BadResponse::NotHttp)?;
-            buffer.drain(..used);
+            self.buffer.drain(..used);
             if coding.is_done() {
-                self.end(rest);
-                return self.flush(to).await;
+                return self.end().await;
             }
-            self.flush(to).await?;
-            fill(buffer, from).await.map_err(Broken::Backend)?;
+            self.flush().await?;
+            self.fill().await?;
         }
     }
 
-    async fn until_close(
-        &mut self,
-        rest: Rest,
-        from: &mut (impl AsyncRead + Unpin),
-        buffer: &mut Vec<u8>,
-        to: &mut (impl AsyncWrite + Unpin),
-    ) -> Result<(), Broken> {
+    pub(super) async fn until_close(&mut self) -> Result<(), Broken> {
         loop {
-            if !buffer.is_empty() {
-                let part = std::mem::take(buffer);
-                self.push(rest, &part);
+            if !self.buffer.is_empty() {
+                self.to.push(self.buffer);
+                self.buffer.clear();
             }
-            self.flush(to).await?;
-            match fill(buffer, from).await {
-                Ok(()) => {}
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
-                Err(error) => return Err(Broken::Backend(error)),
+            self.flush().await?;
+            match self.fill().await {
+                Err(Broken::Backend { source, .. })
+                    if source.kind() == io::ErrorKind::UnexpectedEof =>
+                {
+                    return self.end().await;
+                }
+                filled => filled?,
             }
         }
-        self.end(rest);
-        self.flush(to).await
     }
 
-    fn push(&mut self, rest: Rest, data: &[u8]) {
-        if rest.chunks {
-            write_chunk(&mut self.out, data);
-        } else {
-            self.out.extend_from_slice(data);
+    async fn fill(&mut self) -> Result<(), Broken> {
+        let filling = fill(self.buffer, self.from);
+        match self.posts.down.within(self.silence, filling).await {
+            Ok(filled) => filled.map_err(Broken::lost),
+            Err(_) => Err(Broken::Silent),
         }
     }
 
-    fn end(&mut self, rest: Rest) {
-        if rest.chunks {
-            self.out.extend_from_slice(LAST_CHUNK);
-        }
+    /// A client that takes nothing for as long as a backend may be silent is not waited for.
+    async fn flush(&mut self) -> Result<(), Broken> {
+        let flushing = self.to.flush();
+        let flushed = self.posts.down.within(self.silence, flushing).await;
+        flushed.map_err(|_| Broken::Slow)?.map_err(Broken::Client)
     }
 
-    /// What is there goes at once: who waits for an event must not wait for the next one.
-    async fn flush(&mut self, to: &mut (impl AsyncWrite + Unpin)) -> Result<(), Broken> {
-        if !self.out.is_empty() {
-            to.write_all(&self.out).await.map_err(Broken::Client)?;
-            self.out.clear();
-        }
-        to.flush().await.map_err(Broken::Client)
+    async fn end(&mut self) -> Result<(), Broken> {
+        let ending = self.to.end();
+        let ended = self.posts.down.within(self.silence, ending).await;
+        ended.map_err(|_| Broken::Slow)?.map_err(Broken::Client)
     }
 }
 
-/// Who is no longer known hears no more.
-async fn session_over(asked: &Asked, door: &Door<impl Sessions>) {
-    match &asked.session {
-        Some(session) => door.over(session).await,
-        None => std::future::pending().await,
+/// Reads one more piece; the end is an error.
+async fn fill(buffer: &mut Vec<u8>, from: &mut (impl AsyncRead + Unpin)) -> io::Result<()> {
+    buffer.reserve(PIECE);
+    match from.read_buf(buffer).await? {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        _ => Ok(()),
     }
-}
-
-/// Writes the head for the client, and says what follows.
-fn head(response: &Response<'_>, asked: &Asked, out: &mut Vec<u8>) -> Result<Rest, BadResponse> {
-    let body = response.body(asked.is_head)?;
-    let unsized_body = matches!(body, ResponseBody::Chunked | ResponseBody::UntilClose);
-    let chunks = unsized_body && asked.version != Version::H10;
-    let client_stays = asked.keep_alive && (chunks || !unsized_body);
-    // Writing to a Vec does not fail.
-    let _ = write!(out, "HTTP/1.1 {} {}\r\n", response.status, response.reason);
-    for field in response.fields {
-        if !is_of_one_hop(field.name, response) {
-            out.extend_from_slice(field.name.as_bytes());
-            out.extend_from_slice(b": ");
-            out.extend_from_slice(field.value);
-            out.extend_from_slice(b"\r\n");
-        }
-    }
-    if chunks {
-        out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
-    }
-    if response.status >= 200 && !client_stays {
-        out.extend_from_slice(b"Connection: close\r\n");
-    } else if asked.version == Version::H10 {
-        out.extend_from_slice(b"Connection: keep-alive\r\n");
-    }
-    out.extend_from_slice(b"\r\n");
-    Ok(Rest {
-        status: response.status,
-        body,
-        link_stays: response.keeps(),
-        chunks,
-        client_stays,
-    })
-}
-
-/// RFC 9110 §7.6.1.
-fn is_of_one_hop(name: &str, response: &Response<'_>) -> bool {
-    let is = |other: &str| name.eq_ignore_ascii_case(other);
-    match name.len() {
-        2 => is("te"),
-        7 => is("upgrade") || is("trailer") || named(name, response),
-        10 => is("connection") || is("keep-alive") || named(name, response),
-        16 => is("proxy-connection") || named(name, response),
-        17 => is("transfer-encoding") || named(name, response),
-        _ => named(name, response),
-    }
-}
-
-fn named(name: &str, response: &Response<'_>) -> bool {
-    response
-        .values("connection")
-        .flat_map(|value| value.split(|b| *b == b','))
-        .any(|option| option.trim_ascii().eq_ignore_ascii_case(name.as_bytes()))
 }

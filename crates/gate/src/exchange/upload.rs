@@ -1,65 +1,123 @@
-//! The request's body, from the client to the backend, in pieces as they come.
+//! The request's way to the backend: its head in one write, and its body in pieces as they come.
 
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use std::time::Duration;
 
-use super::{Broken, fill};
-use crate::h1::{Chunked, LAST_CHUNK, write_chunk};
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::time::Instant;
+
+use super::{Asked, Broken, Source};
+use crate::h1::{LAST_CHUNK, write_chunk};
+use crate::patrol::Posts;
 use crate::request::{Body, Refusal};
+use crate::site::Site;
 
-/// Sends `head` and the body after it. `buffer` holds what the client has sent already; what follows the body stays there.
-pub(super) async fn run(
-    body: Body,
-    head: &[u8],
-    buffer: &mut Vec<u8>,
-    from: &mut (impl AsyncRead + Unpin),
+/// The time over which a client's rate is taken.
+const WINDOW: Duration = Duration::from_secs(10);
+
+/// Says of a failure whether anything may have arrived.
+pub(super) async fn head(
+    mut bytes: &[u8],
     to: &mut (impl AsyncWrite + Unpin),
 ) -> Result<(), Broken> {
-    to.write_all(head).await.map_err(Broken::Backend)?;
-    match body {
-        Body::Length(length) => counted(length, buffer, from, to).await,
-        Body::Chunked => chunked(buffer, from, to).await,
-        Body::None | Body::Framed => Ok(()),
+    let mut sent = false;
+    while !bytes.is_empty() {
+        let wrote = to.write(bytes).await;
+        let n = wrote.map_err(|source| Broken::Backend { source, sent })?;
+        if n == 0 {
+            return Err(Broken::lost(std::io::ErrorKind::WriteZero.into()));
+        }
+        sent = true;
+        bytes = bytes.get(n..).unwrap_or_default();
     }
+    to.flush().await.map_err(Broken::lost)
 }
 
-async fn counted(
-    mut left: u64,
-    buffer: &mut Vec<u8>,
-    from: &mut (impl AsyncRead + Unpin),
-    to: &mut (impl AsyncWrite + Unpin),
-) -> Result<(), Broken> {
-    while left > 0 {
-        if buffer.is_empty() {
-            fill(buffer, from).await.map_err(Broken::Client)?;
-        }
-        let here = buffer
-            .len()
-            .min(usize::try_from(left).unwrap_or(usize::MAX));
-        let part = buffer.get(..here).unwrap_or_default();
-        to.write_all(part).await.map_err(Broken::Backend)?;
-        buffer.drain(..here);
-        left -= here as u64;
-    }
-    Ok(())
+pub(super) struct Upload<'a, S, B, W> {
+    site: &'a Site<S>,
+    asked: &'a Asked,
+    posts: &'a Posts,
+    body: &'a mut B,
+    to: &'a mut W,
+    /// When the present window began, and what came in it.
+    since: Instant,
+    taken: u64,
 }
 
-/// Taken apart and put together anew: extensions and trailers go no further.
-async fn chunked(
-    buffer: &mut Vec<u8>,
-    from: &mut (impl AsyncRead + Unpin),
-    to: &mut (impl AsyncWrite + Unpin),
-) -> Result<(), Broken> {
-    let mut coding = Chunked::default();
-    let mut out = Vec::new();
-    while !coding.is_done() {
-        if buffer.is_empty() {
-            fill(buffer, from).await.map_err(Broken::Client)?;
+impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
+    pub(super) fn new(
+        site: &'a Site<S>,
+        asked: &'a Asked,
+        posts: &'a Posts,
+        body: &'a mut B,
+        to: &'a mut W,
+    ) -> Self {
+        Self {
+            site,
+            asked,
+            posts,
+            body,
+            to,
+            since: Instant::now(),
+            taken: 0,
         }
-        out.clear();
-        let used = coding.take(buffer, |data| write_chunk(&mut out, data));
-        let used = used.map_err(|_| Broken::Refused(Refusal::Chunk))?;
-        buffer.drain(..used);
-        to.write_all(&out).await.map_err(Broken::Backend)?;
     }
-    to.write_all(LAST_CHUNK).await.map_err(Broken::Backend)
+
+    pub(super) async fn run(&mut self, bytes: &[u8]) -> Result<(), Broken> {
+        head(bytes, self.to).await?;
+        let chunks = matches!(self.asked.body, Body::Chunked | Body::Framed);
+        let (mut piece, mut coded) = (Vec::new(), Vec::new());
+        let mut total = 0;
+        while self.next(&mut piece).await? {
+            total += piece.len() as u64;
+            if total > self.site.limits.body.0 {
+                return Err(Refusal::BodyTooLarge.into());
+            }
+            if chunks {
+                coded.clear();
+                write_chunk(&mut coded, &piece);
+                self.send(&coded).await?;
+            } else {
+                self.send(&piece).await?;
+            }
+            piece.clear();
+        }
+        if chunks {
+            self.send(LAST_CHUNK).await?;
+        }
+        Ok(())
+    }
+
+    /// What trickles in goes on at once; who sends less than the least rate over a whole window is too slow.
+    async fn next(&mut self, piece: &mut Vec<u8>) -> Result<bool, Broken> {
+        let least = self
+            .site
+            .limits
+            .body_rate
+            .0
+            .saturating_mul(WINDOW.as_secs());
+        let window = (least > 0).then_some(WINDOW);
+        let next = self.posts.up.within(window, self.body.next(piece)).await;
+        let more = next.map_err(|_| Broken::Slow)??;
+        self.taken += piece.len() as u64;
+        if self.since.elapsed() >= WINDOW {
+            if self.taken < least {
+                return Err(Broken::Slow);
+            }
+            (self.since, self.taken) = (Instant::now(), 0);
+        }
+        Ok(more)
+    }
+
+    async fn send(&mut self, bytes: &[u8]) -> Result<(), Broken> {
+        let silence = self.asked.route.upstream.silence();
+        let to = &mut *self.to;
+        let sending = async {
+            to.write_all(bytes).await?;
+            to.flush().await
+        };
+        match self.posts.up.within(silence, sending).await {
+            Ok(sent) => sent.map_err(Broken::lost),
+            Err(_) => Err(Broken::Silent),
+        }
+    }
 }

@@ -4,26 +4,30 @@ use std::mem::MaybeUninit;
 
 use httparse::{ParserConfig, Status};
 
+use crate::config::Limits;
 use crate::request::{Field, Refusal, Request, Version};
 
-/// More fields than any client or backend has use for.
+/// There is room for no more fields, whatever the limit is.
 pub(crate) const MOST_FIELDS: usize = 100;
-/// A head with its fields, of a request or a response.
-pub(crate) const LARGEST_HEAD: usize = 64 * 1024;
+/// A backend's head with its fields.
+const LARGEST_HEAD: usize = 64 * 1024;
 
 /// Reads a request's head from the front of `bytes` and hands it to `take`; `None` while more is needed. With what `take`
 /// made of it comes the head's length.
 pub(crate) fn request<T>(
     bytes: &[u8],
+    limits: &Limits,
     take: impl FnOnce(&Request<'_>) -> T,
 ) -> Result<Option<(T, usize)>, Refusal> {
     let mut room = [const { MaybeUninit::uninit() }; MOST_FIELDS];
     let mut parsed = httparse::Request::new(&mut []);
     let config = ParserConfig::default();
-    match config.parse_request_with_uninit_headers(&mut parsed, bytes, &mut room) {
+    let room = room.get_mut(..limits.fields).unwrap_or(&mut []);
+    let largest = usize::try_from(limits.head.0).unwrap_or(usize::MAX);
+    match config.parse_request_with_uninit_headers(&mut parsed, bytes, room) {
         Ok(Status::Complete(length)) => {
             let head = bytes.get(..length).unwrap_or_default();
-            if length > LARGEST_HEAD {
+            if length > largest {
                 return Err(Refusal::HeadTooLarge);
             }
             if has_bare_line_feed(head) {
@@ -42,7 +46,7 @@ pub(crate) fn request<T>(
             };
             Ok(Some((take(&request), length)))
         }
-        Ok(Status::Partial) if bytes.len() > LARGEST_HEAD => Err(Refusal::HeadTooLarge),
+        Ok(Status::Partial) if bytes.len() > largest => Err(Refusal::HeadTooLarge),
         Ok(Status::Partial) => Ok(None),
         Err(httparse::Error::TooManyHeaders) => Err(Refusal::TooManyFields),
         Err(httparse::Error::Version) => Err(Refusal::NotHttp),
@@ -145,11 +149,37 @@ impl Response<'_> {
         }
     }
 
+    /// Its fields, without those of one hop, and those that `Connection` names. RFC 9110 §7.6.1.
+    pub(crate) fn end_to_end(&self) -> impl Iterator<Item = &Field<'_>> {
+        let names = self.values("connection").next().is_some();
+        self.fields
+            .iter()
+            .filter(move |field| !is_of_one_hop(field.name) && !(names && self.names(field.name)))
+    }
+
+    fn names(&self, name: &str) -> bool {
+        self.values("connection")
+            .flat_map(|value| value.split(|b| *b == b','))
+            .any(|option| option.trim_ascii().eq_ignore_ascii_case(name.as_bytes()))
+    }
+
     pub(crate) fn values(&self, name: &'static str) -> impl Iterator<Item = &[u8]> {
         self.fields
             .iter()
             .filter(move |field| field.name.eq_ignore_ascii_case(name))
             .map(|field| field.value)
+    }
+}
+
+fn is_of_one_hop(name: &str) -> bool {
+    let is = |other: &str| name.eq_ignore_ascii_case(other);
+    match name.len() {
+        2 => is("te"),
+        7 => is("upgrade") || is("trailer"),
+        10 => is("connection") || is("keep-alive"),
+        16 => is("proxy-connection"),
+        17 => is("transfer-encoding"),
+        _ => false,
     }
 }
 
@@ -164,7 +194,8 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Option<usize>, Refusal> {
-        request(text.as_bytes(), |_| ()).map(|read| read.map(|((), length)| length))
+        request(text.as_bytes(), &Limits::default(), |_| ())
+            .map(|read| read.map(|((), length)| length))
     }
 
     #[test]
@@ -199,7 +230,7 @@ mod tests {
             "a: b\r\n".repeat(MOST_FIELDS + 1)
         );
         assert_eq!(read(&many), Err(Refusal::TooManyFields));
-        let large = format!("GET / HTTP/1.1\r\na: {}", "b".repeat(LARGEST_HEAD));
+        let large = format!("GET / HTTP/1.1\r\na: {}", "b".repeat(64 * 1024));
         assert_eq!(read(&large), Err(Refusal::HeadTooLarge));
     }
 
@@ -239,7 +270,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn no_bytes_panic(bytes: Vec<u8>) {
-            let _ = request(&bytes, |r| crate::request::inspect(r, 10).is_ok());
+            let _ = request(&bytes, &Limits::default(), |r| crate::request::inspect(r, 10).is_ok());
             let _ = response(&bytes, |r| r.body(false).is_ok() && r.keeps());
         }
     }

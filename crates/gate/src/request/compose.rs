@@ -1,6 +1,7 @@
 //! The request written anew for the backend: what belongs to one hop stays here, what only gate may say is said by gate.
 
 use std::net::IpAddr;
+use std::ops::Range;
 
 use super::{Body, Field, Inspected, Request, Version};
 
@@ -18,14 +19,14 @@ pub(crate) struct Forwarding<'a> {
     pub(crate) trusted: bool,
 }
 
-/// Writes the head of the request for a connection that is kept. RFC 9110 §7.6.
+/// Writes the head of the request for a connection that is kept (RFC 9110 §7.6), and says where in it `Early-Data` stands.
 pub(crate) fn compose(
     request: &Request<'_>,
     inspected: &Inspected<'_>,
     forwarding: &Forwarding<'_>,
     upgrades: bool,
     out: &mut Vec<u8>,
-) {
+) -> Option<Range<usize>> {
     out.extend_from_slice(request.method.as_bytes());
     out.push(b' ');
     out.extend_from_slice(inspected.path.as_bytes());
@@ -44,9 +45,11 @@ pub(crate) fn compose(
     if let Some(authorization) = forwarding.authorization {
         line(out, b"Authorization", authorization);
     }
-    if forwarding.early {
+    let early = forwarding.early.then(|| {
+        let from = out.len();
         line(out, b"Early-Data", b"1");
-    }
+        from..out.len()
+    });
     if inspected.expects_continue {
         line(out, b"Expect", b"100-continue");
     }
@@ -60,6 +63,7 @@ pub(crate) fn compose(
         None => {}
     }
     out.extend_from_slice(b"\r\n");
+    early
 }
 
 fn line(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {

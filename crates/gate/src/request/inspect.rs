@@ -70,6 +70,9 @@ fn target<'a>(request: &Request<'a>) -> Result<(&'a str, Option<&'a str>), Refus
     {
         return Err(Refusal::Target);
     }
+    if has_dot_segments(target) {
+        return Err(Refusal::DotSegments);
+    }
     if target.starts_with('/') || (target == "*" && request.method == "OPTIONS") {
         return Ok((target, None));
     }
@@ -85,6 +88,21 @@ fn target<'a>(request: &Request<'a>) -> Result<(&'a str, Option<&'a str>), Refus
         // A query without a path would have to be written anew; nobody sends it.
         _ => Err(Refusal::Target),
     }
+}
+
+/// Clients take them out (RFC 3986 §5.2.4). A backend that does so later, or reads `%2e`, `%2f` or `..;` as it likes, would
+/// find another path than the one that was let pass.
+fn has_dot_segments(target: &str) -> bool {
+    let path = target.split('?').next().unwrap_or_default();
+    if !path.contains('.') && !path.contains('%') {
+        return false;
+    }
+    let plain = path.to_ascii_lowercase().replace("%2e", ".");
+    let plain = plain.replace("%2f", "/").replace("%5c", "/");
+    let name = |segment: &str| segment.split(';').next().unwrap_or_default().to_owned();
+    plain
+        .split('/')
+        .any(|segment| matches!(name(segment).as_str(), "." | ".."))
 }
 
 fn strip_scheme(target: &str) -> Option<&str> {
@@ -287,6 +305,29 @@ mod tests {
             let judged = judge(Version::H11, bad, &[("Host", "a.example")]);
             // Two slashes are a path.
             assert_eq!(judged.is_err(), bad != "//", "{bad}");
+        }
+    }
+
+    #[test]
+    fn no_path_leads_elsewhere() {
+        for (path, refused) in [
+            ("/a/../b", true),
+            ("/..", true),
+            ("/./a", true),
+            ("/a/%2e%2E/b", true),
+            ("/a%2f..%2Fb", true),
+            ("/a/.%2e;x/b", true),
+            ("/a/..;/b", true),
+            ("http://a.example/a/..", true),
+            ("/a..b/.c/d.", false),
+            ("/...", false),
+            ("/a?b=/../c", false),
+            ("/a%2fb", false),
+            ("/.well-known/jmap", false),
+        ] {
+            let judged = judge(Version::H11, path, &[("Host", "a.example")]);
+            let outcome = judged.err() == Some(Refusal::DotSegments);
+            assert_eq!(outcome, refused, "{path}");
         }
     }
 

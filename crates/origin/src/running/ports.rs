@@ -3,7 +3,9 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 
-use crate::{Knobs, ListenKnobs, OriginError, Quic, socket};
+use roundtrip_net::{Listening, listen, listen_udp};
+
+use crate::{Knobs, ListenKnobs, OriginError, Quic};
 
 /// A free port on one address may be taken on another: so often is another one tried.
 const ATTEMPTS: u32 = 32;
@@ -78,6 +80,11 @@ fn bind_all(knobs: &ListenKnobs, port: u16, with_udp: bool) -> Result<Bound, Ori
 fn try_all(knobs: &ListenKnobs, mut port: u16, with_udp: bool) -> Result<Bound, OriginError> {
     let (mut tcp, mut udp) = (Vec::new(), Vec::new());
     let asked = port;
+    let how = Listening {
+        backlog: knobs.backlog,
+        fast_open: knobs.fast_open,
+        ..Listening::default()
+    };
     for address in &knobs.bind {
         let failed = |source| OriginError::Listen {
             address: *address,
@@ -85,11 +92,11 @@ fn try_all(knobs: &ListenKnobs, mut port: u16, with_udp: bool) -> Result<Bound, 
             source,
         };
         let wanted = SocketAddr::new(*address, port);
-        let listener = socket::listen(wanted, knobs.backlog, knobs.fast_open).map_err(failed)?;
+        let listener = listen(wanted, &how).map_err(failed)?;
         port = listener.local_addr().map_err(failed)?.port();
         tcp.push(listener);
         if with_udp {
-            udp.push(socket::udp(SocketAddr::new(*address, port)).map_err(failed)?);
+            udp.push(listen_udp(SocketAddr::new(*address, port), false).map_err(failed)?);
         }
     }
     Ok((tcp, udp))

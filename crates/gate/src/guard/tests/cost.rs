@@ -52,23 +52,34 @@ fn cost_of_a_judgement() {
     ] {
         let guard =
             Guard::new(Arc::new(Rules { tokens, ..rules() }), Box::new(SystemWall)).unwrap();
-        h1::request(head.as_bytes(), |request| {
-            let question = asked(guard.judge(request));
-            guard
-                .admit(
-                    &question,
-                    Ok(Some(found("someone@example.com:password", None).0)),
-                )
-                .unwrap();
-            assert!(matches!(guard.judge(request), Judged::Pass(_)));
-            measure(name, || {
-                assert!(matches!(guard.judge(black_box(request)), Judged::Pass(_)));
-            });
-        })
+        h1::request(
+            head.as_bytes(),
+            &crate::config::Limits::default(),
+            |request| {
+                let question = asked(guard.judge(request));
+                guard
+                    .admit(
+                        &question,
+                        Ok(Some(found("someone@example.com:password", None).0)),
+                    )
+                    .unwrap();
+                assert!(matches!(guard.judge(request), Judged::Pass(_)));
+                measure(name, || {
+                    assert!(matches!(guard.judge(black_box(request)), Judged::Pass(_)));
+                });
+            },
+        )
         .unwrap();
     }
     measure("the same head parsed, for comparison", || {
-        black_box(h1::request(black_box(head.as_bytes()), |request| request.fields.len()).unwrap());
+        black_box(
+            h1::request(
+                black_box(head.as_bytes()),
+                &crate::config::Limits::default(),
+                |request| request.fields.len(),
+            )
+            .unwrap(),
+        );
     });
     let wall = SystemWall;
     measure("the clock alone", || {

@@ -1,0 +1,166 @@
+//! From a head that was read to what is to be done with it, and the head that the backend is to have. The same for every
+//! protocol.
+
+use std::net::IpAddr;
+use std::rc::Rc;
+
+use super::{Asked, Sink};
+use crate::door::Glance;
+use crate::guard::{Denial, Question, Session, Sessions};
+use crate::h1::{Response, ResponseBody};
+use crate::request::{Body, Field, Forwarding, Inspected, Refusal, Request, compose, inspect};
+use crate::site::{Route, Site};
+
+/// Whence and how a request came.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrival {
+    pub(crate) client: IpAddr,
+    /// Over TLS or QUIC.
+    pub(crate) secure: bool,
+    /// Before the end of the handshake: it may be a replay.
+    pub(crate) early: bool,
+}
+
+/// What the store said of a request.
+pub(crate) type Admitted = Result<Rc<Session>, Denial>;
+
+/// What is to be done.
+pub(crate) enum Verdict {
+    Forward(Asked),
+    /// The store is to be asked whose session it is; then the head is judged again.
+    Ask(Question),
+    /// It changes something, and may be a replay: it has to wait for the end of the handshake. RFC 8470 §3.
+    Wait,
+    Answer(Plain),
+}
+
+/// An answer of our own, without a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Plain {
+    pub(crate) status: u16,
+    /// May the connection go on? Not with a body that nobody reads, where the protocol has no frames.
+    pub(crate) stays: bool,
+    pub(crate) denial: Option<Denial>,
+}
+
+impl Plain {
+    /// As the ancestor does: a status and an empty body.
+    pub(crate) fn tell(self, to: &mut impl Sink) {
+        const EMPTY: Field<'static> = Field {
+            name: "Content-Length",
+            value: b"0",
+        };
+        let field = |name, value| Field { name, value };
+        let more = match self.status {
+            // RFC 9110 §11.6.1 wants a challenge.
+            401 => Some(field("WWW-Authenticate", b"Bearer".as_slice())),
+            503 => Some(field("Retry-After", b"1".as_slice())),
+            _ => None,
+        };
+        let both = [EMPTY, more.unwrap_or(EMPTY)];
+        let response = Response {
+            status: self.status,
+            reason: reason(self.status),
+            is_h10: false,
+            fields: if more.is_some() { &both } else { &both[..1] },
+        };
+        to.head(&response, ResponseBody::None, &[]);
+    }
+}
+
+/// `admitted` is what the store said of this request. The head for the backend is written into `out`.
+pub(crate) fn judge<S: Sessions>(
+    site: &Site<S>,
+    request: &Request<'_>,
+    arrival: Arrival,
+    admitted: Option<&Admitted>,
+    out: &mut Vec<u8>,
+) -> Result<Verdict, Refusal> {
+    let inspected = inspect(request, site.limits.body.0)?;
+    let answer = |status, denial| {
+        Verdict::Answer(Plain {
+            status,
+            stays: inspected.keep_alive
+                && (inspected.body == Body::None || request.version.frames()),
+            denial,
+        })
+    };
+    let Some(route) = site.routes.find(inspected.host, inspected.path) else {
+        return Ok(answer(404, None));
+    };
+    if arrival.early && !is_safe(request, &inspected) {
+        return Ok(Verdict::Wait);
+    }
+    let session = match glance(site, route, request, admitted) {
+        Glance::Pass(session) => session,
+        Glance::Ask(question) => return Ok(Verdict::Ask(question)),
+        Glance::Deny(denial) => return Ok(answer(denial.status(), Some(denial))),
+    };
+    let forwarding = Forwarding {
+        client: arrival.client,
+        secure: arrival.secure,
+        early: arrival.early,
+        authorization: session.as_deref().map(Session::authorization),
+        trusted: site.trusts(arrival.client),
+    };
+    out.clear();
+    let early = compose(request, &inspected, &forwarding, route.upgrades, out);
+    Ok(Verdict::Forward(Asked {
+        version: request.version,
+        body: inspected.body,
+        keep_alive: inspected.keep_alive,
+        is_head: request.method == "HEAD",
+        idempotent: is_idempotent(request.method),
+        upgrade: route.upgrades && inspected.upgrade.is_some(),
+        early,
+        secure: arrival.secure,
+        session,
+        route: route.clone(),
+    }))
+}
+
+fn glance<S: Sessions>(
+    site: &Site<S>,
+    route: &Route,
+    request: &Request<'_>,
+    admitted: Option<&Admitted>,
+) -> Glance {
+    match admitted {
+        _ if !route.auth => Glance::Pass(None),
+        None => site.door.glance(request),
+        Some(Ok(session)) => Glance::Pass(Some(session.clone())),
+        Some(Err(denial)) => Glance::Deny(*denial),
+    }
+}
+
+/// Does it change nothing, however often it is sent? RFC 9110 §9.2.1, RFC 8470 §4.
+fn is_safe(request: &Request<'_>, inspected: &Inspected<'_>) -> bool {
+    inspected.body == Body::None && matches!(request.method, "GET" | "HEAD" | "OPTIONS")
+}
+
+/// RFC 9110 §9.2.2. What is not known to be is not.
+fn is_idempotent(method: &str) -> bool {
+    matches!(
+        method,
+        "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE" | "PROPFIND" | "REPORT" | "SEARCH"
+    )
+}
+
+/// RFC 9110 §15.
+fn reason(status: u16) -> &'static str {
+    match status {
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        408 => "Request Timeout",
+        413 => "Content Too Large",
+        417 => "Expectation Failed",
+        431 => "Request Header Fields Too Large",
+        501 => "Not Implemented",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        _ => "Internal Server Error",
+    }
+}

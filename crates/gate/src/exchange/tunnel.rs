@@ -1,0 +1,41 @@
+//! After 101: bytes of another protocol, both ways, until either side closes.
+
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+
+use super::download::Body;
+use super::{Broken, Sink, Source};
+
+pub(super) async fn run<B, W, R, A>(
+    client: &mut B,
+    to: &mut W,
+    answer: &mut Body<'_, R, A>,
+) -> Result<(), Broken>
+where
+    B: Source,
+    W: AsyncWrite + Unpin,
+    R: AsyncRead + Unpin,
+    A: Sink,
+{
+    client.upgrade();
+    let up = async {
+        let mut piece = Vec::new();
+        while client.next(&mut piece).await? {
+            to.write_all(&piece).await.map_err(Broken::lost)?;
+            to.flush().await.map_err(Broken::lost)?;
+            piece.clear();
+        }
+        // The backend may still have something to say.
+        to.shutdown().await.map_err(Broken::lost)
+    };
+    let (mut up, mut down) = (std::pin::pin!(up), std::pin::pin!(answer.until_close()));
+    let mut open = true;
+    loop {
+        tokio::select! {
+            ended = &mut down => return ended,
+            ended = &mut up, if open => {
+                ended?;
+                open = false;
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! The protocols that clients speak. Each reads heads, has them judged, and gives an exchange its two sides.
+
+pub(crate) mod h1;
+
+use std::io;
+use std::net::IpAddr;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+
+/// A byte stream to a client, who may have begun to speak before the end of its handshake.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {
+    /// Was what was read last early data, open to replay?
+    fn is_early(&self) -> bool {
+        false
+    }
+
+    /// Ends with the handshake.
+    fn poll_confirmed(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    /// Nothing is expected for a while: buffers may go.
+    fn rest(&mut self) {}
+}
+
+impl Stream for TcpStream {}
+
+/// Who is at the other end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer {
+    pub(crate) address: IpAddr,
+    /// Over TLS or QUIC.
+    pub(crate) secure: bool,
+}

@@ -1,0 +1,259 @@
+//! A client that speaks HTTP/1.1, or 1.0: one exchange after another on one byte stream. RFC 9112.
+
+mod answer;
+mod body;
+
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::{Peer, Stream};
+use crate::exchange::{
+    Admitted, Arrival, Asked, Broken, Exchange, PIECE, Plain, Sink, Verdict, judge,
+};
+use crate::guard::Sessions;
+use crate::h1;
+use crate::halves::Halves;
+use crate::house::House;
+use crate::patrol::{Late, Posts};
+use crate::request::Refusal;
+use crate::site::Site;
+use answer::Answer;
+use body::Incoming;
+
+/// For how long a connection keeps its buffers after an exchange.
+const SHORT: Duration = Duration::from_secs(2);
+/// Room for the beginning of a request on a connection that rests.
+const RESTING: usize = 64;
+
+/// A client's connection.
+struct Client<IO> {
+    stream: IO,
+    peer: Peer,
+    posts: Posts,
+    /// What was read and not yet used, and whether some of it came before the end of the handshake.
+    buffer: Vec<u8>,
+    early: bool,
+    /// The head for the backend, and what waits to be written to the client.
+    head: Vec<u8>,
+    out: Vec<u8>,
+    served: u64,
+}
+
+/// What a head became.
+enum Accepted {
+    Forward(Asked),
+    Answer(Plain),
+    /// The client has closed, was silent for too long, or gate is about to end.
+    Over,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Another,
+    Close,
+}
+
+/// Serves one request after another, until the connection ends.
+pub(crate) async fn serve<S: Sessions>(
+    stream: impl Stream,
+    peer: Peer,
+    house: &House<S>,
+) -> Result<(), Broken> {
+    let mut client = Client {
+        stream,
+        peer,
+        posts: house.patrol.posts(),
+        buffer: Vec::new(),
+        early: false,
+        head: Vec::new(),
+        out: Vec::new(),
+        served: 0,
+    };
+    let outcome = loop {
+        match client.exchange(house).await {
+            Ok(Next::Another) => {}
+            Ok(Next::Close) => break Ok(()),
+            Err(error) => break Err(error),
+        }
+    };
+    let _ = client.stream.shutdown().await;
+    outcome
+}
+
+impl<IO: Stream> Client<IO> {
+    async fn exchange<S: Sessions>(&mut self, house: &House<S>) -> Result<Next, Broken> {
+        if self.buffer.is_empty() && !self.await_request(house).await? {
+            return Ok(Next::Close);
+        }
+        let site = house.site();
+        let accepted = match self.accept(&site).await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                self.refuse(&error).await?;
+                return Err(error);
+            }
+        };
+        self.served += 1;
+        let last = house.is_draining()
+            || (site.limits.requests > 0 && self.served >= site.limits.requests);
+        match accepted {
+            Accepted::Forward(mut asked) => {
+                asked.keep_alive &= !last;
+                self.forward(&asked, &site).await
+            }
+            Accepted::Answer(plain) => self.answer(plain).await,
+            Accepted::Over => Ok(Next::Close),
+        }
+    }
+
+    /// `false` where none came: a connection at rest ends without a word.
+    async fn await_request<S: Sessions>(&mut self, house: &House<S>) -> Result<bool, Broken> {
+        let idle = house.site().limits.idle_time.0;
+        for span in [SHORT.min(idle), idle.saturating_sub(SHORT)] {
+            self.buffer.reserve(RESTING);
+            let (post, reading) = (&self.posts.down, self.stream.read_buf(&mut self.buffer));
+            let read = if self.served == 0 {
+                // It was let in, and may speak once even when gate is about to end.
+                post.within(Some(span), reading).await
+            } else if house.is_draining() {
+                return Ok(false);
+            } else {
+                post.at_rest(span, reading).await
+            };
+            match read {
+                Ok(read) => {
+                    self.early = self.stream.is_early();
+                    return Ok(read.map_err(Broken::Client)? > 0);
+                }
+                Err(Late) => self.rest(),
+            }
+        }
+        Ok(false)
+    }
+
+    fn rest(&mut self) {
+        for buffer in [&mut self.buffer, &mut self.head, &mut self.out] {
+            *buffer = Vec::new();
+        }
+        self.stream.rest();
+    }
+
+    /// Reads a head and has it judged: at once, where the session is known; else the store is asked, and the head, which
+    /// is still there, is judged again.
+    async fn accept<S: Sessions>(&mut self, site: &Site<S>) -> Result<Accepted, Broken> {
+        let mut admitted = None;
+        loop {
+            match self.judge(site, admitted.as_ref())? {
+                Some((Verdict::Forward(asked), length)) => {
+                    self.buffer.drain(..length);
+                    return Ok(Accepted::Forward(asked));
+                }
+                Some((Verdict::Answer(plain), length)) => {
+                    self.buffer.drain(..length);
+                    return Ok(Accepted::Answer(plain));
+                }
+                Some((Verdict::Ask(question), _)) => {
+                    admitted = Some(site.door.authorize(&question).await);
+                }
+                Some((Verdict::Wait, _)) => {
+                    std::future::poll_fn(|cx| self.stream.poll_confirmed(cx))
+                        .await
+                        .map_err(Broken::Client)?;
+                    self.early = false;
+                }
+                None if !self.read_more(site).await? => return Ok(Accepted::Over),
+                None => {}
+            }
+        }
+    }
+
+    /// `None` while more of the head is needed.
+    fn judge<S: Sessions>(
+        &mut self,
+        site: &Site<S>,
+        admitted: Option<&Admitted>,
+    ) -> Result<Option<(Verdict, usize)>, Refusal> {
+        let arrival = Arrival {
+            client: self.peer.address,
+            secure: self.peer.secure,
+            early: self.early,
+        };
+        let out = &mut self.head;
+        let read = h1::request(&self.buffer, &site.limits, |request| {
+            judge(site, request, arrival, admitted, out)
+        })?;
+        read.map(|(verdict, length)| verdict.map(|verdict| (verdict, length)))
+            .transpose()
+    }
+
+    /// The deadline is that of the whole head: it begins with its first byte, however many follow one by one.
+    async fn read_more<S: Sessions>(&mut self, site: &Site<S>) -> Result<bool, Broken> {
+        self.buffer.reserve(PIECE / 4);
+        let reading = self.stream.read_buf(&mut self.buffer);
+        let span = Some(site.limits.head_time.0);
+        let read = self.posts.down.within(span, reading).await;
+        let read = read.map_err(|_| Broken::Slow)?.map_err(Broken::Client)?;
+        self.early |= self.stream.is_early();
+        Ok(read > 0)
+    }
+
+    async fn forward<S: Sessions>(
+        &mut self,
+        asked: &Asked,
+        site: &Site<S>,
+    ) -> Result<Next, Broken> {
+        let halves = Halves::of(&mut self.stream);
+        let mut body = Incoming::new(halves.reading(), &mut self.buffer, asked.body);
+        let mut answer = Answer::new(halves.writing(), &mut self.out, asked);
+        let mut exchange = Exchange {
+            site,
+            asked,
+            head: &mut self.head,
+            body: &mut body,
+            answer: &mut answer,
+            posts: &self.posts,
+            begun: false,
+        };
+        let outcome = exchange.forward().await;
+        let begun = exchange.begun;
+        let stays = answer.stays();
+        match outcome {
+            Ok(ended) if ended.uploaded && !ended.upgraded && stays => Ok(Next::Another),
+            Ok(_) => Ok(Next::Close),
+            Err(error) => {
+                if !begun {
+                    self.refuse(&error).await?;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    async fn answer(&mut self, plain: Plain) -> Result<Next, Broken> {
+        let stays = plain.stays;
+        self.say(plain, stays).await?;
+        Ok(if stays { Next::Another } else { Next::Close })
+    }
+
+    /// The last words on a connection whose bytes are not understood any more.
+    async fn refuse(&mut self, error: &Broken) -> Result<(), Broken> {
+        let Some(status) = error.status() else {
+            return Ok(());
+        };
+        let plain = Plain {
+            status,
+            stays: false,
+            denial: None,
+        };
+        self.say(plain, false).await
+    }
+
+    async fn say(&mut self, plain: Plain, stays: bool) -> Result<(), Broken> {
+        let halves = Halves::of(&mut self.stream);
+        let mut answer = Answer::plain(halves.writing(), &mut self.out, stays);
+        plain.tell(&mut answer);
+        let ended = self.posts.down.within(Some(SHORT), answer.end()).await;
+        ended.map_err(|_| Broken::Slow)?.map_err(Broken::Client)
+    }
+}

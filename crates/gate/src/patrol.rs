@@ -1,0 +1,241 @@
+//! The deadlines of a thread's connections. To set one is to write a number; all are looked at four times a second. A timer
+//! for each would cost every request more than judging it does.
+
+use std::cell::{Cell, RefCell};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::{Rc, Weak};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use tokio::time::{MissedTickBehavior, interval};
+
+/// How exact a deadline is: it is kept, or overstepped by less than this.
+const TICK: Duration = Duration::from_millis(250);
+const NEVER: u64 = u64::MAX;
+
+/// Goes round on one thread.
+#[derive(Debug, Default)]
+pub(crate) struct Patrol {
+    now: Rc<Cell<u64>>,
+    posts: RefCell<Vec<Weak<Post>>>,
+}
+
+/// One thing that is waited for at a time.
+#[derive(Debug)]
+pub(crate) struct Post {
+    now: Rc<Cell<u64>>,
+    due: Cell<u64>,
+    /// Ticks from the beginning of a wait to its deadline.
+    ticks: Cell<u64>,
+    /// It waits for nothing in particular: whoever wants an end may end it.
+    resting: Cell<bool>,
+    waker: RefCell<Option<Waker>>,
+}
+
+/// Those of one exchange, whose body goes up while its answer comes down.
+#[derive(Debug)]
+pub(crate) struct Posts {
+    pub(crate) up: Rc<Post>,
+    pub(crate) down: Rc<Post>,
+}
+
+/// The deadline is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Late;
+
+impl Patrol {
+    pub(crate) fn post(&self) -> Rc<Post> {
+        let post = Rc::new(Post {
+            now: self.now.clone(),
+            due: Cell::new(NEVER),
+            ticks: Cell::new(NEVER),
+            resting: Cell::new(false),
+            waker: RefCell::default(),
+        });
+        self.posts.borrow_mut().push(Rc::downgrade(&post));
+        post
+    }
+
+    pub(crate) fn posts(&self) -> Posts {
+        Posts {
+            up: self.post(),
+            down: self.post(),
+        }
+    }
+
+    /// To be run beside the connections, for as long as there are any.
+    pub(crate) async fn run(&self) {
+        let mut ticks = interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let began = tokio::time::Instant::now();
+        loop {
+            let elapsed = ticks.tick().await - began;
+            self.now.set(
+                (elapsed.as_nanos() / TICK.as_nanos())
+                    .try_into()
+                    .unwrap_or(NEVER),
+            );
+            self.go_round();
+        }
+    }
+
+    /// Those who rest are late from now on.
+    pub(crate) fn rouse(&self) {
+        for post in self.posts.borrow().iter().filter_map(Weak::upgrade) {
+            if post.resting.get() {
+                post.due.set(0);
+            }
+        }
+        self.go_round();
+    }
+
+    fn go_round(&self) {
+        let now = self.now.get();
+        self.posts.borrow_mut().retain(|post| {
+            let Some(post) = post.upgrade() else {
+                return false;
+            };
+            if post.due.get() <= now
+                && let Some(waker) = post.waker.borrow_mut().take()
+            {
+                waker.wake();
+            }
+            true
+        });
+    }
+}
+
+impl Post {
+    /// As [`Post::within`]; and it may be ended before, by [`Patrol::rouse`].
+    pub(crate) async fn at_rest<T>(
+        &self,
+        span: Duration,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Late> {
+        self.resting.set(true);
+        let outcome = self.within(Some(span), work).await;
+        self.resting.set(false);
+        outcome
+    }
+
+    /// What is waited for now has its whole time before it again.
+    pub(crate) fn restart(&self) {
+        self.due
+            .set(self.now.get().saturating_add(self.ticks.get()));
+    }
+
+    /// What comes of `work`, unless it takes longer. No span is no deadline.
+    pub(crate) async fn within<T>(
+        &self,
+        span: Option<Duration>,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Late> {
+        let Some(span) = span else {
+            return Ok(work.await);
+        };
+        let ticks = span.as_nanos().div_ceil(TICK.as_nanos());
+        // One more, for the present tick has begun already.
+        let ticks = u64::try_from(ticks).unwrap_or(NEVER).saturating_add(1);
+        self.ticks.set(ticks);
+        self.restart();
+        let mut work = pin!(work);
+        let outcome = poll_fn(|cx| {
+            if let Poll::Ready(value) = work.as_mut().poll(cx) {
+                return Poll::Ready(Ok(value));
+            }
+            if self.due.get() <= self.now.get() {
+                return Poll::Ready(Err(Late));
+            }
+            let mut waker = self.waker.borrow_mut();
+            match &mut *waker {
+                Some(known) => known.clone_from(cx.waker()),
+                None => *waker = Some(cx.waker().clone()),
+            }
+            Poll::Pending
+        })
+        .await;
+        self.due.set(NEVER);
+        self.ticks.set(NEVER);
+        outcome
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use tokio::time::{Instant, sleep};
+
+    use super::*;
+
+    async fn on_patrol<T>(work: impl AsyncFnOnce(&Patrol) -> T) -> T {
+        let patrol = Patrol::default();
+        tokio::select! {
+            value = work(&patrol) => value,
+            () = patrol.run() => unreachable!("it goes round for ever"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_comes_in_time_is_given() {
+        on_patrol(async |patrol| {
+            let post = patrol.post();
+            for span in [None, Some(Duration::from_secs(3))] {
+                let slept = post.within(span, sleep(Duration::from_secs(2))).await;
+                assert_eq!(slept, Ok(()));
+            }
+        })
+        .await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_deadline_is_kept_within_a_tick_or_two() {
+        on_patrol(async |patrol| {
+            let post = patrol.post();
+            for span in [1, 250, 700, 10_000].map(Duration::from_millis) {
+                let began = Instant::now();
+                assert_eq!(post.within(Some(span), pending::<()>()).await, Err(Late));
+                let took = began.elapsed();
+                assert!(
+                    took >= span && took <= span + 2 * TICK,
+                    "{span:?}: {took:?}"
+                );
+            }
+        })
+        .await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_rests_may_be_roused() {
+        on_patrol(async |patrol| {
+            let (resting, working) = (patrol.post(), patrol.post());
+            let span = Duration::from_secs(5);
+            let began = Instant::now();
+            let work = working.within(Some(span), pending::<()>());
+            let rest = async {
+                assert_eq!(resting.at_rest(span, pending::<()>()).await, Err(Late));
+                began.elapsed()
+            };
+            let rouse = async {
+                sleep(Duration::from_secs(1)).await;
+                patrol.rouse();
+            };
+            let (_, rested, ()) = tokio::join!(work, rest, rouse);
+            assert!(rested < 2 * Duration::from_secs(1), "{rested:?}");
+            assert!(began.elapsed() >= span);
+        })
+        .await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn posts_that_are_gone_are_forgotten() {
+        on_patrol(async |patrol| {
+            let posts: Vec<_> = (0..10).map(|_| patrol.post()).collect();
+            drop(posts);
+            sleep(2 * TICK).await;
+            assert!(patrol.posts.borrow().is_empty());
+        })
+        .await;
+    }
+}

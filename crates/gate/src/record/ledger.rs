@@ -1,0 +1,285 @@
+//! What one thread has counted. One thread writes, the admin's reads.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::entry::NO_UPSTREAM;
+use super::timer::{Counter, Durations};
+use super::vocabulary::StatusClass;
+use super::{
+    Arrival, Avoided, Bytes, Counted, Early, Entry, Gauge, Known, Limit, Link, Outcome, Pool,
+    Protocol, Reason, Remedy, Security, Snapshot, Store, Streams, Timer, TlsHandshake, Word,
+};
+
+/// One thread's. Cloned as an `Arc`: its thread's, and the admin's.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    counters: [Counter; SLOTS],
+    gauges: [Counter; Gauge::COUNT],
+    timers: [Durations; Timer::COUNT],
+}
+
+/// All threads' ledgers.
+#[derive(Debug, Clone)]
+pub(crate) struct Book(Arc<[Arc<Ledger>]>);
+
+/// An exchange, by what requests are counted by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked {
+    pub(crate) protocol: Protocol,
+    pub(crate) class: StatusClass,
+    pub(crate) outcome: Outcome,
+}
+
+/// A connection, by its protocol.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Connected(pub(crate) Protocol);
+
+/// A request that a kept connection carried.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reused;
+
+/// A fast-open connection whose first data came in the SYN.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FastOpened;
+
+/// A line that the access log had no room for: it is slow.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Unlogged;
+
+impl Counted for Asked {
+    fn slot(self) -> usize {
+        let row = self.protocol.index() * StatusClass::COUNT + self.class.index();
+        row * Outcome::COUNT + self.outcome.index()
+    }
+}
+
+/// Each set's counters begin where those of the set before it end.
+macro_rules! places {
+    ($before:expr; $($set:ident,)+) => { places!(@ $before; $($set,)+); };
+    (@ $before:expr; $set:ident, $($rest:ident,)*) => {
+        impl Counted for $set {
+            fn slot(self) -> usize {
+                $before + self.index()
+            }
+        }
+        places!(@ $before + $set::COUNT; $($rest,)*);
+    };
+    (@ $before:expr;) => { const SINGLES: usize = $before; };
+}
+
+places! {
+    Protocol::COUNT * StatusClass::COUNT * Outcome::COUNT;
+    Reason, Limit, Early, Known, TlsHandshake, Link, Pool, Store, Streams, Bytes, Remedy, Avoided,
+}
+
+impl Counted for Connected {
+    fn slot(self) -> usize {
+        SINGLES + self.0.index()
+    }
+}
+
+impl Counted for Reused {
+    fn slot(self) -> usize {
+        SINGLES + Protocol::COUNT
+    }
+}
+
+impl Counted for FastOpened {
+    fn slot(self) -> usize {
+        SINGLES + Protocol::COUNT + 1
+    }
+}
+
+impl Counted for Unlogged {
+    fn slot(self) -> usize {
+        SINGLES + Protocol::COUNT + 2
+    }
+}
+
+const SLOTS: usize = SINGLES + Protocol::COUNT + 3;
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self {
+            counters: std::array::from_fn(|_| Counter::default()),
+            gauges: std::array::from_fn(|_| Counter::default()),
+            timers: std::array::from_fn(|_| Durations::default()),
+        }
+    }
+}
+
+impl Ledger {
+    pub(crate) fn count(&self, what: impl Counted) {
+        self.add(what, 1);
+    }
+
+    pub(crate) fn add(&self, what: impl Counted, more: u64) {
+        if let Some(counter) = self.counters.get(what.slot()) {
+            counter.add(more);
+        }
+    }
+
+    /// An exchange has ended.
+    pub(crate) fn record(&self, entry: &Entry, ended: Instant) {
+        self.count(Asked {
+            protocol: entry.protocol,
+            class: StatusClass::of(entry.status),
+            outcome: entry.outcome,
+        });
+        self.add(Bytes::Up, entry.bytes_up);
+        self.add(Bytes::Down, entry.bytes_down);
+        self.time(entry, ended);
+        if let Some(reason) = entry.reason {
+            self.count(reason);
+        }
+        self.record_session(entry);
+        self.record_early(entry);
+        self.record_upstream(entry);
+    }
+
+    fn time(&self, entry: &Entry, ended: Instant) {
+        let since = |end: Instant| end.saturating_duration_since(entry.began);
+        let [added, authorize, first_byte, whole] = &self.timers;
+        added.record(entry.added(ended));
+        whole.record(since(ended));
+        if let Some(at) = entry.authorized {
+            authorize.record(since(at));
+        }
+        if let Some(at) = entry.first_byte {
+            first_byte.record(since(at));
+        }
+    }
+
+    fn record_session(&self, entry: &Entry) {
+        let Some(known) = entry.known else { return };
+        self.count(known);
+        // One question to the store, one round trip.
+        if known == Known::Near {
+            self.count(Remedy::NearCache);
+        }
+    }
+
+    fn record_early(&self, entry: &Entry) {
+        let Some(early) = entry.early else { return };
+        self.count(early);
+        if early == Early::Passed {
+            self.count(Remedy::EarlyData);
+        }
+    }
+
+    fn record_upstream(&self, entry: &Entry) {
+        if entry.retried {
+            self.count(Pool::Retried);
+        }
+        if entry.upstream == NO_UPSTREAM || !entry.reused {
+            return;
+        }
+        self.count(Reused);
+        self.count(Avoided::UpstreamTcp);
+        // As `model::Strategy` counts: one for TCP, one more for TLS 1.3.
+        self.add(Remedy::UpstreamReuse, 1 + u64::from(entry.upstream_secure));
+        if entry.upstream_secure {
+            self.count(Avoided::UpstreamTls);
+        }
+    }
+
+    /// A client's connection may speak HTTP.
+    pub(crate) fn connection(&self, arrival: Arrival) {
+        self.count(Connected(arrival.protocol));
+        if arrival.fast_open {
+            self.count(FastOpened);
+            self.count(Remedy::FastOpen);
+        }
+        let Security::Tls {
+            handshake,
+            two_trips,
+        } = arrival.security
+        else {
+            return;
+        };
+        self.count(handshake);
+        if matches!(handshake, TlsHandshake::Resumed | TlsHandshake::Early) {
+            self.count(Avoided::ClientTls);
+            self.add(Remedy::Resumption, u64::from(two_trips));
+        }
+    }
+
+    /// There is one more of these, for as long as what is returned is held.
+    pub(crate) fn hold(&self, gauge: Gauge) -> Held<'_> {
+        self.raise(gauge);
+        Held {
+            ledger: self,
+            gauge,
+        }
+    }
+
+    pub(crate) fn raise(&self, gauge: Gauge) {
+        if let Some(counter) = self.gauges.get(gauge.index()) {
+            counter.add(1);
+        }
+    }
+
+    pub(crate) fn lower(&self, gauge: Gauge) {
+        if let Some(counter) = self.gauges.get(gauge.index()) {
+            counter.take(1);
+        }
+    }
+
+    pub(crate) fn set(&self, gauge: Gauge, value: u64) {
+        if let Some(counter) = self.gauges.get(gauge.index()) {
+            counter.set(value);
+        }
+    }
+
+    fn pour(&self, into: &mut Snapshot) {
+        let sum = |to: &mut Vec<u64>, from: &[Counter]| {
+            to.resize(from.len(), 0);
+            to.iter_mut()
+                .zip(from)
+                .for_each(|(to, from)| *to = to.wrapping_add(from.get()));
+        };
+        sum(&mut into.counters, &self.counters);
+        sum(&mut into.gauges, &self.gauges);
+        for (to, from) in into.timers.iter_mut().zip(&self.timers) {
+            from.pour(to);
+        }
+    }
+}
+
+impl Book {
+    /// For so many threads.
+    pub(crate) fn new(threads: usize) -> Self {
+        Self((0..threads.max(1)).map(|_| Arc::default()).collect())
+    }
+
+    /// Of the thread with this number; threads beyond the last have one that nobody reads.
+    pub(crate) fn ledger(&self, thread: usize) -> Arc<Ledger> {
+        self.0.get(thread).cloned().unwrap_or_default()
+    }
+
+    /// The sum over all threads, of this moment or nearly.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let mut snapshot = Snapshot::default();
+        for ledger in self.0.iter() {
+            ledger.pour(&mut snapshot);
+        }
+        snapshot
+    }
+}
+
+/// Lowers its gauge when it goes.
+#[derive(Debug)]
+pub(crate) struct Held<'a> {
+    ledger: &'a Ledger,
+    gauge: Gauge,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.ledger.lower(self.gauge);
+    }
+}
+
+#[cfg(test)]
+mod tests;

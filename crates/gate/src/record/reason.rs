@@ -1,0 +1,141 @@
+//! Why gate answered by itself, or broke off; and which limit was met. Words of ours, that name nobody.
+
+use super::word::words;
+use crate::credentials::Unusable;
+use crate::guard::{Denial, Trouble};
+use crate::request::Refusal;
+
+words! {
+    Reason {
+        // The request is refused.
+        NotHttp = "not_http",
+        BareLineFeed = "bare_line_feed",
+        Malformed = "malformed",
+        TooManyFields = "too_many_fields",
+        HeadTooLarge = "head_too_large",
+        Host = "host",
+        HostDiffers = "host_differs",
+        Target = "target",
+        Method = "method",
+        TwoLengths = "two_lengths",
+        Length = "length",
+        Coding = "coding",
+        ConnectionField = "connection_field",
+        Expectation = "expectation",
+        BodyTooLarge = "body_too_large",
+        Chunk = "chunk",
+        NoRoute = "no_route",
+        Upgrade = "upgrade",
+        Slow = "slow",
+        // Who asks may not.
+        NoToken = "no_token",
+        BadToken = "bad_token",
+        Expired = "expired",
+        TooEarly = "too_early",
+        UnknownSession = "unknown_session",
+        Credentials = "credentials",
+        StoreDown = "store_down",
+        StoreUnreadable = "store_unreadable",
+        // No backend answers.
+        NoServer = "no_server",
+        PoolFull = "pool_full",
+        Unreachable = "unreachable",
+        BackendClosed = "backend_closed",
+        BackendSlow = "backend_slow",
+        BadAnswer = "bad_answer",
+    }
+}
+
+/// Whose matter a reason is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sort {
+    Refusal,
+    Denial,
+    Backend,
+}
+
+impl Sort {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Refusal => "refused",
+            Self::Denial => "denied",
+            Self::Backend => "backend",
+        }
+    }
+}
+
+impl Reason {
+    pub(crate) fn sort(self) -> Sort {
+        let at = self as usize;
+        if at < Self::NoToken as usize {
+            Sort::Refusal
+        } else if at < Self::NoServer as usize {
+            Sort::Denial
+        } else {
+            Sort::Backend
+        }
+    }
+}
+
+impl From<Refusal> for Reason {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::NotHttp => Self::NotHttp,
+            Refusal::BareLineFeed => Self::BareLineFeed,
+            Refusal::Malformed => Self::Malformed,
+            Refusal::TooManyFields => Self::TooManyFields,
+            Refusal::HeadTooLarge => Self::HeadTooLarge,
+            Refusal::Host => Self::Host,
+            Refusal::HostDiffers => Self::HostDiffers,
+            Refusal::Target => Self::Target,
+            Refusal::Method => Self::Method,
+            Refusal::TwoLengths => Self::TwoLengths,
+            Refusal::Length => Self::Length,
+            Refusal::Coding => Self::Coding,
+            Refusal::ConnectionField => Self::ConnectionField,
+            Refusal::Expectation => Self::Expectation,
+            Refusal::BodyTooLarge => Self::BodyTooLarge,
+            Refusal::Chunk => Self::Chunk,
+        }
+    }
+}
+
+impl From<Denial> for Reason {
+    fn from(denial: Denial) -> Self {
+        match denial {
+            Denial::NoToken => Self::NoToken,
+            Denial::BadToken => Self::BadToken,
+            Denial::Expired => Self::Expired,
+            Denial::TooEarly => Self::TooEarly,
+            Denial::UnknownSession => Self::UnknownSession,
+            Denial::Credentials(unusable) => unusable.into(),
+            Denial::Store(Trouble::Down) => Self::StoreDown,
+            Denial::Store(Trouble::Unreadable) => Self::StoreUnreadable,
+        }
+    }
+}
+
+impl From<Unusable> for Reason {
+    fn from(_: Unusable) -> Self {
+        Self::Credentials
+    }
+}
+
+words! {
+    /// `[limits]`, by the names that the configuration has for them, and those of `[upstream]` that clients feel.
+    Limit {
+        Connections = "connections",
+        ConnectionsPerClient = "connections_per_client",
+        HeadTime = "head_time",
+        Head = "head",
+        Fields = "fields",
+        Body = "body",
+        BodyRate = "body_rate",
+        IdleTime = "idle_time",
+        Requests = "requests",
+        Streams = "streams",
+        Resets = "resets",
+        UpstreamConnections = "upstream_connections",
+        RetryBudget = "retry_budget",
+    }
+}

@@ -1,0 +1,89 @@
+//! The sum over all threads at one moment. Counters of a later one are never less.
+
+use super::timer::Spread;
+use super::vocabulary::StatusClass;
+use super::{Avoided, Counted, Gauge, Known, Outcome, Protocol, Remedy, Timer, TlsHandshake, Word};
+use crate::record::ledger::Asked;
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Snapshot {
+    pub(super) counters: Vec<u64>,
+    pub(super) gauges: Vec<u64>,
+    pub(super) timers: [Spread; Timer::COUNT],
+}
+
+impl Snapshot {
+    pub(crate) fn get(&self, what: impl Counted) -> u64 {
+        self.counters.get(what.slot()).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn gauge(&self, gauge: Gauge) -> u64 {
+        self.gauges.get(gauge.index()).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn timer(&self, timer: Timer) -> &Spread {
+        let [added, authorize, first_byte, whole] = &self.timers;
+        match timer {
+            Timer::Added => added,
+            Timer::Authorize => authorize,
+            Timer::FirstByte => first_byte,
+            Timer::Whole => whole,
+        }
+    }
+
+    /// Over all members of a set.
+    pub(crate) fn sum<W: Word + Counted>(&self) -> u64 {
+        W::ALL.iter().map(|word| self.get(*word)).sum()
+    }
+
+    pub(crate) fn requests(&self) -> u64 {
+        self.requests_that(|_| true)
+    }
+
+    pub(crate) fn requests_that(&self, hold: impl Fn(Asked) -> bool) -> u64 {
+        let all = Protocol::ALL.iter().flat_map(|protocol| {
+            StatusClass::ALL.iter().flat_map(move |class| {
+                Outcome::ALL.iter().map(move |outcome| Asked {
+                    protocol: *protocol,
+                    class: *class,
+                    outcome: *outcome,
+                })
+            })
+        });
+        all.filter(|asked| hold(*asked))
+            .map(|asked| self.get(asked))
+            .sum()
+    }
+
+    /// Those that the client cannot be content with: 5xx, or an answer that never began or broke off, unless the client
+    /// itself went away.
+    pub(crate) fn errors(&self) -> u64 {
+        self.requests_that(|asked| match asked.outcome {
+            Outcome::Whole | Outcome::SessionOver => asked.class == StatusClass::Server,
+            Outcome::BackendGone | Outcome::TimedOut => true,
+            Outcome::ClientGone => false,
+        })
+    }
+
+    /// Round trips, by every remedy.
+    pub(crate) fn saved(&self) -> u64 {
+        self.sum::<Remedy>()
+    }
+
+    /// Handshakes, of every kind.
+    pub(crate) fn avoided(&self) -> u64 {
+        self.sum::<Avoided>()
+    }
+
+    /// Handshakes that were completed; and those among them that were resumed, with early data or without.
+    pub(crate) fn handshakes(&self) -> (u64, u64) {
+        let resumed = self.get(TlsHandshake::Resumed) + self.get(TlsHandshake::Early);
+        (self.get(TlsHandshake::Full) + resumed, resumed)
+    }
+
+    /// Requests that wanted a session which is known; and those that the store was not asked for.
+    pub(crate) fn sessions(&self) -> (u64, u64) {
+        let near = self.get(Known::Near) + self.get(Known::Grace);
+        (self.get(Known::Asked) + near, near)
+    }
+}

@@ -1,0 +1,92 @@
+//! Durations, counted by the buckets of [`Histogram`] in atomics that one thread writes.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use roundtrip_model::Histogram;
+
+use super::word::words;
+
+/// Up to 2⁴⁰ ns, 18 minutes; what takes longer is counted with these.
+const BUCKETS: usize = 37 * 16;
+
+words! {
+    /// What is timed of an exchange.
+    Timer {
+        /// What gate added: all but the waiting for the backend.
+        Added = "added",
+        /// From the head to the leave to pass, where the store was asked.
+        Authorize = "authorize",
+        /// From the head to the first byte of the backend's answer.
+        FirstByte = "first_byte",
+        Whole = "whole",
+    }
+}
+
+/// One thread's.
+#[derive(Debug)]
+pub(super) struct Durations {
+    counts: [Counter; BUCKETS],
+    /// Nanoseconds.
+    sum: Counter,
+}
+
+/// Written by one thread alone: a load and a store, and no lock on any bus.
+#[derive(Debug, Default)]
+pub(super) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(super) fn add(&self, more: u64) {
+        self.0
+            .store(self.0.load(Relaxed).wrapping_add(more), Relaxed);
+    }
+
+    /// A gauge does not go below zero.
+    pub(super) fn take(&self, less: u64) {
+        self.set(self.0.load(Relaxed).saturating_sub(less));
+    }
+
+    pub(super) fn set(&self, value: u64) {
+        self.0.store(value, Relaxed);
+    }
+
+    pub(super) fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+impl Default for Durations {
+    fn default() -> Self {
+        Self {
+            counts: [const { Counter(AtomicU64::new(0)) }; BUCKETS],
+            sum: Counter::default(),
+        }
+    }
+}
+
+impl Durations {
+    pub(super) fn record(&self, value: Duration) {
+        let nanoseconds = u64::try_from(value.as_nanos()).unwrap_or(u64::MAX);
+        let bucket = Histogram::bucket(nanoseconds).min(BUCKETS - 1);
+        if let Some(count) = self.counts.get(bucket) {
+            count.add(1);
+        }
+        self.sum.add(nanoseconds);
+    }
+
+    /// Adds what is here.
+    pub(super) fn pour(&self, into: &mut Spread) {
+        for (bucket, count) in self.counts.iter().enumerate() {
+            into.histogram.add(bucket, count.get());
+        }
+        into.sum = into.sum.wrapping_add(self.sum.get());
+    }
+}
+
+/// All threads' together.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Spread {
+    pub(crate) histogram: Histogram,
+    /// Nanoseconds.
+    pub(crate) sum: u64,
+}

@@ -1,0 +1,46 @@
+//! Sets of words, as labels have them: an enum each, with all its members in order. What is counted by such a word has a
+//! place of its own in every ledger.
+
+/// A member of a closed set.
+pub(crate) trait Word: Copy + 'static {
+    const ALL: &'static [Self];
+
+    /// Its place in `ALL`.
+    fn index(self) -> usize;
+
+    /// As labels and the log have it: lower case, without spaces.
+    fn as_str(self) -> &'static str;
+}
+
+/// A word that is counted; the counters of a set follow each other.
+pub(crate) trait Counted: Copy {
+    /// The place of its counter in a ledger.
+    fn slot(self) -> usize;
+}
+
+/// An enum whose members have words.
+macro_rules! words {
+    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $member:ident = $word:literal,)+ }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub(crate) enum $name { $($(#[$doc])* $member,)+ }
+
+        impl $name {
+            pub(crate) const COUNT: usize = [$(Self::$member),+].len();
+        }
+
+        impl $crate::record::word::Word for $name {
+            const ALL: &'static [Self] = &[$(Self::$member),+];
+
+            fn index(self) -> usize {
+                self as usize
+            }
+
+            fn as_str(self) -> &'static str {
+                match self { $(Self::$member => $word,)+ }
+            }
+        }
+    };
+}
+
+pub(super) use words;

@@ -1,0 +1,110 @@
+//! Sockets that wait for clients.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::sys;
+
+/// How a TCP socket listens.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Listening {
+    pub backlog: u32,
+    /// Connections that may wait with data from their SYN; 0: no SYN brings any.
+    pub fast_open: u32,
+    /// The kernel's own, shared by all sockets of the machine, where there is none.
+    pub fast_open_key: Option<[u8; 16]>,
+    /// May other sockets of the same user listen at the same address, each for its share of the clients (`SO_REUSEPORT`)?
+    pub shared: bool,
+}
+
+/// IPv6 means IPv6 alone. The socket does not block.
+pub fn listen(address: SocketAddr, how: &Listening) -> io::Result<TcpListener> {
+    let socket = socket(address, Type::STREAM, Protocol::TCP)?;
+    socket.set_reuse_address(true)?;
+    bind(&socket, address, how.shared)?;
+    if how.fast_open > 0 {
+        sys::set_fast_open_queue(&socket, how.fast_open)?;
+        if let Some(key) = &how.fast_open_key {
+            sys::set_fast_open_key(&socket, key)?;
+        }
+    }
+    socket.listen(i32::try_from(how.backlog).unwrap_or(i32::MAX))?;
+    Ok(socket.into())
+}
+
+/// The same for UDP.
+pub fn listen_udp(address: SocketAddr, shared: bool) -> io::Result<UdpSocket> {
+    let socket = socket(address, Type::DGRAM, Protocol::UDP)?;
+    bind(&socket, address, shared)?;
+    Ok(socket.into())
+}
+
+fn socket(address: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<Socket> {
+    Socket::new(Domain::for_address(address), kind, Some(protocol))
+}
+
+fn bind(socket: &Socket, address: SocketAddr, shared: bool) -> io::Result<()> {
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    if shared {
+        socket.set_reuse_port(true)?;
+    }
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{Ipv4Addr, TcpStream};
+
+    use super::*;
+    use crate::TcpInfo;
+
+    fn any() -> SocketAddr {
+        SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
+    }
+
+    #[test]
+    fn listeners_listen_with_and_without_fast_open() {
+        for (fast_open, fast_open_key) in [(0, None), (16, None), (16, Some([7; 16]))] {
+            let how = Listening {
+                backlog: 8,
+                fast_open,
+                fast_open_key,
+                shared: false,
+            };
+            let listener = listen(any(), &how).unwrap();
+            listener.set_nonblocking(false).unwrap();
+            let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (mut server, _) = listener.accept().unwrap();
+            client.write_all(b"x").unwrap();
+            server.read_exact(&mut [0]).unwrap();
+            let info = TcpInfo::of(&server).unwrap();
+            assert!(!info.took_syn_data(), "an ordinary SYN carries no data");
+        }
+    }
+
+    #[test]
+    fn only_those_that_share_have_the_same_address() {
+        for shared in [false, true] {
+            let how = Listening {
+                backlog: 8,
+                shared,
+                ..Listening::default()
+            };
+            let first = listen(any(), &how).unwrap().local_addr().unwrap();
+            let one = listen(first, &how).unwrap();
+            assert_eq!(listen(first, &how).is_ok(), shared);
+            drop(one);
+            let udp = listen_udp(any(), shared).unwrap();
+            assert_eq!(
+                listen_udp(udp.local_addr().unwrap(), shared).is_ok(),
+                shared
+            );
+        }
+    }
+}

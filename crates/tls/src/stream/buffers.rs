@@ -1,0 +1,183 @@
+//! Room for the bytes of TLS on their way. A stream holds some only while there is something in it; else it is in the
+//! thread's stock, so that thousands of idle connections need none of it.
+
+use std::cell::RefCell;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+const READ_SIZE: usize = 32 * 1024;
+/// What has grown beyond this is let go.
+const LARGEST_KEPT: usize = 128 * 1024;
+const MOST_KEPT: usize = 16;
+
+thread_local! {
+    /// Each of `READ_SIZE` bytes.
+    static TO_READ: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+    /// Each empty.
+    static TO_WRITE: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Bytes from the socket that nobody has taken yet.
+#[derive(Default)]
+pub(super) struct Incoming {
+    room: Vec<u8>,
+    untaken: Range<usize>,
+}
+
+impl Incoming {
+    pub(super) fn holding(room: Vec<u8>) -> Self {
+        let untaken = 0..room.len();
+        Self { room, untaken }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.untaken.is_empty()
+    }
+
+    pub(super) fn waiting(&self) -> &[u8] {
+        self.room.get(self.untaken.clone()).unwrap_or_default()
+    }
+
+    /// Reads anew. What was there has to be taken before.
+    pub(super) fn poll_fill(
+        &mut self,
+        cx: &mut Context<'_>,
+        io: &mut (impl AsyncRead + Unpin),
+    ) -> Poll<io::Result<usize>> {
+        let kept = TO_READ.with_borrow_mut(Vec::pop);
+        let mut room = kept.unwrap_or_else(|| vec![0; READ_SIZE]);
+        let mut buffer = ReadBuf::new(&mut room);
+        let outcome = Pin::new(io).poll_read(cx, &mut buffer);
+        self.untaken = 0..buffer.filled().len();
+        self.room = room;
+        if self.untaken.is_empty() {
+            self.give_back();
+        }
+        ready!(outcome)?;
+        Poll::Ready(Ok(self.untaken.len()))
+    }
+
+    fn give_back(&mut self) {
+        let room = std::mem::take(&mut self.room);
+        if room.len() == READ_SIZE {
+            keep(&TO_READ, room);
+        }
+    }
+}
+
+impl Read for Incoming {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let n = self.waiting().read(into)?;
+        self.untaken.start += n;
+        if self.untaken.is_empty() {
+            self.give_back();
+        }
+        Ok(n)
+    }
+}
+
+/// Bytes that are ready for the socket.
+#[derive(Default)]
+pub(super) struct Outgoing(Vec<u8>);
+
+impl Outgoing {
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// To be added to.
+    pub(super) fn room(&mut self) -> &mut Vec<u8> {
+        if self.0.capacity() == 0
+            && let Some(kept) = TO_WRITE.with_borrow_mut(Vec::pop)
+        {
+            self.0 = kept;
+        }
+        &mut self.0
+    }
+
+    /// Until nothing is left.
+    pub(super) fn poll_write_to(
+        &mut self,
+        cx: &mut Context<'_>,
+        io: &mut (impl AsyncWrite + Unpin),
+    ) -> Poll<io::Result<()>> {
+        while !self.0.is_empty() {
+            let n = ready!(Pin::new(&mut *io).poll_write(cx, &self.0))?;
+            if n == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.0.drain(..n);
+        }
+        self.give_back();
+        Poll::Ready(Ok(()))
+    }
+
+    /// Whatever is in it is dropped.
+    pub(super) fn give_back(&mut self) {
+        let mut room = std::mem::take(&mut self.0);
+        if (1..=LARGEST_KEPT).contains(&room.capacity()) {
+            room.clear();
+            keep(&TO_WRITE, room);
+        }
+    }
+}
+
+fn keep(stock: &'static std::thread::LocalKey<RefCell<Vec<Vec<u8>>>>, room: Vec<u8>) {
+    // At the end of its thread there is no stock any more.
+    let _ = stock.try_with(|stock| {
+        let mut stock = stock.borrow_mut();
+        if stock.len() < MOST_KEPT {
+            stock.push(room);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+
+    #[test]
+    fn room_is_held_only_while_something_is_in_it() {
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut incoming = Incoming::default();
+        let mut source: &[u8] = b"hello";
+        assert!(matches!(
+            incoming.poll_fill(&mut cx, &mut source),
+            Poll::Ready(Ok(5))
+        ));
+        assert_eq!(
+            (incoming.waiting(), incoming.room.len()),
+            (b"hello".as_slice(), READ_SIZE)
+        );
+        assert_eq!(incoming.read(&mut [0; 3]).unwrap(), 3);
+        assert_eq!(incoming.waiting(), b"lo");
+        assert_eq!(incoming.read(&mut [0; 3]).unwrap(), 2);
+        assert_eq!(incoming.room.capacity(), 0);
+        assert_eq!(TO_READ.with_borrow(Vec::len), 1);
+
+        let mut outgoing = Outgoing::default();
+        outgoing.room().extend_from_slice(b"bye");
+        let mut sink = Vec::new();
+        assert!(outgoing.poll_write_to(&mut cx, &mut sink).is_ready());
+        assert_eq!(
+            (sink.as_slice(), outgoing.0.capacity()),
+            (b"bye".as_slice(), 0)
+        );
+        assert_eq!(TO_WRITE.with_borrow(Vec::len), 1);
+    }
+
+    #[test]
+    fn what_was_given_is_read_first_and_no_stock() {
+        let mut incoming = Incoming::holding(b"abc".to_vec());
+        assert!(!incoming.is_empty());
+        assert_eq!(incoming.read(&mut [0; 9]).unwrap(), 3);
+        assert!(incoming.is_empty());
+        assert_eq!(TO_READ.with_borrow(Vec::len), 0);
+    }
+}

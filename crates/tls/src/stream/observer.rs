@@ -1,0 +1,65 @@
+//! What a client's stream writes down about its handshake. A server's has none.
+
+use std::sync::{Arc, OnceLock};
+
+use roundtrip_model::{Event, Recorder, Task, TlsFacts};
+
+use crate::Witness;
+use crate::framing::Framing;
+
+pub(super) struct Observer {
+    pub(super) recorder: Recorder,
+    pub(super) witness: Option<Witness>,
+    pub(super) facts: Arc<OnceLock<TlsFacts>>,
+    /// The work that fits into the wait for the server's first answer has been done.
+    prepared: bool,
+    pub(super) framing: Framing,
+}
+
+impl Observer {
+    pub(super) fn new(recorder: Recorder, witness: Option<Witness>) -> Self {
+        Self {
+            recorder,
+            witness,
+            facts: Arc::default(),
+            prepared: false,
+            framing: Framing::default(),
+        }
+    }
+
+    /// While the server's first answer is on its way there is time to load the trusted certificates.
+    pub(super) fn prepare(&mut self) {
+        if !std::mem::replace(&mut self.prepared, true)
+            && let Some(witness) = &self.witness
+        {
+            witness.prepare(&self.recorder);
+        }
+    }
+
+    /// Runs TLS' work on received bytes and records it, the verification of certificates apart from the rest.
+    pub(super) fn timed<T>(&self, work: impl FnOnce() -> T) -> T {
+        let verified = || self.witness.as_ref().map(Witness::took).unwrap_or_default();
+        let (began, before) = (self.recorder.now(), verified());
+        let out = work();
+        let now = self.recorder.now();
+        let verifying = verified().saturating_sub(before);
+        let took = now.since(began).saturating_sub(verifying);
+        self.recorder.record_at(
+            now,
+            Event::Worked {
+                task: Task::Decrypt,
+                took,
+            },
+        );
+        if !verifying.is_zero() {
+            self.recorder.record_at(
+                now,
+                Event::Worked {
+                    task: Task::Verify,
+                    took: verifying,
+                },
+            );
+        }
+        out
+    }
+}
