@@ -6,14 +6,12 @@
     auth_proxy.py --seal KEY SID LOGIN                   prints what Redis is to have of a session
 
 Nothing is remembered from one request to the next, as in the article; connections to Redis and to the backend are kept.
-READY in the environment names a file that is written once it listens.
 """
 
 import base64
 import hashlib
 import hmac
 import json
-import os
 import pathlib
 import secrets
 import sys
@@ -48,14 +46,7 @@ def serve(listen, backend, guard):
     proxy = Proxy(backend, guard)
     app.cleanup_ctx.append(proxy.life)
     app.router.add_route("*", "/{path:.*}", proxy.handle)
-    app.on_startup.append(announce)
     web.run_app(app, host=host, port=int(port), print=None, access_log=None, backlog=4096)
-
-
-async def announce(app):
-    import asyncio
-    if ready := os.environ.get("READY"):
-        asyncio.get_running_loop().call_later(0.2, pathlib.Path(ready).write_text, "ready\n")
 
 
 class Proxy:
