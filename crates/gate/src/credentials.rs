@@ -183,7 +183,7 @@ fn decrypt_cbc(key: &[u8; KEY], stored: &[u8]) -> Result<Zeroizing<Vec<u8>>, Unu
     Ok(Zeroizing::new(opened.to_vec()))
 }
 
-fn key_bytes(secret: &Secret) -> Option<Zeroizing<[u8; KEY]>> {
+pub(crate) fn key_bytes(secret: &Secret) -> Option<Zeroizing<[u8; KEY]>> {
     if let Ok(raw) = secret.expose().try_into() {
         return Some(Zeroizing::new(raw));
     }

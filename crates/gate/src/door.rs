@@ -1,9 +1,8 @@
 //! Where a guard and the store of sessions meet; or a door without a guard, through which everybody passes as they are.
 
-use std::rc::Rc;
 use std::time::Duration;
 
-use crate::guard::{Denial, Found, Guard, Judged, Question, Session, Sessions, Trouble};
+use crate::guard::{Denial, Found, Guard, Judged, Pass, Question, Sessions, Trouble};
 use crate::request::Request;
 
 /// Between two questions about an open stream, where the store's answers hold for no time at all.
@@ -18,7 +17,7 @@ pub enum Nobody {}
 /// What the first look at a request says.
 pub(crate) enum Glance {
     /// `None` where there is no guard: the client's own `Authorization` is passed on.
-    Pass(Option<Rc<Session>>),
+    Pass(Option<Pass>),
     Ask(Question),
     Deny(Denial),
 }
@@ -39,30 +38,32 @@ impl<S: Sessions> Door<S> {
             return Glance::Pass(None);
         };
         match guard.judge(request) {
-            Judged::Pass(session) => Glance::Pass(Some(session)),
+            Judged::Pass(pass) => Glance::Pass(Some(pass)),
             Judged::Ask(question) => Glance::Ask(question),
             Judged::Deny(denial) => Glance::Deny(denial),
         }
     }
 
     /// Asks the store, once.
-    pub(crate) async fn authorize(&self, question: &Question) -> Result<Rc<Session>, Denial> {
+    pub(crate) async fn authorize(&self, question: &Question) -> Result<Pass, Denial> {
         let (guard, sessions) = self.0.as_ref().ok_or(Denial::Store(Trouble::Down))?;
         let answer = sessions.find(question.session()).await;
         guard.admit(question, answer)
     }
 
-    /// Ends when a session that passed would not pass any more, or not as the same user. What merely changed, or was
-    /// forgotten because the store's pushes broke off, is asked for again.
-    pub(crate) async fn over(&self, passed: &Session) {
+    /// Ends when what a request was let in by would not let it in any more, or not as the same user: its token is over, or
+    /// its session. What merely changed, or was forgotten because the store's pushes broke off, is asked for again.
+    pub(crate) async fn over(&self, passed: &Pass) {
         let Some((guard, _)) = &self.0 else {
             return std::future::pending().await;
         };
-        let mut latest: Option<Rc<Session>> = None;
+        let mut latest: Option<Pass> = None;
         loop {
-            let session = latest.as_deref().unwrap_or(passed);
-            session.outdated().await;
-            let again = match self.authorize(&session.question()).await {
+            let pass = latest.as_ref().unwrap_or(passed);
+            if !guard.outlast(pass).await {
+                return;
+            }
+            let again = match self.authorize(&pass.question()).await {
                 Ok(again) if again.authorization() == passed.authorization() => again,
                 _ => return,
             };

@@ -27,4 +27,27 @@ pub enum GateError {
     NoUpstream { route: String, upstream: String },
     #[error("the cryptographic library refuses to work")]
     Cryptography,
+    // The configuration.
+    #[error("{name}:{line}:{column}: {why}")]
+    Config {
+        name: String,
+        line: usize,
+        column: usize,
+        why: String,
+    },
+    #[error(
+        "'{0}' is no algorithm for tokens; there are HS256, HS384 and HS512, the same of RS, PS and ES, and EdDSA"
+    )]
+    Algorithm(String),
+    #[error("neither XDG_STATE_HOME nor HOME says where state goes; give a file with --config")]
+    NoHome,
+    #[error("cannot make {}: {source}", path.display())]
+    Unwritable { path: PathBuf, source: io::Error },
+    // Sessions.
+    #[error("{0}")]
+    Store(#[from] roundtrip_store::StoreError),
+    #[error(
+        "'{0}' is no place for sessions; it is 'memory:', 'redb:/path/of/a/file', 'redis://host:6379/0', 'rediss://…' or 'unix:/path'"
+    )]
+    StoreAddress(String),
 }

@@ -2,8 +2,8 @@
 //! session is known is judged at once, without I/O and without allocating; else the store is to be asked (a `Question`),
 //! and what it says is admitted.
 //!
-//! Each thread has a guard of its own over [`Rules`] that all share. Keys that change make new rules, and new rules a new
-//! guard: what was verified with old keys is forgotten with the old one. Left to others: reading heads, asking the store,
+//! Each thread has a guard of its own over [`Rules`] that all share. Keys that change make new rules, which a guard may
+//! follow: what was verified with old keys is then forgotten. Left to others: reading heads, asking the store,
 //! and sending what is denied.
 
 mod clock;
@@ -17,8 +17,10 @@ mod token;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use roundtrip_wire::jwt::{Claims, Jws, undress};
+use tokio::sync::watch;
 
 use crate::GateError;
 use crate::credentials::{Unusable, authorization};
@@ -26,16 +28,22 @@ use crate::request::Request;
 pub use clock::{SystemWall, Wall};
 pub use keys::Keys;
 pub use rules::{CookieForm, Rules};
+pub(crate) use session::Pass;
 pub use session::{Found, Session, Sessions, Standing, Trouble, Watch};
 use shelf::Shelf;
 use token::Worn;
 
+/// Something open looks at the clock at least this often: it may be set meanwhile, and timers do not notice.
+const LOOK: Duration = Duration::from_mins(1);
+
 /// Judges the requests of one thread.
 pub struct Guard {
-    rules: Arc<Rules>,
+    rules: RefCell<Arc<Rules>>,
+    /// The rules that come after these.
+    news: Option<RefCell<watch::Receiver<Arc<Rules>>>>,
     wall: Box<dyn Wall>,
     /// Tokens whose signature was found good.
-    tokens: Option<RefCell<Shelf<Verified>>>,
+    tokens: RefCell<Shelf<Verified>>,
     sessions: RefCell<Shelf<Rc<Session>>>,
 }
 
@@ -47,7 +55,7 @@ struct Verified {
 
 /// What becomes of a request.
 pub(crate) enum Judged {
-    Pass(Rc<Session>),
+    Pass(Pass),
     /// The token is good; whose session it is has to be asked.
     Ask(Question),
     Deny(Denial),
@@ -56,6 +64,8 @@ pub(crate) enum Judged {
 /// Asked of the store. No `Debug`: a session's name is not for logs.
 pub(crate) struct Question {
     session: Box<str>,
+    /// When the token is over.
+    until: i64,
 }
 
 impl Question {
@@ -75,6 +85,8 @@ pub(crate) enum Denial {
     Expired,
     #[error("a token that is not valid yet")]
     TooEarly,
+    #[error("a token of another issuer, or for another audience")]
+    NotForUs,
     #[error("a session that the store does not know")]
     UnknownSession,
     #[error("{0}")]
@@ -96,55 +108,78 @@ impl Denial {
 
 impl Guard {
     pub fn new(rules: Arc<Rules>, wall: Box<dyn Wall>) -> Result<Self, GateError> {
-        let tokens = match rules.tokens {
-            0 => None,
-            most => Some(RefCell::new(Shelf::new(most, seed()?))),
-        };
         Ok(Self {
-            tokens,
+            tokens: RefCell::new(Shelf::new(rules.tokens, seed()?)),
             sessions: RefCell::new(Shelf::new(rules.sessions.max(1), seed()?)),
-            rules,
+            rules: RefCell::new(rules),
+            news: None,
             wall,
         })
     }
 
+    /// Goes by the latest rules, from the request on that comes after them.
+    pub fn following(
+        mut news: watch::Receiver<Arc<Rules>>,
+        wall: Box<dyn Wall>,
+    ) -> Result<Self, GateError> {
+        let rules = news.borrow_and_update().clone();
+        let mut guard = Self::new(rules, wall)?;
+        guard.news = Some(RefCell::new(news));
+        Ok(guard)
+    }
+
+    fn follow(&self) {
+        let Some(news) = &self.news else {
+            return;
+        };
+        // An error says that there will be no more.
+        if !news.borrow().has_changed().unwrap_or(false) {
+            return;
+        }
+        let rules = news.borrow_mut().borrow_and_update().clone();
+        self.tokens.borrow_mut().clear(rules.tokens);
+        self.sessions.borrow_mut().clear(rules.sessions.max(1));
+        *self.rules.borrow_mut() = rules;
+    }
+
     pub(crate) fn judge(&self, request: &Request<'_>) -> Judged {
-        let Some(worn) = token::find(request.fields, &self.rules) else {
+        self.follow();
+        let rules = self.rules.borrow();
+        let Some(worn) = token::find(request.fields, &rules) else {
             return Judged::Deny(Denial::NoToken);
         };
         let now = self.wall.seconds();
-        if let Some(tokens) = &self.tokens
-            && let Some(verified) = tokens.borrow_mut().get(worn.bytes())
-        {
-            return self.decide(verified, now);
+        let remembers = rules.tokens > 0;
+        if remembers && let Some(verified) = self.tokens.borrow_mut().get(worn.bytes()) {
+            return self.decide(&rules, verified, now);
         }
-        let verified = match self.verify(worn) {
+        let verified = match verify(&rules, worn) {
             Ok(verified) => verified,
             Err(denial) => return Judged::Deny(denial),
         };
-        let judged = self.decide(&verified, now);
-        if let Some(tokens) = &self.tokens
-            && !matches!(judged, Judged::Deny(_))
-        {
-            tokens.borrow_mut().put(worn.bytes(), verified);
+        let judged = self.decide(&rules, &verified, now);
+        if remembers && !matches!(judged, Judged::Deny(_)) {
+            self.tokens.borrow_mut().put(worn.bytes(), verified);
         }
         judged
     }
 
     /// Times count on each request, however often the token was seen before.
-    fn decide(&self, verified: &Verified, now: i64) -> Judged {
-        let leeway = self.rules.leeway_seconds();
+    fn decide(&self, rules: &Rules, verified: &Verified, now: i64) -> Judged {
+        let leeway = rules.leeway_seconds();
+        let until = verified.expires.saturating_add(leeway);
         // RFC 7519 §4.1.4: «on or after» is too late.
-        if now >= verified.expires.saturating_add(leeway) {
+        if now >= until {
             return Judged::Deny(Denial::Expired);
         }
         if now.saturating_add(leeway) < verified.not_before {
             return Judged::Deny(Denial::TooEarly);
         }
         match self.known(&verified.session, now) {
-            Some(session) => Judged::Pass(session),
+            Some(session) => Judged::Pass(Pass::new(session, until)),
             None => Judged::Ask(Question {
                 session: verified.session.clone(),
+                until,
             }),
         }
     }
@@ -160,61 +195,79 @@ impl Guard {
         None
     }
 
-    fn verify(&self, worn: Worn<'_>) -> Result<Verified, Denial> {
-        let bare;
-        let token = match (worn, self.rules.cookie_form) {
-            (Worn::Cookie(value), CookieForm::Base64) => {
-                bare = undress(value).map_err(|_| Denial::BadToken)?;
-                bare.as_slice()
-            }
-            (Worn::Cookie(value) | Worn::Bearer(value), _) => value,
-        };
-        let claims = self.claims(token).ok_or(Denial::BadToken)?;
-        Ok(Verified {
-            session: claims.session.into_boxed_str(),
-            expires: claims.expires,
-            not_before: claims.not_before.unwrap_or(i64::MIN),
-        })
-    }
-
-    /// Claims are read once the signature was found good, not before.
-    fn claims(&self, token: &[u8]) -> Option<Claims> {
-        let jws = Jws::parse(token).ok()?;
-        let good = self.rules.keys.verify(&jws);
-        good.then(|| jws.claims().ok()).flatten()
-    }
-
     /// What the store said of the session that was asked for. The value for `Authorization` is made here, once.
     pub(crate) fn admit(
         &self,
         question: &Question,
         answer: Result<Option<Found>, Trouble>,
-    ) -> Result<Rc<Session>, Denial> {
+    ) -> Result<Pass, Denial> {
         let found = answer
             .map_err(Denial::Store)?
             .ok_or(Denial::UnknownSession)?;
         let now = self.wall.seconds();
-        if found
-            .expires
-            .is_some_and(|expires| clock::seconds(expires) <= now)
-        {
+        let over = |expires| clock::seconds(expires) <= now;
+        if found.expires.is_some_and(over) {
             return Err(Denial::UnknownSession);
         }
-        let login = self
-            .rules
-            .vault
-            .open(question.session(), &found.credentials);
+        let vault = self.rules.borrow().vault.clone();
+        let login = vault.open(question.session(), &found.credentials);
         let login = login.map_err(Denial::Credentials)?;
-        let session = Session::new(question.session.clone(), authorization(&login), found, now);
+        let session = Session::new(question.session.clone(), authorization(&login), found);
         let session = Rc::new(session);
         let mut sessions = self.sessions.borrow_mut();
         sessions.put(question.session().as_bytes(), session.clone());
-        Ok(session)
+        Ok(Pass::new(session, question.until))
     }
 
-    pub(crate) fn holds(&self, session: &Session) -> bool {
-        session.holds(self.wall.seconds())
+    pub(crate) fn holds(&self, pass: &Pass) -> bool {
+        pass.holds(self.wall.seconds())
     }
+
+    /// Ends when what a request was let in by may have ended, and says whether it may go on: if the session is asked for
+    /// again. Nothing is allocated before this is awaited.
+    pub(crate) async fn outlast(&self, pass: &Pass) -> bool {
+        let outdated = pass.outdated();
+        tokio::pin!(outdated);
+        loop {
+            let now = self.wall.seconds();
+            if now >= pass.end() {
+                return now < pass.until();
+            }
+            let left = u64::try_from(pass.end().saturating_sub(now)).unwrap_or(0);
+            let next_look = Duration::from_secs(left).min(LOOK);
+            tokio::select! {
+                () = &mut outdated => return true,
+                () = tokio::time::sleep(next_look) => {}
+            }
+        }
+    }
+}
+
+fn verify(rules: &Rules, worn: Worn<'_>) -> Result<Verified, Denial> {
+    let bare;
+    let token = match (worn, rules.cookie_form) {
+        (Worn::Cookie(value), CookieForm::Base64) => {
+            bare = undress(value).map_err(|_| Denial::BadToken)?;
+            bare.as_slice()
+        }
+        (Worn::Cookie(value) | Worn::Bearer(value), _) => value,
+    };
+    let claims = claims(rules, token).ok_or(Denial::BadToken)?;
+    if !rules.admit(&claims) {
+        return Err(Denial::NotForUs);
+    }
+    Ok(Verified {
+        session: claims.session.into_boxed_str(),
+        expires: claims.expires,
+        not_before: claims.not_before.unwrap_or(i64::MIN),
+    })
+}
+
+/// Claims are read once the signature was found good, not before.
+fn claims(rules: &Rules, token: &[u8]) -> Option<Claims> {
+    let jws = Jws::parse(token).ok()?;
+    let good = rules.keys.verify(&jws);
+    good.then(|| jws.claims().ok()).flatten()
 }
 
 /// What the shelves' hash is keyed with.

@@ -1,6 +1,7 @@
 //! The authenticating reverse proxy: `guard` says who passes, `credentials` what a session is worth, `front` speaks with
 //! clients, `exchange` carries, `upstream` keeps the connections to those who answer.
 
+pub mod check;
 pub mod config;
 pub mod credentials;
 mod door;
@@ -15,12 +16,14 @@ mod patrol;
 mod record;
 mod request;
 mod secret;
+pub mod sessions;
 mod site;
 mod upstream;
 
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use tokio::net::TcpListener;
 
@@ -64,7 +67,7 @@ async fn accept<S: Sessions + 'static>(
     let backend = Upstream::new(to, config::Upstream::default());
     let upstreams = [("backend".to_owned(), backend)].into();
     let site = Site::new(&config, door, &upstreams, None).map_err(io::Error::other)?;
-    let house = Rc::new(House::new(site));
+    let house = Rc::new(House::new(site, Arc::default()));
     let patrolled = house.clone();
     tokio::task::spawn_local(async move { patrolled.patrol.run().await });
     loop {
@@ -75,6 +78,7 @@ async fn accept<S: Sessions + 'static>(
             let peer = front::Peer {
                 address: peer.ip(),
                 secure: false,
+                resumed: false,
             };
             let _ = front::h1::serve(stream, peer, &house).await;
         });

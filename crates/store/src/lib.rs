@@ -22,7 +22,7 @@ pub use change::Change;
 pub use error::StoreError;
 pub use file::Redb;
 pub use memory::Memory;
-pub use near::{Counts, Found, Near, NearSettings, Origin, Revoked};
+pub use near::{Counts, Found, Kept, Near, NearSettings, Origin, Revoked};
 pub use place::{AnyStore, Place};
 pub use record::Record;
 pub use redis::{Address, Redis, RedisSettings};
@@ -72,6 +72,9 @@ pub trait Source: Store {
 
     /// Does it say at this moment what changes? What it said earlier may be kept only as long as it does.
     fn is_watching(&self) -> bool;
+
+    /// Was it asked in vain, and has not answered since?
+    fn is_down(&self) -> bool;
 
     /// Now, as the store's records count time.
     fn now(&self) -> SystemTime;

@@ -14,6 +14,7 @@
 mod cache;
 mod doubts;
 mod flight;
+mod kept;
 mod revoked;
 
 use std::cell::{Cell, RefCell};
@@ -29,6 +30,7 @@ use crate::{AnyStore, Change, Page, Record, Source, StoreError, is_sid};
 use cache::{Cache, Entry, Known};
 use doubts::Doubts;
 use flight::{Flight, Outcome};
+pub use kept::Kept;
 pub use revoked::Revoked;
 
 /// Answers that a change overtakes are asked for anew, so often.
@@ -66,6 +68,7 @@ pub struct Found {
     pub record: Rc<Record>,
     pub revoked: Revoked,
     pub origin: Origin,
+    pub kept: Kept,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -157,6 +160,51 @@ impl<S: Source> Near<S> {
             }
         }
         self.ask(sid).await
+    }
+
+    /// What is known of it without asking anybody: while the store tells what changes, or by grace where it was asked in
+    /// vain. `None` says that it has to be asked for, and not that there is no such session.
+    pub fn peek(&self, sid: &str) -> Option<Found> {
+        self.settle();
+        if self.store.is_watching() {
+            let Some(Known::Session(entry)) = self.known(sid) else {
+                return None;
+            };
+            self.count(|c| c.hits += 1);
+            return Some(found(entry, Origin::Near));
+        }
+        let entry = self.graced(sid)?;
+        self.count(|c| c.graced += 1);
+        Some(found(entry, Origin::Grace))
+    }
+
+    /// Would [`Self::peek`] find the very same again? It costs a few loads as long as it would; when its time is over is
+    /// not looked at: that is in its record.
+    pub fn holds(&self, sid: &str, kept: &Kept) -> bool {
+        self.settle();
+        if self.store.is_watching() {
+            if kept.is_there() {
+                kept.use_it();
+                self.count(|c| c.hits += 1);
+            }
+            return kept.is_there();
+        }
+        let holds = self.graced(sid).is_some_and(|entry| entry.kept.is(kept));
+        if holds {
+            self.count(|c| c.graced += 1);
+        }
+        holds
+    }
+
+    /// For whoever keeps something open for what was found: when it has to end. `None` if it is not known any more.
+    pub fn hold(&self, sid: &str, kept: &Kept) -> Option<Revoked> {
+        self.settle();
+        let same = |entry: &&Entry| entry.kept.is(kept);
+        let cache = self.cache.borrow();
+        let doubts = self.doubts.borrow();
+        let known = cache.entry(sid).filter(same);
+        let entry = known.or_else(|| doubts.entry(sid).filter(same))?;
+        Some(entry.revoked.clone())
     }
 
     pub async fn put(&self, sid: &str, record: &Record) -> Result<(), StoreError> {
@@ -281,6 +329,13 @@ impl<S: Source> Near<S> {
         }
     }
 
+    fn graced(&self, sid: &str) -> Option<Entry> {
+        if !self.store.is_down() {
+            return None;
+        }
+        self.doubts.borrow().graced(sid).cloned()
+    }
+
     async fn ask(&self, sid: &str) -> Outcome {
         loop {
             let under_way = self.flights.borrow().get(sid).cloned();
@@ -394,6 +449,7 @@ impl<S: Source> Near<S> {
         Entry {
             record: Rc::new(record),
             revoked: before.revoked,
+            kept: Kept::new(),
         }
     }
 
@@ -402,6 +458,7 @@ impl<S: Source> Near<S> {
         Entry {
             record: Rc::new(record),
             revoked: Revoked::new(expires),
+            kept: Kept::new(),
         }
     }
 
@@ -445,6 +502,7 @@ fn found(entry: Entry, origin: Origin) -> Found {
         record: entry.record,
         revoked: entry.revoked,
         origin,
+        kept: entry.kept,
     }
 }
 

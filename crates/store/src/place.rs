@@ -155,6 +155,13 @@ impl Source for AnyStore {
         }
     }
 
+    fn is_down(&self) -> bool {
+        match self {
+            Self::Memory(..) | Self::Redb(..) => false,
+            Self::Redis(store) => store.is_down(),
+        }
+    }
+
     fn now(&self) -> SystemTime {
         match self {
             Self::Memory(store, _) => store.now(),

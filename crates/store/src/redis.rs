@@ -296,6 +296,16 @@ impl Source for Redis {
         self.live().is_some_and(|link| link.pushes.get())
     }
 
+    /// It could not be connected to, or did not answer on a connection that seemed to be there.
+    fn is_down(&self) -> bool {
+        let link = self.link.borrow();
+        match link.as_ref().map(|link| link.broken()) {
+            Some(None) => false,
+            Some(Some(StoreError::TimedOut { .. })) => true,
+            _ => self.failed.borrow().is_some(),
+        }
+    }
+
     fn now(&self) -> SystemTime {
         (self.settings.clock)()
     }

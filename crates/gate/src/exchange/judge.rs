@@ -2,12 +2,12 @@
 //! protocol.
 
 use std::net::IpAddr;
-use std::rc::Rc;
 
 use super::{Asked, Sink};
 use crate::door::Glance;
-use crate::guard::{Denial, Question, Session, Sessions};
+use crate::guard::{Denial, Pass, Question, Sessions};
 use crate::h1::{Response, ResponseBody};
+use crate::record::Reason;
 use crate::request::{Body, Field, Forwarding, Inspected, Refusal, Request, compose, inspect};
 use crate::site::{Route, Site};
 
@@ -22,7 +22,7 @@ pub(crate) struct Arrival {
 }
 
 /// What the store said of a request.
-pub(crate) type Admitted = Result<Rc<Session>, Denial>;
+pub(crate) type Admitted = Result<Pass, Denial>;
 
 /// What is to be done.
 pub(crate) enum Verdict {
@@ -40,7 +40,7 @@ pub(crate) struct Plain {
     pub(crate) status: u16,
     /// May the connection go on? Not with a body that nobody reads, where the protocol has no frames.
     pub(crate) stays: bool,
-    pub(crate) denial: Option<Denial>,
+    pub(crate) reason: Reason,
 }
 
 impl Plain {
@@ -77,16 +77,16 @@ pub(crate) fn judge<S: Sessions>(
     out: &mut Vec<u8>,
 ) -> Result<Verdict, Refusal> {
     let inspected = inspect(request, site.limits.body.0)?;
-    let answer = |status, denial| {
+    let answer = |status, reason| {
         Verdict::Answer(Plain {
             status,
             stays: inspected.keep_alive
                 && (inspected.body == Body::None || request.version.frames()),
-            denial,
+            reason,
         })
     };
     let Some(route) = site.routes.find(inspected.host, inspected.path) else {
-        return Ok(answer(404, None));
+        return Ok(answer(404, Reason::NoRoute));
     };
     if arrival.early && !is_safe(request, &inspected) {
         return Ok(Verdict::Wait);
@@ -94,13 +94,13 @@ pub(crate) fn judge<S: Sessions>(
     let session = match glance(site, route, request, admitted) {
         Glance::Pass(session) => session,
         Glance::Ask(question) => return Ok(Verdict::Ask(question)),
-        Glance::Deny(denial) => return Ok(answer(denial.status(), Some(denial))),
+        Glance::Deny(denial) => return Ok(answer(denial.status(), denial.into())),
     };
     let forwarding = Forwarding {
         client: arrival.client,
         secure: arrival.secure,
         early: arrival.early,
-        authorization: session.as_deref().map(Session::authorization),
+        authorization: session.as_ref().map(|pass| pass.authorization()),
         trusted: site.trusts(arrival.client),
     };
     out.clear();

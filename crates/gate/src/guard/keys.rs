@@ -18,17 +18,20 @@ const MOST_KEYS: usize = 64;
 const SHORTEST_SECRET: usize = 32;
 
 /// It has no `Debug`.
+#[derive(Clone)]
 pub struct Keys {
     allowed: Vec<Algorithm>,
     keys: Vec<Key>,
 }
 
+#[derive(Clone)]
 struct Key {
     name: Option<String>,
     algorithm: Algorithm,
     check: Check,
 }
 
+#[derive(Clone)]
 enum Check {
     Mac(Box<hmac::Key>),
     Public(ParsedPublicKey),

@@ -1,6 +1,9 @@
 //! What a guard goes by: keys, where tokens are looked for, and how much is remembered.
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use roundtrip_wire::jwt::Claims;
 
 use super::Keys;
 use crate::credentials::Vault;
@@ -15,9 +18,14 @@ pub enum CookieForm {
 }
 
 /// Shared by all threads. It has no `Debug`.
+#[derive(Clone)]
 pub struct Rules {
     pub keys: Keys,
-    pub vault: Vault,
+    pub vault: Arc<Vault>,
+    /// `iss` has to be this. RFC 7519 §4.1.1.
+    pub issuer: Option<String>,
+    /// `aud` has to name this. RFC 7519 §4.1.3. Where it is not set, a token may be for whomever.
+    pub audience: Option<String>,
     /// The name of the cookie with the token; `None` looks at no cookie.
     pub cookie: Option<String>,
     pub cookie_form: CookieForm,
@@ -36,7 +44,9 @@ impl Rules {
     pub fn new(keys: Keys, vault: Vault) -> Self {
         Self {
             keys,
-            vault,
+            vault: Arc::new(vault),
+            issuer: None,
+            audience: None,
             cookie: Some("Authorization".into()),
             cookie_form: CookieForm::Base64,
             bearer: true,
@@ -44,6 +54,13 @@ impl Rules {
             tokens: 4096,
             sessions: 4096,
         }
+    }
+
+    /// Was the token made by whom we expect, and for us?
+    pub(super) fn admit(&self, claims: &Claims) -> bool {
+        let issued = |issuer: &String| claims.issuer.as_ref() == Some(issuer);
+        let meant = |audience: &String| claims.audience.contains(audience);
+        self.issuer.as_ref().is_none_or(issued) && self.audience.as_ref().is_none_or(meant)
     }
 
     pub(super) fn leeway_seconds(&self) -> i64 {

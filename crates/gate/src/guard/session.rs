@@ -2,12 +2,12 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::ops::Deref;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use tokio::sync::Notify;
-use tokio::time::Instant;
 
 use super::{Question, clock};
 use crate::Secret;
@@ -82,21 +82,23 @@ pub struct Session {
     authorization: Secret,
     /// Seconds since 1970.
     expires: Option<i64>,
-    /// The same, by the clock of timers.
-    ends: Option<Instant>,
     watch: Rc<dyn Watch>,
 }
 
+/// What a request was let in by: a session, for as long as the token is good.
+#[derive(Debug, Clone)]
+pub(crate) struct Pass {
+    session: Rc<Session>,
+    /// Seconds since 1970.
+    until: i64,
+}
+
 impl Session {
-    pub(super) fn new(name: Box<str>, authorization: Secret, found: Found, now: i64) -> Self {
-        let expires = found.expires.map(clock::seconds);
-        let left = |expires: i64| u64::try_from(expires.saturating_sub(now)).unwrap_or(0);
-        let end = |expires| Instant::now().checked_add(Duration::from_secs(left(expires)));
+    pub(super) fn new(name: Box<str>, authorization: Secret, found: Found) -> Self {
         Self {
             name,
             authorization,
-            ends: expires.and_then(end),
-            expires,
+            expires: found.expires.map(clock::seconds),
             watch: found.watch,
         }
     }
@@ -109,23 +111,40 @@ impl Session {
     pub(super) fn holds(&self, now: i64) -> bool {
         self.expires.is_none_or(|expires| now < expires) && self.watch.holds()
     }
+}
+
+impl Pass {
+    pub(super) fn new(session: Rc<Session>, until: i64) -> Self {
+        Self { session, until }
+    }
 
     pub(crate) fn question(&self) -> Question {
         Question {
-            session: self.name.clone(),
+            session: self.session.name.clone(),
+            until: self.until,
         }
     }
 
-    /// Ends when it no longer holds.
-    pub(crate) async fn outdated(&self) {
-        let outdated = self.watch.outdated();
-        let Some(ends) = self.ends else {
-            return outdated.await;
-        };
-        tokio::select! {
-            () = outdated => {}
-            () = tokio::time::sleep_until(ends) => {}
-        }
+    pub(super) fn until(&self) -> i64 {
+        self.until
+    }
+
+    /// When the token or the session is over, as far as is known.
+    pub(super) fn end(&self) -> i64 {
+        self.until.min(self.session.expires.unwrap_or(i64::MAX))
+    }
+
+    /// Ends when what the store said does not hold any more.
+    pub(super) async fn outdated(&self) {
+        self.session.watch.outdated().await;
+    }
+}
+
+impl Deref for Pass {
+    type Target = Session;
+
+    fn deref(&self) -> &Session {
+        &self.session
     }
 }
 

@@ -86,6 +86,11 @@ impl<V> Shelf<V> {
         }
     }
 
+    /// Forgets all, and has room for `most`.
+    pub(super) fn clear(&mut self, most: usize) {
+        *self = Self::new(most, self.seed);
+    }
+
     fn set(&mut self, hash: u64) -> &mut [Slot<V>] {
         let first = (hash as usize & (self.sets - 1)) * WAYS;
         self.slots.get_mut(first..first + WAYS).unwrap_or_default()

@@ -323,7 +323,10 @@ fn a_stolen_blob_does_not_fit_another_session() {
     let victims = vault
         .seal("victim", &Secret::new(b"victim:canary".to_vec()))
         .unwrap();
-    let (guard, _) = guard(Rules { vault, ..rules() });
+    let (guard, _) = guard(Rules {
+        vault: vault.into(),
+        ..rules()
+    });
     let question = asked(judge(&guard, &[("Cookie", &cookie(&token(CLAIMS)))]));
     let mut found = found("", None).0;
     found.credentials = victims.into_bytes();
@@ -374,4 +377,93 @@ fn what_is_remembered_is_bounded() {
         let expected = format!("pass Basic {}", STANDARD.encode(format!("u{n}:p")));
         assert_eq!(word(&judge(&guard, &[("Cookie", &worn)])), expected);
     }
+}
+
+#[test]
+fn a_token_is_of_the_issuer_and_for_the_audience_that_are_wanted() {
+    let with = |more: &str| cookie(&token(&CLAIMS.replace('}', &format!(",{more}}}"))));
+    let strict = Rules {
+        issuer: Some("us".into()),
+        audience: Some("gate".into()),
+        ..rules()
+    };
+    let (strict, _) = guard(strict);
+    let said = |worn: &str| word(&judge(&strict, &[("Cookie", worn)]));
+    for good in [
+        r#""iss":"us","aud":"gate""#,
+        r#""iss":"us","aud":["x","gate"]"#,
+    ] {
+        assert_eq!(said(&with(good)), "ask canary-sid", "{good}");
+        // Who wants neither takes both.
+        assert_eq!(first_sight(&with(good)), "ask canary-sid", "{good}");
+    }
+    for bad in [
+        r#""x":1"#,
+        r#""iss":"us""#,
+        r#""aud":"gate""#,
+        r#""iss":"US","aud":"gate""#,
+        r#""iss":"us","aud":"gate2""#,
+        r#""iss":"us","aud":["x"]"#,
+        r#""iss":"us","aud":[]"#,
+    ] {
+        assert_eq!(said(&with(bad)), "deny 401", "{bad}");
+    }
+}
+
+/// Keys that are not among the rules any more sign nothing, however often their tokens were seen before.
+#[test]
+fn new_rules_count_from_the_next_request() {
+    let (tell, news) = watch::channel(Arc::new(rules()));
+    let hand = Box::new(Hand(Rc::new(Cell::new(1500))));
+    let guard = Guard::following(news, hand).unwrap();
+    let worn = cookie(&token(CLAIMS));
+    let said = || word(&judge(&guard, &[("Cookie", &worn)]));
+    let question = asked(judge(&guard, &[("Cookie", &worn)]));
+    let (found, _watch) = found("u:p", None);
+    guard.admit(&question, Ok(Some(found))).unwrap();
+    assert_eq!(said(), "pass Basic dTpw");
+    let mut others = Keys::default();
+    let secret = Secret::new(b"another secret of thirty-two bytes".to_vec());
+    others.add_secret(Algorithm::Hs512, None, &secret).unwrap();
+    tell.send_replace(Arc::new(Rules::new(others, Vault::default())));
+    assert_eq!(said(), "deny 401");
+    tell.send_replace(Arc::new(rules()));
+    assert_eq!(said(), "ask canary-sid");
+    drop(tell);
+    assert_eq!(said(), "ask canary-sid");
+}
+
+/// Timers go on as before when the clock is set: it is looked at again and again.
+#[tokio::test(start_paused = true)]
+async fn what_is_open_ends_with_its_token_although_the_clock_was_set() {
+    let (guard, hand) = guard(rules());
+    let worn = cookie(&token(CLAIMS));
+    let question = asked(judge(&guard, &[("Cookie", &worn)]));
+    let (first, _watch) = found("u:p", Some(1900));
+    let pass = guard.admit(&question, Ok(Some(first))).unwrap();
+    let clock = async {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        // Before its session is over nothing is.
+        hand.set(1899);
+        tokio::time::sleep(2 * LOOK).await;
+        hand.set(1900);
+        std::future::pending().await
+    };
+    let begun = tokio::time::Instant::now();
+    let may_go_on = tokio::select! {
+        may = guard.outlast(&pass) => may,
+        () = clock => false,
+    };
+    assert!(may_go_on, "the session may have been prolonged");
+    assert!(begun.elapsed() >= Duration::from_secs(10) + 2 * LOOK);
+    // It was; the token ends at 2000 and 30 seconds of leeway.
+    let (prolonged, watch) = found("u:p", None);
+    let pass = guard.admit(&question, Ok(Some(prolonged))).unwrap();
+    hand.set(2029);
+    assert!(guard.holds(&pass));
+    hand.set(2030);
+    assert!(!guard.outlast(&pass).await, "no store can prolong a token");
+    hand.set(1900);
+    watch.outdate();
+    assert!(guard.outlast(&pass).await);
 }

@@ -13,6 +13,7 @@ impl From<Version> for Protocol {
         match version {
             Version::H10 | Version::H11 => Self::H1,
             Version::H2 => Self::H2,
+            Version::H3 => Self::H3,
         }
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::kept::{Keeping, Kept};
 use super::revoked::Revoked;
 use crate::Record;
 
@@ -18,11 +19,12 @@ const LOOKED_AT: usize = 16;
 pub(super) struct Entry {
     pub(super) record: Rc<Record>,
     pub(super) revoked: Revoked,
+    pub(super) kept: Kept,
 }
 
 struct Slot {
     entry: Entry,
-    used: bool,
+    _keeping: Keeping,
     /// Which of the queue's mentions of it counts.
     number: u64,
 }
@@ -69,12 +71,16 @@ impl Cache {
     }
 
     pub(super) fn find(&mut self, sid: &str) -> Option<Known> {
-        if let Some(slot) = self.slots.get_mut(sid) {
-            slot.used = true;
+        if let Some(slot) = self.slots.get(sid) {
+            slot.entry.kept.use_it();
             return Some(Known::Session(slot.entry.clone()));
         }
         let until = self.absent.until.get(sid)?;
         (*until > Instant::now()).then_some(Known::Absent)
+    }
+
+    pub(super) fn entry(&self, sid: &str) -> Option<&Entry> {
+        self.slots.get(sid).map(|slot| &slot.entry)
     }
 
     /// How many had to go for it.
@@ -87,10 +93,9 @@ impl Cache {
         let evicted = usize::from(self.slots.len() >= self.most && self.evict());
         self.number += 1;
         let number = self.number;
-        let used = false;
         let slot = Slot {
+            _keeping: Keeping::new(&entry.kept),
             entry,
-            used,
             number,
         };
         self.slots.insert(sid.clone(), slot);
@@ -126,16 +131,15 @@ impl Cache {
             let Some((sid, number)) = self.queue.pop_front() else {
                 break;
             };
-            let Some(slot) = self.slots.get_mut(&sid).filter(|s| s.number == number) else {
+            let Some(slot) = self.slots.get(&sid).filter(|s| s.number == number) else {
                 continue;
             };
             looked_at += 1;
             let held = slot.entry.revoked.is_held();
-            if !held && !slot.used {
+            if !slot.entry.kept.take_used() && !held {
                 self.slots.remove(&sid);
                 return true;
             }
-            slot.used = false;
             if !held && oldest_free.is_none() {
                 oldest_free = Some(sid.clone());
             }
@@ -183,6 +187,7 @@ mod tests {
         Entry {
             record: Rc::new(Record::new("YTpi", None)),
             revoked: Revoked::new(None),
+            kept: Kept::new(),
         }
     }
 
@@ -201,6 +206,43 @@ mod tests {
         assert_eq!(cache.insert(&"new".into(), entry()), 1);
         assert!(!has(&mut cache, "idle"));
         assert!(has(&mut cache, "held") && has(&mut cache, "used"));
+    }
+
+    #[tokio::test]
+    async fn what_is_kept_says_so_until_it_goes_however_it_goes() {
+        let mut cache = Cache::new(2, 0, Duration::ZERO);
+        let entries: [Entry; 5] = std::array::from_fn(|_| entry());
+        let kept = |n: usize| entries[n].kept.is_there();
+        let put = |cache: &mut Cache, sid: &str, n: usize| {
+            let Entry { record, kept, .. } = entries[n].clone();
+            // Nobody else holds it.
+            let revoked = Revoked::new(None);
+            cache.insert(
+                &sid.into(),
+                Entry {
+                    record,
+                    revoked,
+                    kept,
+                },
+            )
+        };
+        assert!(!kept(0));
+        put(&mut cache, "a", 0);
+        assert!(kept(0));
+        put(&mut cache, "a", 1);
+        assert_eq!((kept(0), kept(1)), (false, true));
+        put(&mut cache, "b", 2);
+        // Used by whoever only asks whether it is there, it stays.
+        entries[1].kept.use_it();
+        assert_eq!(put(&mut cache, "c", 3), 1);
+        assert_eq!((kept(1), kept(2), kept(3)), (true, false, true));
+        cache.remove("a");
+        assert!(!kept(1));
+        cache.drain();
+        assert!(!kept(3));
+        put(&mut cache, "d", 4);
+        drop(cache);
+        assert!(!kept(4));
     }
 
     #[tokio::test]

@@ -127,6 +127,16 @@ impl Doubts {
         self.sessions.remove(sid)
     }
 
+    pub(super) fn entry(&self, sid: &str) -> Option<&Entry> {
+        self.sessions.get(sid).map(|doubt| &doubt.entry)
+    }
+
+    /// One that may go on for now.
+    pub(super) fn graced(&self, sid: &str) -> Option<&Entry> {
+        let doubt = self.sessions.get(sid)?;
+        (self.is_graced(doubt) && !doubt.entry.revoked.is_fired()).then_some(&doubt.entry)
+    }
+
     pub(super) fn is_graced(&self, doubt: &Doubt) -> bool {
         !doubt.touched && self.end(doubt).is_some_and(|end| end > Instant::now())
     }

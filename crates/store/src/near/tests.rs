@@ -93,6 +93,10 @@ impl Source for Rc<Script> {
         !self.down.get() && !self.silent.get()
     }
 
+    fn is_down(&self) -> bool {
+        self.down.get()
+    }
+
     fn now(&self) -> SystemTime {
         SystemTime::UNIX_EPOCH
     }
@@ -408,5 +412,88 @@ fn names_that_none_can_have_are_not_asked_for() {
             assert_eq!(scene.origin(&sid).await, None);
         }
         assert_eq!(scene.script.gets.get(), 0);
+    });
+}
+
+#[test]
+fn peek_knows_what_get_would_say_without_asking() {
+    local(async {
+        let scene = Scene::graced(30);
+        let peek = |sid: &str| scene.near.peek(sid).map(|f| f.origin);
+        assert_eq!(peek("a"), None);
+        let found = scene.near.get("a").await.unwrap().unwrap();
+        let same = || {
+            scene
+                .near
+                .peek("a")
+                .is_some_and(|f| Rc::ptr_eq(&f.record, &found.record))
+        };
+        let holds = || scene.near.holds("a", &found.kept);
+        assert_eq!(peek("a"), Some(Origin::Near));
+        assert!(same() && holds());
+        assert_eq!(scene.script.gets.get(), 1);
+        // Down, by grace, and not for longer.
+        scene.script.go_down();
+        assert_eq!(peek("a"), Some(Origin::Grace));
+        assert!(same() && holds());
+        assert_eq!(peek("b"), None);
+        advance(Duration::from_secs(30)).await;
+        assert_eq!(peek("a"), None);
+        assert!(!holds());
+        assert_eq!(scene.script.gets.get(), 1);
+    });
+}
+
+#[test]
+fn what_changed_does_not_hold_although_nobody_listens_beside() {
+    local(async {
+        let scene = default();
+        let found = scene.near.get("a").await.unwrap().unwrap();
+        let holds = |kept: &Kept| scene.near.holds("a", kept);
+        assert!(holds(&found.kept));
+        scene.script.touch("a");
+        assert!(!holds(&found.kept));
+        assert!(scene.near.peek("a").is_none());
+        let again = scene.near.get("a").await.unwrap().unwrap();
+        assert!(holds(&again.kept) && !holds(&found.kept));
+        assert!(scene.near.hold("a", &found.kept).is_none());
+        scene.near.revoke("a").await.unwrap();
+        assert!(!holds(&again.kept));
+    });
+}
+
+#[test]
+fn nothing_holds_when_the_store_neither_tells_nor_is_down() {
+    local(async {
+        let scene = Scene::graced(30);
+        scene.script.silent.set(true);
+        let found = scene.near.get("a").await.unwrap().unwrap();
+        assert!(scene.near.peek("a").is_none());
+        assert!(!scene.near.holds("a", &found.kept));
+        // Held all the same, and asked for each second.
+        scene.run();
+        let held = scene.near.hold("a", &found.kept).unwrap();
+        drop(found);
+        scene.script.sessions.borrow_mut().clear();
+        held.fired().await;
+    });
+}
+
+#[test]
+fn who_only_looks_whether_it_holds_keeps_nothing_open() {
+    local(async {
+        let scene = default();
+        scene.run();
+        let kept = scene.near.get("a").await.unwrap().unwrap().kept;
+        let asked = scene.script.gets.get();
+        scene.script.touch("a");
+        settle().await;
+        assert_eq!(scene.script.gets.get(), asked);
+        assert!(!scene.near.holds("a", &kept));
+        let found = scene.near.get("a").await.unwrap().unwrap();
+        let held = scene.near.hold("a", &found.kept).unwrap();
+        scene.script.sessions.borrow_mut().clear();
+        scene.script.touch("a");
+        held.fired().await;
     });
 }

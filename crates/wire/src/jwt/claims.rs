@@ -19,6 +19,9 @@ pub struct Claims {
     pub issued: i64,
     pub expires: i64,
     pub not_before: Option<i64>,
+    pub issuer: Option<String>,
+    /// Whom it is for: nobody in particular, where it is empty.
+    pub audience: Vec<String>,
 }
 
 impl Claims {
@@ -41,6 +44,12 @@ impl Claims {
             issued: claims.whole("iat")?.ok_or(bad("it has no iat"))?,
             expires: claims.whole("exp")?.ok_or(bad("it has no exp"))?,
             not_before: claims.whole("nbf")?,
+            issuer: claims.text("iss")?.map(str::to_owned),
+            audience: claims
+                .texts("aud")?
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
         })
     }
 }

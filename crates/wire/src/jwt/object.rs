@@ -1,4 +1,5 @@
-//! A JSON object with few members, each named once (RFC 7515 §4, RFC 7519 §4), of which only texts and whole numbers are kept.
+//! A JSON object with few members, each named once (RFC 7515 §4, RFC 7519 §4), of which only texts,
+//! lists of texts and whole numbers are kept.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,6 +15,7 @@ pub(super) struct Object<'a>(Vec<(Cow<'a, str>, Member<'a>)>);
 
 enum Member<'a> {
     Text(Cow<'a, str>),
+    Texts(Vec<Cow<'a, str>>),
     Whole(i64),
     Other,
 }
@@ -33,6 +35,16 @@ impl<'a> Object<'a> {
             None => Ok(None),
             Some(Member::Text(text)) => Ok(Some(text)),
             Some(_) => Err(bad("what should be a text is not")),
+        }
+    }
+
+    /// One, or a list of them. RFC 7519 §4.1.3.
+    pub(super) fn texts(&self, name: &str) -> Result<Vec<&str>> {
+        match self.member(name) {
+            None => Ok(Vec::new()),
+            Some(Member::Text(text)) => Ok(vec![text]),
+            Some(Member::Texts(texts)) => Ok(texts.iter().map(|text| &**text).collect()),
+            Some(_) => Err(bad("what should be texts is something else")),
         }
     }
 
@@ -130,8 +142,15 @@ impl<'de> Visitor<'de> for Value {
         self,
         mut items: A,
     ) -> std::result::Result<Self::Value, A::Error> {
-        while items.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Member::Other)
+        let mut texts = Vec::new();
+        while let Some(item) = items.next_element::<Member<'de>>()? {
+            let Member::Text(text) = item else {
+                while items.next_element::<IgnoredAny>()?.is_some() {}
+                return Ok(Member::Other);
+            };
+            texts.push(text);
+        }
+        Ok(Member::Texts(texts))
     }
 
     fn visit_map<A: MapAccess<'de>>(

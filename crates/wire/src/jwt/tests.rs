@@ -77,6 +77,24 @@ fn claims_are_there_and_of_their_kind() {
         (claims.issued, claims.expires, claims.not_before),
         (1, -2, Some(3))
     );
+    assert_eq!((claims.issuer, claims.audience.len()), (None, 1));
+    let said = |more: &str| {
+        let json = format!(r#"{{"sub":"u","sid":"s","iat":1,"exp":2,{more}}}"#);
+        Claims::parse(json.as_bytes()).map(|c| (c.issuer, c.audience))
+    };
+    assert_eq!(
+        said(r#""iss":"me","aud":["a","b"]"#).unwrap(),
+        (Some("me".into()), vec!["a".into(), "b".into()])
+    );
+    assert_eq!(said(r#""aud":"a""#).unwrap(), (None, vec!["a".into()]));
+    for bad in [
+        r#""iss":7"#,
+        r#""aud":7"#,
+        r#""aud":["a",7]"#,
+        r#""aud":[["a"]]"#,
+    ] {
+        assert!(said(bad).is_err(), "{bad}");
+    }
     for bad in [
         r#"{"sid":"s","iat":1,"exp":2}"#,
         r#"{"sub":"u","iat":1,"exp":2}"#,

@@ -4,8 +4,12 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use roundtrip_store::{Record, Store};
+
 use super::*;
+use crate::config::SessionStore;
 use crate::h1;
+use crate::sessions::Place;
 
 /// Short rounds: most of them are then not interrupted by other programs.
 const ROUNDS: usize = 401;
@@ -71,6 +75,7 @@ fn cost_of_a_judgement() {
         )
         .unwrap();
     }
+    measure_with_a_store(head.as_bytes());
     measure("the same head parsed, for comparison", || {
         black_box(
             h1::request(
@@ -102,4 +107,34 @@ fn cost_of_a_judgement() {
     measure("HMAC-SHA-512 alone", || {
         hmac::verify(&key, black_box(input.as_bytes()), &signature).unwrap();
     });
+}
+
+/// The same with a store behind it, whose word is looked at each time.
+fn measure_with_a_store(head: &[u8]) {
+    let guard = Guard::new(Arc::new(rules()), Box::new(SystemWall)).unwrap();
+    let place = Place::open(&SessionStore::default()).unwrap();
+    let known = place.on_this_thread();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    let (sid, login) = ("0123456789abcdef0123456789abcdef", STANDARD.encode("u:p"));
+    h1::request(head, &crate::config::Limits::default(), |request| {
+        let question = asked(guard.judge(request));
+        let answer = runtime.block_on(async {
+            let put = place.store();
+            put.put(sid, &Record::new(login.as_str(), None))
+                .await
+                .unwrap();
+            known.find(sid).await
+        });
+        guard.admit(&question, answer).unwrap();
+        measure(
+            "token remembered, session held by a store in memory",
+            || {
+                assert!(matches!(guard.judge(black_box(request)), Judged::Pass(_)));
+            },
+        );
+    })
+    .unwrap();
 }

@@ -1,0 +1,142 @@
+//! Sessions from a store, as the guard wants them: what was found holds as long as the near cache has the very same.
+//!
+//! A [`Place`] is opened once, from the configuration, and goes to each thread, which makes its own [`Known`] of it and runs
+//! [`Known::run`] beside its requests. What a session is worth, and for how long, is the guard's matter.
+
+use std::path::Path;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use roundtrip_store::{self as store, AnyStore, Counts, Kept, Memory, Near, NearSettings};
+use roundtrip_store::{Redb, RedisSettings, StoreError};
+use roundtrip_tls::Roots;
+
+use crate::GateError;
+use crate::config::{SecretFrom, SessionStore};
+use crate::guard::{Found, Sessions, Trouble, Watch};
+
+/// Where sessions are: may be handed to any thread.
+#[derive(Clone)]
+pub struct Place {
+    place: store::Place,
+    settings: NearSettings,
+}
+
+/// What one thread knows of them; clones know the same.
+#[derive(Clone)]
+pub struct Known(Rc<Near<AnyStore>>);
+
+/// One session, as it was found.
+struct Footing {
+    near: Rc<Near<AnyStore>>,
+    sid: Box<str>,
+    kept: Kept,
+}
+
+impl Place {
+    /// Redis is not asked before the first session is; a file is opened, or made.
+    pub fn open(config: &SessionStore) -> Result<Self, GateError> {
+        let settings = NearSettings {
+            sessions: config.remembered,
+            absent: config.absent,
+            absent_time: config.absent_time.0,
+            grace: config.grace.0,
+        };
+        let place = open(config)?;
+        Ok(Self { place, settings })
+    }
+
+    pub fn on_this_thread(&self) -> Known {
+        let near = Near::new(self.place.on_this_thread(), self.settings);
+        Known(Rc::new(near))
+    }
+
+    /// For who manages sessions and serves none: nothing is remembered.
+    pub fn store(&self) -> AnyStore {
+        self.place.on_this_thread()
+    }
+}
+
+impl Known {
+    /// Hears what changes, and keeps the store's connection: on the thread's `LocalSet`, for as long as it serves.
+    pub async fn run(self) {
+        self.0.run().await;
+    }
+
+    pub fn counts(&self) -> Counts {
+        self.0.counts()
+    }
+
+    /// Sessions that are remembered now.
+    pub fn remembered(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl Sessions for Known {
+    async fn find(&self, session: &str) -> Result<Option<Found>, Trouble> {
+        let found = self.0.get(session).await.map_err(|e| trouble(&e))?;
+        Ok(found.map(|found| Found {
+            credentials: found.record.credentials.clone(),
+            expires: found.record.expires,
+            watch: Rc::new(Footing {
+                near: self.0.clone(),
+                sid: session.into(),
+                kept: found.kept,
+            }),
+        }))
+    }
+}
+
+impl Watch for Footing {
+    fn holds(&self) -> bool {
+        self.near.holds(&self.sid, &self.kept)
+    }
+
+    /// Held for so long, and not before: what is held is asked for anew whenever it was touched.
+    fn outdated(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+        Box::pin(async {
+            if let Some(held) = self.near.hold(&self.sid, &self.kept) {
+                held.fired().await;
+            }
+        })
+    }
+}
+
+fn trouble(error: &StoreError) -> Trouble {
+    if error.is_outage() {
+        Trouble::Down
+    } else {
+        Trouble::Unreadable
+    }
+}
+
+fn open(config: &SessionStore) -> Result<store::Place, GateError> {
+    if let Some(rest) = config.store.strip_prefix("memory:") {
+        return match rest {
+            "" => Ok(store::Place::Memory(Memory::default())),
+            _ => Err(GateError::StoreAddress(config.store.clone())),
+        };
+    }
+    if let Some(path) = config.store.strip_prefix("redb:") {
+        if path.is_empty() {
+            return Err(GateError::StoreAddress(config.store.clone()));
+        }
+        return Ok(store::Place::Redb(Redb::open(Path::new(path))?));
+    }
+    let mut settings = RedisSettings::from_url(&config.store)?;
+    settings.prefix = config.prefix.clone();
+    settings.password = config.password.as_ref().map(password).transpose()?;
+    if let Some(ca) = &config.tls.ca {
+        settings.trust(Roots::File(ca.clone()))?;
+    }
+    Ok(store::Place::Redis(Arc::new(settings)))
+}
+
+fn password(from: &SecretFrom) -> Result<store::Secret, GateError> {
+    Ok(match from {
+        SecretFrom::File(path) => store::Secret::from_file(path)?,
+        SecretFrom::Env(name) => store::Secret::from_environment(name)?,
+    })
+}
