@@ -82,7 +82,10 @@ impl Tools {
         let ServerKind::Program { needs, .. } = &server.kind else {
             return Ok(());
         };
-        let modules: Vec<&str> = needs.iter().filter_map(|n| n.strip_prefix(PYTHON)).collect();
+        let modules: Vec<&str> = needs
+            .iter()
+            .filter_map(|n| n.strip_prefix(PYTHON))
+            .collect();
         for program in needs.iter().filter(|need| !need.starts_with(PYTHON)) {
             if !program.ends_with(".py") {
                 self.place(program)?;
@@ -98,7 +101,11 @@ impl Tools {
     fn python(&self, modules: &[&str]) -> Result<PathBuf, Missing> {
         let mut missed = missing("python3");
         let candidates = [self.place("python3").ok(), Some("/usr/bin/python3".into())];
-        for python in candidates.into_iter().flatten().filter(|file| is_program(file)) {
+        for python in candidates
+            .into_iter()
+            .flatten()
+            .filter(|file| is_program(file))
+        {
             let has = |module: &&&str| {
                 let mut command = Command::new(&python);
                 self.surround(&mut command);

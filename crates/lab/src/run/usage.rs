@@ -19,7 +19,11 @@ pub(super) fn cpu(process: u32) -> Option<Duration> {
         for task in tasks(process) {
             used += on_processor(&task).unwrap_or_default();
             let children = fs::read_to_string(task.join("children")).unwrap_or_default();
-            family.extend(children.split_whitespace().filter_map(|c| c.parse::<u32>().ok()));
+            family.extend(
+                children
+                    .split_whitespace()
+                    .filter_map(|c| c.parse::<u32>().ok()),
+            );
         }
     }
     (!used.is_zero()).then_some(used)
@@ -28,7 +32,9 @@ pub(super) fn cpu(process: u32) -> Option<Duration> {
 fn tasks(process: u32) -> Vec<PathBuf> {
     let entries = fs::read_dir(format!("/proc/{process}/task"));
     let entries = entries.into_iter().flatten();
-    entries.filter_map(|entry| Some(entry.ok()?.path())).collect()
+    entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect()
 }
 
 /// The first figure of `schedstat`, in nanoseconds.

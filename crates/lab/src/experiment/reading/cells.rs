@@ -6,7 +6,8 @@ use std::sync::Arc;
 use toml::Spanned;
 
 use super::{
-    At, FlawKind, MOST_AT_ONCE, MOST_REQUESTS, MOST_RUNS, Unplaced, limited, listed, parts, refuse, sole,
+    At, FlawKind, MOST_AT_ONCE, MOST_REQUESTS, MOST_RUNS, Unplaced, limited, listed, parts, refuse,
+    sole,
 };
 use crate::experiment::format::{self, File};
 use crate::experiment::{Arm, Cell, Point, Sweep, Words};

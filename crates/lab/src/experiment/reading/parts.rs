@@ -81,9 +81,15 @@ pub(super) fn server(server: &format::Server, known: &Servers) -> Result<Server,
         place: server.place.clone().unwrap_or_else(|| "/".into()),
         beside: {
             let named = server.beside.iter();
-            named.map(|name| find(name, known)).collect::<Result<_, _>>()?
+            named
+                .map(|name| find(name, known))
+                .collect::<Result<_, _>>()?
         },
-        far: server.far.as_ref().map(|far| distant(far, known)).transpose()?,
+        far: server
+            .far
+            .as_ref()
+            .map(|far| distant(far, known))
+            .transpose()?,
     })
 }
 
