@@ -54,6 +54,15 @@ pub trait Store {
 
     async fn put(&self, sid: &str, record: &Record) -> Result<(), StoreError>;
 
+    /// Other credentials for a session that is there with these; it ends when it did. Was it? One that was revoked
+    /// meanwhile does not come back. (In Redis, one that was written anew meanwhile is written over.)
+    async fn replace(
+        &self,
+        sid: &str,
+        credentials: &[u8],
+        record: &Record,
+    ) -> Result<bool, StoreError>;
+
     /// Was it there?
     async fn revoke(&self, sid: &str) -> Result<bool, StoreError>;
 

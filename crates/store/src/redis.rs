@@ -221,6 +221,25 @@ impl Store for Redis {
         expect_ok("SET", link.ask(&set).await?)
     }
 
+    async fn replace(
+        &self,
+        sid: &str,
+        credentials: &[u8],
+        record: &Record,
+    ) -> Result<bool, StoreError> {
+        let there = self.get(sid).await?;
+        if there.is_none_or(|there| there.credentials != credentials) {
+            return Ok(false);
+        }
+        let (key, json) = (self.key(sid), record.to_json()?);
+        let link = self.link().await?;
+        let set: [&[u8]; 5] = [b"SET", &key, &json, b"XX", b"KEEPTTL"];
+        match refused("SET", link.ask(&set).await?)? {
+            Value::Null => Ok(false),
+            answer => expect_ok("SET", answer).map(|()| true),
+        }
+    }
+
     async fn revoke(&self, sid: &str) -> Result<bool, StoreError> {
         if !is_sid(sid) {
             return Ok(false);

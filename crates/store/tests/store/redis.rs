@@ -58,6 +58,15 @@ fn sessions_are_put_found_listed_and_revoked() {
         assert!(matches!(left, Value::Integer(1..=3_600_000)), "{left:?}");
         let end = store.get("b").await.unwrap().unwrap().expires.unwrap();
         assert!(end > SystemTime::now() && end <= in_an_hour());
+        // Other credentials end when the old ones would have, and bring nobody back.
+        let sealed = Record::new("v1.k.n.c", None);
+        assert!(!store.replace("b", b"other", &sealed).await.unwrap());
+        assert!(store.replace("b", b"YTpi", &sealed).await.unwrap());
+        let there = store.get("b").await.unwrap().unwrap();
+        assert_eq!(there.credentials, b"v1.k.n.c");
+        assert!(there.expires.is_some_and(|later| later <= in_an_hour()));
+        assert!(!store.replace("gone", b"YTpi", &sealed).await.unwrap());
+        assert_eq!(other.ask(&["EXISTS", "s[*]:gone"]).await, Value::Integer(0));
         for n in 0..50 {
             let sid = format!("many {n}");
             store.put(&sid, &Record::new("YTpi", None)).await.unwrap();
