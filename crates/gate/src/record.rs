@@ -5,8 +5,6 @@
 //! costs as much as a plain addition. Nothing of a token, a cookie, a credential or a session's name can get in here: an
 //! entry has no field for text, and all labels are words of ours. Left to others: when an exchange began and what came of
 //! it, and serving these texts (`admin`).
-// until it is wired
-#![allow(dead_code, unused_imports)]
 
 mod entry;
 mod families;

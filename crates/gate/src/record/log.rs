@@ -83,7 +83,7 @@ impl AccessLog {
             Access::Stdout => Box::new(|| Ok(Box::new(io::stdout()))),
             Access::File(path) => {
                 // What cannot be opened is told now; the thread opens it by itself.
-                append(path).map_err(|source| GateError::AccessLog {
+                append(path).map_err(|source| GateError::Unlogged {
                     path: path.clone(),
                     source,
                 })?;
@@ -109,7 +109,7 @@ impl AccessLog {
             drop(taken);
             let _ = ended.try_send(());
         };
-        thread.spawn(run).map_err(GateError::Thread)?;
+        thread.spawn(run).map_err(GateError::NoThread)?;
         let pen = Pen { lines, state };
         Ok(Self { pen, done })
     }
