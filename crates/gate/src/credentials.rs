@@ -197,6 +197,7 @@ fn decrypt_cbc(key: &[u8; KEY], stored: &[u8]) -> Result<Zeroizing<Vec<u8>>, Unu
     Ok(Zeroizing::new(opened.to_vec()))
 }
 
+/// 32 bytes: raw, in base64, or in hex.
 pub(crate) fn key_bytes(secret: &Secret) -> Option<Zeroizing<[u8; KEY]>> {
     if let Ok(raw) = secret.expose().try_into() {
         return Some(Zeroizing::new(raw));

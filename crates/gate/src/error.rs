@@ -1,6 +1,7 @@
 //! Why keys and secrets cannot be used. No message repeats any of them.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 #[derive(Debug, thiserror::Error)]
@@ -43,14 +44,37 @@ pub enum GateError {
     NoHome,
     #[error("cannot make {}: {source}", path.display())]
     Unwritable { path: PathBuf, source: io::Error },
+
+    // The life of a gate.
+    #[error("a thread cannot begin: {0}")]
+    Thread(#[source] io::Error),
+    #[error("{0} has changed, and takes a restart; nothing else was changed")]
+    NeedsRestart(&'static str),
+
+    // The listener.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        address: SocketAddr,
+        source: io::Error,
+    },
+    #[error("the certificate in {} cannot be used: {why}", path.display())]
+    Certificate { path: PathBuf, why: String },
+    #[error("no certificate could be made: {0}")]
+    SelfMade(String),
+    #[error("early data wants sessions that are taken once: set tls.resumption = \"single-use\"")]
+    EarlyDataNeedsSingleUse,
+
+    // Sessions.
     #[error(transparent)]
     Store(#[from] roundtrip_store::StoreError),
+
     // A set of keys at a URL.
     #[error("the set of keys at {url}: {source}")]
     Fetch {
         url: String,
         source: Box<crate::keyring::FetchError>,
     },
+
     // Sessions that are kept by hand.
     #[error(
         "a session's name has 1 to {} bytes, none of them a control character",

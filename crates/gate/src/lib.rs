@@ -14,6 +14,7 @@ mod halves;
 mod house;
 pub mod keeping;
 pub mod keyring;
+mod listener;
 mod patrol;
 mod record;
 mod request;
@@ -25,6 +26,7 @@ mod upstream;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use tokio::net::TcpListener;
 
@@ -68,7 +70,7 @@ async fn accept<S: Sessions + 'static>(
     let backend = Upstream::new(to, config::Upstream::default());
     let upstreams = [("backend".to_owned(), backend)].into();
     let site = Site::new(&config, door, &upstreams, None).map_err(io::Error::other)?;
-    let house = Rc::new(House::new(site));
+    let house = Rc::new(House::new(site, Arc::default()));
     let patrolled = house.clone();
     tokio::task::spawn_local(async move { patrolled.patrol.run().await });
     loop {
@@ -79,6 +81,7 @@ async fn accept<S: Sessions + 'static>(
             let peer = front::Peer {
                 address: peer.ip(),
                 secure: false,
+                resumed: false,
             };
             let _ = front::h1::serve(stream, peer, &house).await;
         });

@@ -37,6 +37,10 @@ impl Trouble {
     pub(crate) fn status(&self) -> u16 {
         502
     }
+
+    pub(crate) fn reason(&self) -> crate::record::Reason {
+        crate::record::Reason::Unreachable
+    }
 }
 
 /// One backend, as one thread knows it.
@@ -111,6 +115,14 @@ impl Upstream {
 }
 
 impl Link {
+    pub(crate) fn server(&self) -> u16 {
+        0
+    }
+
+    pub(crate) fn is_secure(&self) -> bool {
+        false
+    }
+
     pub(crate) fn is_reused(&self) -> bool {
         self.reused
     }

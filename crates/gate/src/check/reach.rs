@@ -14,8 +14,9 @@ use url::Url;
 
 use super::Report;
 use super::upstream::server;
-use crate::config::meaning::{Kept, place};
+use crate::config::meaning::Kept;
 use crate::config::{Config, Protocol, Upstream};
+use crate::sessions::Place;
 
 /// The store has shorter deadlines of its own.
 const STORE: Duration = Duration::from_secs(10);
@@ -48,9 +49,9 @@ async fn store(config: &Config, report: &mut Report) {
     {
         return;
     }
-    let found = match place(session) {
+    let found = match Place::open(session) {
         Ok(place) => {
-            let store = place.on_this_thread();
+            let store = place.store();
             timeout(STORE, store.get(NOBODY)).await
         }
         // Told already, when the configuration was looked at; but for a file that is broken.

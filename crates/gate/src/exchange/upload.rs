@@ -1,5 +1,6 @@
 //! The request's way to the backend: its head in one write, and its body in pieces as they come.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use tokio::io::{AsyncWrite, AsyncWriteExt};
@@ -38,6 +39,8 @@ pub(super) struct Upload<'a, S, B, W> {
     posts: &'a Posts,
     body: &'a mut B,
     to: &'a mut W,
+    /// What came of the body.
+    total: &'a Cell<u64>,
     /// When the present window began, and what came in it.
     since: Instant,
     taken: u64,
@@ -50,6 +53,7 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
         posts: &'a Posts,
         body: &'a mut B,
         to: &'a mut W,
+        total: &'a Cell<u64>,
     ) -> Self {
         Self {
             site,
@@ -57,18 +61,18 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
             posts,
             body,
             to,
+            total,
             since: Instant::now(),
             taken: 0,
         }
     }
 
-    pub(super) async fn run(&mut self, bytes: &[u8]) -> Result<(), Broken> {
-        head(bytes, self.to).await?;
+    pub(super) async fn run(&mut self) -> Result<(), Broken> {
         let chunks = matches!(self.asked.body, Body::Chunked | Body::Framed);
         let (mut piece, mut coded) = (Vec::new(), Vec::new());
-        let mut total = 0;
         while self.next(&mut piece).await? {
-            total += piece.len() as u64;
+            let total = self.total.get() + piece.len() as u64;
+            self.total.set(total);
             if total > self.site.limits.body.0 {
                 return Err(Refusal::BodyTooLarge.into());
             }

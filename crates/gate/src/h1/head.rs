@@ -54,6 +54,16 @@ pub(crate) fn request<T>(
     }
 }
 
+/// May a head end in what came after the first `before` bytes? An empty line is there, whoever is asked what a line is.
+pub(crate) fn may_end(bytes: &[u8], before: usize) -> bool {
+    let from = before.saturating_sub(2);
+    let new = bytes.get(from..).unwrap_or_default();
+    memchr::memchr_iter(b'\n', new).any(|at| {
+        let rest = new.get(at + 1..).unwrap_or_default();
+        rest.starts_with(b"\n") || rest.starts_with(b"\r\n")
+    })
+}
+
 /// Who takes a line to end at LF and who does not see different requests. RFC 9112 §2.2.
 fn has_bare_line_feed(head: &[u8]) -> bool {
     memchr::memchr_iter(b'\n', head).any(|at| at == 0 || head.get(at - 1) != Some(&b'\r'))
@@ -232,6 +242,20 @@ mod tests {
         assert_eq!(read(&many), Err(Refusal::TooManyFields));
         let large = format!("GET / HTTP/1.1\r\na: {}", "b".repeat(64 * 1024));
         assert_eq!(read(&large), Err(Refusal::HeadTooLarge));
+    }
+
+    #[test]
+    fn the_end_of_a_head_is_seen_however_it_comes() {
+        for text in [
+            "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+            "GET / HTTP/1.1\nHost: a\n\n",
+        ] {
+            let seen: Vec<usize> = (1..=text.len())
+                .filter(|n| may_end(&text.as_bytes()[..*n], n - 1))
+                .collect();
+            assert_eq!(seen, [text.len()], "{text:?}");
+            assert!(may_end(format!("{text}more").as_bytes(), 3));
+        }
     }
 
     fn ends(text: &str, of_head: bool) -> Result<ResponseBody, BadResponse> {
