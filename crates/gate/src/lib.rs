@@ -18,7 +18,6 @@ mod listener;
 mod patrol;
 mod record;
 mod request;
-mod secret;
 pub mod sessions;
 mod site;
 mod upstream;
@@ -35,7 +34,7 @@ pub use door::Door;
 pub use error::GateError;
 use guard::Sessions;
 use house::House;
-pub use secret::Secret;
+pub use roundtrip_tls::Secret;
 use site::Site;
 use upstream::Upstream;
 

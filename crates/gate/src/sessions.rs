@@ -120,16 +120,10 @@ fn open(config: &SessionStore) -> Result<store::Place, GateError> {
     }
     let mut settings = RedisSettings::from_url(&config.store)?;
     settings.prefix = config.prefix.clone();
-    settings.password = config.password.as_ref().map(password).transpose()?;
+    let password = config.password.as_ref().map(SecretFrom::read);
+    settings.password = password.transpose()?.map(Arc::new);
     if let Some(ca) = &config.tls.ca {
         settings.trust(Roots::File(ca.clone()))?;
     }
     Ok(store::Place::Redis(Arc::new(settings)))
-}
-
-fn password(from: &SecretFrom) -> Result<store::Secret, GateError> {
-    Ok(match from {
-        SecretFrom::File(path) => store::Secret::from_file(path)?,
-        SecretFrom::Env(name) => store::Secret::from_environment(name)?,
-    })
 }

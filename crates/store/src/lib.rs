@@ -13,7 +13,6 @@ mod near;
 mod place;
 mod record;
 mod redis;
-mod secret;
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -26,7 +25,6 @@ pub use near::{Counts, Found, Kept, Near, NearSettings, Origin, Revoked};
 pub use place::{AnyStore, Place};
 pub use record::Record;
 pub use redis::{Address, Redis, RedisSettings};
-pub use secret::Secret;
 
 /// What time it is; tests have their own.
 pub type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
