@@ -1,6 +1,7 @@
 //! Why keys and secrets cannot be used. No message repeats any of them.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 #[derive(Debug, thiserror::Error)]
@@ -43,13 +44,35 @@ pub enum GateError {
     NoHome,
     #[error("cannot make {}: {source}", path.display())]
     Unwritable { path: PathBuf, source: io::Error },
+
+    // The life of a gate.
+    #[error("a thread cannot begin: {0}")]
+    Thread(#[source] io::Error),
+    #[error("{0} has changed, and takes a restart; nothing else was changed")]
+    NeedsRestart(&'static str),
+
+    // The listener.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        address: SocketAddr,
+        source: io::Error,
+    },
+    #[error("the certificate in {} cannot be used: {why}", path.display())]
+    Certificate { path: PathBuf, why: String },
+    #[error("no certificate could be made: {0}")]
+    SelfMade(String),
+    #[error("early data wants sessions that are taken once: set tls.resumption = \"single-use\"")]
+    EarlyDataNeedsSingleUse,
+
     // Sessions.
-    #[error("{0}")]
+    #[error(transparent)]
     Store(#[from] roundtrip_store::StoreError),
-    #[error(
-        "'{0}' is no place for sessions; it is 'memory:', 'redb:/path/of/a/file', 'redis://host:6379/0', 'rediss://…' or 'unix:/path'"
-    )]
-    StoreAddress(String),
+    // A set of keys at a URL.
+    #[error("the set of keys at {url}: {source}")]
+    Fetch {
+        url: String,
+        source: Box<crate::keyring::FetchError>,
+    },
     // Upstreams.
     #[error("upstream '{upstream}': the server '{server}' cannot be used: {why}")]
     Server {
@@ -62,4 +85,39 @@ pub enum GateError {
         upstream: String,
         source: roundtrip_tls::TlsError,
     },
+    // What is told.
+    #[error("cannot write the access log to {}: {source}", path.display())]
+    Unlogged { path: PathBuf, source: io::Error },
+    #[error("cannot start the access log's thread: {0}")]
+    NoThread(io::Error),
+    // Sessions that are kept by hand.
+    #[error(
+        "a session's name has 1 to {} bytes, none of them a control character",
+        roundtrip_store::LONGEST_SID
+    )]
+    SessionName,
+    #[error("its end is past")]
+    Past,
+    #[error(
+        "it is not {{\"sid\": …, \"credentials\": base64 of user:password, \"expires\": seconds since 1970, or not there}}: {0}"
+    )]
+    Line(String),
+    #[error("it has more than {0} bytes")]
+    LongLine(usize),
+    #[error("{0}")]
+    Unusable(#[from] crate::credentials::Unusable),
+    #[error(
+        "there is neither a key to seal with nor are plain credentials taken; give a [[session.seal]] key, or set plain = true"
+    )]
+    NothingStorable,
+    #[error(
+        "sessions in memory are known only to the process that serves; give [session] another store, such as 'redb:/path/of/a/file'"
+    )]
+    OnlyInMemory,
+    #[error("the input cannot be read: {0}")]
+    Input(#[source] io::Error),
+    #[error(
+        "no key of the configuration signs tokens{0}; a [[token.key]] with HS256, HS384 or HS512 and a secret does"
+    )]
+    NoSigningKey(String),
 }

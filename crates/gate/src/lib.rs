@@ -1,6 +1,8 @@
 //! The authenticating reverse proxy: `guard` says who passes, `credentials` what a session is worth, `front` speaks with
 //! clients, `exchange` carries, `upstream` keeps the connections to those who answer.
 
+mod admin;
+mod census;
 pub mod check;
 pub mod config;
 pub mod credentials;
@@ -12,13 +14,19 @@ pub mod guard;
 mod h1;
 mod halves;
 mod house;
+pub mod keeping;
+pub mod keyring;
+mod life;
+mod listener;
 mod patrol;
+mod plan;
 mod record;
 mod request;
 mod secret;
 pub mod sessions;
 mod site;
 mod upstream;
+mod worker;
 
 use std::io;
 use std::net::SocketAddr;
@@ -32,6 +40,7 @@ pub use door::Door;
 pub use error::GateError;
 use guard::Sessions;
 use house::House;
+pub use life::{Addresses, Gate, News, run};
 pub use secret::Secret;
 use site::Site;
 use upstream::{Group, Upstream};

@@ -3,9 +3,6 @@
 //! `group` is what all threads know of the servers; `stock` says who gets which connection, and who waits; `link` is a
 //! connection in one exchange's hands. What is said over it is up to `exchange`.
 
-// until it is wired
-#![allow(dead_code, unused_imports)]
-
 mod address;
 mod budget;
 mod counts;

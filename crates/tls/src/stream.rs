@@ -164,7 +164,8 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         &mut self.io
     }
 
-    fn poll_handshake(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    /// As [`Stream::handshake`], for who polls.
+    pub fn poll_handshake(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.tls.is_handshaking() {
             ready!(self.poll_push(cx))?;
             if !self.tls.is_handshaking() {

@@ -100,6 +100,11 @@ impl Group {
         self.servers.iter().map(|server| &*server.shown).zip(well)
     }
 
+    /// Its upstream's place in the configuration.
+    pub(crate) fn index(&self) -> u16 {
+        self.index
+    }
+
     pub(crate) fn is_secure(&self) -> bool {
         self.tls.is_some()
     }
