@@ -21,10 +21,10 @@ mod word;
 
 pub(crate) use entry::{Entry, Phase};
 pub(crate) use families::{FAMILIES, Family, Row};
-pub(crate) use ledger::{Asked, Book, Connected, FastOpened, Held, Ledger};
+pub(crate) use ledger::{Book, Ledger};
 pub(crate) use line::{Mark, Marker, Told, line};
-pub(crate) use log::{AccessLog, LogCounts, Pen};
-pub(crate) use reason::{Limit, Reason, Sort};
+pub(crate) use log::{AccessLog, Pen};
+pub(crate) use reason::{Limit, Reason};
 pub(crate) use server_timing::server_timing;
 pub(crate) use snapshot::Snapshot;
 pub(crate) use timer::{Spread, Timer};
