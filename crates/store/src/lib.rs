@@ -14,7 +14,6 @@ mod once;
 mod place;
 mod record;
 mod redis;
-mod secret;
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -28,7 +27,6 @@ pub use once::{Once, TakesOnce};
 pub use place::{AnyStore, Place};
 pub use record::Record;
 pub use redis::{Address, Redis, RedisSettings};
-pub use secret::Secret;
 
 /// What time it is; tests have their own.
 pub type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;

@@ -149,11 +149,7 @@ impl Redis {
     /// HELLO 3 with the password; where the server is too old for it, AUTH. True for RESP3.
     async fn greet(&self, link: &Link) -> Result<bool, StoreError> {
         let user = self.settings.user.as_deref();
-        let password = self
-            .settings
-            .password
-            .as_ref()
-            .map(|p| p.reveal().as_bytes());
+        let password = self.settings.password.as_ref().map(|p| p.line());
         let mut hello: Vec<&[u8]> = vec![b"HELLO", b"3"];
         if let Some(password) = password {
             let user = user.unwrap_or("default");

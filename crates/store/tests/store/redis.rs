@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use roundtrip_store::{
-    Near, NearSettings, Once, Origin, Record, Redis, RedisSettings, Secret, Store, StoreError,
-    TakesOnce,
+    Near, NearSettings, Once, Origin, Record, Redis, RedisSettings, Store, StoreError, TakesOnce,
 };
+use roundtrip_tls::Secret;
 use roundtrip_wire::resp::Value;
 
 use crate::server::Server;
@@ -262,7 +262,7 @@ fn passwords_and_users() {
         let with = |user: Option<&str>, password: Option<&str>| {
             let mut settings: RedisSettings = server.settings();
             settings.user = user.map(str::to_owned);
-            settings.password = password.map(|p| Secret::new(p.into()));
+            settings.password = password.map(|p| Arc::new(Secret::new(p.into())));
             settings.prefix = "s:".into();
             Redis::new(Arc::new(settings))
         };
@@ -278,7 +278,7 @@ fn passwords_and_users() {
         std::fs::write(&file, "canary-1\n").unwrap();
         std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
         let mut settings = server.settings();
-        settings.password = Some(Secret::from_file(file.path()).unwrap());
+        settings.password = Some(Arc::new(Secret::from_file(file.path()).unwrap()));
         settings.prefix = "s:".into();
         assert!(!format!("{settings:?}").contains("canary"));
         let master = Redis::new(Arc::new(settings));
