@@ -92,7 +92,8 @@ impl Upstream {
         {
             return Ok(Link::new(slot, kept, true, &self.buffers));
         }
-        self.obtain(claim, Want::default(), repeatable).await
+        // Apart, for an exchange that needs nothing of this should not be as large as one that does.
+        Box::pin(self.obtain(claim, Want::default(), repeatable)).await
     }
 
     /// For the one retry: a connection that nobody has used, to another server than `not` where there is one. Whoever holds
@@ -106,7 +107,8 @@ impl Upstream {
             fresh: true,
             not: not.map(|server| server.0),
         };
-        self.obtain(self.stock.claim(want), want, repeatable).await
+        let claim = self.stock.claim(want);
+        Box::pin(self.obtain(claim, want, repeatable)).await
     }
 
     /// Takes one retry from the budget that requests have earned; `false` where there is none.
