@@ -8,12 +8,10 @@ use std::path::PathBuf;
 pub enum GateError {
     #[error("cannot read {}: {source}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
-    #[error("others than its owner may read {}: it holds a secret; run 'chmod 600' on it", path.display())]
-    Exposed { path: PathBuf },
     #[error("{} is larger than {limit} bytes: that is no key", path.display())]
     FileTooLarge { path: PathBuf, limit: usize },
-    #[error("the environment has no variable '{0}', or an empty one")]
-    NoVariable(String),
+    #[error(transparent)]
+    Secret(#[from] roundtrip_tls::SecretError),
     #[error("the key '{name}' cannot be used: {why}")]
     Key { name: String, why: &'static str },
     #[error("{what} holds no key that can be used: {why}")]
@@ -67,6 +65,7 @@ pub enum GateError {
     // Sessions.
     #[error(transparent)]
     Store(#[from] roundtrip_store::StoreError),
+
     // A set of keys at a URL.
     #[error("the set of keys at {url}: {source}")]
     Fetch {
@@ -90,6 +89,7 @@ pub enum GateError {
     Unlogged { path: PathBuf, source: io::Error },
     #[error("cannot start the access log's thread: {0}")]
     NoThread(io::Error),
+
     // Sessions that are kept by hand.
     #[error(
         "a session's name has 1 to {} bytes, none of them a control character",

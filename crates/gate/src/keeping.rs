@@ -12,13 +12,14 @@ use std::time::SystemTime;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use roundtrip_store::{AnyStore, LONGEST_SID, Page, Place, Record, Store};
+use roundtrip_store::{AnyStore, LONGEST_SID, Page, Record, Store};
 use roundtrip_wire::envelope::Envelope;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-use crate::config::{self, Config};
+use crate::config::{Config, meaning};
 use crate::credentials::{Unusable, Vault};
+use crate::sessions::Place;
 use crate::{GateError, Secret};
 pub use import::Imported;
 pub use seal::Resealed;
@@ -54,15 +55,11 @@ pub struct Shown {
 
 impl Keeper {
     pub fn open(config: &Config) -> Result<Self, GateError> {
-        let place = config::place(&config.session)?;
-        if matches!(place, Place::Memory(_)) {
+        let store = Place::open(&config.session)?.store();
+        if matches!(store, AnyStore::Memory(..)) {
             return Err(GateError::OnlyInMemory);
         }
-        Self::of(config, place.on_this_thread())
-    }
-
-    fn of(config: &Config, store: AnyStore) -> Result<Self, GateError> {
-        let vault = config::meaning::vault(&config.session)?;
+        let vault = meaning::vault(&config.session)?;
         Ok(Self { store, vault })
     }
 

@@ -16,7 +16,7 @@ use tokio::time::sleep;
 
 use crate::config::{self, Config, Jwks};
 use crate::guard::Rules;
-use crate::{GateError, secret};
+use crate::{GateError, Secret};
 pub use fetch::FetchError;
 use fetch::Source;
 
@@ -116,7 +116,7 @@ impl Keyring {
         let mut said = fetched.unwrap_or_default().to_vec();
         if let Some(file) = &set.from.file {
             keys.add_jwks_file(file)?;
-            said.extend_from_slice(secret::read(file)?.0.expose());
+            said.extend_from_slice(Secret::read(file)?.0.expose());
         }
         if let (Some(json), Some(url)) = (fetched, &set.from.url) {
             keys.add_public_jwks(json, url)?;

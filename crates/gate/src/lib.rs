@@ -22,7 +22,6 @@ mod patrol;
 mod plan;
 mod record;
 mod request;
-mod secret;
 pub mod sessions;
 mod site;
 mod upstream;
@@ -41,7 +40,7 @@ pub use error::GateError;
 use guard::Sessions;
 use house::House;
 pub use life::{Addresses, Gate, News, run};
-pub use secret::Secret;
+pub use roundtrip_tls::Secret;
 use site::Site;
 use upstream::{Group, Upstream};
 

@@ -10,10 +10,10 @@ mod file;
 mod journal;
 mod memory;
 mod near;
+mod once;
 mod place;
 mod record;
 mod redis;
-mod secret;
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -23,10 +23,10 @@ pub use error::StoreError;
 pub use file::Redb;
 pub use memory::Memory;
 pub use near::{Counts, Found, Kept, Near, NearSettings, Origin, Revoked};
+pub use once::{Once, TakesOnce};
 pub use place::{AnyStore, Place};
 pub use record::Record;
 pub use redis::{Address, Redis, RedisSettings};
-pub use secret::Secret;
 
 /// What time it is; tests have their own.
 pub type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;

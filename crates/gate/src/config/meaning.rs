@@ -10,7 +10,7 @@ use roundtrip_wire::jwt::Algorithm;
 use super::{Config, Jwks, SecretFrom, SessionStore, SigningKey, TokenForm, Tokens};
 use crate::credentials::Vault;
 use crate::guard::{CookieForm, Keys, Rules};
-use crate::{GateError, Secret, secret};
+use crate::{GateError, Secret};
 
 /// What the guard goes by. A set of keys that is at a URL is not in it: it is fetched while gate runs.
 pub fn rules(config: &Config) -> Result<Rules, GateError> {
@@ -89,11 +89,8 @@ pub fn place(session: &SessionStore) -> Result<Place, GateError> {
 pub(crate) fn redis(session: &SessionStore) -> Result<RedisSettings, GateError> {
     let mut settings = RedisSettings::from_url(&session.store)?;
     settings.prefix.clone_from(&session.prefix);
-    settings.password = match &session.password {
-        Some(SecretFrom::File(path)) => Some(roundtrip_store::Secret::from_file(path)?),
-        Some(SecretFrom::Env(name)) => Some(roundtrip_store::Secret::from_environment(name)?),
-        None => None,
-    };
+    let password = session.password.as_ref().map(SecretFrom::read);
+    settings.password = password.transpose()?.map(Arc::new);
     if let Some(ca) = &session.tls.ca {
         settings.trust(Roots::File(ca.clone()))?;
     }
@@ -122,18 +119,18 @@ impl<'a> Kept<'a> {
 
 impl SecretFrom {
     pub(crate) fn read(&self) -> Result<Secret, GateError> {
-        match self {
-            Self::File(path) => Secret::from_file(path),
-            Self::Env(name) => Secret::from_env(name),
-        }
+        Ok(match self {
+            Self::File(path) => Secret::from_file(path)?,
+            Self::Env(name) => Secret::from_env(name)?,
+        })
     }
 
     /// What everybody may read.
     pub(crate) fn read_public(&self) -> Result<Secret, GateError> {
-        match self {
-            Self::File(path) => secret::read(path).map(|(bytes, _)| bytes),
-            Self::Env(name) => Secret::from_env(name),
-        }
+        Ok(match self {
+            Self::File(path) => Secret::read(path)?.0,
+            Self::Env(name) => Secret::from_env(name)?,
+        })
     }
 }
 
