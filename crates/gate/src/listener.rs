@@ -6,7 +6,9 @@
 #![allow(dead_code, unused_imports)] // until it is wired
 
 mod certificates;
+mod desk;
 mod entrance;
+mod hello;
 mod secure;
 mod seed;
 mod sockets;
@@ -22,6 +24,7 @@ use rustls::ProtocolVersion;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
+pub(crate) use desk::Tally;
 pub(crate) use entrance::{Arrival, Entrance, Manner, Unmet};
 pub(crate) use secure::{Early, Secure};
 pub(crate) use seed::Seed;
