@@ -7,8 +7,10 @@
 
 mod certificates;
 mod desk;
+mod doorman;
 mod entrance;
 mod hello;
+mod quic;
 mod secure;
 mod seed;
 mod sockets;
@@ -26,6 +28,7 @@ use tokio::net::TcpStream;
 
 pub(crate) use desk::Tally;
 pub(crate) use entrance::{Arrival, Entrance, Manner, Unmet};
+pub(crate) use quic::{QuicArrival, QuicEntrance, QuicMet};
 pub(crate) use secure::{Early, Secure};
 pub(crate) use seed::Seed;
 pub(crate) use sockets::{Sockets, ThreadSockets};

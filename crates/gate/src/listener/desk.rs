@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use super::tickets::Tickets;
 
 /// So long a handshake waits for the store: a full one costs less than a client that waits.
-const PATIENCE: Duration = Duration::from_millis(250);
+pub(super) const PATIENCE: Duration = Duration::from_millis(250);
 /// Names of sessions, as rustls makes them. Nothing else is asked for.
 const NAME: usize = 32;
 /// What waits to be carried to the store; more is not kept, and no ticket given for it.

@@ -2,5 +2,6 @@
 
 mod early;
 mod proxies;
+mod quic;
 mod scene;
 mod tls;

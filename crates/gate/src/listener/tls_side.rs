@@ -2,9 +2,9 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::rc::Rc;
 use std::sync::Arc;
 
+use quinn::crypto::rustls::QuicServerConfig;
 use roundtrip_store::{Memory, Place};
 use roundtrip_tls::{Stream, TlsError, certificate_compressor, key_exchanges};
 use rustls::crypto::aws_lc_rs;
@@ -37,8 +37,10 @@ pub(crate) struct TlsSide {
 /// One thread's.
 pub(crate) struct ThreadTls {
     tcp: Arc<ServerConfig>,
+    quic: Arc<QuicServerConfig>,
+    early_data: bool,
     /// Where sessions are good once.
-    desk: Option<Rc<Desk>>,
+    desk: Option<Desk>,
 }
 
 impl TlsSide {
@@ -84,9 +86,18 @@ impl TlsSide {
         if self.early_data {
             tcp.max_early_data_size = EARLY_DATA;
         }
+        // QUIC is TLS 1.3 (RFC 9001 §4.2).
+        let mut quic = self.config(&[&version::TLS13], desk.as_ref())?;
+        quic.alpn_protocols = vec![b"h3".to_vec()];
+        if self.early_data {
+            quic.max_early_data_size = u32::MAX;
+        }
+        let quic = QuicServerConfig::try_from(quic).map_err(|_| GateError::Cryptography)?;
         Ok(ThreadTls {
             tcp: Arc::new(tcp),
-            desk: desk.map(Rc::new),
+            quic: Arc::new(quic),
+            early_data: self.early_data,
+            desk,
         })
     }
 
@@ -128,6 +139,18 @@ impl ThreadTls {
         let secure = Secure::accept(Stream::server_after(stream, connection, first)).await;
         drop(fetched);
         secure
+    }
+
+    pub(super) fn quic(&self) -> &Arc<QuicServerConfig> {
+        &self.quic
+    }
+
+    pub(super) fn desk(&self) -> Option<&Desk> {
+        self.desk.as_ref()
+    }
+
+    pub(super) fn takes_early_data(&self) -> bool {
+        self.early_data
     }
 
     /// Of sessions that are good once.

@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::LocalSet;
 
-use crate::config::{Listen, Tls};
+use crate::config::{Limits, Listen, Tls};
 use crate::listener::*;
 
 pub(super) const WITHIN: Duration = Duration::from_secs(20);
@@ -35,6 +35,7 @@ pub(super) struct Scene {
     pub(super) https: SocketAddr,
     pub(super) side: Rc<TlsSide>,
     pub(super) tls: Rc<ThreadTls>,
+    pub(super) quic: Rc<QuicEntrance>,
     /// Seconds since 1970, as tickets count them.
     pub(super) now: Arc<AtomicU64>,
     /// Why clients were not met.
@@ -92,6 +93,11 @@ impl Scene {
                 tokio::task::spawn_local(serving);
             }
         }
+        let socket = mine.quic.into_iter().next().unwrap();
+        let limits = Limits::default();
+        let quic = QuicEntrance::open(socket, tls.clone(), &limits, &seed).unwrap();
+        let quic = Rc::new(quic);
+        tokio::task::spawn_local(serve_quic(quic.clone()));
         let folder = tempfile::tempdir().unwrap();
         if let Some(pem) = side.self_made() {
             std::fs::write(folder.path().join("ca.pem"), pem).unwrap();
@@ -101,6 +107,7 @@ impl Scene {
             https,
             side: Rc::new(side),
             tls,
+            quic,
             now,
             unmet,
             folder,
@@ -165,6 +172,24 @@ async fn serve(entrance: Entrance, manner: Rc<Manner>, within: Duration, unmet: 
             match arrival.meet(&manner, within).await {
                 Ok(met) => describe(met).await,
                 Err(error) => unmet.borrow_mut().push(error.to_string()),
+            }
+        });
+    }
+}
+
+/// Each stream that a client opens is answered with what is known, and with more once the handshake is over.
+async fn serve_quic(entrance: Rc<QuicEntrance>) {
+    while let Some(arrival) = entrance.next().await {
+        tokio::task::spawn_local(async move {
+            let met = arrival.meet(WITHIN).await.unwrap();
+            while let Ok((mut send, mut receive)) = met.connection.accept_bi().await {
+                let heard = receive.read_to_end(100).await.unwrap().len();
+                let said = format!("early={} heard={heard}", met.early.is_now());
+                send.write_all(said.as_bytes()).await.unwrap();
+                if met.early.over().await {
+                    send.write_all(b" confirmed").await.unwrap();
+                }
+                send.finish().unwrap();
             }
         });
     }
