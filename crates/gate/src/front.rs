@@ -1,6 +1,11 @@
 //! The protocols that clients speak. Each reads heads, has them judged, and gives an exchange its two sides.
 
 pub(crate) mod h1;
+pub(crate) mod h2;
+#[cfg(test)]
+mod scene;
+mod signal;
+mod streams;
 
 use std::io;
 use std::net::IpAddr;
