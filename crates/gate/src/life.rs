@@ -90,7 +90,7 @@ impl Gate {
             Some(pen) => Some(Scribe::new(pen, Marker::new()?)),
             None => None,
         };
-        let book = Book::new(count + 1);
+        let book = Book::new(count);
         let census = Arc::new(Census::default());
         let mut threads = Vec::new();
         for number in 0..count {
@@ -106,7 +106,7 @@ impl Gate {
         let keeper = Keeper::start(
             plan,
             keyring,
-            (book.clone(), book.ledger(count)),
+            book,
             log.as_ref().map(AccessLog::pen),
             Box::new(told),
         )?;

@@ -16,8 +16,7 @@ use crate::GateError;
 use crate::admin::{self, Desk};
 use crate::keyring::Keyring;
 use crate::plan::Plan;
-use crate::record::{Book, Ledger, Pen};
-use crate::tally::Upstreams;
+use crate::record::{Book, Pen};
 
 /// Between two looks at the certificates' files.
 const LOOK: Duration = Duration::from_secs(1);
@@ -41,7 +40,7 @@ impl Keeper {
     pub(super) fn start(
         plan: Arc<Plan>,
         keyring: Keyring,
-        (book, ledger): (Book, Arc<Ledger>),
+        book: Book,
         log: Option<Pen>,
         told: Told,
     ) -> Result<Self, GateError> {
@@ -69,7 +68,7 @@ impl Keeper {
                         let _ = ready.send(Ok(()));
                         let local = tokio::task::LocalSet::new();
                         let desk = listener.map(|listener| (listener, Arc::new(desk)));
-                        local.block_on(&runtime, keep(first, turns, ledger, desk, told));
+                        local.block_on(&runtime, keep(first, turns, desk, told));
                     }
                     Err(source) => drop(ready.send(Err(GateError::Thread(source)))),
                 }
@@ -123,7 +122,6 @@ fn listen(address: SocketAddr) -> Result<std::net::TcpListener, GateError> {
 async fn keep(
     first: Turn,
     mut turns: UnboundedReceiver<Turn>,
-    ledger: Arc<Ledger>,
     desk: Option<(std::net::TcpListener, Arc<Desk>)>,
     told: Told,
 ) {
@@ -131,7 +129,6 @@ async fn keep(
     let told = std::rc::Rc::new(told);
     let mut plan = first.plan.clone();
     let mut tasks = tend(first, &told);
-    let mut upstreams = Upstreams::default();
     let mut looks = interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -142,10 +139,7 @@ async fn keep(
                 plan = turn.plan.clone();
                 tasks = tend(turn, &told);
             }
-            _ = looks.tick() => {
-                look(&plan, &told);
-                upstreams.take(plan.groups.iter(), &ledger);
-            }
+            _ = looks.tick() => look(&plan, &told),
             Some(_) = tasks.join_next(), if !tasks.is_empty() => {}
         }
     }
