@@ -12,6 +12,7 @@ mod link;
 mod pool;
 mod standing;
 mod stock;
+mod tell;
 mod tend;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,8 @@ pub(crate) use link::{Fate, Link, Server};
 use pool::{Bounds, Kept, after};
 use standing::Ejecting;
 use stock::{Claim, Refused, Rules, Slot, Stock, Want};
+use tell::Told;
+pub(crate) use tell::tell;
 pub(crate) use trouble::Trouble;
 pub(crate) use wire::Wire;
 
@@ -46,6 +49,7 @@ pub(crate) struct Upstream {
     buffers: Buffers,
     /// To each server, where HTTP/2 is spoken.
     shared: Vec<h2::Place>,
+    told: Told,
 }
 
 impl Upstream {
@@ -74,6 +78,7 @@ impl Upstream {
             shared: (0..group.well.len())
                 .map(|_| h2::Place::default())
                 .collect(),
+            told: Told::default(),
             group: group.clone(),
         })
     }

@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::{JoinSet, spawn_local};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use crate::GateError;
 use crate::census::Census;
@@ -23,7 +24,10 @@ use crate::record::{Arrival, Gauge, Ledger, Limit, Protocol, Scribe, Security, T
 use crate::sessions::Known;
 use crate::site::Site;
 use crate::tally;
-use crate::upstream::{Group, Upstream};
+use crate::upstream::{self, Group, Upstream};
+
+/// How often the ledger hears of the upstreams.
+const TELLING: Duration = Duration::from_secs(1);
 
 /// What a thread is to do.
 #[derive(Clone)]
@@ -92,8 +96,16 @@ impl Worker {
             }
         };
         ready(Ok(()));
+        let mut ticks = interval(TELLING);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let changed = orders.changed().await.is_ok();
+            let changed = tokio::select! {
+                changed = orders.changed() => changed.is_ok(),
+                _ = ticks.tick() => {
+                    upstream::tell(hall.present.upstreams.values(), &hall.shared.house.ledger);
+                    continue;
+                }
+            };
             let order = orders.borrow_and_update().clone();
             let stage = if changed {
                 order.stage
@@ -130,7 +142,7 @@ impl Present {
         let upstreams = plan
             .groups
             .iter()
-            .map(|(name, group)| (name.clone(), upstream(name, group, before)))
+            .map(|(name, group)| (name.clone(), known_or_new(name, group, before)))
             .collect();
         Ok(Self {
             plan,
@@ -156,7 +168,7 @@ impl Present {
     }
 }
 
-fn upstream(name: &str, group: &Arc<Group>, before: Option<&Present>) -> Rc<Upstream> {
+fn known_or_new(name: &str, group: &Arc<Group>, before: Option<&Present>) -> Rc<Upstream> {
     let known = before.and_then(|present| present.upstreams.get(name));
     match known.filter(|upstream| Arc::ptr_eq(upstream.group(), group)) {
         Some(upstream) => upstream.clone(),
