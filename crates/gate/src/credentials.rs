@@ -94,6 +94,20 @@ impl Vault {
         self.plain = false;
     }
 
+    /// The name of the key that seals, if there is one.
+    pub fn seals_with(&self) -> Option<&str> {
+        self.keys.first().map(|(name, _)| name.as_str())
+    }
+
+    /// Are credentials taken that are in base64 alone?
+    pub fn takes_plain(&self) -> bool {
+        self.plain && self.cbc.is_none()
+    }
+
+    pub fn takes_cbc(&self) -> bool {
+        self.cbc.is_some()
+    }
+
     /// Seals `user:password` for one session, with a nonce from the system. Random nonces of 96 bits do for 2³² sealings
     /// under one key (NIST SP 800-38D §8.3).
     pub fn seal(&self, session: &str, login: &Secret) -> Result<String, GateError> {

@@ -10,11 +10,13 @@ use std::cell::Cell;
 use std::io;
 use std::pin::pin;
 use std::rc::Rc;
+use std::time::Instant;
 
 use crate::guard::{Pass, Sessions};
 use crate::h1::{BadResponse, Response, ResponseBody};
 use crate::halves::Halves;
 use crate::patrol::Posts;
+use crate::record::{Early, Entry, Limit, Outcome, Reason};
 use crate::request::{Body, Field, Refusal, Version};
 use crate::site::{Route, Site};
 use crate::upstream::{Fate, Link, Trouble};
@@ -85,7 +87,7 @@ pub(crate) enum Broken {
     #[error("the client is gone")]
     Gone,
     #[error("the client is too slow")]
-    Slow,
+    Slow(Limit),
     #[error("the request has {0}")]
     Refused(#[from] Refusal),
     #[error("no connection: {0}")]
@@ -108,12 +110,45 @@ impl Broken {
     pub(crate) fn status(&self) -> Option<u16> {
         match self {
             Self::Client(_) | Self::Gone => None,
-            Self::Slow => Some(408),
+            Self::Slow(_) => Some(408),
             Self::Refused(refusal) => Some(refusal.status()),
             Self::Upstream(trouble) => Some(trouble.status()),
             Self::Backend { .. } | Self::Answer(_) => Some(502),
             Self::Unanswered | Self::Silent => Some(504),
             Self::Over => Some(401),
+        }
+    }
+
+    /// How the exchange is remembered.
+    pub(crate) fn outcome(&self) -> Outcome {
+        match self {
+            Self::Client(_) | Self::Gone => Outcome::ClientGone,
+            Self::Backend { .. } | Self::Answer(_) | Self::Upstream(_) => Outcome::BackendGone,
+            Self::Slow(_) | Self::Unanswered | Self::Silent => Outcome::TimedOut,
+            Self::Over => Outcome::SessionOver,
+            Self::Refused(_) => Outcome::Whole,
+        }
+    }
+
+    pub(crate) fn reason(&self) -> Option<Reason> {
+        Some(match self {
+            Self::Client(_) | Self::Gone | Self::Over => return None,
+            Self::Slow(_) => Reason::Slow,
+            Self::Refused(refusal) => (*refusal).into(),
+            Self::Upstream(trouble) => trouble.reason(),
+            Self::Backend { .. } => Reason::BackendClosed,
+            Self::Answer(_) => Reason::BadAnswer,
+            Self::Unanswered | Self::Silent => Reason::BackendSlow,
+        })
+    }
+
+    /// Which limit the client has met.
+    pub(crate) fn limit(&self) -> Option<Limit> {
+        match self {
+            Self::Slow(limit) => Some(*limit),
+            Self::Refused(refusal) => refusal.limit(),
+            Self::Upstream(trouble) => trouble.limit(),
+            _ => None,
         }
     }
 
@@ -140,6 +175,7 @@ pub(crate) struct Exchange<'a, S, B, A> {
     pub(crate) body: &'a mut B,
     pub(crate) answer: &'a mut A,
     pub(crate) posts: &'a Posts,
+    pub(crate) entry: &'a mut Entry,
     /// Did something of the answer go to the client?
     pub(crate) begun: bool,
 }
@@ -149,7 +185,8 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
     /// would rather have it after the handshake.
     pub(crate) async fn forward(&mut self) -> Result<Ended, Broken> {
         let upstream = self.asked.route.upstream.clone();
-        let mut link = upstream.lease().await?;
+        let mut link = upstream.lease(self.asked.idempotent).await?;
+        self.take_down(&link);
         let mut again = false;
         loop {
             match self.carry(&mut link).await {
@@ -161,14 +198,19 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
                     link.finish(if link_stays { Fate::Kept } else { Fate::Spent });
                     self.body.confirmed().await?;
                     self.forget_early();
-                    link = upstream.lease().await?;
+                    link = upstream.lease(self.asked.idempotent).await?;
+                    self.take_down(&link);
+                    self.entry.early = Some(Early::Again);
                 }
                 Err(Broken::Backend { sent, .. })
                     if !again && self.may_be_sent_again(&link, sent) && upstream.may_retry() =>
                 {
                     again = true;
-                    link.finish(Fate::Spent);
-                    link = upstream.fresh().await?;
+                    let lost = link.server();
+                    link.finish(Fate::Stale);
+                    link = upstream.fresh(Some(lost), self.asked.idempotent).await?;
+                    self.take_down(&link);
+                    self.entry.retried = true;
                 }
                 Err(error) => {
                     let blame = error.is_the_backends();
@@ -176,6 +218,15 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
                     return Err(error);
                 }
             }
+        }
+    }
+
+    fn take_down(&mut self, link: &Link) {
+        self.entry.upstream = self.asked.route.upstream.index();
+        self.entry.reused = link.is_reused();
+        self.entry.upstream_secure = link.is_secure();
+        if !link.is_reused() {
+            self.entry.leased = Some(Instant::now());
         }
     }
 
@@ -198,7 +249,10 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
     async fn carry(&mut self, link: &mut Link) -> Result<Got, Broken> {
         let halves = Halves::of(&mut link.stream);
         let (mut from, mut to) = (halves.reading(), halves.writing());
+        upload::head(self.head, &mut to).await?;
+        self.entry.sent = Some(Instant::now());
         let uploading = Cell::new(self.asked.body != Body::None);
+        let bytes_up = Cell::new(0);
         let mut download = Download {
             asked: self.asked,
             site: self.site,
@@ -208,20 +262,24 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
             buffer: &mut link.buffer,
             to: &mut *self.answer,
             begun: &mut self.begun,
+            entry: &mut *self.entry,
             interim: 0,
         };
         if !uploading.get() {
-            upload::head(self.head, &mut to).await?;
             return download.run(Some((&mut *self.body, &mut to))).await;
         }
-        let mut upload = Upload::new(self.site, self.asked, self.posts, &mut *self.body, &mut to);
-        both(
-            download.run::<B, tokio::io::Sink>(None),
-            upload.run(self.head),
-            &uploading,
+        let mut upload = Upload::new(
+            self.site,
+            self.asked,
             self.posts,
-        )
-        .await
+            &mut *self.body,
+            &mut to,
+            &bytes_up,
+        );
+        let down = download.run::<B, tokio::io::Sink>(None);
+        let got = both(down, upload.run(), &uploading, self.posts).await;
+        self.entry.bytes_up += bytes_up.get();
+        got
     }
 }
 

@@ -17,6 +17,7 @@ use redb::{
     WriteTransaction,
 };
 use tokio::sync::watch;
+use zeroize::Zeroizing;
 
 use crate::journal::LONGEST;
 use crate::memory::page_end;
@@ -213,6 +214,33 @@ impl Store for Redb {
                     .insert((end, sid.as_str()), ())?;
             }
             note(transaction, &sid)
+        })
+        .await
+    }
+
+    async fn replace(
+        &self,
+        sid: &str,
+        credentials: &[u8],
+        record: &Record,
+    ) -> Result<bool, StoreError> {
+        let (sid, json, now) = (sid.to_owned(), record.to_json()?, millis(self.now()));
+        let before = Zeroizing::new(credentials.to_vec());
+        self.write_apart(move |transaction| {
+            let mut sessions = transaction.open_table(SESSIONS)?;
+            let end = sessions.get(sid.as_str())?.and_then(|stored| {
+                let (end, bytes) = stored.value();
+                let there = Record::from_json(bytes, None).ok()?;
+                let same = there.credentials == *before && (end == 0 || end > now);
+                same.then_some(end)
+            });
+            let Some(end) = end else {
+                return Ok(false);
+            };
+            sessions.insert(sid.as_str(), (end, json.as_slice()))?;
+            drop(sessions);
+            note(transaction, &sid)?;
+            Ok(true)
         })
         .await
     }

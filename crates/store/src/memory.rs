@@ -138,6 +138,26 @@ impl Store for Memory {
         Ok(())
     }
 
+    async fn replace(
+        &self,
+        sid: &str,
+        credentials: &[u8],
+        record: &Record,
+    ) -> Result<bool, StoreError> {
+        let now = self.now();
+        let mut inner = self.inner();
+        let there = inner.sessions.get_mut(sid);
+        let there = there.filter(|r| !r.is_expired(now) && r.credentials == credentials);
+        let Some(there) = there else {
+            return Ok(false);
+        };
+        let expires = there.expires;
+        *there = record.clone();
+        there.expires = expires;
+        self.note(&mut inner, sid);
+        Ok(true)
+    }
+
     async fn revoke(&self, sid: &str) -> Result<bool, StoreError> {
         if !is_sid(sid) {
             return Ok(false);

@@ -149,11 +149,7 @@ impl Redis {
     /// HELLO 3 with the password; where the server is too old for it, AUTH. True for RESP3.
     async fn greet(&self, link: &Link) -> Result<bool, StoreError> {
         let user = self.settings.user.as_deref();
-        let password = self
-            .settings
-            .password
-            .as_ref()
-            .map(|p| p.reveal().as_bytes());
+        let password = self.settings.password.as_ref().map(|p| p.line());
         let mut hello: Vec<&[u8]> = vec![b"HELLO", b"3"];
         if let Some(password) = password {
             let user = user.unwrap_or("default");
@@ -219,6 +215,25 @@ impl Store for Redis {
             set.extend([b"PXAT".as_slice(), end.as_bytes()]);
         }
         expect_ok("SET", link.ask(&set).await?)
+    }
+
+    async fn replace(
+        &self,
+        sid: &str,
+        credentials: &[u8],
+        record: &Record,
+    ) -> Result<bool, StoreError> {
+        let there = self.get(sid).await?;
+        if there.is_none_or(|there| there.credentials != credentials) {
+            return Ok(false);
+        }
+        let (key, json) = (self.key(sid), record.to_json()?);
+        let link = self.link().await?;
+        let set: [&[u8]; 5] = [b"SET", &key, &json, b"XX", b"KEEPTTL"];
+        match refused("SET", link.ask(&set).await?)? {
+            Value::Null => Ok(false),
+            answer => expect_ok("SET", answer).map(|()| true),
+        }
     }
 
     async fn revoke(&self, sid: &str) -> Result<bool, StoreError> {

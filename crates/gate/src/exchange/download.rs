@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::io;
+use std::time::Instant;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
@@ -9,6 +10,8 @@ use super::{Asked, Broken, Ended, PIECE, Sink, Source, tunnel};
 use crate::guard::Sessions;
 use crate::h1::{self, BadResponse, Chunked, ResponseBody};
 use crate::patrol::Posts;
+use crate::record::Entry;
+use crate::record::Limit;
 use crate::site::Site;
 
 /// Interim answers that a backend may send before its final one.
@@ -47,6 +50,7 @@ pub(super) struct Download<'a, S, R, A> {
     pub(super) buffer: &'a mut Vec<u8>,
     pub(super) to: &'a mut A,
     pub(super) begun: &'a mut bool,
+    pub(super) entry: &'a mut Entry,
     pub(super) interim: u32,
 }
 
@@ -87,6 +91,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
             from: &mut *self.from,
             buffer: &mut *self.buffer,
             to: &mut *self.to,
+            entry: &mut *self.entry,
         };
         if rest.status == 101 {
             let (source, way) = client.ok_or(BadResponse::NotHttp)?;
@@ -98,7 +103,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
             return Ok(whole(false, true));
         }
         match (rest.body, client) {
-            (ResponseBody::None, _) => body.to.end().await.map_err(Broken::Client)?,
+            (ResponseBody::None, _) => body.end().await?,
             // It is there already, as most are: nobody has to be watched.
             (ResponseBody::Length(length), _) if body.buffer.len() as u64 >= length => {
                 body.counted(length).await?;
@@ -163,6 +168,8 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
             let rest = rest?;
             self.buffer.drain(..length);
             if rest.status >= 200 || (rest.status == 101 && self.asked.upgrade) {
+                self.entry.status = rest.status;
+                self.entry.first_byte = Some(Instant::now());
                 *self.begun |= rest.status != 425 || self.asked.early.is_none();
                 return Ok(rest);
             }
@@ -207,6 +214,7 @@ pub(super) struct Body<'a, R, A> {
     from: &'a mut R,
     buffer: &'a mut Vec<u8>,
     to: &'a mut A,
+    entry: &'a mut Entry,
 }
 
 impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
@@ -217,6 +225,7 @@ impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
                 .len()
                 .min(usize::try_from(left).unwrap_or(usize::MAX));
             self.to.push(self.buffer.get(..here).unwrap_or_default());
+            self.entry.bytes_down += here as u64;
             self.buffer.drain(..here);
             left -= here as u64;
             if left == 0 {
@@ -237,8 +246,11 @@ impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
     async fn chunked(&mut self) -> Result<(), Broken> {
         let mut coding = Chunked::default();
         loop {
-            let to = &mut *self.to;
-            let used = coding.take(self.buffer, |data| to.push(data));
+            let (to, bytes) = (&mut *self.to, &mut self.entry.bytes_down);
+            let used = coding.take(self.buffer, |data| {
+                *bytes += data.len() as u64;
+                to.push(data);
+            });
             let used = used.map_err(|_| BadResponse::NotHttp)?;
             self.buffer.drain(..used);
             if coding.is_done() {
@@ -253,6 +265,7 @@ impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
         loop {
             if !self.buffer.is_empty() {
                 self.to.push(self.buffer);
+                self.entry.bytes_down += self.buffer.len() as u64;
                 self.buffer.clear();
             }
             self.flush().await?;
@@ -279,13 +292,25 @@ impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
     async fn flush(&mut self) -> Result<(), Broken> {
         let flushing = self.to.flush();
         let flushed = self.posts.down.within(self.silence, flushing).await;
-        flushed.map_err(|_| Broken::Slow)?.map_err(Broken::Client)
+        flushed
+            .map_err(|_| Broken::Slow(Limit::BodyRate))?
+            .map_err(Broken::Client)?;
+        self.passed_on();
+        Ok(())
     }
 
     async fn end(&mut self) -> Result<(), Broken> {
         let ending = self.to.end();
         let ended = self.posts.down.within(self.silence, ending).await;
-        ended.map_err(|_| Broken::Slow)?.map_err(Broken::Client)
+        ended
+            .map_err(|_| Broken::Slow(Limit::BodyRate))?
+            .map_err(Broken::Client)?;
+        self.passed_on();
+        Ok(())
+    }
+
+    fn passed_on(&mut self) {
+        self.entry.passed_on.get_or_insert_with(Instant::now);
     }
 }
 

@@ -7,6 +7,7 @@ use super::{Asked, Sink};
 use crate::door::Glance;
 use crate::guard::{Denial, Pass, Question, Sessions};
 use crate::h1::{Response, ResponseBody};
+use crate::record::Reason;
 use crate::request::{Body, Field, Forwarding, Inspected, Refusal, Request, compose, inspect};
 use crate::site::{Route, Site};
 
@@ -39,7 +40,7 @@ pub(crate) struct Plain {
     pub(crate) status: u16,
     /// May the connection go on? Not with a body that nobody reads, where the protocol has no frames.
     pub(crate) stays: bool,
-    pub(crate) denial: Option<Denial>,
+    pub(crate) reason: Reason,
 }
 
 impl Plain {
@@ -76,16 +77,16 @@ pub(crate) fn judge<S: Sessions>(
     out: &mut Vec<u8>,
 ) -> Result<Verdict, Refusal> {
     let inspected = inspect(request, site.limits.body.0)?;
-    let answer = |status, denial| {
+    let answer = |status, reason| {
         Verdict::Answer(Plain {
             status,
             stays: inspected.keep_alive
                 && (inspected.body == Body::None || request.version.frames()),
-            denial,
+            reason,
         })
     };
     let Some(route) = site.routes.find(inspected.host, inspected.path) else {
-        return Ok(answer(404, None));
+        return Ok(answer(404, Reason::NoRoute));
     };
     if arrival.early && !is_safe(request, &inspected) {
         return Ok(Verdict::Wait);
@@ -93,7 +94,7 @@ pub(crate) fn judge<S: Sessions>(
     let session = match glance(site, route, request, admitted) {
         Glance::Pass(session) => session,
         Glance::Ask(question) => return Ok(Verdict::Ask(question)),
-        Glance::Deny(denial) => return Ok(answer(denial.status(), Some(denial))),
+        Glance::Deny(denial) => return Ok(answer(denial.status(), denial.into())),
     };
     let forwarding = Forwarding {
         client: arrival.client,

@@ -1,5 +1,6 @@
 //! The request's way to the backend: its head in one write, and its body in pieces as they come.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use tokio::io::{AsyncWrite, AsyncWriteExt};
@@ -8,6 +9,7 @@ use tokio::time::Instant;
 use super::{Asked, Broken, Source};
 use crate::h1::{LAST_CHUNK, write_chunk};
 use crate::patrol::Posts;
+use crate::record::Limit;
 use crate::request::{Body, Refusal};
 use crate::site::Site;
 
@@ -38,6 +40,8 @@ pub(super) struct Upload<'a, S, B, W> {
     posts: &'a Posts,
     body: &'a mut B,
     to: &'a mut W,
+    /// What came of the body.
+    total: &'a Cell<u64>,
     /// When the present window began, and what came in it.
     since: Instant,
     taken: u64,
@@ -50,6 +54,7 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
         posts: &'a Posts,
         body: &'a mut B,
         to: &'a mut W,
+        total: &'a Cell<u64>,
     ) -> Self {
         Self {
             site,
@@ -57,18 +62,18 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
             posts,
             body,
             to,
+            total,
             since: Instant::now(),
             taken: 0,
         }
     }
 
-    pub(super) async fn run(&mut self, bytes: &[u8]) -> Result<(), Broken> {
-        head(bytes, self.to).await?;
+    pub(super) async fn run(&mut self) -> Result<(), Broken> {
         let chunks = matches!(self.asked.body, Body::Chunked | Body::Framed);
         let (mut piece, mut coded) = (Vec::new(), Vec::new());
-        let mut total = 0;
         while self.next(&mut piece).await? {
-            total += piece.len() as u64;
+            let total = self.total.get() + piece.len() as u64;
+            self.total.set(total);
             if total > self.site.limits.body.0 {
                 return Err(Refusal::BodyTooLarge.into());
             }
@@ -97,11 +102,11 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
             .saturating_mul(WINDOW.as_secs());
         let window = (least > 0).then_some(WINDOW);
         let next = self.posts.up.within(window, self.body.next(piece)).await;
-        let more = next.map_err(|_| Broken::Slow)??;
+        let more = next.map_err(|_| Broken::Slow(Limit::BodyRate))??;
         self.taken += piece.len() as u64;
         if self.since.elapsed() >= WINDOW {
             if self.taken < least {
-                return Err(Broken::Slow);
+                return Err(Broken::Slow(Limit::BodyRate));
             }
             (self.since, self.taken) = (Instant::now(), 0);
         }

@@ -3,7 +3,7 @@
 mod answer;
 mod body;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -16,6 +16,7 @@ use crate::h1;
 use crate::halves::Halves;
 use crate::house::House;
 use crate::patrol::{Late, Posts};
+use crate::record::{Early, Entry, Gauge, Limit, Protocol, Reason};
 use crate::request::Refusal;
 use crate::site::Site;
 use answer::Answer;
@@ -38,6 +39,8 @@ struct Client<IO> {
     head: Vec<u8>,
     out: Vec<u8>,
     served: u64,
+    /// What is remembered of the present exchange.
+    entry: Entry,
 }
 
 /// What a head became.
@@ -69,6 +72,7 @@ pub(crate) async fn serve<S: Sessions>(
         head: Vec::new(),
         out: Vec::new(),
         served: 0,
+        entry: Entry::new(Instant::now(), Protocol::H1, peer.secure),
     };
     let outcome = loop {
         match client.exchange(house).await {
@@ -87,24 +91,28 @@ impl<IO: Stream> Client<IO> {
             return Ok(Next::Close);
         }
         let site = house.site();
-        let accepted = match self.accept(&site).await {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                self.refuse(&error).await?;
-                return Err(error);
-            }
-        };
-        self.served += 1;
-        let last = house.is_draining()
-            || (site.limits.requests > 0 && self.served >= site.limits.requests);
-        match accepted {
-            Accepted::Forward(mut asked) => {
-                asked.keep_alive &= !last;
+        self.entry = self.peer.entry(Protocol::H1);
+        let outcome = match self.accept(&site).await {
+            Ok(Accepted::Over) => return Ok(Next::Close),
+            Ok(Accepted::Answer(plain)) => self.answer(plain).await,
+            Ok(Accepted::Forward(mut asked)) => {
+                self.served += 1;
+                let most = site.limits.requests;
+                if most > 0 && self.served == most {
+                    house.ledger.count(Limit::Requests);
+                    asked.keep_alive = false;
+                }
+                asked.keep_alive &= !house.is_draining();
+                let _exchange = house.ledger.hold(Gauge::Exchanges);
                 self.forward(&asked, &site).await
             }
-            Accepted::Answer(plain) => self.answer(plain).await,
-            Accepted::Over => Ok(Next::Close),
-        }
+            Err(error) => match self.refuse(&error).await {
+                Ok(()) => Err(error),
+                Err(gone) => Err(gone),
+            },
+        };
+        house.close(&mut self.entry, outcome.as_ref().err());
+        outcome
     }
 
     /// `false` where none came: a connection at rest ends without a word.
@@ -129,6 +137,9 @@ impl<IO: Stream> Client<IO> {
                 Err(Late) => self.rest(),
             }
         }
+        if !house.is_draining() {
+            house.ledger.count(Limit::IdleTime);
+        }
         Ok(false)
     }
 
@@ -147,6 +158,7 @@ impl<IO: Stream> Client<IO> {
             match self.judge(site, admitted.as_ref())? {
                 Some((Verdict::Forward(asked), length)) => {
                     self.buffer.drain(..length);
+                    self.entry.goes_on(&asked);
                     return Ok(Accepted::Forward(asked));
                 }
                 Some((Verdict::Answer(plain), length)) => {
@@ -155,12 +167,14 @@ impl<IO: Stream> Client<IO> {
                 }
                 Some((Verdict::Ask(question), _)) => {
                     admitted = Some(site.door.authorize(&question).await);
+                    self.entry.was_asked();
                 }
                 Some((Verdict::Wait, _)) => {
                     std::future::poll_fn(|cx| self.stream.poll_confirmed(cx))
                         .await
                         .map_err(Broken::Client)?;
                     self.early = false;
+                    self.entry.early = Some(Early::Held);
                 }
                 None if !self.read_more(site).await? => return Ok(Accepted::Over),
                 None => {}
@@ -187,15 +201,31 @@ impl<IO: Stream> Client<IO> {
             .transpose()
     }
 
-    /// The deadline is that of the whole head: it begins with its first byte, however many follow one by one.
+    /// The deadline is that of the whole head, however many pieces it comes in. It is not read again before its end is there:
+    /// that would be much work for little sent.
     async fn read_more<S: Sessions>(&mut self, site: &Site<S>) -> Result<bool, Broken> {
-        self.buffer.reserve(PIECE / 4);
-        let reading = self.stream.read_buf(&mut self.buffer);
+        let largest = usize::try_from(site.limits.head.0).unwrap_or(usize::MAX);
         let span = Some(site.limits.head_time.0);
+        let (stream, buffer, early) = (&mut self.stream, &mut self.buffer, &mut self.early);
+        let reading = async {
+            loop {
+                let before = buffer.len();
+                buffer.reserve(PIECE / 4);
+                if stream.read_buf(buffer).await? == 0 {
+                    return Ok(false);
+                }
+                *early |= stream.is_early();
+                if h1::may_end(buffer, before) || buffer.len() > largest {
+                    return Ok(true);
+                }
+            }
+        };
         let read = self.posts.down.within(span, reading).await;
-        let read = read.map_err(|_| Broken::Slow)?.map_err(Broken::Client)?;
-        self.early |= self.stream.is_early();
-        Ok(read > 0)
+        let more = read
+            .map_err(|_| Broken::Slow(Limit::HeadTime))?
+            .map_err(Broken::Client)?;
+        self.entry.began = Instant::now();
+        Ok(more)
     }
 
     async fn forward<S: Sessions>(
@@ -213,6 +243,7 @@ impl<IO: Stream> Client<IO> {
             body: &mut body,
             answer: &mut answer,
             posts: &self.posts,
+            entry: &mut self.entry,
             begun: false,
         };
         let outcome = exchange.forward().await;
@@ -231,6 +262,7 @@ impl<IO: Stream> Client<IO> {
     }
 
     async fn answer(&mut self, plain: Plain) -> Result<Next, Broken> {
+        self.entry.turn_away(plain.status, plain.reason);
         let stays = plain.stays;
         self.say(plain, stays).await?;
         Ok(if stays { Next::Another } else { Next::Close })
@@ -241,10 +273,12 @@ impl<IO: Stream> Client<IO> {
         let Some(status) = error.status() else {
             return Ok(());
         };
+        let reason = error.reason().unwrap_or(Reason::Slow);
+        self.entry.turn_away(status, reason);
         let plain = Plain {
             status,
             stays: false,
-            denial: None,
+            reason,
         };
         self.say(plain, false).await
     }
@@ -254,6 +288,8 @@ impl<IO: Stream> Client<IO> {
         let mut answer = Answer::plain(halves.writing(), &mut self.out, stays);
         plain.tell(&mut answer);
         let ended = self.posts.down.within(Some(SHORT), answer.end()).await;
-        ended.map_err(|_| Broken::Slow)?.map_err(Broken::Client)
+        ended
+            .map_err(|_| Broken::Slow(Limit::BodyRate))?
+            .map_err(Broken::Client)
     }
 }

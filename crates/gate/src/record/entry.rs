@@ -6,6 +6,7 @@ use roundtrip_model::PhaseName;
 
 use super::reason::Sort;
 use super::{Early, Known, Outcome, Protocol, Reason};
+use crate::exchange::Asked;
 
 /// No server was asked.
 pub(crate) const NO_UPSTREAM: u16 = u16::MAX;
@@ -101,6 +102,22 @@ impl Entry {
             reused: false,
             retried: false,
             known: None,
+        }
+    }
+
+    /// The store was asked who asks, and has answered.
+    pub(crate) fn was_asked(&mut self) {
+        self.authorized = Some(Instant::now());
+        self.known = Some(Known::Asked);
+    }
+
+    /// Who asks may, and the request goes to a backend.
+    pub(crate) fn goes_on(&mut self, asked: &Asked) {
+        if asked.session.is_some() {
+            self.known.get_or_insert(Known::Near);
+        }
+        if asked.early.is_some() {
+            self.early = Some(Early::Passed);
         }
     }
 

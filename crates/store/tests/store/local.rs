@@ -69,6 +69,42 @@ fn sessions_are_put_found_listed_and_revoked() {
 }
 
 #[test]
+fn credentials_are_replaced_where_they_are_as_they_were() {
+    let (directory, hand) = (tempfile::tempdir().unwrap(), Hand::new());
+    on_a_thread(async {
+        for place in both(directory.path(), &hand) {
+            let store = place.on_this_thread();
+            let end = Some(hand.after(10));
+            let next = Record::new("Yjpj", None);
+            assert!(!store.replace("s", b"YTpi", &next).await.unwrap());
+            assert_eq!(store.get("s").await.unwrap(), None);
+            store.put("s", &Record::new("YTpi", end)).await.unwrap();
+            assert!(!store.replace("s", b"other", &next).await.unwrap());
+            assert!(store.replace("s", b"YTpi", &next).await.unwrap());
+            let there = store.get("s").await.unwrap().unwrap();
+            assert_eq!(
+                (there.credentials.as_slice(), there.expires),
+                (&b"Yjpj"[..], end)
+            );
+            // Whoever remembered it hears of it.
+            let near = Near::new(place.on_this_thread(), NearSettings::default());
+            let found = near.get("s").await.unwrap().unwrap();
+            assert!(near.holds("s", &found.kept));
+            assert!(
+                store
+                    .replace("s", b"Yjpj", &Record::new("YTpi", None))
+                    .await
+                    .unwrap()
+            );
+            assert!(!near.holds("s", &found.kept));
+            hand.advance(10);
+            assert!(!store.replace("s", b"YTpi", &next).await.unwrap());
+            assert_eq!(store.get("s").await.unwrap(), None);
+        }
+    });
+}
+
+#[test]
 fn what_has_expired_is_not_there() {
     let (directory, hand) = (tempfile::tempdir().unwrap(), Hand::new());
     on_a_thread(async {

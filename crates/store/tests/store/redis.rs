@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use roundtrip_store::{
-    Near, NearSettings, Once, Origin, Record, Redis, RedisSettings, Secret, Store, StoreError,
-    TakesOnce,
+    Near, NearSettings, Once, Origin, Record, Redis, RedisSettings, Store, StoreError, TakesOnce,
 };
+use roundtrip_tls::Secret;
 use roundtrip_wire::resp::Value;
 
 use crate::server::Server;
@@ -59,6 +59,15 @@ fn sessions_are_put_found_listed_and_revoked() {
         assert!(matches!(left, Value::Integer(1..=3_600_000)), "{left:?}");
         let end = store.get("b").await.unwrap().unwrap().expires.unwrap();
         assert!(end > SystemTime::now() && end <= in_an_hour());
+        // Other credentials end when the old ones would have, and bring nobody back.
+        let sealed = Record::new("v1.k.n.c", None);
+        assert!(!store.replace("b", b"other", &sealed).await.unwrap());
+        assert!(store.replace("b", b"YTpi", &sealed).await.unwrap());
+        let there = store.get("b").await.unwrap().unwrap();
+        assert_eq!(there.credentials, b"v1.k.n.c");
+        assert!(there.expires.is_some_and(|later| later <= in_an_hour()));
+        assert!(!store.replace("gone", b"YTpi", &sealed).await.unwrap());
+        assert_eq!(other.ask(&["EXISTS", "s[*]:gone"]).await, Value::Integer(0));
         for n in 0..50 {
             let sid = format!("many {n}");
             store.put(&sid, &Record::new("YTpi", None)).await.unwrap();
@@ -253,7 +262,7 @@ fn passwords_and_users() {
         let with = |user: Option<&str>, password: Option<&str>| {
             let mut settings: RedisSettings = server.settings();
             settings.user = user.map(str::to_owned);
-            settings.password = password.map(|p| Secret::new(p.into()));
+            settings.password = password.map(|p| Arc::new(Secret::new(p.into())));
             settings.prefix = "s:".into();
             Redis::new(Arc::new(settings))
         };
@@ -269,7 +278,7 @@ fn passwords_and_users() {
         std::fs::write(&file, "canary-1\n").unwrap();
         std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
         let mut settings = server.settings();
-        settings.password = Some(Secret::from_file(file.path()).unwrap());
+        settings.password = Some(Arc::new(Secret::from_file(file.path()).unwrap()));
         settings.prefix = "s:".into();
         assert!(!format!("{settings:?}").contains("canary"));
         let master = Redis::new(Arc::new(settings));

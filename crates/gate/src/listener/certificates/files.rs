@@ -9,7 +9,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 
-use crate::{GateError, config, secret};
+use crate::{GateError, Secret, config};
 
 /// No chain that serves is longer.
 const LONGEST_CHAIN: usize = 16;
@@ -96,7 +96,7 @@ fn load(
         path: path.to_owned(),
         why,
     };
-    let (pem, _) = secret::read(&setting.chain)?;
+    let (pem, _) = Secret::read(&setting.chain)?;
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.expose())
         .take(LONGEST_CHAIN + 1)
         .collect();
@@ -108,7 +108,7 @@ fn load(
         );
         return Err(wrong(&setting.chain, why));
     }
-    let (pem, _) = secret::read(&setting.key)?;
+    let (pem, _) = Secret::read(&setting.key)?;
     let key = PrivateKeyDer::from_pem_slice(pem.expose())
         .map_err(|e| wrong(&setting.key, format!("it holds no private key in PEM: {e}")))?;
     CertifiedKey::from_der(chain, key, provider).map_err(|e| {
