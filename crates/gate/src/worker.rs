@@ -19,9 +19,10 @@ use crate::guard::{Guard, SystemWall};
 use crate::house::House;
 use crate::listener::{self, Entrance, Incoming, Manner, Met, ThreadSockets, Unmet};
 use crate::plan::Plan;
-use crate::record::{Arrival, Gauge, Ledger, Limit, Pen, Protocol, Security, TlsHandshake};
+use crate::record::{Arrival, Gauge, Ledger, Limit, Protocol, Scribe, Security, TlsHandshake};
 use crate::sessions::Known;
 use crate::site::Site;
+use crate::tally;
 use crate::upstream::{Group, Upstream};
 
 /// What a thread is to do.
@@ -46,7 +47,7 @@ pub(crate) struct Worker {
     pub(crate) orders: watch::Receiver<Order>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) census: Arc<Census>,
-    pub(crate) pen: Option<Pen>,
+    pub(crate) scribe: Option<Scribe>,
 }
 
 /// What one plan is on this thread.
@@ -80,10 +81,11 @@ impl Worker {
     async fn serve(self, ready: impl FnOnce(Result<(), GateError>)) -> usize {
         let mut orders = self.orders;
         let order = orders.borrow_and_update().clone();
-        let hall = Present::begin(order.plan, None)
-            .and_then(|present| Hall::open(present, self.sockets, self.ledger, self.census));
-        let mut hall = match hall {
-            Ok(hall) => hall,
+        let lobby = Present::begin(order.plan, &self.ledger, None).and_then(|present| {
+            Lobby::open(present, self.sockets, self.ledger, self.census, self.scribe)
+        });
+        let mut lobby = match lobby {
+            Ok(lobby) => lobby,
             Err(error) => {
                 ready(Err(error));
                 return 0;
@@ -101,8 +103,8 @@ impl Worker {
                 }
             };
             match stage {
-                Stage::Serve => hall.follow(order.plan),
-                Stage::Drain { until } => return hall.empty(until).await,
+                Stage::Serve => lobby.follow(order.plan),
+                Stage::Drain { until } => return lobby.empty(until).await,
             }
         }
     }
@@ -110,13 +112,18 @@ impl Worker {
 
 impl Present {
     /// Upstreams whose group goes on go on with it.
-    fn begin(plan: Arc<Plan>, before: Option<&Self>) -> Result<Self, GateError> {
+    fn begin(
+        plan: Arc<Plan>,
+        ledger: &Arc<Ledger>,
+        before: Option<&Self>,
+    ) -> Result<Self, GateError> {
         let same_place = |present: &&Self| present.plan.config.session == plan.config.session;
         let known = match before.filter(same_place) {
             Some(present) => present.known.clone(),
             None => {
                 let known = plan.place.on_this_thread();
                 spawn_local(known.clone().run());
+                spawn_local(tally::sessions(known.clone(), ledger.clone()));
                 known
             }
         };
@@ -162,7 +169,7 @@ fn upstream(name: &str, group: &Arc<Group>, before: Option<&Present>) -> Rc<Upst
 }
 
 /// Where the thread's clients come in, and those who are inside.
-struct Hall {
+struct Lobby {
     present: Present,
     shared: Rc<Shared>,
     doors: JoinSet<()>,
@@ -176,14 +183,15 @@ struct Shared {
     census: Arc<Census>,
 }
 
-impl Hall {
+impl Lobby {
     fn open(
         present: Present,
         sockets: ThreadSockets,
         ledger: Arc<Ledger>,
         census: Arc<Census>,
+        scribe: Option<Scribe>,
     ) -> Result<Self, GateError> {
-        let house = Rc::new(House::new(present.site()?, ledger));
+        let house = Rc::new(House::new(present.site()?, ledger, scribe));
         let shared = Rc::new(Shared {
             manner: RefCell::new(Rc::new(present.manner()?)),
             house: house.clone(),
@@ -211,7 +219,7 @@ impl Hall {
 
     /// Everything was made once already when the plan was; what fails here leaves the thread as it was.
     fn follow(&mut self, plan: Arc<Plan>) {
-        let next = Present::begin(plan, Some(&self.present));
+        let next = Present::begin(plan, &self.shared.house.ledger, Some(&self.present));
         let next = next.and_then(|next| Ok((next.site()?, next.manner()?, next)));
         if let Ok((site, manner, next)) = next {
             self.shared.house.replace(site);
@@ -277,6 +285,9 @@ impl Shared {
         // How a connection ended is in the entries of its exchanges.
         let _ = match met.stream {
             Incoming::Clear(stream) => front::h1::serve(stream, peer, house).await,
+            Incoming::Secure(stream) if stream.is_h2() => {
+                front::h2::serve(*stream, peer, house).await
+            }
             Incoming::Secure(stream) => front::h1::serve(*stream, peer, house).await,
         };
     }
@@ -285,7 +296,7 @@ impl Shared {
 fn count_unmet(ledger: &Ledger, unmet: &Unmet) {
     match unmet {
         Unmet::TimedOut => ledger.count(Limit::HeadTime),
-        Unmet::Tls(_) => ledger.count(TlsHandshake::Failed),
+        Unmet::Tls(_) | Unmet::Quic(_) => ledger.count(TlsHandshake::Failed),
         Unmet::Proxy(_) | Unmet::Io(_) => {}
     }
 }

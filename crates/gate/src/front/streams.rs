@@ -16,7 +16,7 @@ use crate::exchange::{
 };
 use crate::guard::Sessions;
 use crate::house::House;
-use crate::record::{Early, Entry, Gauge, Protocol, Reason};
+use crate::record::{Early, Entry, Gauge, Limit, Protocol, Reason};
 use crate::request::{Refusal, Version};
 use crate::site::Site;
 pub(super) use head::Head;
@@ -56,7 +56,11 @@ impl<S> Hall<S> {
 
     /// Of an exchange that begins now.
     pub(super) fn entry(&self) -> Entry {
-        self.peer.entry(Protocol::from(self.version))
+        self.house.entry(self.peer, Protocol::from(self.version))
+    }
+
+    pub(super) fn close(&self, entry: &mut Entry, error: Option<&Broken>) {
+        self.house.close(entry, error, self.peer.address);
     }
 }
 
@@ -95,7 +99,7 @@ impl<S: Sessions> Hall<S> {
     ) -> Result<Accepted, Broken> {
         let mut admitted = None;
         loop {
-            match self.judge(site, head, admitted.as_ref(), &mut kit.head)? {
+            match self.judge(site, head, admitted.as_ref(), &mut kit.head, entry)? {
                 Verdict::Forward(asked) => {
                     entry.goes_on(&asked);
                     return Ok(Accepted::Forward(asked));
@@ -119,6 +123,7 @@ impl<S: Sessions> Hall<S> {
         head: &Head,
         admitted: Option<&Admitted>,
         out: &mut Vec<u8>,
+        entry: &mut Entry,
     ) -> Result<Verdict, Refusal> {
         let arrival = Arrival {
             client: self.peer.address,
@@ -126,6 +131,7 @@ impl<S: Sessions> Hall<S> {
             early: !self.confirmed.is_given(),
         };
         head.read(self.version, &site.limits, |request| {
+            entry.is_of(request);
             judge(site, request, arrival, admitted, out)
         })?
     }
@@ -187,7 +193,9 @@ async fn say(
     entry.turn_away(plain.status, plain.reason);
     plain.tell(answer);
     let ended = kit.posts.down.within(Some(SHORT), answer.end()).await;
-    ended.map_err(|_| Broken::Slow)?.map_err(Broken::Client)
+    ended
+        .map_err(|_| Broken::Slow(Limit::BodyRate))?
+        .map_err(Broken::Client)
 }
 
 impl Broken {
@@ -195,7 +203,7 @@ impl Broken {
     pub(super) fn is_the_clients(&self) -> bool {
         matches!(
             self,
-            Self::Client(_) | Self::Gone | Self::Slow | Self::Refused(_)
+            Self::Client(_) | Self::Gone | Self::Slow(_) | Self::Refused(_)
         )
     }
 }

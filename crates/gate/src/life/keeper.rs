@@ -16,7 +16,8 @@ use crate::GateError;
 use crate::admin::{self, Desk};
 use crate::keyring::Keyring;
 use crate::plan::Plan;
-use crate::record::{Book, Pen};
+use crate::record::{Book, Ledger, Pen};
+use crate::tally::Upstreams;
 
 /// Between two looks at the certificates' files.
 const LOOK: Duration = Duration::from_secs(1);
@@ -40,7 +41,7 @@ impl Keeper {
     pub(super) fn start(
         plan: Arc<Plan>,
         keyring: Keyring,
-        book: Book,
+        (book, ledger): (Book, Arc<Ledger>),
         log: Option<Pen>,
         told: Told,
     ) -> Result<Self, GateError> {
@@ -68,7 +69,7 @@ impl Keeper {
                         let _ = ready.send(Ok(()));
                         let local = tokio::task::LocalSet::new();
                         let desk = listener.map(|listener| (listener, Arc::new(desk)));
-                        local.block_on(&runtime, keep(first, turns, desk, told));
+                        local.block_on(&runtime, keep(first, turns, ledger, desk, told));
                     }
                     Err(source) => drop(ready.send(Err(GateError::Thread(source)))),
                 }
@@ -122,6 +123,7 @@ fn listen(address: SocketAddr) -> Result<std::net::TcpListener, GateError> {
 async fn keep(
     first: Turn,
     mut turns: UnboundedReceiver<Turn>,
+    ledger: Arc<Ledger>,
     desk: Option<(std::net::TcpListener, Arc<Desk>)>,
     told: Told,
 ) {
@@ -129,6 +131,7 @@ async fn keep(
     let told = std::rc::Rc::new(told);
     let mut plan = first.plan.clone();
     let mut tasks = tend(first, &told);
+    let mut upstreams = Upstreams::default();
     let mut looks = interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -139,7 +142,10 @@ async fn keep(
                 plan = turn.plan.clone();
                 tasks = tend(turn, &told);
             }
-            _ = looks.tick() => look(&plan, &told),
+            _ = looks.tick() => {
+                look(&plan, &told);
+                upstreams.take(plan.groups.iter(), &ledger);
+            }
             Some(_) = tasks.join_next(), if !tasks.is_empty() => {}
         }
     }

@@ -1,7 +1,7 @@
 //! One line of the access log: JSON, phases in probe's words. Who asked is an address; whose session it was, a mark that
 //! means nothing in the next run. Queries, fields and names of sessions have no way in.
 
-use std::net::SocketAddr;
+use std::net::IpAddr;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::hmac;
@@ -18,7 +18,7 @@ const LONGEST_METHOD: usize = 32;
 /// What only the log wants to know of an exchange.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Told<'a> {
-    pub(crate) client: SocketAddr,
+    pub(crate) client: IpAddr,
     pub(crate) method: &'a str,
     /// As it was asked for: what follows the path is left out here.
     pub(crate) target: &'a str,
@@ -54,7 +54,7 @@ impl Marker {
 #[derive(Serialize)]
 struct Line<'a> {
     time: String,
-    client: SocketAddr,
+    client: IpAddr,
     protocol: &'static str,
     secure: bool,
     method: &'a str,

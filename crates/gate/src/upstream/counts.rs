@@ -6,6 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 #[derive(Debug, Default)]
 pub(super) struct Count(AtomicU64);
 
+impl Counts {
+    /// For whatever reason.
+    pub(crate) fn closed(&self) -> u64 {
+        self.idled + self.aged + self.left + self.surplus + self.spent
+    }
+}
+
 impl Count {
     pub(super) fn add(&self, more: u64) {
         self.0
