@@ -155,10 +155,7 @@ impl ThreadTls {
 
     /// Of sessions that are good once.
     pub(crate) fn tally(&self) -> Tally {
-        self.desk
-            .as_ref()
-            .map(|desk| desk.tally())
-            .unwrap_or_default()
+        self.desk.as_ref().map(Desk::tally).unwrap_or_default()
     }
 }
 
