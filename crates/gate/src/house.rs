@@ -5,9 +5,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
+use tokio::sync::Notify;
+
 use crate::exchange::Broken;
 use crate::patrol::Patrol;
-use crate::record::{Entry, Ledger};
+use crate::record::{Entry, Gauge, Ledger};
 use crate::site::Site;
 
 pub(crate) struct House<S> {
@@ -15,7 +17,13 @@ pub(crate) struct House<S> {
     pub(crate) patrol: Patrol,
     pub(crate) ledger: Arc<Ledger>,
     draining: Cell<bool>,
+    /// Connections that are open, and who wants to know when there is none.
+    inside: Cell<usize>,
+    empty: Notify,
 }
+
+/// A connection's place in the house, for as long as it is held.
+pub(crate) struct Inside<'a, S>(&'a House<S>);
 
 impl<S> House<S> {
     pub(crate) fn new(site: Site<S>, ledger: Arc<Ledger>) -> Self {
@@ -24,6 +32,8 @@ impl<S> House<S> {
             patrol: Patrol::default(),
             ledger,
             draining: Cell::new(false),
+            inside: Cell::new(0),
+            empty: Notify::new(),
         }
     }
 
@@ -41,8 +51,28 @@ impl<S> House<S> {
         if let Some(error) = error {
             entry.outcome = error.outcome();
             entry.reason = entry.reason.or_else(|| error.reason());
+            if let Some(limit) = error.limit() {
+                self.ledger.count(limit);
+            }
         }
         self.ledger.record(entry, Instant::now());
+    }
+
+    pub(crate) fn enter(&self) -> Inside<'_, S> {
+        self.inside.set(self.inside.get() + 1);
+        self.ledger.raise(Gauge::Connections);
+        Inside(self)
+    }
+
+    pub(crate) fn inside(&self) -> usize {
+        self.inside.get()
+    }
+
+    /// Ends when nobody is inside.
+    pub(crate) async fn emptied(&self) {
+        while self.inside.get() > 0 {
+            self.empty.notified().await;
+        }
     }
 
     pub(crate) fn is_draining(&self) -> bool {
@@ -53,5 +83,16 @@ impl<S> House<S> {
     pub(crate) fn drain(&self) {
         self.draining.set(true);
         self.patrol.rouse();
+    }
+}
+
+impl<S> Drop for Inside<'_, S> {
+    fn drop(&mut self) {
+        let house = self.0;
+        house.inside.set(house.inside.get().saturating_sub(1));
+        house.ledger.lower(Gauge::Connections);
+        if house.inside.get() == 0 {
+            house.empty.notify_one();
+        }
     }
 }

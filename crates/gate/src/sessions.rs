@@ -3,7 +3,6 @@
 //! A [`Place`] is opened once, from the configuration, and goes to each thread, which makes its own [`Known`] of it and runs
 //! [`Known::run`] beside its requests. What a session is worth, and for how long, is the guard's matter.
 
-use std::path::Path;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use roundtrip_store::{Redb, RedisSettings, StoreError};
 use roundtrip_tls::Roots;
 
 use crate::GateError;
+use crate::config::meaning::Kept as By;
 use crate::config::{SecretFrom, SessionStore};
 use crate::guard::{Found, Sessions, Trouble, Watch};
 
@@ -113,30 +113,17 @@ fn trouble(error: &StoreError) -> Trouble {
 }
 
 fn open(config: &SessionStore) -> Result<store::Place, GateError> {
-    if let Some(rest) = config.store.strip_prefix("memory:") {
-        return match rest {
-            "" => Ok(store::Place::Memory(Memory::default())),
-            _ => Err(GateError::StoreAddress(config.store.clone())),
-        };
-    }
-    if let Some(path) = config.store.strip_prefix("redb:") {
-        if path.is_empty() {
-            return Err(GateError::StoreAddress(config.store.clone()));
-        }
-        return Ok(store::Place::Redb(Redb::open(Path::new(path))?));
+    match By::of(&config.store) {
+        By::Memory => return Ok(store::Place::Memory(Memory::default())),
+        By::File(path) => return Ok(store::Place::Redb(Redb::open(path)?)),
+        By::Redis => {}
     }
     let mut settings = RedisSettings::from_url(&config.store)?;
     settings.prefix = config.prefix.clone();
-    settings.password = config.password.as_ref().map(password).transpose()?;
+    let password = config.password.as_ref().map(SecretFrom::read);
+    settings.password = password.transpose()?.map(Arc::new);
     if let Some(ca) = &config.tls.ca {
         settings.trust(Roots::File(ca.clone()))?;
     }
     Ok(store::Place::Redis(Arc::new(settings)))
-}
-
-fn password(from: &SecretFrom) -> Result<store::Secret, GateError> {
-    Ok(match from {
-        SecretFrom::File(path) => store::Secret::from_file(path)?,
-        SecretFrom::Env(name) => store::Secret::from_environment(name)?,
-    })
 }

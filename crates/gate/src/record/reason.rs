@@ -103,6 +103,18 @@ impl From<Refusal> for Reason {
     }
 }
 
+impl Refusal {
+    /// Where it is a limit that was met.
+    pub(crate) fn limit(self) -> Option<Limit> {
+        match self {
+            Self::HeadTooLarge => Some(Limit::Head),
+            Self::TooManyFields => Some(Limit::Fields),
+            Self::BodyTooLarge => Some(Limit::Body),
+            _ => None,
+        }
+    }
+}
+
 impl From<Denial> for Reason {
     fn from(denial: Denial) -> Self {
         match denial {

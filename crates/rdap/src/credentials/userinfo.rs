@@ -1,25 +1,8 @@
-//! Text that is not shown, and is cleared from memory when it goes.
+//! User and password as a URL carries them.
 
 use zeroize::Zeroizing;
 
-/// Neither `Debug` nor `Display`: to look inside is to say so.
-pub struct Secret(Zeroizing<String>);
-
-impl Secret {
-    pub fn new(text: &str) -> Self {
-        Self(Zeroizing::new(text.to_owned()))
-    }
-
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<String> for Secret {
-    fn from(text: String) -> Self {
-        Self(Zeroizing::new(text))
-    }
-}
+use super::Secret;
 
 /// What user and password of a URL stand for; `None` if they are no UTF-8.
 pub(super) fn percent_decoded(text: &str) -> Option<Secret> {
@@ -38,5 +21,5 @@ pub(super) fn percent_decoded(text: &str) -> Option<Secret> {
             }
         }
     }
-    std::str::from_utf8(&bytes).ok().map(Secret::new)
+    std::str::from_utf8(&bytes).ok().map(Secret::from)
 }
