@@ -10,6 +10,8 @@ mod door;
 mod error;
 mod exchange;
 mod front;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod guard;
 mod h1;
 mod halves;
