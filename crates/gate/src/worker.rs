@@ -102,7 +102,7 @@ impl Worker {
             let changed = tokio::select! {
                 changed = orders.changed() => changed.is_ok(),
                 _ = ticks.tick() => {
-                    upstream::tell(hall.present.upstreams.values(), &hall.shared.house.ledger);
+                    upstream::tell(lobby.present.upstreams.values(), &lobby.shared.house.ledger);
                     continue;
                 }
             };

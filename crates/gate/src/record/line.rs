@@ -160,7 +160,7 @@ mod tests {
 
     fn told(target: &str) -> Told<'_> {
         Told {
-            client: ([192, 0, 2, 1], 4711).into(),
+            client: [192, 0, 2, 1].into(),
             method: "GET",
             target,
             upstream: Some("mail"),
@@ -192,7 +192,7 @@ mod tests {
         told.session = Some(marker.mark("a session's name"));
         let read = read(&entry, after(30).unwrap(), &told);
         let expected = serde_json::json!({
-            "time": "1994-11-06T08:49:37.045Z", "client": "192.0.2.1:4711", "protocol": "h2", "secure": true,
+            "time": "1994-11-06T08:49:37.045Z", "client": "192.0.2.1", "protocol": "h2", "secure": true,
             "method": "GET", "path": "/jmap", "status": 200, "outcome": "whole", "bytes_up": 0, "bytes_down": 77,
             "ms": 30.0, "added_ms": 5.0,
             "phases": { "authorize": 2.0, "lease": 1.0, "request": 1.0, "first_byte": 20.0, "body": 6.0 },
