@@ -84,7 +84,10 @@ mod tests {
         let admit = |client: &str| census.admit(client.parse().unwrap(), &limits);
         let first = admit("2001:db8::1").unwrap();
         let _second = admit("2001:db8::2").unwrap();
-        assert_eq!(admit("2001:db8::3").unwrap_err(), Limit::ConnectionsPerClient);
+        assert_eq!(
+            admit("2001:db8::3").unwrap_err(),
+            Limit::ConnectionsPerClient
+        );
         let _other = admit("::ffff:192.0.2.1").unwrap();
         assert_eq!(admit("192.0.2.2").unwrap_err(), Limit::Connections);
         drop(first);

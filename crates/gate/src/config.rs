@@ -24,7 +24,7 @@ pub use admin::{Access, Admin, Log};
 pub use home::Home;
 pub use limits::Limits;
 pub use listen::Listen;
-pub use meaning::rules;
+pub use meaning::{place, rules};
 pub use scalar::{Bytes, Network, SecretFrom, Span};
 pub use session::{CbcKey, RedisTls, SealKey, SessionStore};
 pub use tls::{Certificate, Resumption, Tls};

@@ -73,6 +73,23 @@ pub enum GateError {
         source: Box<crate::keyring::FetchError>,
     },
 
+    // Upstreams.
+    #[error("upstream '{upstream}': the server '{server}' cannot be used: {why}")]
+    Server {
+        upstream: String,
+        server: String,
+        why: &'static str,
+    },
+    #[error("upstream '{upstream}': its servers' certificates cannot be verified: {source}")]
+    UpstreamTrust {
+        upstream: String,
+        source: roundtrip_tls::TlsError,
+    },
+    // What is told.
+    #[error("cannot write the access log to {}: {source}", path.display())]
+    Unlogged { path: PathBuf, source: io::Error },
+    #[error("cannot start the access log's thread: {0}")]
+    NoThread(io::Error),
     // Sessions that are kept by hand.
     #[error(
         "a session's name has 1 to {} bytes, none of them a control character",

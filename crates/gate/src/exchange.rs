@@ -175,7 +175,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
     /// would rather have it after the handshake.
     pub(crate) async fn forward(&mut self) -> Result<Ended, Broken> {
         let upstream = self.asked.route.upstream.clone();
-        let mut link = upstream.lease().await?;
+        let mut link = upstream.lease(self.asked.idempotent).await?;
         self.take_down(&link);
         let mut again = false;
         loop {
@@ -188,7 +188,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
                     link.finish(if link_stays { Fate::Kept } else { Fate::Spent });
                     self.body.confirmed().await?;
                     self.forget_early();
-                    link = upstream.lease().await?;
+                    link = upstream.lease(self.asked.idempotent).await?;
                     self.take_down(&link);
                     self.entry.early = Some(Early::Again);
                 }
@@ -196,8 +196,9 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
                     if !again && self.may_be_sent_again(&link, sent) && upstream.may_retry() =>
                 {
                     again = true;
-                    link.finish(Fate::Spent);
-                    link = upstream.fresh().await?;
+                    let lost = link.server();
+                    link.finish(Fate::Stale);
+                    link = upstream.fresh(Some(lost), self.asked.idempotent).await?;
                     self.take_down(&link);
                     self.entry.retried = true;
                 }
@@ -211,7 +212,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
     }
 
     fn take_down(&mut self, link: &Link) {
-        self.entry.upstream = link.server();
+        self.entry.upstream = self.asked.route.upstream.index();
         self.entry.reused = link.is_reused();
         self.entry.upstream_secure = link.is_secure();
         if !link.is_reused() {

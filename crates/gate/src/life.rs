@@ -61,7 +61,9 @@ pub enum News {
     BadKeys(String),
     Draining(Duration),
     /// All are out; or the time was over, and so many connections were cut.
-    Ended { cut: usize },
+    Ended {
+        cut: usize,
+    },
 }
 
 impl Gate {

@@ -3,8 +3,6 @@
 //!
 //! Each thread has sockets of its own at the same addresses, and the kernel gives each its share of the clients.
 
-#![allow(dead_code, unused_imports)] // until it is wired
-
 mod certificates;
 mod entrance;
 mod secure;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use tokio::sync::watch;
 
@@ -77,16 +78,22 @@ impl Plan {
 }
 
 fn tls_side(config: &Config, seed: &Arc<Seed>, place: &Place) -> Result<Arc<TlsSide>, GateError> {
-    TlsSide::new(&config.tls, &config.listen, seed, place).map(Arc::new)
+    let _ = place;
+    TlsSide::new(&config.tls, &config.listen, seed, Arc::new(SystemTime::now)).map(Arc::new)
 }
 
 /// One whose settings are as they were goes on, with its connections.
-fn groups(config: &Config, before: Option<&Plan>) -> Result<BTreeMap<String, Arc<Group>>, GateError> {
+fn groups(
+    config: &Config,
+    before: Option<&Plan>,
+) -> Result<BTreeMap<String, Arc<Group>>, GateError> {
     let make = |(index, (name, settings)): (usize, (&String, &crate::config::Upstream))| {
         let index = u16::try_from(index).unwrap_or(u16::MAX);
         let known = before.and_then(|plan| {
             let same = plan.config.upstream.get(name) == Some(settings);
-            plan.groups.get(name).filter(|group| same && group.index() == index)
+            plan.groups
+                .get(name)
+                .filter(|group| same && group.index() == index)
         });
         let group = match known {
             Some(group) => group.clone(),

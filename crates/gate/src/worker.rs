@@ -35,7 +35,9 @@ pub(crate) struct Order {
 pub(crate) enum Stage {
     Serve,
     /// Open exchanges may go on until then; nothing new is taken.
-    Drain { until: Instant },
+    Drain {
+        until: Instant,
+    },
 }
 
 /// What a thread is given when it begins.
@@ -87,7 +89,9 @@ impl Worker {
             let stage = if changed {
                 order.stage
             } else {
-                Stage::Drain { until: Instant::now() }
+                Stage::Drain {
+                    until: Instant::now(),
+                }
             };
             match stage {
                 Stage::Serve => hall.follow(order.plan),
@@ -189,10 +193,6 @@ impl Hall {
             let entrance = entrance.map_err(GateError::Thread)?;
             doors.spawn_local(shared.clone().receive(entrance, closing.clone()));
         }
-        for socket in sockets.quic {
-            let endpoint = present.plan.tls.endpoint(socket, &present.plan.config.limits)?;
-            doors.spawn_local(shared.clone().receive_quic(endpoint, closing.clone()));
-        }
         shared.house.ledger.raise(Gauge::Accepting);
         Ok(Self {
             present,
@@ -269,9 +269,6 @@ impl Shared {
         // How a connection ended is in the entries of its exchanges.
         let _ = match met.stream {
             Incoming::Clear(stream) => front::h1::serve(stream, peer, house).await,
-            Incoming::Secure(stream) if stream.is_h2() => {
-                front::h2::serve(*stream, peer, house).await
-            }
             Incoming::Secure(stream) => front::h1::serve(*stream, peer, house).await,
         };
     }
@@ -289,7 +286,11 @@ fn arrival_of(met: &Met) -> Arrival {
     let (protocol, handshake) = match &met.stream {
         Incoming::Clear(_) => (Protocol::H1, None),
         Incoming::Secure(stream) => {
-            let protocol = if stream.is_h2() { Protocol::H2 } else { Protocol::H1 };
+            let protocol = if stream.is_h2() {
+                Protocol::H2
+            } else {
+                Protocol::H1
+            };
             (protocol, Some(met.facts))
         }
     };

@@ -21,6 +21,7 @@ use zeroize::Zeroizing;
 
 use crate::journal::LONGEST;
 use crate::memory::page_end;
+use crate::once;
 use crate::{Change, Clock, Page, Record, Store, StoreError, check_sid, is_sid, system_clock};
 
 /// Name → end in milliseconds since 1970 (0: none), record.
@@ -72,7 +73,8 @@ impl Redb {
             }),
         };
         // Sweeping makes the tables: they are there from now on.
-        redb.write(|_| Ok(()))?;
+        let now = millis(redb.now());
+        redb.write(|transaction| once::sweep(transaction, now))?;
         let (latest, _) = redb.since(u64::MAX - 1);
         redb.shared.latest.send_replace(latest);
         Ok(redb)
@@ -133,7 +135,7 @@ impl Redb {
         })
     }
 
-    fn read<T>(
+    pub(crate) fn read<T>(
         &self,
         work: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error>,
     ) -> Result<T, StoreError> {
@@ -169,7 +171,7 @@ impl Redb {
         Ok(value)
     }
 
-    async fn write_apart<T: Send + 'static>(
+    pub(crate) async fn write_apart<T: Send + 'static>(
         &self,
         work: impl FnOnce(&WriteTransaction) -> Result<T, redb::Error> + Send + 'static,
     ) -> Result<T, StoreError> {

@@ -5,7 +5,7 @@
 //! revocation cannot be taken for one from after it; and whatever cuts one cuts the other.
 //!
 //! The server needs of its user: `hello`, `select`, `client|tracking`, `ping`, `get`, `pttl`, and to manage sessions `set`,
-//! `del`, `scan`. Where it has no RESP3 or refuses tracking, sessions are asked for each time.
+//! `del`, `scan`; for TLS sessions of early data `set` and `getdel` on `roundtrip-ticket:*`. Where it has no RESP3 or refuses tracking, sessions are asked for each time.
 
 mod link;
 mod news;
@@ -71,7 +71,7 @@ impl Redis {
         link.as_ref().filter(|l| l.broken().is_none()).cloned()
     }
 
-    async fn link(&self) -> Result<Rc<Link>, StoreError> {
+    pub(crate) async fn link(&self) -> Result<Rc<Link>, StoreError> {
         if let Some(link) = self.live() {
             return Ok(link);
         }
@@ -327,7 +327,7 @@ impl Source for Redis {
 }
 
 /// What it says when it refuses, by its first word.
-fn refused(command: &str, value: Value) -> Result<Value, StoreError> {
+pub(crate) fn refused(command: &str, value: Value) -> Result<Value, StoreError> {
     let Value::Error(text) = value else {
         return Ok(value);
     };
@@ -350,7 +350,7 @@ fn refused(command: &str, value: Value) -> Result<Value, StoreError> {
     }
 }
 
-fn expect_ok(command: &str, value: Value) -> Result<(), StoreError> {
+pub(crate) fn expect_ok(command: &str, value: Value) -> Result<(), StoreError> {
     match refused(command, value)? {
         Value::Simple(text) if text == b"OK" => Ok(()),
         _ => Err(StoreError::NotUnderstood("the server did not say OK")),

@@ -24,7 +24,7 @@ mod suites;
 mod tickets;
 mod verifier;
 
-pub use client::{Client, Offer, key_exchanges};
+pub use client::{Client, Offer, join, key_exchanges};
 pub use compression::certificate_compressor;
 pub use error::{KeepsakeError, TlsError};
 pub use facts::{handshake_facts, peer_facts};

@@ -74,6 +74,11 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         Self::new(io, tls.into(), early, Some(observer))
     }
 
+    /// A client's side that writes nothing down and sends no early data.
+    pub(crate) fn unobserved(io: IO, tls: ClientConnection) -> Self {
+        Self::new(io, tls.into(), Early::Off, None)
+    }
+
     /// A server's side. Reads drive the handshake; early data is read first, and may be answered at once when the
     /// configuration has `send_half_rtt_data`.
     pub fn server(io: IO, tls: ServerConnection) -> Self {
@@ -159,7 +164,8 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         &mut self.io
     }
 
-    fn poll_handshake(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    /// As [`Stream::handshake`], for who polls.
+    pub fn poll_handshake(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.tls.is_handshaking() {
             ready!(self.poll_push(cx))?;
             if !self.tls.is_handshaking() {

@@ -14,9 +14,8 @@ use url::Url;
 
 use super::Report;
 use super::upstream::server;
-use crate::config::meaning::Kept;
+use crate::config::meaning::{Kept, place};
 use crate::config::{Config, Protocol, Upstream};
-use crate::sessions::Place;
 
 /// The store has shorter deadlines of its own.
 const STORE: Duration = Duration::from_secs(10);
@@ -49,9 +48,9 @@ async fn store(config: &Config, report: &mut Report) {
     {
         return;
     }
-    let found = match Place::open(session) {
+    let found = match place(session) {
         Ok(place) => {
-            let store = place.store();
+            let store = place.on_this_thread();
             timeout(STORE, store.get(NOBODY)).await
         }
         // Told already, when the configuration was looked at; but for a file that is broken.

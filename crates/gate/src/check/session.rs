@@ -5,10 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::Report;
-use crate::config::meaning::Kept;
+use crate::config::meaning::{Kept, redis};
 use crate::config::{Config, SecretFrom};
 use crate::credentials::Vault;
-use crate::sessions::Place;
 
 pub(super) fn check(config: &Config, report: &mut Report) {
     let session = &config.session;
@@ -22,8 +21,7 @@ pub(super) fn check(config: &Config, report: &mut Report) {
         Kept::Memory => {}
         Kept::File(path) => file(path, report),
         Kept::Redis => {
-            // Nobody is asked by that.
-            if let Err(error) = Place::open(session) {
+            if let Err(error) = redis(session) {
                 report.error("session.store", error);
             }
         }

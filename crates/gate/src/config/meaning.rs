@@ -1,7 +1,10 @@
-//! What the values stand for: secrets that are read, keys that verify and unseal. The store is opened elsewhere.
+//! What the values stand for: secrets that are read, keys that verify and unseal, the store that is opened.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use roundtrip_store::{Memory, Place, Redb, RedisSettings};
+use roundtrip_tls::Roots;
 use roundtrip_wire::jwt::Algorithm;
 
 use super::{Config, Jwks, SecretFrom, SessionStore, SigningKey, TokenForm, Tokens};
@@ -13,8 +16,6 @@ use crate::{GateError, Secret};
 pub fn rules(config: &Config) -> Result<Rules, GateError> {
     let token = &config.token;
     let mut rules = Rules::new(keys(token)?, vault(&config.session)?);
-    rules.issuer.clone_from(&token.issuer);
-    rules.audience.clone_from(&token.audience);
     rules.cookie = Some(token.cookie.clone()).filter(|name| !name.is_empty());
     rules.cookie_form = match token.cookie_form {
         TokenForm::Base64 => CookieForm::Base64,
@@ -76,6 +77,26 @@ pub(crate) fn vault(session: &SessionStore) -> Result<Vault, GateError> {
     Ok(vault)
 }
 
+/// Opens the store. Redis is not asked yet.
+pub fn place(session: &SessionStore) -> Result<Place, GateError> {
+    Ok(match Kept::of(&session.store) {
+        Kept::Memory => Place::Memory(Memory::default()),
+        Kept::File(path) => Place::Redb(Redb::open(path)?),
+        Kept::Redis => Place::Redis(Arc::new(redis(session)?)),
+    })
+}
+
+pub(crate) fn redis(session: &SessionStore) -> Result<RedisSettings, GateError> {
+    let mut settings = RedisSettings::from_url(&session.store)?;
+    settings.prefix.clone_from(&session.prefix);
+    let password = session.password.as_ref().map(SecretFrom::read);
+    settings.password = password.transpose()?.map(Arc::new);
+    if let Some(ca) = &session.tls.ca {
+        settings.trust(Roots::File(ca.clone()))?;
+    }
+    Ok(settings)
+}
+
 /// Where sessions are, by how its name begins.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Kept<'a> {
@@ -89,7 +110,8 @@ impl<'a> Kept<'a> {
     pub(crate) fn of(store: &'a str) -> Self {
         match store.split_once(':') {
             Some(("memory", "")) => Self::Memory,
-            Some(("redb", path)) => Self::File(Path::new(path)),
+            // `redb:///var/lib/x` is what people write, too.
+            Some(("redb", path)) => Self::File(Path::new(path.strip_prefix("//").unwrap_or(path))),
             _ => Self::Redis,
         }
     }
@@ -134,7 +156,7 @@ mod tests {
     fn the_guard_s_rules_are_those_of_the_file() {
         // Cargo sets these for every test; the first is as long as a key has to be.
         let config = read(
-            "[token]\nissuer = \"i\"\naudience = \"a\"\ncookie = \"\"\ncookie_form = \"raw\"\nbearer = false\nleeway = \"5s\"\nremembered = 7\n\
+            "[token]\ncookie = \"\"\ncookie_form = \"raw\"\nbearer = false\nleeway = \"5s\"\nremembered = 7\n\
              [session]\nremembered = 9\n\
              [[token.key]]\nalgorithm = \"HS256\"\nfrom = { env = \"CARGO_PKG_DESCRIPTION\" }",
         );
@@ -144,8 +166,6 @@ mod tests {
         assert_eq!(rules.leeway, Duration::from_secs(5));
         assert_eq!((rules.tokens, rules.sessions), (7, 9));
         assert_eq!(rules.keys.len(), 1);
-        assert_eq!(rules.issuer.as_deref(), Some("i"));
-        assert_eq!(rules.audience.as_deref(), Some("a"));
         assert_eq!(allowed(&config.token).unwrap(), [Algorithm::Hs256]);
     }
 
@@ -165,11 +185,30 @@ mod tests {
         for (store, kept) in [
             ("memory:", Kept::Memory),
             ("redb:/a/b", Kept::File(Path::new("/a/b"))),
+            ("redb:///a/b", Kept::File(Path::new("/a/b"))),
             ("redis://h", Kept::Redis),
             ("unix:/run/redis", Kept::Redis),
             ("", Kept::Redis),
         ] {
             assert_eq!(Kept::of(store), kept, "{store}");
         }
+    }
+
+    #[test]
+    fn stores_are_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |store: String| {
+            place(&SessionStore {
+                store,
+                ..SessionStore::default()
+            })
+        };
+        assert!(matches!(open("memory:".into()), Ok(Place::Memory(_))));
+        let path = folder.path().join("s");
+        let redb = open(format!("redb:{}", path.display()));
+        assert!(matches!(redb, Ok(Place::Redb(_))));
+        assert!(matches!(open("redis://h/2".into()), Ok(Place::Redis(s)) if s.database == 2));
+        assert!(open("mysql://h".into()).is_err());
+        assert!(open("redb:".into()).is_err());
     }
 }

@@ -123,6 +123,18 @@ impl Drop for Secure {
     }
 }
 
+impl crate::front::Stream for Secure {
+    fn is_early(&self) -> bool {
+        self.early.is_now()
+    }
+
+    fn poll_confirmed(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let outcome = self.stream.poll_handshake(cx);
+        self.notice();
+        outcome
+    }
+}
+
 impl AsyncRead for Secure {
     fn poll_read(
         mut self: Pin<&mut Self>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use roundtrip_store::{
-    Near, NearSettings, Origin, Record, Redis, RedisSettings, Store, StoreError,
+    Near, NearSettings, Once, Origin, Record, Redis, RedisSettings, Store, StoreError, TakesOnce,
 };
 use roundtrip_tls::Secret;
 use roundtrip_wire::resp::Value;
@@ -293,5 +293,36 @@ fn passwords_and_users() {
         let held = near.get("a").await.unwrap().unwrap().revoked;
         master.revoke("a").await.unwrap();
         eventually("the user is told too", held.fired()).await;
+    });
+}
+
+#[test]
+fn what_is_kept_is_taken_once_by_one_of_all() {
+    on_a_thread(async {
+        let Some(server) = Server::start("redis: once", &[]).await else {
+            return;
+        };
+        let store = || Redis::new(Arc::new(server.settings()));
+        let (one, other) = (store(), store());
+        let entries = [b"a", b"b", b"\0"].map(|name| Once {
+            name: name.to_vec(),
+            value: [name.as_slice(), b"-value"].concat(),
+        });
+        one.keep(entries.to_vec(), Duration::from_mins(1))
+            .await
+            .unwrap();
+        let left = server
+            .client()
+            .await
+            .ask(&["PTTL", "roundtrip-ticket:00"])
+            .await;
+        assert!(matches!(left, Value::Integer(1..=60_000)), "{left:?}");
+        for name in [b"a", b"\0"] {
+            let both = tokio::join!(one.take(name), other.take(name));
+            let mut taken = [both.0.unwrap(), both.1.unwrap()];
+            taken.sort();
+            assert_eq!(taken, [None, Some([name.as_slice(), b"-value"].concat())]);
+        }
+        assert_eq!(one.take(b"x").await.unwrap(), None);
     });
 }
