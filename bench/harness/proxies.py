@@ -202,9 +202,6 @@ def floor(stage, port):
 
 
 def gate(stage, port, roundtrip, auth, remembered):
-    if pathlib.Path(roundtrip).is_dir():  # TEMPORARY
-        example = [pathlib.Path(roundtrip) / ("guarded" if auth else "relay"), local(port), f"127.0.0.1:{stage.backend}"]
-        return [*example, stage.secret, remembered] if auth else example
     session = f"""
 [token]
 remembered = {remembered}

@@ -90,6 +90,7 @@ pub enum GateError {
     Unlogged { path: PathBuf, source: io::Error },
     #[error("cannot start the access log's thread: {0}")]
     NoThread(io::Error),
+
     // Sessions that are kept by hand.
     #[error(
         "a session's name has 1 to {} bytes, none of them a control character",

@@ -16,7 +16,7 @@ use crate::guard::{Pass, Sessions};
 use crate::h1::{BadResponse, Response, ResponseBody};
 use crate::halves::Halves;
 use crate::patrol::Posts;
-use crate::record::{Early, Entry, Outcome, Reason};
+use crate::record::{Early, Entry, Limit, Outcome, Reason};
 use crate::request::{Body, Field, Refusal, Version};
 use crate::site::{Route, Site};
 use crate::upstream::{Fate, Link, Trouble};
@@ -87,7 +87,7 @@ pub(crate) enum Broken {
     #[error("the client is gone")]
     Gone,
     #[error("the client is too slow")]
-    Slow,
+    Slow(Limit),
     #[error("the request has {0}")]
     Refused(#[from] Refusal),
     #[error("no connection: {0}")]
@@ -110,7 +110,7 @@ impl Broken {
     pub(crate) fn status(&self) -> Option<u16> {
         match self {
             Self::Client(_) | Self::Gone => None,
-            Self::Slow => Some(408),
+            Self::Slow(_) => Some(408),
             Self::Refused(refusal) => Some(refusal.status()),
             Self::Upstream(trouble) => Some(trouble.status()),
             Self::Backend { .. } | Self::Answer(_) => Some(502),
@@ -124,7 +124,7 @@ impl Broken {
         match self {
             Self::Client(_) | Self::Gone => Outcome::ClientGone,
             Self::Backend { .. } | Self::Answer(_) | Self::Upstream(_) => Outcome::BackendGone,
-            Self::Slow | Self::Unanswered | Self::Silent => Outcome::TimedOut,
+            Self::Slow(_) | Self::Unanswered | Self::Silent => Outcome::TimedOut,
             Self::Over => Outcome::SessionOver,
             Self::Refused(_) => Outcome::Whole,
         }
@@ -133,13 +133,23 @@ impl Broken {
     pub(crate) fn reason(&self) -> Option<Reason> {
         Some(match self {
             Self::Client(_) | Self::Gone | Self::Over => return None,
-            Self::Slow => Reason::Slow,
+            Self::Slow(_) => Reason::Slow,
             Self::Refused(refusal) => (*refusal).into(),
             Self::Upstream(trouble) => trouble.reason(),
             Self::Backend { .. } => Reason::BackendClosed,
             Self::Answer(_) => Reason::BadAnswer,
             Self::Unanswered | Self::Silent => Reason::BackendSlow,
         })
+    }
+
+    /// Which limit the client has met.
+    pub(crate) fn limit(&self) -> Option<Limit> {
+        match self {
+            Self::Slow(limit) => Some(*limit),
+            Self::Refused(refusal) => refusal.limit(),
+            Self::Upstream(trouble) => trouble.limit(),
+            _ => None,
+        }
     }
 
     fn lost(source: io::Error) -> Self {

@@ -51,6 +51,9 @@ impl<S> House<S> {
         if let Some(error) = error {
             entry.outcome = error.outcome();
             entry.reason = entry.reason.or_else(|| error.reason());
+            if let Some(limit) = error.limit() {
+                self.ledger.count(limit);
+            }
         }
         self.ledger.record(entry, Instant::now());
     }
@@ -59,6 +62,10 @@ impl<S> House<S> {
         self.inside.set(self.inside.get() + 1);
         self.ledger.raise(Gauge::Connections);
         Inside(self)
+    }
+
+    pub(crate) fn inside(&self) -> usize {
+        self.inside.get()
     }
 
     /// Ends when nobody is inside.

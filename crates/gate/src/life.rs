@@ -33,8 +33,7 @@ pub struct Gate {
     addresses: Addresses,
     certificate: Option<String>,
     orders: watch::Sender<Order>,
-    census: Arc<Census>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Vec<JoinHandle<usize>>,
     keeper: Keeper,
     log: Option<AccessLog>,
 }
@@ -111,7 +110,6 @@ impl Gate {
             addresses,
             certificate,
             orders,
-            census,
             threads,
             keeper,
             log,
@@ -129,8 +127,9 @@ impl Gate {
 
     /// All or nothing: a configuration that cannot be served changes nothing.
     pub fn reload(&self, config: Config) -> Result<(), GateError> {
-        let keyring = Keyring::open(&config)?;
-        let plan = self.orders.borrow().plan.reread(config, &keyring)?;
+        let before = self.orders.borrow().plan.clone();
+        let keyring = Keyring::reopen(&config, &before.rules.borrow())?;
+        let plan = before.reread(config, &keyring)?;
         let plan = Arc::new(plan);
         self.keeper.follow(plan.clone(), keyring);
         self.orders.send_modify(|order| order.plan = plan);
@@ -159,8 +158,7 @@ impl Gate {
         let mut cut = 0;
         for thread in self.threads.drain(..) {
             // A thread that broke has no connections any more.
-            let _ = thread.join();
-            cut = self.census.all();
+            cut += thread.join().unwrap_or_default();
         }
         if let Some(log) = self.log.take() {
             log.finish(LAST_LINES);
@@ -183,14 +181,14 @@ fn threads(config: &Config) -> usize {
 }
 
 /// Returns when the thread's clients can come in.
-fn spawn(number: usize, worker: Worker) -> Result<JoinHandle<()>, GateError> {
+fn spawn(number: usize, worker: Worker) -> Result<JoinHandle<usize>, GateError> {
     let (tell, told) = mpsc::sync_channel(1);
     let thread = std::thread::Builder::new()
         .name(format!("gate-{number}"))
         .spawn(move || {
             worker.run(move |ready| {
                 let _ = tell.send(ready);
-            });
+            })
         })
         .map_err(GateError::Thread)?;
     match told.recv() {

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use tokio::sync::watch;
 
 use crate::GateError;
-use crate::config::{Config, Listen};
+use crate::config::{Config, Listen, Route};
 use crate::guard::Rules;
 use crate::keyring::Keyring;
 use crate::listener::{Seed, TlsSide};
@@ -38,6 +38,7 @@ impl Plan {
         seed: Arc<Seed>,
         https: &[SocketAddr],
     ) -> Result<Self, GateError> {
+        lead_somewhere(&config)?;
         let place = Place::open(&config.session)?;
         let tls = tls_side(&config, &seed, &place)?;
         let groups = groups(&config, None)?;
@@ -55,6 +56,7 @@ impl Plan {
     /// What another configuration makes of this one.
     pub(crate) fn reread(&self, config: Config, keyring: &Keyring) -> Result<Self, GateError> {
         needs_no_restart(&self.config, &config)?;
+        lead_somewhere(&config)?;
         let place = if config.session == self.config.session {
             self.place.clone()
         } else {
@@ -102,6 +104,17 @@ fn groups(
         Ok((name.clone(), group))
     };
     config.upstream.iter().enumerate().map(make).collect()
+}
+
+fn lead_somewhere(config: &Config) -> Result<(), GateError> {
+    let lost = |route: &&Route| !config.upstream.contains_key(&route.upstream);
+    match config.route.iter().find(lost) {
+        Some(route) => Err(GateError::NoUpstream {
+            route: format!("{}{}", route.host, route.path),
+            upstream: route.upstream.clone(),
+        }),
+        None => Ok(()),
+    }
 }
 
 /// Sockets are bound once.

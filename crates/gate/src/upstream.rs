@@ -7,6 +7,7 @@ mod address;
 mod budget;
 mod counts;
 mod group;
+mod h2;
 mod link;
 mod pool;
 mod standing;
@@ -43,15 +44,19 @@ pub(crate) struct Upstream {
     stock: Rc<Stock<Wire>>,
     budget: RefCell<Budget>,
     buffers: Buffers,
+    /// To each server, where HTTP/2 is spoken.
+    shared: Vec<h2::Place>,
 }
 
 impl Upstream {
     pub(crate) fn new(group: &Arc<Group>) -> Rc<Self> {
         let config = &group.config;
+        let is_h2 = config.protocol == Protocol::H2;
         let rules = Rules {
             bounds: Bounds {
                 connections: config.connections.max(1),
-                idle: config.idle,
+                // A stream is over with its exchange.
+                idle: if is_h2 { 0 } else { config.idle },
                 idle_time: config.idle_time.0,
                 age: config.age.0,
             },
@@ -66,6 +71,9 @@ impl Upstream {
             stock: Stock::new(rules, group.well.clone(), group.new_tally()),
             budget: RefCell::new(Budget::new(config.retry_budget, Instant::now())),
             buffers: Buffers::default(),
+            shared: (0..group.well.len())
+                .map(|_| h2::Place::default())
+                .collect(),
             group: group.clone(),
         })
     }
@@ -170,8 +178,12 @@ impl Upstream {
                 return Ok(Link::new(slot, kept, true, &self.buffers));
             }
             let not = Some(slot.server());
-            match self.open(slot, fast_open, deadline).await {
-                Ok((slot, kept)) => return Ok(Link::new(slot, kept, false, &self.buffers)),
+            let opened = match self.protocol() {
+                Protocol::H1 => self.open(slot, fast_open, deadline).await,
+                Protocol::H2 => self.join(slot, deadline).await,
+            };
+            match opened {
+                Ok(opened) => return Ok(self.link(opened)),
                 Err(Trouble::Connect { .. }) if elsewhere && self.may_retry() => {
                     elsewhere = false;
                     claim = self.stock.claim(Want { not, ..want });
@@ -204,7 +216,7 @@ impl Upstream {
         mut slot: Slot<Wire>,
         fast_open: bool,
         deadline: Instant,
-    ) -> Result<(Slot<Wire>, Kept<Wire>), Trouble> {
+    ) -> Result<Opened, Trouble> {
         let opened = self.group.open(slot.server(), fast_open, deadline).await;
         let tally = self.stock.tally();
         let opened = opened.inspect_err(|_| {
@@ -213,16 +225,40 @@ impl Upstream {
         })?;
         slot.opened();
         tally.resumed.add(opened.resumed.into());
-        let kept = Kept {
-            carrier: opened.wire,
-            since: Instant::now(),
-            carried: 0,
-        };
-        Ok((slot, kept))
+        Ok(Opened::new(slot, opened.wire, false))
+    }
+
+    /// A stream of the connection that all share.
+    async fn join(&self, slot: Slot<Wire>, deadline: Instant) -> Result<Opened, Trouble> {
+        let joined = self.stream(slot.server(), deadline).await;
+        let (stream, reused) = joined.inspect_err(|_| slot.failed())?;
+        Ok(Opened::new(slot, Wire::Shared(Box::new(stream)), reused))
+    }
+
+    fn link(&self, opened: Opened) -> Link {
+        Link::new(opened.slot, opened.kept, opened.reused, &self.buffers)
     }
 
     fn deadline(&self) -> Instant {
         after(Instant::now(), self.group.config.connect.0)
+    }
+}
+
+struct Opened {
+    slot: Slot<Wire>,
+    kept: Kept<Wire>,
+    /// Others had used its connection before.
+    reused: bool,
+}
+
+impl Opened {
+    fn new(slot: Slot<Wire>, carrier: Wire, reused: bool) -> Self {
+        let kept = Kept {
+            carrier,
+            since: Instant::now(),
+            carried: 0,
+        };
+        Self { slot, kept, reused }
     }
 }
 

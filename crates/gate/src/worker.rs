@@ -59,28 +59,35 @@ struct Present {
 type Serving = House<Known>;
 
 impl Worker {
-    /// Serves until it is told to end. `ready` hears when clients can come in, or why they cannot.
-    pub(crate) fn run(self, ready: impl FnOnce(Result<(), GateError>)) {
+    /// Serves until it is told to end, and says how many connections were cut then. `ready` hears when clients can come in,
+    /// or why they cannot.
+    pub(crate) fn run(self, ready: impl FnOnce(Result<(), GateError>)) -> usize {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .event_interval(61)
             .build();
         let runtime = match runtime {
             Ok(runtime) => runtime,
-            Err(source) => return ready(Err(GateError::Thread(source))),
+            Err(source) => {
+                ready(Err(GateError::Thread(source)));
+                return 0;
+            }
         };
         let local = tokio::task::LocalSet::new();
-        local.block_on(&runtime, self.serve(ready));
+        local.block_on(&runtime, self.serve(ready))
     }
 
-    async fn serve(self, ready: impl FnOnce(Result<(), GateError>)) {
+    async fn serve(self, ready: impl FnOnce(Result<(), GateError>)) -> usize {
         let mut orders = self.orders;
         let order = orders.borrow_and_update().clone();
         let hall = Present::begin(order.plan, None)
             .and_then(|present| Hall::open(present, self.sockets, self.ledger, self.census));
         let mut hall = match hall {
             Ok(hall) => hall,
-            Err(error) => return ready(Err(error)),
+            Err(error) => {
+                ready(Err(error));
+                return 0;
+            }
         };
         ready(Ok(()));
         loop {
@@ -214,7 +221,7 @@ impl Hall {
     }
 
     /// Who waits at the door is still let in; then the doors close, and whoever is inside may finish.
-    async fn empty(mut self, until: Instant) {
+    async fn empty(mut self, until: Instant) -> usize {
         let house = self.shared.house.clone();
         house.ledger.lower(Gauge::Accepting);
         house.drain();
@@ -227,6 +234,7 @@ impl Hall {
             () = emptied => {}
             () = sleep_until(until) => {}
         }
+        house.inside()
     }
 }
 

@@ -3,6 +3,7 @@
 mod check;
 mod introduction;
 mod login;
+mod serve;
 mod session;
 mod source;
 mod template;
@@ -13,6 +14,7 @@ use crate::output::Outcome;
 
 pub(crate) fn run(args: &GateArgs) -> Outcome {
     match &args.command {
+        GateCommand::Run(args) => serve::run(args),
         GateCommand::Check(args) => check::run(args),
         GateCommand::Init { output } => template::write(output.as_deref()),
         GateCommand::Session(args) => session::run(args),

@@ -11,6 +11,7 @@ use crate::guard::Sessions;
 use crate::h1::{self, BadResponse, Chunked, ResponseBody};
 use crate::patrol::Posts;
 use crate::record::Entry;
+use crate::record::Limit;
 use crate::site::Site;
 
 /// Interim answers that a backend may send before its final one.
@@ -291,7 +292,9 @@ impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
     async fn flush(&mut self) -> Result<(), Broken> {
         let flushing = self.to.flush();
         let flushed = self.posts.down.within(self.silence, flushing).await;
-        flushed.map_err(|_| Broken::Slow)?.map_err(Broken::Client)?;
+        flushed
+            .map_err(|_| Broken::Slow(Limit::BodyRate))?
+            .map_err(Broken::Client)?;
         self.passed_on();
         Ok(())
     }
@@ -299,7 +302,9 @@ impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
     async fn end(&mut self) -> Result<(), Broken> {
         let ending = self.to.end();
         let ended = self.posts.down.within(self.silence, ending).await;
-        ended.map_err(|_| Broken::Slow)?.map_err(Broken::Client)?;
+        ended
+            .map_err(|_| Broken::Slow(Limit::BodyRate))?
+            .map_err(Broken::Client)?;
         self.passed_on();
         Ok(())
     }

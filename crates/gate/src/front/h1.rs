@@ -16,7 +16,7 @@ use crate::h1;
 use crate::halves::Halves;
 use crate::house::House;
 use crate::patrol::{Late, Posts};
-use crate::record::{Early, Entry, Gauge, Protocol, Reason};
+use crate::record::{Early, Entry, Gauge, Limit, Protocol, Reason};
 use crate::request::Refusal;
 use crate::site::Site;
 use answer::Answer;
@@ -98,7 +98,11 @@ impl<IO: Stream> Client<IO> {
             Ok(Accepted::Forward(mut asked)) => {
                 self.served += 1;
                 let most = site.limits.requests;
-                asked.keep_alive &= !house.is_draining() && (most == 0 || self.served < most);
+                if most > 0 && self.served == most {
+                    house.ledger.count(Limit::Requests);
+                    asked.keep_alive = false;
+                }
+                asked.keep_alive &= !house.is_draining();
                 let _exchange = house.ledger.hold(Gauge::Exchanges);
                 self.forward(&asked, &site).await
             }
@@ -132,6 +136,9 @@ impl<IO: Stream> Client<IO> {
                 }
                 Err(Late) => self.rest(),
             }
+        }
+        if !house.is_draining() {
+            house.ledger.count(Limit::IdleTime);
         }
         Ok(false)
     }
@@ -214,7 +221,9 @@ impl<IO: Stream> Client<IO> {
             }
         };
         let read = self.posts.down.within(span, reading).await;
-        let more = read.map_err(|_| Broken::Slow)?.map_err(Broken::Client)?;
+        let more = read
+            .map_err(|_| Broken::Slow(Limit::HeadTime))?
+            .map_err(Broken::Client)?;
         self.entry.began = Instant::now();
         Ok(more)
     }
@@ -279,6 +288,8 @@ impl<IO: Stream> Client<IO> {
         let mut answer = Answer::plain(halves.writing(), &mut self.out, stays);
         plain.tell(&mut answer);
         let ended = self.posts.down.within(Some(SHORT), answer.end()).await;
-        ended.map_err(|_| Broken::Slow)?.map_err(Broken::Client)
+        ended
+            .map_err(|_| Broken::Slow(Limit::BodyRate))?
+            .map_err(Broken::Client)
     }
 }

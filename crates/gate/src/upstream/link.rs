@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use roundtrip_net::Plain;
 use tokio::time::Instant;
 
 use super::pool::Kept;
@@ -75,12 +76,13 @@ impl Link {
 
     /// Did the first write have to open the connection? Then that nobody listens is learnt from it, and not before.
     pub(crate) fn is_deferred(&self) -> bool {
-        self.carried == 0 && self.stream.plain().is_deferred()
+        self.carried == 0 && self.stream.plain().is_some_and(Plain::is_deferred)
     }
 
     pub(crate) fn finish(self, fate: Fate) {
         let tally = self.slot.tally();
-        if self.is_deferred() && self.stream.plain().saved_a_round_trip() {
+        let first = self.stream.plain().filter(|_| self.is_deferred());
+        if first.is_some_and(Plain::saved_a_round_trip) {
             tally.fast_opened.add(1);
         }
         match fate {
@@ -94,12 +96,17 @@ impl Link {
         // Bytes that nobody asked for would be taken for the next answer.
         let fit = fate == Fate::Kept && self.buffer.is_empty();
         self.buffers.put(self.buffer);
-        if fit {
-            self.slot.keep(Kept {
-                carrier: self.stream,
+        match self.stream {
+            Wire::Shared(stream) => match fate {
+                Fate::Kept | Fate::Spent => stream.end(),
+                Fate::Stale | Fate::Failed => stream.blame(),
+            },
+            carrier if fit => self.slot.keep(Kept {
+                carrier,
                 since: self.since,
                 carried: self.carried.saturating_add(1),
-            });
+            }),
+            _ => {}
         }
     }
 }

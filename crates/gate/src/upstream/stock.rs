@@ -115,6 +115,12 @@ impl<C: Carrier> Stock<C> {
         &self.tally
     }
 
+    /// Exchanges with this server that are under way.
+    pub(super) fn busy(&self, server: usize) -> usize {
+        let state = self.state.borrow();
+        state.servers.get(server).map_or(0, |server| server.busy)
+    }
+
     /// At once, unless others wait already.
     pub(super) fn claim(self: &Rc<Self>, want: Want) -> Result<Claim<C>, Refused> {
         let now = Instant::now();

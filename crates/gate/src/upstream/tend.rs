@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
 use super::Upstream;
+use crate::config::Protocol;
 
 /// At the latest.
 const TICK: Duration = Duration::from_secs(1);
@@ -30,6 +31,10 @@ pub(super) async fn tend(upstream: Weak<Upstream>) {
             }
         }
         upstream.stock.gauge();
+        if upstream.protocol() == Protocol::H2 {
+            let open = upstream.look_after_shared();
+            upstream.stock.tally().open.set(open);
+        }
         let wake = upstream.wake(next);
         drop(upstream);
         sleep_until(wake).await;
@@ -50,15 +55,20 @@ impl Upstream {
 /// request there is nothing that the SYN could carry.
 async fn fill(upstream: Rc<Upstream>, server: usize) {
     let config = &upstream.group.config;
+    if config.protocol == Protocol::H2 {
+        // Who needs it learns what is wrong with the server.
+        let _ = upstream.share_early(server).await;
+        return;
+    }
     while let Some(slot) = upstream.stock.spare(server, config.warm.min(config.idle)) {
         let opened = upstream.open(slot, false, upstream.deadline()).await;
-        let Ok((slot, mut kept)) = opened else {
+        let Ok(mut opened) = opened else {
             return;
         };
         // A server must not wait for the end of the handshake until there is a request.
-        if kept.carrier.flush().await.is_err() {
+        if opened.kept.carrier.flush().await.is_err() {
             return;
         }
-        slot.keep(kept);
+        opened.slot.keep(opened.kept);
     }
 }

@@ -1,4 +1,4 @@
-//! The byte stream to a server: TCP, or TLS over it.
+//! The byte stream to a server: TCP, TLS over it, or one exchange's part of a connection of HTTP/2.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -8,29 +8,37 @@ use roundtrip_net::Plain;
 use roundtrip_tls::Stream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::h2;
 use super::pool::Carrier;
 
 pub(crate) enum Wire {
     Clear(Plain),
     Secure(Box<Stream<Plain>>),
+    Shared(Box<h2::Stream>),
 }
 
 impl std::fmt::Debug for Wire {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Wire").field(self.plain()).finish()
+        f.debug_tuple("Wire").field(&self.plain()).finish()
     }
 }
 
 impl Wire {
-    pub(crate) fn plain(&self) -> &Plain {
+    /// Of a connection that has one owner.
+    pub(crate) fn plain(&self) -> Option<&Plain> {
         match self {
-            Self::Clear(plain) => plain,
-            Self::Secure(stream) => stream.get_ref(),
+            Self::Clear(plain) => Some(plain),
+            Self::Secure(stream) => Some(stream.get_ref()),
+            Self::Shared(_) => None,
         }
     }
 
     pub(crate) fn is_secure(&self) -> bool {
-        matches!(self, Self::Secure(_))
+        match self {
+            Self::Clear(_) => false,
+            Self::Secure(_) => true,
+            Self::Shared(stream) => stream.is_secure(),
+        }
     }
 }
 
@@ -46,6 +54,8 @@ impl Carrier for Wire {
                     .poll_read(&mut context, &mut ReadBuf::new(&mut byte))
                     .is_pending()
             }
+            // It is for one exchange alone.
+            Self::Shared(_) => false,
         }
     }
 
@@ -67,6 +77,7 @@ impl AsyncRead for Wire {
         match self.get_mut() {
             Self::Clear(plain) => Pin::new(plain).poll_read(cx, into),
             Self::Secure(stream) => Pin::new(&mut **stream).poll_read(cx, into),
+            Self::Shared(stream) => Pin::new(&mut **stream).poll_read(cx, into),
         }
     }
 }
@@ -80,6 +91,7 @@ impl AsyncWrite for Wire {
         match self.get_mut() {
             Self::Clear(plain) => Pin::new(plain).poll_write(cx, data),
             Self::Secure(stream) => Pin::new(&mut **stream).poll_write(cx, data),
+            Self::Shared(stream) => Pin::new(&mut **stream).poll_write(cx, data),
         }
     }
 
@@ -91,17 +103,19 @@ impl AsyncWrite for Wire {
         match self.get_mut() {
             Self::Clear(plain) => Pin::new(plain).poll_write_vectored(cx, data),
             Self::Secure(stream) => Pin::new(&mut **stream).poll_write_vectored(cx, data),
+            Self::Shared(stream) => Pin::new(&mut **stream).poll_write_vectored(cx, data),
         }
     }
 
     fn is_write_vectored(&self) -> bool {
-        !self.is_secure()
+        matches!(self, Self::Clear(_))
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Clear(plain) => Pin::new(plain).poll_flush(cx),
             Self::Secure(stream) => Pin::new(&mut **stream).poll_flush(cx),
+            Self::Shared(stream) => Pin::new(&mut **stream).poll_flush(cx),
         }
     }
 
@@ -109,6 +123,7 @@ impl AsyncWrite for Wire {
         match self.get_mut() {
             Self::Clear(plain) => Pin::new(plain).poll_shutdown(cx),
             Self::Secure(stream) => Pin::new(&mut **stream).poll_shutdown(cx),
+            Self::Shared(stream) => Pin::new(&mut **stream).poll_shutdown(cx),
         }
     }
 }

@@ -120,7 +120,7 @@ impl Make {
                     .concat();
                 format!(
                     "{modules}ServerName localhost\nPidFile {place}/pid\nErrorLog {place}/log\nDefaultRuntimeDir {place}\n\
-                     Mutex pthread\nListen {at}\nAllowEncodedSlashes NoDecode\nProxyPreserveHost On\nProxyAddHeaders Off\n\
+                     Mutex pthread\nListen {at}\nAllowEncodedSlashes NoDecode\nMergeSlashes Off\nProxyPreserveHost On\nProxyAddHeaders Off\n\
                      ProxyPass / http://{echo}/ nocanon\n"
                 )
             }

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::task::{AbortHandle, spawn_local};
 
 use crate::reader::{Kind, message};
@@ -38,17 +39,24 @@ pub(crate) async fn echo() -> SocketAddr {
 }
 
 async fn tell(mut stream: TcpStream) {
-    let mut buffer = Vec::new();
+    let (mut buffer, mut invited) = (Vec::new(), false);
     loop {
         let body = match message(&buffer, Kind::Request) {
             Ok(Some((request, length))) => {
                 buffer.drain(..length);
+                invited = false;
                 crate::belief(&request)
             }
-            Ok(None) => match stream.read_buf(&mut buffer).await {
-                Ok(1..) => continue,
-                _ => return,
-            },
+            Ok(None) => {
+                if expects(&buffer) && !invited {
+                    invited = true;
+                    let _ = stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await;
+                }
+                match stream.read_buf(&mut buffer).await {
+                    Ok(1..) => continue,
+                    _ => return,
+                }
+            }
             Err(why) => format!("not strict: {why}\n"),
         };
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
@@ -58,9 +66,18 @@ async fn tell(mut stream: TcpStream) {
     }
 }
 
+/// A whole head that waits for leave to send its body.
+fn expects(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes).to_ascii_lowercase();
+    let head = text.split_once("\r\n\r\n").map(|(head, _)| head);
+    head.is_some_and(|head| head.contains("\r\nexpect: 100-continue"))
+}
+
 pub(crate) struct Tap {
     pub(crate) address: SocketAddr,
     noted: Rc<RefCell<Vec<Noted>>>,
+    /// Gate has nothing more to say: what it keeps for later is to end.
+    done: watch::Sender<bool>,
     task: AbortHandle,
 }
 
@@ -69,23 +86,26 @@ impl Tap {
         let (listener, address) = listener().await;
         let noted = Rc::<RefCell<Vec<Noted>>>::default();
         let all = noted.clone();
+        let (done, end) = watch::channel(false);
         let task = spawn_local(async move {
             while let Ok((gate, _)) = listener.accept().await {
                 let number = all.borrow().len();
                 all.borrow_mut().push(Noted::default());
                 let server = TcpStream::connect(server).await.unwrap();
-                spawn_local(carry(gate, server, all.clone(), number));
+                spawn_local(carry(gate, server, all.clone(), number, end.clone()));
             }
         });
         Self {
             address,
             noted,
+            done,
             task: task.abort_handle(),
         }
     }
 
-    /// Waits until both sides of each connection are done: gate has to be gone.
+    /// The client has heard all that it will hear. Waits until the server, too, has said what it has to say.
     pub(crate) async fn finish(self) -> Vec<Noted> {
+        let _ = self.done.send(true);
         while self.noted.borrow().iter().any(|noted| !noted.over) {
             tokio::time::sleep(std::time::Duration::from_millis(1)).await;
         }
@@ -95,12 +115,24 @@ impl Tap {
 }
 
 /// When gate is done the server is told, and may say all that it still has to say.
-async fn carry(gate: TcpStream, server: TcpStream, all: Rc<RefCell<Vec<Noted>>>, number: usize) {
+async fn carry(
+    gate: TcpStream,
+    server: TcpStream,
+    all: Rc<RefCell<Vec<Noted>>>,
+    number: usize,
+    mut done: watch::Receiver<bool>,
+) {
     let (mut from_gate, mut to_gate) = gate.into_split();
     let (mut from_server, mut to_server) = server.into_split();
     let up = async {
         let mut piece = [0; 4096];
-        while let Ok(length @ 1..) = from_gate.read(&mut piece).await {
+        loop {
+            let read = tokio::select! {
+                biased;
+                read = from_gate.read(&mut piece) => read,
+                _ = done.wait_for(|done| *done) => break,
+            };
+            let Ok(length @ 1..) = read else { break };
             all.borrow_mut()[number]
                 .up
                 .extend_from_slice(&piece[..length]);

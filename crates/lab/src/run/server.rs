@@ -25,7 +25,12 @@ pub(super) struct Serving {
     pub(super) echo: Option<SocketAddr>,
     origin: Option<Running>,
     process: Option<Child>,
-    // They end after it, in this order.
+    // It ends after it.
+    _company: Company,
+}
+
+/// On whom a server depends, in the order in which they end.
+struct Company {
     _beside: Vec<Serving>,
     _far: Option<Distant>,
 }
@@ -52,13 +57,18 @@ impl Serving {
         for other in &server.beside {
             beside.push(Self::start(other, path, directory, tools, stop)?);
         }
-        let mut serving = match &server.kind {
-            ServerKind::Origin(knobs) => Self::origin(knobs, path, directory),
-            ServerKind::Program { .. } => Self::program(server, path, directory, tools, stop),
-        }?;
-        serving._beside = beside;
-        serving._far = far;
-        Ok(serving)
+        let company = Company {
+            _beside: beside,
+            _far: far,
+        };
+        match &server.kind {
+            ServerKind::Origin(knobs) => Self::origin(knobs, path, directory, company),
+            ServerKind::Program { .. } => {
+                let mut serving = Self::program(server, path, directory, tools, company)?;
+                serving.await_ready(server, directory, stop)?;
+                Ok(serving)
+            }
+        }
     }
 
     fn program(
@@ -66,12 +76,11 @@ impl Serving {
         path: &Path,
         directory: &FilePath,
         tools: &Tools,
-        stop: &Stop,
+        company: Company,
     ) -> Result<Self, Mishap> {
         let ServerKind::Program {
             command,
             files,
-            ready,
             port,
             tls_port,
             ..
@@ -94,21 +103,14 @@ impl Serving {
             command.iter().map(|word| fill(word, &known)).collect();
         let log = directory.join(log_of(&server.name));
         let process = spawn(path, &words?, &log, tools)?;
-        let mut serving = Self {
+        Ok(Self {
             http: Some((address, *port).into()),
             https: tls_port.map(|port| (address, port).into()),
             echo: None,
             origin: None,
             process: Some(process),
-            _beside: Vec::new(),
-            _far: None,
-        };
-        let sign = match ready {
-            Ready::File(name) => Sign::File(directory.join(name)),
-            Ready::Port => Sign::Port(tls_port.unwrap_or(*port)),
-        };
-        serving.await_ready(&sign, &log, &server.name, stop)?;
-        Ok(serving)
+            _company: company,
+        })
     }
 
     /// What its processes have used so far, where it is a program.
@@ -121,7 +123,12 @@ impl Serving {
         self.origin.as_ref().map(|origin| origin.stats().requests)
     }
 
-    fn origin(knobs: &Knobs, path: &Path, directory: &FilePath) -> Result<Self, Mishap> {
+    fn origin(
+        knobs: &Knobs,
+        path: &Path,
+        directory: &FilePath,
+        company: Company,
+    ) -> Result<Self, Mishap> {
         let mut knobs = knobs.clone();
         let address = path.server().address_v4();
         knobs.listen.bind = vec![address.into()];
@@ -134,20 +141,20 @@ impl Serving {
             echo: running.echo,
             origin: Some(running),
             process: None,
-            _beside: Vec::new(),
-            _far: None,
+            _company: company,
         })
     }
 
     /// Nobody may connect before the client does: by other signs it is known that the server listens.
     fn await_ready(
         &mut self,
-        sign: &Sign,
-        log: &FilePath,
-        name: &str,
+        server: &Server,
+        directory: &FilePath,
         stop: &Stop,
     ) -> Result<(), Mishap> {
-        let began = Instant::now();
+        let (began, name) = (Instant::now(), &server.name);
+        let log = directory.join(log_of(name));
+        let sign = sign(&server.kind, directory);
         while began.elapsed() < START {
             let process = self.process.as_ref().map(Child::id);
             if sign.is_there(process) {
@@ -161,14 +168,10 @@ impl Serving {
             {
                 let said = format!(
                     "{} {}",
-                    last_words(log),
+                    last_words(&log),
                     last_words(&log.with_file_name("error.log"))
                 );
-                return Err(Mishap::Ended(
-                    name.to_owned(),
-                    status,
-                    said.trim().to_owned(),
-                ));
+                return Err(Mishap::Ended(name.clone(), status, said.trim().to_owned()));
             }
             std::thread::sleep(STEP);
         }
@@ -193,6 +196,22 @@ impl Drop for Serving {
 enum Sign {
     File(PathBuf),
     Port(u16),
+    Nothing,
+}
+
+fn sign(kind: &ServerKind, directory: &FilePath) -> Sign {
+    match kind {
+        ServerKind::Origin(_) => Sign::Nothing,
+        ServerKind::Program {
+            ready,
+            port,
+            tls_port,
+            ..
+        } => match ready {
+            Ready::File(name) => Sign::File(directory.join(name)),
+            Ready::Port => Sign::Port(tls_port.unwrap_or(*port)),
+        },
+    }
 }
 
 impl Sign {
@@ -200,6 +219,7 @@ impl Sign {
         match self {
             Self::File(file) => fs::metadata(file).is_ok_and(|file| file.len() > 0),
             Self::Port(port) => process.is_some_and(|process| usage::listens(process, *port)),
+            Self::Nothing => true,
         }
     }
 }

@@ -87,7 +87,7 @@ impl Tools {
             .filter_map(|n| n.strip_prefix(PYTHON))
             .collect();
         for program in needs.iter().filter(|need| !need.starts_with(PYTHON)) {
-            if !program.ends_with(".py") {
+            if !is_python(program) {
                 self.place(program)?;
             } else if !self.clients.contains_key(program) {
                 let words = self.script(&self.python(&modules)?, experiment, program)?;
@@ -141,7 +141,7 @@ impl Tools {
 
     /// The first words of a server's command line.
     pub(super) fn server(&self, name: &str) -> Result<Vec<OsString>, Mishap> {
-        if name.ends_with(".py") {
+        if is_python(name) {
             return self.client(name);
         }
         Ok(vec![self.place(name)?.into()])
@@ -279,6 +279,10 @@ fn search_path() -> OsString {
         path.push(cache.join(BUILT));
     }
     path
+}
+
+fn is_python(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|e| e == "py")
 }
 
 fn lasting_cache() -> Option<PathBuf> {

@@ -30,7 +30,6 @@ pub(crate) struct GateArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum GateCommand {
     /// Serve, until SIGTERM or Ctrl-C
-    #[cfg(any())]
     Run(GateRunArgs),
     /// All that is wrong with a configuration, without starting anything
     Check(GateCheckArgs),

@@ -8,6 +8,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::Group;
+use crate::config::Protocol;
+use crate::upstream::h2;
 use crate::upstream::pool::after;
 use crate::upstream::wire::Wire;
 
@@ -39,7 +41,12 @@ impl Group {
         let deadline = after(Instant::now(), self.config.connect.0);
         let opened = self.open(server, false, deadline).await.ok()?;
         let authority = self.servers.get(server)?.address.authority();
-        let asking = ask(opened.wire, &authority, path);
+        let asking = async {
+            match self.config.protocol {
+                Protocol::H1 => ask(opened.wire, &authority, path).await,
+                Protocol::H2 => h2::check(opened.wire, &authority, path).await,
+            }
+        };
         timeout_at(deadline, asking).await.ok()?.ok()?
     }
 }

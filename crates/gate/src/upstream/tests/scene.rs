@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::{LocalSet, spawn_local};
+use tokio::task::{JoinHandle, LocalSet, spawn_local};
 use tokio::time::timeout;
 
 use crate::config;
@@ -45,6 +45,7 @@ pub(super) enum Manner {
 /// Echoes nothing, counts everything.
 pub(super) struct Scripted {
     pub(super) address: SocketAddr,
+    accepting: RefCell<Option<JoinHandle<()>>>,
     pub(super) manner: Cell<Manner>,
     pub(super) connections: Cell<usize>,
     pub(super) open: Cell<usize>,
@@ -53,16 +54,20 @@ pub(super) struct Scripted {
 
 impl Scripted {
     pub(super) async fn start(manner: Manner) -> Rc<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::serving(TcpListener::bind("127.0.0.1:0").await.unwrap(), manner)
+    }
+
+    pub(super) fn serving(listener: TcpListener, manner: Manner) -> Rc<Self> {
         let server = Rc::new(Self {
             address: listener.local_addr().unwrap(),
+            accepting: RefCell::default(),
             manner: Cell::new(manner),
             connections: Cell::new(0),
             open: Cell::new(0),
             requests: RefCell::default(),
         });
         let serving = server.clone();
-        spawn_local(async move {
+        let accepting = spawn_local(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 serving.connections.set(serving.connections.get() + 1);
                 serving.open.set(serving.open.get() + 1);
@@ -73,7 +78,17 @@ impl Scripted {
                 });
             }
         });
+        *server.accepting.borrow_mut() = Some(accepting);
         server
+    }
+
+    /// Accepts nobody from now on.
+    pub(super) async fn stop(&self) {
+        let accepting = self.accepting.take();
+        if let Some(accepting) = accepting {
+            accepting.abort();
+            let _ = accepting.await;
+        }
     }
 
     pub(super) fn url(&self) -> String {

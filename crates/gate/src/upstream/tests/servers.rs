@@ -39,7 +39,7 @@ fn who_speaks_unasked_or_leaves_is_not_used_again() {
                 ask(&mut link).await.unwrap();
                 // It may have come with the answer already.
                 if link.buffer.is_empty() {
-                    let come = link.stream.plain().stream().peek(&mut [0]).await;
+                    let come = link.stream.plain().unwrap().stream().peek(&mut [0]).await;
                     assert_eq!(come.unwrap(), usize::from(manner == Manner::Talkative));
                 }
                 link.finish(Fate::Kept);
@@ -218,7 +218,7 @@ fn servers_that_fail_their_checks_get_no_requests() {
         assert!(one.requests.borrow()[0].starts_with("GET /up? HTTP/1.1\r\nHost: 127.0.0.1:"));
         for _ in 0..4 {
             let link = upstream.lease(true).await.unwrap();
-            let to = link.stream.plain().stream().peer_addr().unwrap();
+            let to = link.stream.plain().unwrap().stream().peer_addr().unwrap();
             assert_eq!(to, other.address);
         }
         other.manner.set(Manner::Ill);
