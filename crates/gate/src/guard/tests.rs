@@ -447,7 +447,7 @@ async fn what_is_open_ends_with_its_token_although_the_clock_was_set() {
         hand.set(1899);
         tokio::time::sleep(2 * LOOK).await;
         hand.set(1900);
-        std::future::pending().await
+        std::future::pending::<()>().await;
     };
     let begun = tokio::time::Instant::now();
     let may_go_on = tokio::select! {
