@@ -72,6 +72,7 @@ pub enum GateError {
         url: String,
         source: Box<crate::keyring::FetchError>,
     },
+
     // Upstreams.
     #[error("upstream '{upstream}': the server '{server}' cannot be used: {why}")]
     Server {

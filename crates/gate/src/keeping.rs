@@ -12,14 +12,13 @@ use std::time::SystemTime;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use roundtrip_store::{AnyStore, LONGEST_SID, Page, Record, Store};
+use roundtrip_store::{AnyStore, LONGEST_SID, Page, Place, Record, Store};
 use roundtrip_wire::envelope::Envelope;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-use crate::config::{Config, meaning};
+use crate::config::{self, Config};
 use crate::credentials::{Unusable, Vault};
-use crate::sessions::Place;
 use crate::{GateError, Secret};
 pub use import::Imported;
 pub use seal::Resealed;
@@ -55,11 +54,15 @@ pub struct Shown {
 
 impl Keeper {
     pub fn open(config: &Config) -> Result<Self, GateError> {
-        let store = Place::open(&config.session)?.store();
-        if matches!(store, AnyStore::Memory(..)) {
+        let place = config::place(&config.session)?;
+        if matches!(place, Place::Memory(_)) {
             return Err(GateError::OnlyInMemory);
         }
-        let vault = meaning::vault(&config.session)?;
+        Self::of(config, place.on_this_thread())
+    }
+
+    fn of(config: &Config, store: AnyStore) -> Result<Self, GateError> {
+        let vault = config::meaning::vault(&config.session)?;
         Ok(Self { store, vault })
     }
 

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::config::{self, Config, Jwks};
-use crate::guard::Rules;
+use crate::guard::{Fetched, Rules};
 use crate::{GateError, Secret};
 pub use fetch::FetchError;
 use fetch::Source;
@@ -54,8 +54,11 @@ impl Keyring {
         if let Some(jwks) = &mut own.token.jwks {
             jwks.file = None;
         }
-        let base = config::rules(&own)?;
         let set = config.token.jwks.clone().map(Set::new).transpose()?;
+        let base = Rules {
+            awaits_keys: set.as_ref().is_some_and(|set| set.source.is_some()),
+            ..config::rules(&own)?
+        };
         let keyring = Self {
             rules: watch::Sender::new(Arc::new(base.clone())),
             base,
@@ -63,6 +66,18 @@ impl Keyring {
         };
         if let Some(set) = keyring.set.as_ref().filter(|set| set.source.is_none()) {
             keyring.take(set, None)?;
+        }
+        Ok(keyring)
+    }
+
+    /// The same when a configuration is read again: a set that was fetched goes on where its URL is as it was.
+    pub fn reopen(config: &Config, before: &Rules) -> Result<Self, GateError> {
+        let keyring = Self::open(config)?;
+        if let (Some(set), Some(fetched)) = (&keyring.set, &before.fetched)
+            && set.from.url.as_ref() == Some(&fetched.url)
+        {
+            // What it may not say any more is fetched anew, as for the first time.
+            let _ = keyring.take(set, Some(&fetched.json));
         }
         Ok(keyring)
     }
@@ -118,8 +133,11 @@ impl Keyring {
             keys.add_jwks_file(file)?;
             said.extend_from_slice(Secret::read(file)?.0.expose());
         }
+        let mut kept = None;
         if let (Some(json), Some(url)) = (fetched, &set.from.url) {
             keys.add_public_jwks(json, url)?;
+            let (url, json) = (url.clone(), json.to_vec());
+            kept = Some(Arc::new(Fetched { url, json }));
         }
         let read = |keys, changed| Ok(Read { keys, changed });
         let added = keys.len() - own;
@@ -129,6 +147,8 @@ impl Keyring {
         }
         let rules = Rules {
             keys,
+            fetched: kept,
+            awaits_keys: false,
             ..self.base.clone()
         };
         self.rules.send_replace(Arc::new(rules));

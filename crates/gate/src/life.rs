@@ -132,8 +132,9 @@ impl Gate {
 
     /// All or nothing: a configuration that cannot be served changes nothing.
     pub fn reload(&self, config: Config) -> Result<(), GateError> {
-        let keyring = Keyring::open(&config)?;
-        let plan = self.orders.borrow().plan.reread(config, &keyring)?;
+        let before = self.orders.borrow().plan.clone();
+        let keyring = Keyring::reopen(&config, &before.rules.borrow())?;
+        let plan = before.reread(config, &keyring)?;
         let plan = Arc::new(plan);
         self.keeper.follow(plan.clone(), keyring);
         self.orders.send_modify(|order| order.plan = plan);

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::config;
 use crate::guard::{Guard, Judged, SystemWall};
 use crate::request::{Field, Request, Version};
 

@@ -108,7 +108,7 @@ impl Source {
             method: "GET".into(),
             target: self.target.clone(),
             headers: vec![("Accept".into(), "application/json".into())],
-            body: Default::default(),
+            body: Vec::new().into(),
             absolute_form: false,
         };
         let turn = Turn {

@@ -84,6 +84,28 @@ fn a_set_is_fetched_and_the_old_one_stays_while_it_cannot_be() {
     });
 }
 
+/// Nobody is turned away because somebody else's configuration was read again.
+#[test]
+fn a_fetched_set_outlives_a_reload_where_its_url_does() {
+    locally(async {
+        let answer = Rc::new(RefCell::new(ok(ED25519)));
+        let config = config(server(answer).await);
+        let first = Keyring::open(&config).unwrap();
+        assert!(first.rules().borrow().awaits_keys);
+        first.refresh().await.unwrap();
+        let before = first.rules().borrow().clone();
+        assert!(!before.awaits_keys);
+        let again = Keyring::reopen(&config, &before).unwrap();
+        let after = again.rules().borrow().clone();
+        assert_eq!((after.keys.len(), after.awaits_keys), (1, false));
+        assert!(!again.refresh().await.unwrap().changed);
+        let elsewhere = Config::parse("[token.jwks]\nurl = \"http://[::1]:9/\"", "test");
+        let other = Keyring::reopen(&elsewhere.unwrap(), &before).unwrap();
+        let other = other.rules().borrow().clone();
+        assert_eq!((other.keys.len(), other.awaits_keys), (0, true));
+    });
+}
+
 #[test]
 fn run_reads_at_once_and_tells() {
     locally(async {

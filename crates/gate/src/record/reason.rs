@@ -38,6 +38,7 @@ words! {
         Credentials = "credentials",
         StoreDown = "store_down",
         StoreUnreadable = "store_unreadable",
+        NoKeys = "no_keys",
         // No backend answers.
         NoServer = "no_server",
         PoolFull = "pool_full",
@@ -120,6 +121,7 @@ impl From<Denial> for Reason {
         match denial {
             Denial::NoToken => Self::NoToken,
             Denial::BadToken => Self::BadToken,
+            Denial::NoKeys => Self::NoKeys,
             Denial::Expired => Self::Expired,
             Denial::TooEarly => Self::TooEarly,
             Denial::NotForUs => Self::NotForUs,

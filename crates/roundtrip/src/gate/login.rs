@@ -29,10 +29,12 @@ pub(super) enum LoginError {
 
 pub(super) fn read(args: &SessionPutArgs) -> Result<Secret, LoginError> {
     if let Some(name) = &args.credentials_env {
-        return Ok(Secret::from_env(name)?);
+        return Ok(Secret::from_env(name).map_err(GateError::from)?);
     }
     match args.credentials_file.as_deref() {
-        Some(path) if path != Path::new("-") => Ok(Secret::from_file(path)?),
+        Some(path) if path != Path::new("-") => {
+            Ok(Secret::from_file(path).map_err(GateError::from)?)
+        }
         _ if io::stdin().is_terminal() => ask(&args.sid),
         _ => all(io::stdin().lock()),
     }
