@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::framing::first_record_length;
 use crate::{TlsError, Witness, handshake_facts, notes};
 use buffers::{Dry, Incoming, Outgoing};
-use observer::Observer;
+use observer::{Counts, Observer};
 
 /// Plaintext gathered beyond this is pushed to the socket without waiting for a flush.
 const GATHER: usize = 32 * 1024;
@@ -51,14 +51,6 @@ enum Early {
     Off,
     Open(Vec<u8>),
     Over { accepted: bool },
-}
-
-/// Bytes of the TLS layer during the handshake.
-#[derive(Debug, Clone, Copy, Default)]
-struct Counts {
-    sent: u64,
-    received: u64,
-    client_hello: u64,
 }
 
 impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
