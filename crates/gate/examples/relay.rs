@@ -1,4 +1,4 @@
-//! A relay to measure: `relay LISTEN BACKEND`.
+//! A relay to measure: `relay LISTEN BACKEND [h2]`.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
@@ -11,8 +11,11 @@ fn main() {
     let local = tokio::task::LocalSet::new();
     local.block_on(&runtime, async {
         let listener = tokio::net::TcpListener::bind(&words[1]).await.unwrap();
-        roundtrip_gate::relay(listener, words[2].parse().unwrap())
-            .await
-            .unwrap();
+        let to = words[2].parse().unwrap();
+        if words.get(3).is_some_and(|word| word == "h2") {
+            roundtrip_gate::relay_h2(listener, to).await.unwrap();
+        } else {
+            roundtrip_gate::relay(listener, to).await.unwrap();
+        }
     });
 }

@@ -147,7 +147,6 @@ impl Broken {
         match self {
             Self::Slow(limit) => Some(*limit),
             Self::Refused(refusal) => refusal.limit(),
-            Self::Upstream(trouble) => trouble.limit(),
             _ => None,
         }
     }

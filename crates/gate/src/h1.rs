@@ -4,4 +4,6 @@ mod chunked;
 mod head;
 
 pub(crate) use chunked::{Chunked, LAST_CHUNK, write_chunk};
-pub(crate) use head::{BadResponse, Response, ResponseBody, may_end, request, response};
+pub(crate) use head::{
+    BadResponse, MOST_FIELDS, Response, ResponseBody, may_end, request, response,
+};

@@ -10,6 +10,8 @@ mod door;
 mod error;
 mod exchange;
 mod front;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod guard;
 mod h1;
 mod halves;
@@ -24,6 +26,7 @@ mod record;
 mod request;
 pub mod sessions;
 mod site;
+mod tally;
 mod upstream;
 mod worker;
 
@@ -32,7 +35,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 
 use config::{Config, Route};
 pub use door::Door;
@@ -47,6 +50,18 @@ use upstream::{Group, Upstream};
 /// For measuring: relays until it is ended.
 pub async fn relay(listener: TcpListener, to: SocketAddr) -> io::Result<()> {
     accept(listener, to, Door::open(), false).await
+}
+
+/// For measuring: relays what comes as HTTP/2, without TLS, until it is ended.
+pub async fn relay_h2(listener: TcpListener, to: SocketAddr) -> io::Result<()> {
+    let house = house(to, Door::open(), false)?;
+    loop {
+        let (stream, peer) = met(&listener).await?;
+        let house = house.clone();
+        tokio::task::spawn_local(async move {
+            let _ = front::h2::serve(stream, peer, &house).await;
+        });
+    }
 }
 
 /// For measuring: relays what the guard lets pass, until it is ended.
@@ -64,6 +79,33 @@ async fn accept<S: Sessions + 'static>(
     door: Door<S>,
     auth: bool,
 ) -> io::Result<()> {
+    let house = house(to, door, auth)?;
+    loop {
+        let (stream, peer) = met(&listener).await?;
+        let house = house.clone();
+        tokio::task::spawn_local(async move {
+            let _ = front::h1::serve(stream, peer, &house).await;
+        });
+    }
+}
+
+async fn met(listener: &TcpListener) -> io::Result<(TcpStream, front::Peer)> {
+    let (stream, peer) = listener.accept().await?;
+    stream.set_nodelay(true)?;
+    let peer = front::Peer {
+        address: peer.ip(),
+        secure: false,
+        resumed: false,
+    };
+    Ok((stream, peer))
+}
+
+/// One route, to one backend.
+fn house<S: Sessions + 'static>(
+    to: SocketAddr,
+    door: Door<S>,
+    auth: bool,
+) -> io::Result<Rc<House<S>>> {
     let config = Config {
         route: vec![Route {
             upstream: "backend".into(),
@@ -81,20 +123,8 @@ async fn accept<S: Sessions + 'static>(
     tokio::task::spawn_local(backend.tend());
     let upstreams = [("backend".to_owned(), backend)].into();
     let site = Site::new(&config, door, &upstreams, None).map_err(io::Error::other)?;
-    let house = Rc::new(House::new(site, Arc::default()));
+    let house = Rc::new(House::new(site, Arc::default(), None));
     let patrolled = house.clone();
     tokio::task::spawn_local(async move { patrolled.patrol.run().await });
-    loop {
-        let (stream, peer) = listener.accept().await?;
-        stream.set_nodelay(true)?;
-        let house = house.clone();
-        tokio::task::spawn_local(async move {
-            let peer = front::Peer {
-                address: peer.ip(),
-                secure: false,
-                resumed: false,
-            };
-            let _ = front::h1::serve(stream, peer, &house).await;
-        });
-    }
+    Ok(house)
 }

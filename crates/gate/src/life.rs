@@ -20,7 +20,7 @@ use crate::config::Config;
 use crate::keyring::Keyring;
 use crate::listener::{Seed, Sockets};
 use crate::plan::Plan;
-use crate::record::{AccessLog, Book};
+use crate::record::{AccessLog, Book, Marker, Scribe};
 use crate::worker::{Order, Stage, Worker};
 use keeper::Keeper;
 pub use signals::run;
@@ -85,6 +85,11 @@ impl Gate {
             stage,
         });
         let log = AccessLog::start(&plan.config.log.access)?;
+        let pen = log.as_ref().map(AccessLog::pen);
+        let scribe = match pen {
+            Some(pen) => Some(Scribe::new(pen, Marker::new()?)),
+            None => None,
+        };
         let book = Book::new(count);
         let census = Arc::new(Census::default());
         let mut threads = Vec::new();
@@ -94,7 +99,7 @@ impl Gate {
                 orders: orders.subscribe(),
                 ledger: book.ledger(number),
                 census: census.clone(),
-                pen: log.as_ref().map(AccessLog::pen),
+                scribe: scribe.clone(),
             };
             threads.push(spawn(number, worker)?);
         }

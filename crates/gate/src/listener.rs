@@ -4,7 +4,11 @@
 //! Each thread has sockets of its own at the same addresses, and the kernel gives each its share of the clients.
 
 mod certificates;
+mod desk;
+mod doorman;
 mod entrance;
+mod hello;
+mod quic;
 mod secure;
 mod seed;
 mod sockets;
@@ -20,7 +24,9 @@ use rustls::ProtocolVersion;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
+pub(crate) use desk::Tally;
 pub(crate) use entrance::{Arrival, Entrance, Manner, Unmet};
+pub(crate) use quic::{QuicArrival, QuicEntrance, QuicMet};
 pub(crate) use secure::{Early, Secure};
 pub(crate) use seed::Seed;
 pub(crate) use sockets::{Sockets, ThreadSockets};

@@ -80,8 +80,9 @@ impl Plan {
 }
 
 fn tls_side(config: &Config, seed: &Arc<Seed>, place: &Place) -> Result<Arc<TlsSide>, GateError> {
-    let _ = place;
-    TlsSide::new(&config.tls, &config.listen, seed, Arc::new(SystemTime::now)).map(Arc::new)
+    let place = Some(place.shared());
+    let clock = Arc::new(SystemTime::now);
+    TlsSide::new(&config.tls, &config.listen, seed, place, clock).map(Arc::new)
 }
 
 /// One whose settings are as they were goes on, with its connections.

@@ -22,6 +22,8 @@ pub(crate) struct Request<'a> {
     /// `:authority`, where the protocol has one.
     pub(crate) authority: Option<&'a str>,
     pub(crate) version: Version,
+    /// The protocol has said that no body follows.
+    pub(crate) ended: bool,
     pub(crate) fields: &'a [Field<'a>],
 }
 

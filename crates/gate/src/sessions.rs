@@ -5,15 +5,13 @@
 
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
 
-use roundtrip_store::{self as store, AnyStore, Counts, Kept, Memory, Near, NearSettings};
-use roundtrip_store::{Redb, RedisSettings, StoreError};
-use roundtrip_tls::Roots;
+use roundtrip_store::{
+    self as store, AnyStore, Counts, Kept, Near, NearSettings, Source, StoreError,
+};
 
 use crate::GateError;
-use crate::config::meaning::Kept as By;
-use crate::config::{SecretFrom, SessionStore};
+use crate::config::{self, SessionStore};
 use crate::guard::{Found, Sessions, Trouble, Watch};
 
 /// Where sessions are: may be handed to any thread.
@@ -43,13 +41,18 @@ impl Place {
             absent_time: config.absent_time.0,
             grace: config.grace.0,
         };
-        let place = open(config)?;
+        let place = config::place(config)?;
         Ok(Self { place, settings })
     }
 
     pub fn on_this_thread(&self) -> Known {
         let near = Near::new(self.place.on_this_thread(), self.settings);
         Known(Rc::new(near))
+    }
+
+    /// The store itself, for whatever else is kept there.
+    pub(crate) fn shared(&self) -> store::Place {
+        self.place.clone()
     }
 
     /// For who manages sessions and serves none: nothing is remembered.
@@ -66,6 +69,11 @@ impl Known {
 
     pub fn counts(&self) -> Counts {
         self.0.counts()
+    }
+
+    /// Was the store asked in vain, and has not answered since?
+    pub(crate) fn is_down(&self) -> bool {
+        self.0.store().is_down()
     }
 
     /// Sessions that are remembered now.
@@ -110,20 +118,4 @@ fn trouble(error: &StoreError) -> Trouble {
     } else {
         Trouble::Unreadable
     }
-}
-
-fn open(config: &SessionStore) -> Result<store::Place, GateError> {
-    match By::of(&config.store) {
-        By::Memory => return Ok(store::Place::Memory(Memory::default())),
-        By::File(path) => return Ok(store::Place::Redb(Redb::open(path)?)),
-        By::Redis => {}
-    }
-    let mut settings = RedisSettings::from_url(&config.store)?;
-    settings.prefix = config.prefix.clone();
-    let password = config.password.as_ref().map(SecretFrom::read);
-    settings.password = password.transpose()?.map(Arc::new);
-    if let Some(ca) = &config.tls.ca {
-        settings.trust(Roots::File(ca.clone()))?;
-    }
-    Ok(store::Place::Redis(Arc::new(settings)))
 }

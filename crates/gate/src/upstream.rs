@@ -12,6 +12,7 @@ mod link;
 mod pool;
 mod standing;
 mod stock;
+mod tell;
 mod tend;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,8 @@ pub(crate) use link::{Fate, Link, Server};
 use pool::{Bounds, Kept, after};
 use standing::Ejecting;
 use stock::{Claim, Refused, Rules, Slot, Stock, Want};
+use tell::Told;
+pub(crate) use tell::tell;
 pub(crate) use trouble::Trouble;
 pub(crate) use wire::Wire;
 
@@ -46,6 +49,7 @@ pub(crate) struct Upstream {
     buffers: Buffers,
     /// To each server, where HTTP/2 is spoken.
     shared: Vec<h2::Place>,
+    told: Told,
 }
 
 impl Upstream {
@@ -74,6 +78,7 @@ impl Upstream {
             shared: (0..group.well.len())
                 .map(|_| h2::Place::default())
                 .collect(),
+            told: Told::default(),
             group: group.clone(),
         })
     }
@@ -92,7 +97,8 @@ impl Upstream {
         {
             return Ok(Link::new(slot, kept, true, &self.buffers));
         }
-        self.obtain(claim, Want::default(), repeatable).await
+        // Apart, for an exchange that needs nothing of this should not be as large as one that does.
+        Box::pin(self.obtain(claim, Want::default(), repeatable)).await
     }
 
     /// For the one retry: a connection that nobody has used, to another server than `not` where there is one. Whoever holds
@@ -106,7 +112,8 @@ impl Upstream {
             fresh: true,
             not: not.map(|server| server.0),
         };
-        self.obtain(self.stock.claim(want), want, repeatable).await
+        let claim = self.stock.claim(want);
+        Box::pin(self.obtain(claim, want, repeatable)).await
     }
 
     /// Takes one retry from the budget that requests have earned; `false` where there is none.
@@ -129,6 +136,10 @@ impl Upstream {
 
     pub(crate) fn group(&self) -> &Arc<Group> {
         &self.group
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.group.name
     }
 
     pub(crate) fn index(&self) -> u16 {

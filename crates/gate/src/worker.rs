@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::{JoinSet, spawn_local};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use crate::GateError;
 use crate::census::Census;
@@ -19,10 +20,14 @@ use crate::guard::{Guard, SystemWall};
 use crate::house::House;
 use crate::listener::{self, Entrance, Incoming, Manner, Met, ThreadSockets, Unmet};
 use crate::plan::Plan;
-use crate::record::{Arrival, Gauge, Ledger, Limit, Pen, Protocol, Security, TlsHandshake};
+use crate::record::{Arrival, Gauge, Ledger, Limit, Protocol, Scribe, Security, TlsHandshake};
 use crate::sessions::Known;
 use crate::site::Site;
-use crate::upstream::{Group, Upstream};
+use crate::tally;
+use crate::upstream::{self, Group, Upstream};
+
+/// How often the ledger hears of the upstreams.
+const TELLING: Duration = Duration::from_secs(1);
 
 /// What a thread is to do.
 #[derive(Clone)]
@@ -46,7 +51,7 @@ pub(crate) struct Worker {
     pub(crate) orders: watch::Receiver<Order>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) census: Arc<Census>,
-    pub(crate) pen: Option<Pen>,
+    pub(crate) scribe: Option<Scribe>,
 }
 
 /// What one plan is on this thread.
@@ -80,18 +85,27 @@ impl Worker {
     async fn serve(self, ready: impl FnOnce(Result<(), GateError>)) -> usize {
         let mut orders = self.orders;
         let order = orders.borrow_and_update().clone();
-        let hall = Present::begin(order.plan, None)
-            .and_then(|present| Hall::open(present, self.sockets, self.ledger, self.census));
-        let mut hall = match hall {
-            Ok(hall) => hall,
+        let lobby = Present::begin(order.plan, &self.ledger, None).and_then(|present| {
+            Lobby::open(present, self.sockets, self.ledger, self.census, self.scribe)
+        });
+        let mut lobby = match lobby {
+            Ok(lobby) => lobby,
             Err(error) => {
                 ready(Err(error));
                 return 0;
             }
         };
         ready(Ok(()));
+        let mut ticks = interval(TELLING);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let changed = orders.changed().await.is_ok();
+            let changed = tokio::select! {
+                changed = orders.changed() => changed.is_ok(),
+                _ = ticks.tick() => {
+                    upstream::tell(lobby.present.upstreams.values(), &lobby.shared.house.ledger);
+                    continue;
+                }
+            };
             let order = orders.borrow_and_update().clone();
             let stage = if changed {
                 order.stage
@@ -101,8 +115,8 @@ impl Worker {
                 }
             };
             match stage {
-                Stage::Serve => hall.follow(order.plan),
-                Stage::Drain { until } => return hall.empty(until).await,
+                Stage::Serve => lobby.follow(order.plan),
+                Stage::Drain { until } => return lobby.empty(until).await,
             }
         }
     }
@@ -110,20 +124,25 @@ impl Worker {
 
 impl Present {
     /// Upstreams whose group goes on go on with it.
-    fn begin(plan: Arc<Plan>, before: Option<&Self>) -> Result<Self, GateError> {
+    fn begin(
+        plan: Arc<Plan>,
+        ledger: &Arc<Ledger>,
+        before: Option<&Self>,
+    ) -> Result<Self, GateError> {
         let same_place = |present: &&Self| present.plan.config.session == plan.config.session;
         let known = match before.filter(same_place) {
             Some(present) => present.known.clone(),
             None => {
                 let known = plan.place.on_this_thread();
                 spawn_local(known.clone().run());
+                spawn_local(tally::sessions(known.clone(), ledger.clone()));
                 known
             }
         };
         let upstreams = plan
             .groups
             .iter()
-            .map(|(name, group)| (name.clone(), upstream(name, group, before)))
+            .map(|(name, group)| (name.clone(), known_or_new(name, group, before)))
             .collect();
         Ok(Self {
             plan,
@@ -149,7 +168,7 @@ impl Present {
     }
 }
 
-fn upstream(name: &str, group: &Arc<Group>, before: Option<&Present>) -> Rc<Upstream> {
+fn known_or_new(name: &str, group: &Arc<Group>, before: Option<&Present>) -> Rc<Upstream> {
     let known = before.and_then(|present| present.upstreams.get(name));
     match known.filter(|upstream| Arc::ptr_eq(upstream.group(), group)) {
         Some(upstream) => upstream.clone(),
@@ -162,7 +181,7 @@ fn upstream(name: &str, group: &Arc<Group>, before: Option<&Present>) -> Rc<Upst
 }
 
 /// Where the thread's clients come in, and those who are inside.
-struct Hall {
+struct Lobby {
     present: Present,
     shared: Rc<Shared>,
     doors: JoinSet<()>,
@@ -176,14 +195,15 @@ struct Shared {
     census: Arc<Census>,
 }
 
-impl Hall {
+impl Lobby {
     fn open(
         present: Present,
         sockets: ThreadSockets,
         ledger: Arc<Ledger>,
         census: Arc<Census>,
+        scribe: Option<Scribe>,
     ) -> Result<Self, GateError> {
-        let house = Rc::new(House::new(present.site()?, ledger));
+        let house = Rc::new(House::new(present.site()?, ledger, scribe));
         let shared = Rc::new(Shared {
             manner: RefCell::new(Rc::new(present.manner()?)),
             house: house.clone(),
@@ -211,7 +231,7 @@ impl Hall {
 
     /// Everything was made once already when the plan was; what fails here leaves the thread as it was.
     fn follow(&mut self, plan: Arc<Plan>) {
-        let next = Present::begin(plan, Some(&self.present));
+        let next = Present::begin(plan, &self.shared.house.ledger, Some(&self.present));
         let next = next.and_then(|next| Ok((next.site()?, next.manner()?, next)));
         if let Ok((site, manner, next)) = next {
             self.shared.house.replace(site);
@@ -277,6 +297,9 @@ impl Shared {
         // How a connection ended is in the entries of its exchanges.
         let _ = match met.stream {
             Incoming::Clear(stream) => front::h1::serve(stream, peer, house).await,
+            Incoming::Secure(stream) if stream.is_h2() => {
+                front::h2::serve(*stream, peer, house).await
+            }
             Incoming::Secure(stream) => front::h1::serve(*stream, peer, house).await,
         };
     }
@@ -285,7 +308,7 @@ impl Shared {
 fn count_unmet(ledger: &Ledger, unmet: &Unmet) {
     match unmet {
         Unmet::TimedOut => ledger.count(Limit::HeadTime),
-        Unmet::Tls(_) => ledger.count(TlsHandshake::Failed),
+        Unmet::Tls(_) | Unmet::Quic(_) => ledger.count(TlsHandshake::Failed),
         Unmet::Proxy(_) | Unmet::Io(_) => {}
     }
 }

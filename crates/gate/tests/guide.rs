@@ -36,9 +36,10 @@ fn made() -> String {
         page += "\n| key | value | |\n|---|---|---|\n";
         for key in table.keys {
             let value = key.value.replace('|', "\\|");
-            let value = match key.example {
-                true => format!("none; `{value}`"),
-                false => format!("`{value}`"),
+            let value = if key.example {
+                format!("none; `{value}`")
+            } else {
+                format!("`{value}`")
             };
             let about = key.about.replace('|', "\\|");
             writeln!(page, "| `{}` | {value} | {about} |", key.name).unwrap();

@@ -396,7 +396,8 @@ fn backend() -> String {
                     break;
                 }
                 if let Some(value) = line.to_ascii_lowercase().strip_prefix("authorization: ") {
-                    authorization = line[line.len() - value.len()..].trim().to_owned();
+                    let sent = line[line.len() - value.len()..].trim();
+                    sent.clone_into(&mut authorization);
                 }
             }
             let length = authorization.len();

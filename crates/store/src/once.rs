@@ -2,7 +2,7 @@
 //! with (RFC 8446 §8.1). What is in them is for the listener to know, which seals them.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use redb::{ReadableTable, TableDefinition, WriteTransaction};
@@ -61,6 +61,13 @@ impl TakesOnce for AnyStore {
 #[derive(Default)]
 pub(crate) struct Shelf(Mutex<Entries>);
 
+impl Shelf {
+    /// Nothing is left half done under the lock.
+    fn lock(&self) -> MutexGuard<'_, Entries> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 #[derive(Default)]
 struct Entries {
     values: HashMap<Vec<u8>, (SystemTime, Vec<u8>)>,
@@ -94,19 +101,17 @@ impl TakesOnce for Memory {
         let Some(end) = now.checked_add(life) else {
             return Ok(());
         };
-        let shelf = self.once().0.lock();
-        let mut shelf = shelf.unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.once().lock();
         for kept in entries {
-            shelf.put(kept, end, now);
+            known.put(kept, end, now);
         }
         Ok(())
     }
 
     async fn take(&self, name: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         let now = self.now();
-        let shelf = self.once().0.lock();
-        let mut shelf = shelf.unwrap_or_else(PoisonError::into_inner);
-        let taken = shelf.remove(name).filter(|(end, _)| *end > now);
+        let mut known = self.once().lock();
+        let taken = known.remove(name).filter(|(end, _)| *end > now);
         Ok(taken.map(|(_, value)| value))
     }
 }

@@ -18,11 +18,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::framing::first_record_length;
 use crate::{TlsError, Witness, handshake_facts, notes};
-use buffers::{Incoming, Outgoing};
+use buffers::{Dry, Incoming, Outgoing};
 use observer::Observer;
 
 /// Plaintext gathered beyond this is pushed to the socket without waiting for a flush.
 const GATHER: usize = 32 * 1024;
+/// rustls has room for this much from the start.
+const BULK: usize = 4096;
 /// The whole record.
 const CHANGE_CIPHER_SPEC: [u8; 6] = [20, 3, 3, 0, 1, 1];
 
@@ -39,6 +41,8 @@ pub struct Stream<IO> {
     observer: Option<Observer>,
     established: bool,
     closed: bool,
+    /// Much has come at once since there was last nothing to read.
+    bulky: bool,
     counts: Counts,
 }
 
@@ -103,6 +107,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
             observer,
             established: false,
             closed: false,
+            bulky: false,
             counts: Counts::default(),
         }
     }
@@ -265,7 +270,12 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
                 Poll::Ready(_) => framing.took(self.incoming.waiting(), recorder),
             }
         }
+        if outcome.is_pending() && std::mem::take(&mut self.bulky) {
+            // Before it reads, rustls gives back the room that larger records took.
+            let _ = self.tls.read_tls(&mut Dry);
+        }
         let n = ready!(outcome)?;
+        self.bulky |= n > BULK;
         if !self.established {
             self.counts.received += n as u64;
         }

@@ -9,11 +9,11 @@ use tokio::time::timeout;
 
 use super::Desk;
 use super::desk::{Reply, Topic};
-use crate::config::Limits;
+use crate::config::{Bytes, Limits};
 use crate::h1;
 use crate::request::{Body, Refusal, Request, inspect};
 
-const LARGEST_HEAD: usize = 8 * 1024;
+const LARGEST_HEAD: u64 = 8 * 1024;
 /// From a head's first byte to its last; and before the first.
 const HEAD_TIME: Duration = Duration::from_secs(5);
 const IDLE_TIME: Duration = Duration::from_secs(15);
@@ -53,16 +53,17 @@ async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Asked> {
 }
 
 async fn head(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Asked> {
+    let limits = Limits {
+        head: Bytes(LARGEST_HEAD),
+        ..Limits::default()
+    };
     loop {
-        match h1::request(buffer, &Limits::default(), Asked::of) {
+        match h1::request(buffer, &limits, Asked::of) {
             Ok(Some((asked, length))) => {
                 buffer.drain(..length);
                 return Some(asked);
             }
             Err(refusal) => return Some(Asked::refused(refusal.status())),
-            Ok(None) if buffer.len() >= LARGEST_HEAD => {
-                return Some(Asked::refused(Refusal::HeadTooLarge.status()));
-            }
             Ok(None) => {}
         }
         let length = stream.read_buf(buffer).await.ok()?;

@@ -72,7 +72,7 @@ pub(crate) async fn serve<S: Sessions>(
         head: Vec::new(),
         out: Vec::new(),
         served: 0,
-        entry: Entry::new(Instant::now(), Protocol::H1, peer.secure),
+        entry: house.entry(peer, Protocol::H1),
     };
     let outcome = loop {
         match client.exchange(house).await {
@@ -91,7 +91,7 @@ impl<IO: Stream> Client<IO> {
             return Ok(Next::Close);
         }
         let site = house.site();
-        self.entry = self.peer.entry(Protocol::H1);
+        self.entry = house.entry(self.peer, Protocol::H1);
         let outcome = match self.accept(&site).await {
             Ok(Accepted::Over) => return Ok(Next::Close),
             Ok(Accepted::Answer(plain)) => self.answer(plain).await,
@@ -111,7 +111,7 @@ impl<IO: Stream> Client<IO> {
                 Err(gone) => Err(gone),
             },
         };
-        house.close(&mut self.entry, outcome.as_ref().err());
+        house.close(&mut self.entry, outcome.as_ref().err(), self.peer.address);
         outcome
     }
 
@@ -193,8 +193,9 @@ impl<IO: Stream> Client<IO> {
             secure: self.peer.secure,
             early: self.early,
         };
-        let out = &mut self.head;
+        let (out, entry) = (&mut self.head, &mut self.entry);
         let read = h1::request(&self.buffer, &site.limits, |request| {
+            entry.is_of(request);
             judge(site, request, arrival, admitted, out)
         })?;
         read.map(|(verdict, length)| verdict.map(|verdict| (verdict, length)))

@@ -79,6 +79,7 @@ pub(super) fn judge(guard: &Guard, fields: &[(&str, &str)]) -> Judged {
         target: "/",
         authority: None,
         version: Version::H11,
+        ended: false,
         fields: &fields,
     })
 }

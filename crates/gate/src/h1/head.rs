@@ -42,6 +42,7 @@ pub(crate) fn request<T>(
                 target: parsed.path.unwrap_or_default(),
                 authority: None,
                 version,
+                ended: false,
                 fields: parsed.headers,
             };
             Ok(Some((take(&request), length)))

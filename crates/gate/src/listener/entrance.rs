@@ -52,6 +52,8 @@ pub(crate) enum Unmet {
     Proxy(#[source] roundtrip_wire::Error),
     #[error("{0}")]
     Tls(#[from] TlsError),
+    #[error("{0}")]
+    Quic(#[source] quinn::ConnectionError),
     #[error("it did not say enough in time")]
     TimedOut,
     #[error("{0}")]

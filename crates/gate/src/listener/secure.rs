@@ -27,13 +27,11 @@ pub(crate) struct Early(Rc<State>);
 #[derive(Default)]
 struct State {
     phase: Cell<Phase>,
-    /// What was read last came before the end of the handshake.
-    read: Cell<bool>,
     changed: Notify,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Phase {
+pub(super) enum Phase {
     #[default]
     Open,
     Complete,
@@ -42,9 +40,9 @@ enum Phase {
 }
 
 impl Early {
-    /// Did what was read last come as early data, of a client that has not shown yet that it is there?
+    /// Has the client not shown yet that it is there? Nothing but early data can be read before that.
     pub(crate) fn is_now(&self) -> bool {
-        self.0.read.get() && self.0.phase.get() == Phase::Open
+        self.0.phase.get() == Phase::Open
     }
 
     /// Waits for the end of the handshake; false: it never came. Somebody has to read from the stream meanwhile.
@@ -59,7 +57,7 @@ impl Early {
         }
     }
 
-    fn enter(&self, phase: Phase) {
+    pub(super) fn enter(&self, phase: Phase) {
         if self.0.phase.get() == Phase::Open {
             self.0.phase.set(phase);
             self.0.changed.notify_waiters();
@@ -142,8 +140,6 @@ impl AsyncRead for Secure {
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let outcome = Pin::new(&mut self.stream).poll_read(cx, into);
-        // Nothing but early data can be read before the end of the handshake.
-        self.early.0.read.set(self.stream.is_handshaking());
         self.notice();
         outcome
     }

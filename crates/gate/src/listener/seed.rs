@@ -57,6 +57,11 @@ impl Seed {
         Ok(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, &*key)))
     }
 
+    /// By which our connection ids are known for ours.
+    pub(super) fn quic_id_key(&self) -> Result<u64, GateError> {
+        self.derive("quic id", 0).map(u64::from_be_bytes)
+    }
+
     fn derive<const N: usize>(&self, label: &str, number: u64) -> Result<[u8; N], GateError> {
         struct Length<const N: usize>;
         impl<const N: usize> KeyType for Length<N> {

@@ -40,6 +40,11 @@ impl Tickets {
         }
     }
 
+    /// How long something sealed now may open.
+    pub(super) fn life(&self) -> Duration {
+        self.epoch * 2
+    }
+
     fn now(&self) -> u64 {
         let since = (self.clock)().duration_since(UNIX_EPOCH);
         since.unwrap_or_default().as_secs() / self.epoch.as_secs().max(1)
@@ -61,8 +66,8 @@ impl Tickets {
         Ok(key)
     }
 
-    /// epoch ‖ nonce ‖ ciphertext with its tag; the epoch is authenticated too.
-    fn seal(&self, plain: &[u8]) -> Result<Vec<u8>, GateError> {
+    /// epoch ‖ nonce ‖ ciphertext with its tag; the epoch is authenticated too, and the name that it goes by, if it has one.
+    pub(super) fn seal(&self, name: &[u8], plain: &[u8]) -> Result<Vec<u8>, GateError> {
         let epoch = self.now();
         let number = epoch.to_be_bytes();
         let mut nonce = [0; NONCE_LEN];
@@ -72,24 +77,25 @@ impl Tickets {
             .key(epoch)?
             .seal_in_place_separate_tag(
                 Nonce::assume_unique_for_key(nonce),
-                Aad::from(number),
+                Aad::from([&number, name].concat()),
                 &mut sealed,
             )
             .map_err(|_| GateError::Cryptography)?;
         Ok([&number, &nonce[..], &sealed, tag.as_ref()].concat())
     }
 
-    fn open(&self, ticket: &[u8]) -> Option<Vec<u8>> {
+    pub(super) fn open(&self, name: &[u8], ticket: &[u8]) -> Option<Vec<u8>> {
         let (number, rest) = ticket.split_first_chunk::<NUMBER>()?;
         let (nonce, sealed) = rest.split_first_chunk::<NONCE_LEN>()?;
         let epoch = u64::from_be_bytes(*number);
+        let number = number.as_slice();
         if epoch.abs_diff(self.now()) > 1 {
             return None;
         }
         let mut bytes = sealed.to_vec();
         let nonce = Nonce::assume_unique_for_key(*nonce);
         let key = self.key(epoch).ok()?;
-        let opened = key.open_in_place(nonce, Aad::from(number), &mut bytes);
+        let opened = key.open_in_place(nonce, Aad::from([number, name].concat()), &mut bytes);
         let length = opened.ok()?.len();
         bytes.truncate(length);
         Some(bytes)
@@ -113,11 +119,11 @@ impl ProducesTickets for Tickets {
     }
 
     fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
-        self.seal(plain).ok()
+        self.seal(b"", plain).ok()
     }
 
     fn decrypt(&self, cipher: &[u8]) -> Option<Vec<u8>> {
-        self.open(cipher)
+        self.open(b"", cipher)
     }
 }
 

@@ -4,6 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use quinn::crypto::rustls::QuicServerConfig;
+use roundtrip_store::{Memory, Place};
 use roundtrip_tls::{Stream, TlsError, certificate_compressor, key_exchanges};
 use rustls::crypto::aws_lc_rs;
 use rustls::server::NoServerSessionStorage;
@@ -11,6 +13,8 @@ use rustls::{ServerConfig, ServerConnection, SupportedProtocolVersion, version};
 use tokio::net::TcpStream;
 
 use super::certificates::Certificates;
+use super::desk::{Desk, Tally};
+use super::hello;
 use super::tickets::{Clock, Tickets};
 use super::{Secure, Seed};
 use crate::GateError;
@@ -18,24 +22,34 @@ use crate::config::{Listen, Resumption, Tls};
 
 /// For each full or resumed handshake: a browser opens more than one connection.
 const TICKETS: usize = 2;
+/// Early data that is taken over TCP: heads, and a small body. QUIC knows no number but the largest (RFC 9001 §4.6.1).
+const EARLY_DATA: u32 = 16 * 1024;
 
 /// Shared by all threads.
 pub(crate) struct TlsSide {
     certificates: Arc<Certificates>,
     resumption: Resumption,
     tickets: Arc<Tickets>,
+    early_data: bool,
+    place: Place,
 }
 
 /// One thread's.
 pub(crate) struct ThreadTls {
     tcp: Arc<ServerConfig>,
+    quic: Arc<QuicServerConfig>,
+    early_data: bool,
+    /// Where sessions are good once.
+    desk: Option<Desk>,
 }
 
 impl TlsSide {
+    /// Sessions that are good once are kept in `place`, or in memory.
     pub(crate) fn new(
         settings: &Tls,
         listen: &Listen,
         seed: &Arc<Seed>,
+        place: Option<Place>,
         clock: Clock,
     ) -> Result<Self, GateError> {
         if settings.early_data && settings.resumption != Resumption::SingleUse {
@@ -48,6 +62,8 @@ impl TlsSide {
             certificates: Arc::new(certificates),
             resumption: settings.resumption,
             tickets: Arc::new(Tickets::new(seed.clone(), settings.epoch.0, clock)),
+            early_data: settings.early_data,
+            place: place.unwrap_or_else(|| Place::Memory(Memory::default())),
         })
     }
 
@@ -61,15 +77,34 @@ impl TlsSide {
         self.certificates.look()
     }
 
+    /// On the thread's `LocalSet`.
     pub(crate) fn on_this_thread(&self) -> Result<ThreadTls, GateError> {
-        let mut tcp = self.config(&[&version::TLS13, &version::TLS12])?;
+        let single = self.resumption == Resumption::SingleUse;
+        let desk = single.then(|| Desk::open(self.place.on_this_thread(), self.tickets.clone()));
+        let mut tcp = self.config(&[&version::TLS13, &version::TLS12], desk.as_ref())?;
         tcp.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(ThreadTls { tcp: Arc::new(tcp) })
+        if self.early_data {
+            tcp.max_early_data_size = EARLY_DATA;
+        }
+        // QUIC is TLS 1.3 (RFC 9001 §4.2).
+        let mut quic = self.config(&[&version::TLS13], desk.as_ref())?;
+        quic.alpn_protocols = vec![b"h3".to_vec()];
+        if self.early_data {
+            quic.max_early_data_size = u32::MAX;
+        }
+        let quic = QuicServerConfig::try_from(quic).map_err(|_| GateError::Cryptography)?;
+        Ok(ThreadTls {
+            tcp: Arc::new(tcp),
+            quic: Arc::new(quic),
+            early_data: self.early_data,
+            desk,
+        })
     }
 
     fn config(
         &self,
         versions: &[&'static SupportedProtocolVersion],
+        desk: Option<&Desk>,
     ) -> Result<ServerConfig, GateError> {
         let mut config = ServerConfig::builder_with_provider(Arc::new(provider()))
             .with_protocol_versions(versions)
@@ -77,7 +112,12 @@ impl TlsSide {
             .with_no_client_auth()
             .with_cert_resolver(self.certificates.clone());
         config.cert_compressors = vec![certificate_compressor()];
-        config.session_storage = Arc::new(NoServerSessionStorage {});
+        // An answer to early data must not wait for the client's Finished: that is what it is for.
+        config.send_half_rtt_data = self.early_data;
+        config.session_storage = match desk {
+            Some(desk) => desk.papers(),
+            None => Arc::new(NoServerSessionStorage {}),
+        };
         config.send_tls13_tickets = TICKETS;
         match self.resumption {
             Resumption::Stateless => config.ticketer = self.tickets.clone(),
@@ -89,9 +129,33 @@ impl TlsSide {
 }
 
 impl ThreadTls {
-    pub(super) async fn accept(&self, stream: TcpStream) -> Result<Secure, TlsError> {
+    pub(super) async fn accept(&self, mut stream: TcpStream) -> Result<Secure, TlsError> {
         let connection = ServerConnection::new(self.tcp.clone())?;
-        Secure::accept(Stream::server(stream, connection)).await
+        let Some(desk) = &self.desk else {
+            return Secure::accept(Stream::server(stream, connection)).await;
+        };
+        let (first, identity) = hello::read(&mut stream).await?;
+        let fetched = desk.fetch(identity).await;
+        let secure = Secure::accept(Stream::server_after(stream, connection, first)).await;
+        drop(fetched);
+        secure
+    }
+
+    pub(super) fn quic(&self) -> &Arc<QuicServerConfig> {
+        &self.quic
+    }
+
+    pub(super) fn desk(&self) -> Option<&Desk> {
+        self.desk.as_ref()
+    }
+
+    pub(super) fn takes_early_data(&self) -> bool {
+        self.early_data
+    }
+
+    /// Of sessions that are good once.
+    pub(crate) fn tally(&self) -> Tally {
+        self.desk.as_ref().map(Desk::tally).unwrap_or_default()
     }
 }
 

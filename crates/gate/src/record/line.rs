@@ -1,7 +1,7 @@
 //! One line of the access log: JSON, phases in probe's words. Who asked is an address; whose session it was, a mark that
 //! means nothing in the next run. Queries, fields and names of sessions have no way in.
 
-use std::net::SocketAddr;
+use std::net::IpAddr;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::hmac;
@@ -18,7 +18,7 @@ const LONGEST_METHOD: usize = 32;
 /// What only the log wants to know of an exchange.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Told<'a> {
-    pub(crate) client: SocketAddr,
+    pub(crate) client: IpAddr,
     pub(crate) method: &'a str,
     /// As it was asked for: what follows the path is left out here.
     pub(crate) target: &'a str,
@@ -54,7 +54,7 @@ impl Marker {
 #[derive(Serialize)]
 struct Line<'a> {
     time: String,
-    client: SocketAddr,
+    client: IpAddr,
     protocol: &'static str,
     secure: bool,
     method: &'a str,
@@ -160,7 +160,7 @@ mod tests {
 
     fn told(target: &str) -> Told<'_> {
         Told {
-            client: ([192, 0, 2, 1], 4711).into(),
+            client: [192, 0, 2, 1].into(),
             method: "GET",
             target,
             upstream: Some("mail"),
@@ -192,7 +192,7 @@ mod tests {
         told.session = Some(marker.mark("a session's name"));
         let read = read(&entry, after(30).unwrap(), &told);
         let expected = serde_json::json!({
-            "time": "1994-11-06T08:49:37.045Z", "client": "192.0.2.1:4711", "protocol": "h2", "secure": true,
+            "time": "1994-11-06T08:49:37.045Z", "client": "192.0.2.1", "protocol": "h2", "secure": true,
             "method": "GET", "path": "/jmap", "status": 200, "outcome": "whole", "bytes_up": 0, "bytes_down": 77,
             "ms": 30.0, "added_ms": 5.0,
             "phases": { "authorize": 2.0, "lease": 1.0, "request": 1.0, "first_byte": 20.0, "body": 6.0 },

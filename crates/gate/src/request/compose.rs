@@ -155,6 +155,7 @@ mod tests {
             target: "http://a.example/x?y",
             authority: None,
             version: Version::H11,
+            ended: false,
             fields: &fields,
         };
         let inspected = inspect(&request, 1000).unwrap();

@@ -44,7 +44,7 @@ pub(crate) fn inspect<'a>(request: &Request<'a>, most_body: u64) -> Result<Inspe
     for field in request.fields {
         seen.look(request, field)?;
     }
-    let body = seen.body(request.version)?;
+    let body = seen.body(request)?;
     if matches!(body, Body::Length(length) if length > most_body) {
         return Err(Refusal::BodyTooLarge);
     }
@@ -194,9 +194,9 @@ impl<'a> Seen<'a> {
     }
 
     /// RFC 9112 §6.1, §6.3: what is not plain is refused.
-    fn body(&self, version: Version) -> Result<Body, Refusal> {
+    fn body(&self, request: &Request<'_>) -> Result<Body, Refusal> {
         match (self.codings, self.lengths) {
-            (0, 0) if version.frames() => Ok(Body::Framed),
+            (0, 0) if request.version.frames() && !request.ended => Ok(Body::Framed),
             (0, 0) => Ok(Body::None),
             (0, 1) => match self.length {
                 Some(0) => Ok(Body::None),
@@ -205,7 +205,7 @@ impl<'a> Seen<'a> {
             },
             (0, _) => Err(Refusal::Length),
             (_, 1..) => Err(Refusal::TwoLengths),
-            (1, 0) if self.chunked && version == Version::H11 => Ok(Body::Chunked),
+            (1, 0) if self.chunked && request.version == Version::H11 => Ok(Body::Chunked),
             _ => Err(Refusal::Coding),
         }
     }
@@ -250,6 +250,7 @@ mod tests {
             target,
             authority: version.frames().then_some("a.example"),
             version,
+            ended: false,
             fields: &fields,
         };
         inspect(&request, 1000).map(|inspected| inspected.body)
@@ -373,6 +374,7 @@ mod tests {
             target: "/",
             authority: None,
             version: Version::H11,
+            ended: false,
             fields: &fields,
         };
         let inspected = inspect(&request, 0).unwrap();

@@ -16,7 +16,7 @@ impl Count {
         self.0.store(value as u64, Relaxed);
     }
 
-    fn get(&self) -> u64 {
+    pub(super) fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
 }

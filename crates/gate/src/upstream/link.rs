@@ -98,7 +98,9 @@ impl Link {
         self.buffers.put(self.buffer);
         match self.stream {
             Wire::Shared(stream) => match fate {
-                Fate::Kept | Fate::Spent => stream.end(),
+                Fate::Kept => stream.end(),
+                // Where the answer is not whole, this resets it.
+                Fate::Spent => drop(stream),
                 Fate::Stale | Fate::Failed => stream.blame(),
             },
             carrier if fit => self.slot.keep(Kept {

@@ -198,13 +198,24 @@ impl<C: Carrier> Stock<C> {
         next
     }
 
-    /// Writes down how things stand.
-    pub(super) fn gauge(&self) {
+    /// Writes down how things stand. Where connections are shared there are so many, and slots are streams.
+    pub(super) fn gauge(&self, shared: Option<usize>) {
         let state = self.state.borrow();
         let sum = |of: fn(&Pool<C>) -> usize| state.servers.iter().map(|s| of(&s.pool)).sum();
-        self.tally.open.set(sum(Pool::open));
+        self.tally
+            .open
+            .set(shared.unwrap_or_else(|| sum(Pool::open)));
         self.tally.unused.set(sum(Pool::idle));
         self.tally.waiting.set(state.queue.len());
+    }
+
+    /// Servers that are left alone now.
+    pub(super) fn down(&self) -> usize {
+        let now = Instant::now();
+        let state = self.state.borrow();
+        let servers = state.servers.iter().enumerate();
+        let down = servers.filter(|(at, s)| !self.is_well(*at) || s.standing.is_ejected(now));
+        down.count()
     }
 
     fn grant(

@@ -30,11 +30,8 @@ pub(super) async fn tend(upstream: Weak<Upstream>) {
                 filling.spawn_local(fill(upstream.clone(), server));
             }
         }
-        upstream.stock.gauge();
-        if upstream.protocol() == Protocol::H2 {
-            let open = upstream.look_after_shared();
-            upstream.stock.tally().open.set(open);
-        }
+        upstream.look_after_shared();
+        upstream.stock.gauge(upstream.shared_open());
         let wake = upstream.wake(next);
         drop(upstream);
         sleep_until(wake).await;

@@ -7,3 +7,4 @@ mod secure;
 mod servers;
 mod streams;
 mod swift;
+mod through;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use roundtrip_tls::TlsError;
 
-use crate::record::{Limit, Reason};
+use crate::record::Reason;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Trouble {
@@ -34,11 +34,6 @@ pub(crate) enum Trouble {
 }
 
 impl Trouble {
-    /// Where it is a bound of ours that was met.
-    pub(crate) fn limit(&self) -> Option<Limit> {
-        matches!(self, Self::Busy { .. } | Self::Full { .. }).then_some(Limit::UpstreamConnections)
-    }
-
     /// RFC 9110 §15.6.
     pub(crate) fn status(&self) -> u16 {
         match self {

@@ -56,7 +56,8 @@ pub(crate) fn message(bytes: &[u8], kind: Kind) -> Result<Option<(Message, usize
     let Some(end) = find(bytes, b"\r\n\r\n") else {
         return Ok(None);
     };
-    let text = std::str::from_utf8(&bytes[..end]).map_err(|_| "a head that is not UTF-8")?;
+    // Values may be of any encoding, or of none.
+    let text = String::from_utf8_lossy(&bytes[..end]);
     let mut lines = text.split("\r\n");
     let start = lines.next().unwrap_or_default().to_owned();
     check_start(&start, kind)?;

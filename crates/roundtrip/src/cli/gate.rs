@@ -15,7 +15,7 @@ use super::Color;
 #[command(after_help = "\
 Examples:
   roundtrip gate run                               loopback: try it with a backend on port 8000
-  roundtrip gate session put alice < login         who comes with a token for alice is user:password there
+  roundtrip gate session put alice                 asks for the user:password that alice stands for
   curl -H \"$(roundtrip gate token --sub alice --sid alice --bearer)\" http://127.0.0.1:8080/
   roundtrip gate init -o gate.toml                 a file with every setting, explained
   roundtrip gate check --config gate.toml          what is wrong with it, before it matters
@@ -300,7 +300,7 @@ mod tests {
         for text in ["", "0s", "8", "-1h", "1000d", "1969-12-31", "tomorrow"] {
             assert!(text.parse::<End>().is_err(), "{text}");
         }
-        let now = UNIX_EPOCH + Duration::from_secs(60);
+        let now = UNIX_EPOCH + Duration::from_mins(1);
         let end = End::In(Duration::from_secs(1)).after(now);
         assert_eq!(end, Some(UNIX_EPOCH + Duration::from_secs(61)));
     }

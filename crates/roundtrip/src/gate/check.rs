@@ -76,26 +76,28 @@ fn document(args: &GateCheckArgs, report: &Report) -> String {
 }
 
 fn text(args: &GateCheckArgs, report: &Report, style: &Style) -> String {
-    let mut text = String::new();
-    for finding in &report.findings {
-        let (word, colour) = match finding.severity {
-            Severity::Error => ("error  ", "31"),
-            Severity::Warning => ("warning", "33"),
-        };
-        let word = match style.colour {
-            true => format!("\u{1b}[{colour}m{word}\u{1b}[0m"),
-            false => word.to_owned(),
-        };
-        text += &format!("{word}  {}: {}\n", finding.place, finding.what);
-    }
-    text += &format!("{}: {}\n", source::name(&args.from), verdict(report));
+    let mut lines: Vec<String> = report.findings.iter().map(|f| line(f, style)).collect();
+    lines.push(format!("{}: {}", source::name(&args.from), verdict(report)));
     if !report.https_records.is_empty() {
-        text += "\nFor your zone, so that clients come by HTTP/3 at once (RFC 9460):\n";
-        for record in &report.https_records {
-            text += &format!("  {record}\n");
-        }
+        let title = "For your zone, so that clients come by HTTP/3 at once (RFC 9460):";
+        lines.extend([String::new(), title.to_owned()]);
+        let records = report.https_records.iter();
+        lines.extend(records.map(|record| format!("  {record}")));
     }
-    text
+    lines.join("\n") + "\n"
+}
+
+fn line(finding: &Finding, style: &Style) -> String {
+    let (word, colour) = match finding.severity {
+        Severity::Error => ("error  ", "31"),
+        Severity::Warning => ("warning", "33"),
+    };
+    let word = if style.colour {
+        format!("\u{1b}[{colour}m{word}\u{1b}[0m")
+    } else {
+        word.to_owned()
+    };
+    format!("{word}  {}: {}", finding.place, finding.what)
 }
 
 fn verdict(report: &Report) -> String {

@@ -4,7 +4,8 @@ use std::io::{self, BufRead, IsTerminal, Read};
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use roundtrip_gate::{GateError, Secret};
+use roundtrip_gate::Secret;
+use roundtrip_tls::SecretError;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use zeroize::Zeroizing;
 
@@ -17,7 +18,7 @@ const LONGEST: u64 = 64 * 1024;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LoginError {
     #[error(transparent)]
-    Gate(#[from] GateError),
+    Secret(#[from] SecretError),
     #[error("cannot read standard input: {0}")]
     Unreadable(#[from] io::Error),
     #[error("standard input holds no user:password; give one line, or --credentials-file FILE")]

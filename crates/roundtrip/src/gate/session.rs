@@ -112,15 +112,17 @@ fn document(shown: &Shown, reveal: bool) -> Value {
 }
 
 fn text(shown: &Shown, reveal: bool) -> String {
-    let mut text = format!("session  {}\n", plain(&shown.sid));
-    match &shown.user {
-        Ok(user) if reveal => text += &format!("user     {}\n", plain(user)),
-        Ok(_) => {}
-        Err(why) => text += &format!("of no use: {why}\n"),
-    }
-    text += &format!("stored   {}\n", described(&shown.form));
-    text += &format!("ends     {}\n", shown.expires.map_or("never".into(), stamp));
-    text
+    let whose = match &shown.user {
+        Ok(user) if reveal => format!("user     {}\n", plain(user)),
+        Ok(_) => String::new(),
+        Err(why) => format!("of no use: {why}\n"),
+    };
+    format!(
+        "session  {}\n{whose}stored   {}\nends     {}\n",
+        plain(&shown.sid),
+        described(&shown.form),
+        shown.expires.map_or("never".into(), stamp)
+    )
 }
 
 fn list(from: &GateConfigArgs, json: bool) -> Result<Outcome, Trouble> {
@@ -245,7 +247,7 @@ mod tests {
         Shown {
             sid: "a\u{1b}[2J".into(),
             form: Form::Sealed("k".into()),
-            expires: Some(UNIX_EPOCH + Duration::from_secs(1_893_456_000)),
+            expires: Some(UNIX_EPOCH + Duration::from_hours(525_960)),
             user: Ok(user.into()),
         }
     }

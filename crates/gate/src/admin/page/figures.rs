@@ -41,10 +41,10 @@ pub(super) fn share((all, good): (u64, u64)) -> Option<f64> {
 /// Never «100 %» while one is missing.
 pub(super) fn percent(share: f64) -> String {
     let tenths = (share * 1000.0).floor() / 10.0;
-    if !(0.995..1.0).contains(&share) {
-        format!("{tenths:.0} %")
-    } else {
+    if (0.995..1.0).contains(&share) {
         format!("{tenths:.1} %")
+    } else {
+        format!("{tenths:.0} %")
     }
 }
 

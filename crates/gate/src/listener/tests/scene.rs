@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use roundtrip_model::{Moment, Recorder};
+use roundtrip_store::Place;
 use roundtrip_tls::{Client, Offer, Roots, Stream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::LocalSet;
 
-use crate::config::{Listen, Tls};
+use crate::config::{Limits, Listen, Tls};
 use crate::listener::*;
 
 pub(super) const WITHIN: Duration = Duration::from_secs(20);
@@ -24,13 +25,17 @@ pub(super) fn run<F: Future>(test: F) -> F::Output {
         .enable_all()
         .build()
         .unwrap();
-    LocalSet::new().block_on(&runtime, test)
+    let bounded = async { tokio::time::timeout(4 * WITHIN, test).await };
+    let done = LocalSet::new().block_on(&runtime, bounded);
+    done.expect("the test hangs")
 }
 
 pub(super) struct Scene {
     pub(super) http: SocketAddr,
     pub(super) https: SocketAddr,
     pub(super) side: Rc<TlsSide>,
+    pub(super) tls: Rc<ThreadTls>,
+    pub(super) quic: Rc<QuicEntrance>,
     /// Seconds since 1970, as tickets count them.
     pub(super) now: Arc<AtomicU64>,
     /// Why clients were not met.
@@ -43,6 +48,7 @@ pub(super) struct Setting {
     pub(super) listen: Listen,
     pub(super) seed: u8,
     pub(super) within: Duration,
+    pub(super) place: Option<Place>,
 }
 
 impl Default for Setting {
@@ -57,6 +63,7 @@ impl Default for Setting {
             },
             seed: 7,
             within: WITHIN,
+            place: None,
         }
     }
 }
@@ -67,7 +74,8 @@ impl Scene {
         let now = Arc::new(AtomicU64::new(1_000_000_000));
         let hand = now.clone();
         let clock = move || UNIX_EPOCH + Duration::from_secs(hand.load(Ordering::Relaxed));
-        let side = TlsSide::new(&setting.tls, &setting.listen, &seed, Arc::new(clock)).unwrap();
+        let (tls, listen, place) = (&setting.tls, &setting.listen, setting.place.clone());
+        let side = TlsSide::new(tls, listen, &seed, place, Arc::new(clock)).unwrap();
         let mut sockets = Sockets::bind(&setting.listen, &seed, 1).unwrap();
         let (http, https) = (sockets.http()[0], sockets.https()[0]);
         let mine = sockets.of_thread().unwrap();
@@ -76,6 +84,7 @@ impl Scene {
             proxies: setting.listen.proxy_protocol_from.clone(),
             fast_open: true,
         });
+        let tls = manner.tls.clone();
         let unmet = Rc::default();
         for (listeners, secure) in [(mine.http, false), (mine.https, true)] {
             for listener in listeners {
@@ -84,6 +93,11 @@ impl Scene {
                 tokio::task::spawn_local(serving);
             }
         }
+        let socket = mine.quic.into_iter().next().unwrap();
+        let limits = Limits::default();
+        let quic = QuicEntrance::open(socket, tls.clone(), &limits, &seed).unwrap();
+        let quic = Rc::new(quic);
+        tokio::task::spawn_local(serve_quic(quic.clone()));
         let folder = tempfile::tempdir().unwrap();
         if let Some(pem) = side.self_made() {
             std::fs::write(folder.path().join("ca.pem"), pem).unwrap();
@@ -92,6 +106,8 @@ impl Scene {
             http,
             https,
             side: Rc::new(side),
+            tls,
+            quic,
             now,
             unmet,
             folder,
@@ -161,6 +177,24 @@ async fn serve(entrance: Entrance, manner: Rc<Manner>, within: Duration, unmet: 
     }
 }
 
+/// Each stream that a client opens is answered with what is known, and with more once the handshake is over.
+async fn serve_quic(entrance: Rc<QuicEntrance>) {
+    while let Some(arrival) = entrance.next().await {
+        tokio::task::spawn_local(async move {
+            let met = arrival.meet(WITHIN).await.unwrap();
+            while let Ok((mut send, mut receive)) = met.connection.accept_bi().await {
+                let heard = receive.read_to_end(100).await.unwrap().len();
+                let said = format!("early={} heard={heard}", met.early.is_now());
+                send.write_all(said.as_bytes()).await.unwrap();
+                if met.early.over().await {
+                    send.write_all(b" confirmed").await.unwrap();
+                }
+                send.finish().unwrap();
+            }
+        });
+    }
+}
+
 /// One line, with all that is known; then the end.
 async fn describe(mut met: Met) {
     let mut heard = Vec::new();
@@ -198,4 +232,25 @@ async fn describe(mut met: Met) {
     let _ = met.stream.write_all(said.as_bytes()).await;
     let _ = met.stream.shutdown().await;
     let _ = met.stream.read(&mut [0]).await;
+}
+
+/// What `openssl` heard, and what it says itself.
+pub(super) async fn s_client(scene: &Scene, arguments: &[&str], input: &str) -> String {
+    let mut child = tokio::process::Command::new("openssl")
+        .args(["s_client", "-quiet", "-connect"])
+        .arg(scene.https.to_string())
+        .arg("-CAfile")
+        .arg(scene.ca())
+        .args(arguments)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    pipe.write_all(input.as_bytes()).await.unwrap();
+    let output = child.wait_with_output().await.unwrap();
+    drop(pipe);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    said + &String::from_utf8_lossy(&output.stderr)
 }

@@ -2,11 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
-use roundtrip_tls::Offer;
-use tokio::process::Command;
+use roundtrip_tls::{Client, Offer, Roots};
 
-use super::scene::{Scene, Setting, offer, run};
-use crate::config::{Resumption, Span, Tls};
+use super::scene::{Scene, Setting, offer, run, s_client};
+use crate::config::{self, Resumption, Span, Tls};
 
 #[test]
 fn both_protocols_and_both_versions_are_spoken() {
@@ -112,31 +111,43 @@ fn openssl_resumes_with_either_version() {
         for version in ["-tls1_3", "-tls1_2"] {
             let session = scene.ca().with_extension(version);
             let path = session.to_str().unwrap();
-            let first = s_client(&scene, &[version, "-sess_out", path]).await;
+            let first = s_client(&scene, &[version, "-sess_out", path], "ask\n").await;
             assert!(first.contains("resumed=false"), "{first}");
-            let second = s_client(&scene, &[version, "-sess_in", path]).await;
+            let second = s_client(&scene, &[version, "-sess_in", path], "ask\n").await;
             assert!(second.contains("resumed=true"), "{second}");
         }
     });
 }
 
-async fn s_client(scene: &Scene, arguments: &[&str]) -> String {
-    use tokio::io::AsyncWriteExt;
-    let mut child = Command::new("openssl")
-        .args(["s_client", "-quiet", "-verify_return_error", "-connect"])
-        .arg(scene.https.to_string())
-        .arg("-CAfile")
-        .arg(scene.ca())
-        .args(arguments)
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut input = child.stdin.take().unwrap();
-    input.write_all(b"ask\n").await.unwrap();
-    let output = child.wait_with_output().await.unwrap();
-    drop(input);
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    said + &String::from_utf8_lossy(&output.stderr)
+#[test]
+fn a_replaced_certificate_is_shown_to_the_next_client() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let setting = config::Certificate {
+            chain: folder.path().join("chain.pem"),
+            key: folder.path().join("key.pem"),
+        };
+        let write = || {
+            let made = rcgen::generate_simple_self_signed(vec!["localhost".into()]).unwrap();
+            std::fs::write(&setting.chain, made.cert.pem()).unwrap();
+            std::fs::write(&setting.key, made.signing_key.serialize_pem()).unwrap();
+        };
+        write();
+        let scene = Scene::start(&Setting {
+            tls: Tls {
+                certificate: vec![setting.clone()],
+                ..Tls::default()
+            },
+            ..Setting::default()
+        });
+        // Each trusts what is in the file at the time, and nothing else.
+        let client = || Client::new(Roots::File(setting.chain.clone()), None).unwrap();
+        scene.ask(&client(), &offer()).await;
+        write();
+        let mut early = scene.connect(&client(), &offer()).await;
+        assert!(early.handshake().await.is_err(), "it is still the old one");
+        assert!(scene.side.look().is_empty());
+        assert!(scene.side.look()[0].is_ok());
+        scene.ask(&client(), &offer()).await;
+    });
 }

@@ -77,7 +77,7 @@ fn what_cannot_be_written_is_counted() {
     let folder = tempfile::tempdir().unwrap();
     let nowhere = folder.path().join("none/access.log");
     let refused = AccessLog::start(&Access::File(nowhere));
-    assert!(matches!(refused, Err(GateError::Unwritable { .. })));
+    assert!(matches!(refused, Err(GateError::Unlogged { .. })));
     let log = AccessLog::with(Box::new(|| Err(io::ErrorKind::NotFound.into())), 8).unwrap();
     lines(&log, 0, 3);
     let pen = log.pen();

@@ -166,3 +166,31 @@ fn counters_never_go_back() {
         before = now;
     }
 }
+
+#[test]
+fn every_figure_is_described() {
+    let page = include_str!("../../../../../docs/gate-figures.md");
+    let described = |word: &str| assert!(page.contains(&format!("`{word}`")), "{word}");
+    for family in &FAMILIES {
+        described(family.name);
+        for (label, word) in (family.rows)(&Book::new(1).snapshot())
+            .iter()
+            .flat_map(|row| &row.labels)
+        {
+            described(label);
+            // Of these there are too many: their words speak for themselves.
+            if !["reason", "limit"].contains(label) {
+                described(word);
+            }
+        }
+    }
+    Gauge::ALL
+        .iter()
+        .for_each(|gauge| described(gauge.as_str()));
+    Timer::ALL
+        .iter()
+        .for_each(|timer| described(timer.as_str()));
+    Outcome::ALL
+        .iter()
+        .for_each(|outcome| described(outcome.as_str()));
+}

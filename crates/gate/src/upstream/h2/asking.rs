@@ -4,6 +4,7 @@ use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::{Instant, timeout_at};
 
 use super::{Over, Shared, Stream};
+use crate::config::Protocol;
 use crate::upstream::{Trouble, Upstream};
 
 /// To one server.
@@ -45,18 +46,23 @@ impl Upstream {
         Ok(())
     }
 
-    /// Gives up those whose time is over; says how many there are.
-    pub(in crate::upstream) fn look_after_shared(&self) -> usize {
-        let mut open = 0;
+    /// Gives up those whose time is over.
+    pub(in crate::upstream) fn look_after_shared(&self) {
         for (server, place) in self.shared.iter().enumerate() {
             // Who holds it is opening one.
-            let Ok(mut place) = place.try_lock() else {
-                continue;
-            };
-            self.give_up(server, &mut place, 0);
-            open += usize::from(place.is_some());
+            if let Ok(mut place) = place.try_lock() {
+                self.give_up(server, &mut place, 0);
+            }
         }
-        open
+    }
+
+    /// How many there are, where there may be any.
+    pub(in crate::upstream) fn shared_open(&self) -> Option<usize> {
+        if self.protocol() != Protocol::H2 {
+            return None;
+        }
+        let places = self.shared.iter().filter_map(|place| place.try_lock().ok());
+        Some(places.filter(|place| place.is_some()).count())
     }
 
     async fn place(

@@ -35,7 +35,7 @@ impl Authority {
         Self { folder, server }
     }
 
-    pub(super) fn ca(&self) -> Option<PathBuf> {
-        Some(self.folder.path().join("ca.pem"))
+    pub(super) fn ca(&self) -> PathBuf {
+        self.folder.path().join("ca.pem")
     }
 }

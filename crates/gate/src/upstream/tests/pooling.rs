@@ -295,7 +295,7 @@ impl World {
     }
 
     fn check(&self) {
-        self.stock.gauge();
+        self.stock.gauge(None);
         let counts = self.counts();
         let alive = self.alive.borrow().len() as u64;
         assert_eq!(counts.open, alive, "each one is counted");

@@ -49,7 +49,7 @@ fn sessions_are_resumed_also_by_other_threads() {
         let authority = Authority::new(&["http/1.1"]);
         let (address, resumed) = serve(authority.server.clone()).await;
         let upstream = upstream(&[format!("https://{address}")], |config| {
-            config.ca = authority.ca();
+            config.ca = Some(authority.ca());
         });
         assert!(!exchange(&upstream).await);
         // Tickets that came after the answer are nothing that nobody asked for.
@@ -75,7 +75,7 @@ fn spare_connections_finish_their_handshake_unasked() {
         let authority = Authority::new(&[]);
         let (address, _) = serve(authority.server.clone()).await;
         let upstream = upstream(&[format!("https://{address}")], |config| {
-            config.ca = authority.ca();
+            config.ca = Some(authority.ca());
             config.warm = 1;
         });
         spawn_local(upstream.tend());
@@ -98,7 +98,7 @@ fn who_is_not_trusted_gets_nothing() {
             ("localhost", one.ca(), 502),
         ] {
             let server = format!("https://{host}:{}", address.port());
-            let upstream = upstream(&[server], |config| config.ca = ca);
+            let upstream = upstream(&[server], |config| config.ca = Some(ca));
             spawn_local(upstream.group().clone().tend());
             let trouble = upstream.lease(true).await.unwrap_err();
             assert!(matches!(trouble, Trouble::Tls { .. }), "{trouble}");

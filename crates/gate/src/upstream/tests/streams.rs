@@ -23,17 +23,17 @@ use crate::upstream::{Fate, Link, Trouble, Upstream};
 
 /// Answers by the path that is asked for.
 #[derive(Default)]
-struct Server {
+pub(super) struct Server {
     connections: Cell<usize>,
-    heads: RefCell<Vec<Request<()>>>,
-    resets: RefCell<Vec<Reason>>,
+    pub(super) heads: RefCell<Vec<Request<()>>>,
+    pub(super) resets: RefCell<Vec<Reason>>,
     leave: Notify,
-    held: Notify,
+    pub(super) held: Notify,
     ended: Cell<bool>,
 }
 
 impl Server {
-    async fn start(authority: Option<&Authority>) -> (SocketAddr, Rc<Self>) {
+    pub(super) async fn start(authority: Option<&Authority>) -> (SocketAddr, Rc<Self>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let server: Rc<Self> = Rc::default();
@@ -121,7 +121,10 @@ impl Server {
     }
 }
 
-fn over_h2(address: SocketAddr, change: impl FnOnce(&mut crate::config::Upstream)) -> Rc<Upstream> {
+pub(super) fn over_h2(
+    address: SocketAddr,
+    change: impl FnOnce(&mut crate::config::Upstream),
+) -> Rc<Upstream> {
     upstream(&[format!("http://{address}")], |config| {
         config.protocol = Protocol::H2;
         change(config);
@@ -363,7 +366,7 @@ fn over_tls_it_is_negotiated() {
         let (address, server) = Server::start(Some(&authority)).await;
         let upstream = upstream(&[format!("https://{address}")], |config| {
             config.protocol = Protocol::H2;
-            config.ca = authority.ca();
+            config.ca = Some(authority.ca());
             config.health = Some(HealthCheck {
                 path: "/up".into(),
                 every: Span::seconds(3600),
@@ -382,7 +385,7 @@ fn over_tls_it_is_negotiated() {
         let (address, _server) = Server::start(Some(&plain)).await;
         let upstream = super::scene::upstream(&[format!("https://{address}")], |config| {
             config.protocol = Protocol::H2;
-            config.ca = plain.ca();
+            config.ca = Some(plain.ca());
         });
         let trouble = upstream.lease(true).await.unwrap_err();
         assert!(matches!(trouble, Trouble::Protocol { .. }), "{trouble}");

@@ -1,0 +1,61 @@
+//! A request's body as HTTP/2 has it.
+
+use std::future::pending;
+use std::io;
+use std::rc::Rc;
+
+use h2::RecvStream;
+
+use crate::exchange::{Broken, Source};
+use crate::front::signal::Signal;
+
+pub(super) struct Body {
+    stream: RecvStream,
+    confirmed: Rc<Signal>,
+    /// What was given last. The client may send as much again once it has been passed on, which asking for more says.
+    given: usize,
+}
+
+impl Body {
+    pub(super) fn new(stream: RecvStream, confirmed: Rc<Signal>) -> Self {
+        Self {
+            stream,
+            confirmed,
+            given: 0,
+        }
+    }
+}
+
+impl Source for Body {
+    async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool, Broken> {
+        loop {
+            let window = self.stream.flow_control();
+            // Of what was not received nothing can be released.
+            let _ = window.release_capacity(std::mem::take(&mut self.given));
+            match self.stream.data().await {
+                // Trailers are left behind, as those of chunks are.
+                None => return Ok(false),
+                Some(Err(error)) => return Err(Broken::Client(io::Error::other(error))),
+                Some(Ok(data)) if data.is_empty() => {}
+                Some(Ok(data)) => {
+                    self.given = data.len();
+                    into.extend_from_slice(&data);
+                    return Ok(true);
+                }
+            }
+        }
+    }
+
+    /// Nobody can ask for it: RFC 9113 §8.2.2.
+    fn upgrade(&mut self) {}
+
+    /// Whoever runs the exchange sees a stream's end before it does.
+    async fn gone(&mut self) {
+        pending().await
+    }
+
+    async fn confirmed(&mut self) -> Result<(), Broken> {
+        self.confirmed.wait().await;
+        Ok(())
+    }
+}

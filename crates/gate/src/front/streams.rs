@@ -1,0 +1,209 @@
+//! What HTTP/2 and HTTP/3 have in common: each request comes on a stream of its own, beside others. Here one becomes an
+//! exchange; reading and writing frames is the protocols' matter, and so is ending a stream whose answer is not whole.
+
+mod head;
+mod kit;
+mod measured;
+mod reply;
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::Peer;
+use super::signal::Signal;
+use crate::exchange::{
+    Admitted, Arrival, Asked, Broken, Exchange, Plain, Sink, Source, Verdict, judge,
+};
+use crate::guard::Sessions;
+use crate::house::House;
+use crate::record::{Early, Entry, Gauge, Limit, Protocol, Reason};
+use crate::request::{Refusal, Version};
+use crate::site::Site;
+pub(super) use head::Head;
+use kit::{Kit, Kits};
+use measured::Measured;
+pub(super) use reply::reply;
+
+/// For our own answers, and for a client that was told to go.
+pub(super) const SHORT: Duration = Duration::from_secs(2);
+
+/// What the streams of one connection share.
+pub(super) struct Hall<S> {
+    pub(super) house: Rc<House<S>>,
+    /// The handshake has ended: what comes is no replay.
+    pub(super) confirmed: Rc<Signal>,
+    version: Version,
+    peer: Peer,
+    kits: Kits,
+}
+
+/// What a head became.
+enum Accepted {
+    Forward(Asked),
+    Answer(Plain),
+}
+
+impl<S> Hall<S> {
+    pub(super) fn new(house: &Rc<House<S>>, peer: Peer, version: Version) -> Self {
+        Self {
+            house: house.clone(),
+            confirmed: Rc::default(),
+            version,
+            peer,
+            kits: Kits::default(),
+        }
+    }
+
+    /// Of an exchange that begins now.
+    pub(super) fn entry(&self) -> Entry {
+        self.house.entry(self.peer, Protocol::from(self.version))
+    }
+
+    pub(super) fn close(&self, entry: &mut Entry, error: Option<&Broken>) {
+        self.house.close(entry, error, self.peer.address);
+    }
+}
+
+impl<S: Sessions> Hall<S> {
+    /// One exchange. After an error the answer may be whole, or not begun, or broken off: the sink knows.
+    pub(super) async fn exchange(
+        &self,
+        head: Head,
+        body: &mut impl Source,
+        answer: &mut impl Sink,
+        entry: &mut Entry,
+    ) -> Result<(), Broken> {
+        let site = self.house.site();
+        let mut kit = self.kits.take(&self.house.patrol);
+        let outcome = match self.accept(&site, &head, &mut kit, entry).await {
+            Ok(Accepted::Forward(asked)) => {
+                // It may go on for days, and needs its head no more.
+                drop(head);
+                self.forward(&site, &asked, body, answer, &mut kit, entry)
+                    .await
+            }
+            Ok(Accepted::Answer(plain)) => say(plain, answer, &kit, entry).await,
+            Err(error) => refuse(error, answer, &kit, entry).await,
+        };
+        self.kits.give(kit);
+        outcome
+    }
+
+    /// Has the head judged: at once, where the session is known; else the store is asked, and it is judged again.
+    async fn accept(
+        &self,
+        site: &Site<S>,
+        head: &Head,
+        kit: &mut Kit,
+        entry: &mut Entry,
+    ) -> Result<Accepted, Broken> {
+        let mut admitted = None;
+        loop {
+            match self.judge(site, head, admitted.as_ref(), &mut kit.head, entry)? {
+                Verdict::Forward(asked) => {
+                    entry.goes_on(&asked);
+                    return Ok(Accepted::Forward(asked));
+                }
+                Verdict::Answer(plain) => return Ok(Accepted::Answer(plain)),
+                Verdict::Ask(question) => {
+                    admitted = Some(site.door.authorize(&question).await);
+                    entry.was_asked();
+                }
+                Verdict::Wait => {
+                    self.confirmed.wait().await;
+                    entry.early = Some(Early::Held);
+                }
+            }
+        }
+    }
+
+    fn judge(
+        &self,
+        site: &Site<S>,
+        head: &Head,
+        admitted: Option<&Admitted>,
+        out: &mut Vec<u8>,
+        entry: &mut Entry,
+    ) -> Result<Verdict, Refusal> {
+        let arrival = Arrival {
+            client: self.peer.address,
+            secure: self.peer.secure,
+            early: !self.confirmed.is_given(),
+        };
+        head.read(self.version, &site.limits, |request| {
+            entry.is_of(request);
+            judge(site, request, arrival, admitted, out)
+        })?
+    }
+
+    async fn forward(
+        &self,
+        site: &Site<S>,
+        asked: &Asked,
+        body: &mut impl Source,
+        answer: &mut impl Sink,
+        kit: &mut Kit,
+        entry: &mut Entry,
+    ) -> Result<(), Broken> {
+        let _exchange = self.house.ledger.hold(Gauge::Exchanges);
+        let mut body = Measured::new(body, asked.body);
+        let mut exchange = Exchange {
+            site,
+            asked,
+            head: &mut kit.head,
+            body: &mut body,
+            answer: &mut *answer,
+            posts: &kit.posts,
+            entry: &mut *entry,
+            begun: false,
+        };
+        match exchange.forward().await {
+            Ok(_) => Ok(()),
+            Err(error) if exchange.begun => Err(error),
+            Err(error) => refuse(error, answer, kit, entry).await,
+        }
+    }
+}
+
+/// Nothing was answered yet.
+async fn refuse(
+    error: Broken,
+    answer: &mut impl Sink,
+    kit: &Kit,
+    entry: &mut Entry,
+) -> Result<(), Broken> {
+    let Some(status) = error.status() else {
+        return Err(error);
+    };
+    let plain = Plain {
+        status,
+        stays: true,
+        reason: error.reason().unwrap_or(Reason::Slow),
+    };
+    say(plain, answer, kit, entry).await?;
+    Err(error)
+}
+
+async fn say(
+    plain: Plain,
+    answer: &mut impl Sink,
+    kit: &Kit,
+    entry: &mut Entry,
+) -> Result<(), Broken> {
+    entry.turn_away(plain.status, plain.reason);
+    plain.tell(answer);
+    let ended = kit.posts.down.within(Some(SHORT), answer.end()).await;
+    ended
+        .map_err(|_| Broken::Slow(Limit::BodyRate))?
+        .map_err(Broken::Client)
+}
+
+impl Broken {
+    /// Is it the client's doing, be it by a reset?
+    pub(super) fn is_the_clients(&self) -> bool {
+        matches!(
+            self,
+            Self::Client(_) | Self::Gone | Self::Slow(_) | Self::Refused(_)
+        )
+    }
+}
