@@ -4,7 +4,7 @@
 //! NAT forgets it, may reach another thread, which knows its connection by its id for one of ours and not its own: it answers
 //! with a stateless reset, whose key all threads share, and the client connects anew at once instead of waiting in vain.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::rc::Rc;
@@ -39,7 +39,7 @@ pub(crate) struct QuicEntrance {
     endpoint: Endpoint,
     local: SocketAddr,
     doorman: Option<Arc<Doorman>>,
-    tls: Rc<ThreadTls>,
+    tls: RefCell<Rc<ThreadTls>>,
     pub(super) unproved: Rc<Cell<usize>>,
     retries: Cell<u64>,
 }
@@ -107,7 +107,7 @@ impl QuicEntrance {
             endpoint,
             local,
             doorman,
-            tls,
+            tls: RefCell::new(tls),
             unproved: Rc::default(),
             retries: Cell::new(0),
         })
@@ -129,16 +129,30 @@ impl QuicEntrance {
                 peer: incoming.remote_address(),
                 local: SocketAddr::new(local, self.local.port()),
                 doorman: self.doorman.clone(),
-                tls: self.tls.clone(),
+                tls: self.tls.borrow().clone(),
                 unproved: (!proved).then(|| Unproved::new(&self.unproved)),
                 incoming,
             });
         }
     }
 
-    /// For closing it, and for new configurations.
-    pub(crate) fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
+    /// Clients that come from now on are met as a new configuration wants it.
+    pub(crate) fn follow(
+        &self,
+        tls: Rc<ThreadTls>,
+        limits: &Limits,
+        seed: &Seed,
+    ) -> Result<(), GateError> {
+        let server = server_config(tls.quic().clone(), limits, seed)?;
+        self.endpoint.set_server_config(Some(server));
+        self.tls.replace(tls);
+        Ok(())
+    }
+
+    /// Nobody new is let in; ends when those inside are gone.
+    pub(crate) async fn close(&self) {
+        self.endpoint.set_server_config(None);
+        self.endpoint.wait_idle().await;
     }
 
     /// Clients that were asked to prove their address first.
@@ -148,11 +162,15 @@ impl QuicEntrance {
 }
 
 impl QuicArrival {
+    pub(crate) fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
     /// On the thread's `LocalSet`: until requests may come, or `within` is over.
     pub(crate) async fn meet(self, within: Duration) -> Result<QuicMet, Unmet> {
         let until = Instant::now() + within;
         // Lies ready until TLS has looked for it.
-        let _fetched = match (&self.doorman, self.tls.desk()) {
+        let fetched = match (&self.doorman, self.tls.desk()) {
             (Some(doorman), Some(desk)) => fetch(&self, doorman, desk).await,
             _ => None,
         };
@@ -177,6 +195,7 @@ impl QuicArrival {
         }
         let facts = Handshake {
             version: Some(ProtocolVersion::TLSv1_3),
+            resumed: fetched.is_some(),
             ..Handshake::default()
         };
         Ok(QuicMet {
