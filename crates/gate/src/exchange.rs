@@ -2,6 +2,7 @@
 //! brings and takes is behind [`Source`] and [`Sink`]; reading heads and refusing to is the fronts' matter.
 
 mod download;
+pub(crate) mod jmap;
 mod judge;
 mod tunnel;
 mod upload;

@@ -5,6 +5,7 @@ mod head;
 mod kit;
 mod measured;
 mod reply;
+mod tally;
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -12,17 +13,18 @@ use std::time::Duration;
 use super::Peer;
 use super::signal::Signal;
 use crate::exchange::{
-    Admitted, Arrival, Asked, Broken, Exchange, Plain, Sink, Source, Verdict, judge,
+    Admitted, Arrival, Asked, Broken, Exchange, Plain, Sink, Source, Verdict, jmap, judge,
 };
 use crate::guard::Sessions;
 use crate::house::House;
-use crate::record::{Early, Entry, Gauge, Protocol, Reason};
+use crate::record::{Early, Entry, Gauge, Limit, Protocol, Reason};
 use crate::request::{Refusal, Version};
 use crate::site::Site;
 pub(super) use head::Head;
 use kit::{Kit, Kits};
 use measured::Measured;
 pub(super) use reply::reply;
+pub(super) use tally::{Parted, Tally};
 
 /// For our own answers, and for a client that was told to go.
 pub(super) const SHORT: Duration = Duration::from_secs(2);
@@ -61,6 +63,18 @@ impl<S> Hall<S> {
 }
 
 impl<S: Sessions> Hall<S> {
+    /// What comes of `work`, unless it takes longer than a head may.
+    pub(super) async fn in_head_time<T>(&self, work: impl Future<Output = T>) -> Result<T, Broken> {
+        let span = self.house.site().limits.head_time.0;
+        let kit = self.kits.take(&self.house.patrol);
+        let done = kit.posts.down.within(Some(span), work).await;
+        self.kits.give(kit);
+        done.map_err(|_| {
+            self.house.ledger.count(Limit::HeadTime);
+            Broken::Slow
+        })
+    }
+
     /// One exchange. After an error the answer may be whole, or not begun, or broken off: the sink knows.
     pub(super) async fn exchange(
         &self,
@@ -71,7 +85,7 @@ impl<S: Sessions> Hall<S> {
     ) -> Result<(), Broken> {
         let site = self.house.site();
         let mut kit = self.kits.take(&self.house.patrol);
-        let outcome = match self.accept(&site, &head, &mut kit, entry).await {
+        let outcome = match self.accept(&site, &head, body, &mut kit, entry).await {
             Ok(Accepted::Forward(asked)) => {
                 // It may go on for days, and needs its head no more.
                 drop(head);
@@ -90,12 +104,14 @@ impl<S: Sessions> Hall<S> {
         &self,
         site: &Site<S>,
         head: &Head,
+        body: &mut impl Source,
         kit: &mut Kit,
         entry: &mut Entry,
     ) -> Result<Accepted, Broken> {
-        let mut admitted = None;
+        let (mut admitted, mut looked) = (None, None);
         loop {
-            match self.judge(site, head, admitted.as_ref(), &mut kit.head)? {
+            let (admitted_as, seen) = (admitted.as_ref(), looked.as_deref());
+            match self.judge(site, head, seen, admitted_as, &mut kit.head)? {
                 Verdict::Forward(asked) => {
                     entry.goes_on(&asked);
                     return Ok(Accepted::Forward(asked));
@@ -104,6 +120,11 @@ impl<S: Sessions> Hall<S> {
                 Verdict::Ask(question) => {
                     admitted = Some(site.door.authorize(&question).await);
                     entry.was_asked();
+                }
+                Verdict::Look => {
+                    let body = self.in_head_time(whole(body)).await??;
+                    entry.bytes_up = body.len() as u64;
+                    looked = Some(body);
                 }
                 Verdict::Wait => {
                     self.confirmed.wait().await;
@@ -117,6 +138,7 @@ impl<S: Sessions> Hall<S> {
         &self,
         site: &Site<S>,
         head: &Head,
+        body: Option<&[u8]>,
         admitted: Option<&Admitted>,
         out: &mut Vec<u8>,
     ) -> Result<Verdict, Refusal> {
@@ -124,6 +146,7 @@ impl<S: Sessions> Hall<S> {
             client: self.peer.address,
             secure: self.peer.secure,
             early: !self.confirmed.is_given(),
+            body,
         };
         head.read(self.version, &site.limits, |request| {
             judge(site, request, arrival, admitted, out)
@@ -157,6 +180,17 @@ impl<S: Sessions> Hall<S> {
             Err(error) => refuse(error, answer, kit, entry).await,
         }
     }
+}
+
+/// A body that was announced to be small.
+async fn whole(body: &mut impl Source) -> Result<Vec<u8>, Broken> {
+    let mut all = Vec::new();
+    while body.next(&mut all).await? {
+        if all.len() as u64 > jmap::LARGEST {
+            return Err(Refusal::BodyTooLarge.into());
+        }
+    }
+    Ok(all)
 }
 
 /// Nothing was answered yet.
