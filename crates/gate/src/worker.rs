@@ -69,9 +69,8 @@ impl Worker {
     async fn serve(self, ready: impl FnOnce(Result<(), GateError>)) -> usize {
         let mut orders = self.orders;
         let order = orders.borrow_and_update().clone();
-        let lobby = Present::begin(order.plan, &self.ledger, None).and_then(|present| {
-            Lobby::open(present, self.sockets, self.ledger, self.census, self.scribe)
-        });
+        let present = Present::begin(order.plan, &self.ledger, None);
+        let lobby = Lobby::open(present, self.sockets, self.ledger, self.census, self.scribe);
         let mut lobby = match lobby {
             Ok(lobby) => lobby,
             Err(error) => {

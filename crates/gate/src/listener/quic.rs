@@ -37,7 +37,6 @@ const ONE_WAY_STREAMS: u32 = 16;
 
 pub(crate) struct QuicEntrance {
     endpoint: Endpoint,
-    local: SocketAddr,
     doorman: Option<Arc<Doorman>>,
     tls: RefCell<Rc<ThreadTls>>,
     pub(super) unproved: Rc<Cell<usize>>,
@@ -48,7 +47,6 @@ pub(crate) struct QuicEntrance {
 pub(crate) struct QuicArrival {
     incoming: Incoming,
     peer: SocketAddr,
-    local: SocketAddr,
     doorman: Option<Arc<Doorman>>,
     tls: Rc<ThreadTls>,
     unproved: Option<Unproved>,
@@ -60,7 +58,6 @@ pub(crate) struct QuicMet {
     /// Is the handshake over? What came before that may be a replay.
     pub(crate) early: Early,
     pub(crate) peer: SocketAddr,
-    pub(crate) local: SocketAddr,
     pub(crate) facts: Handshake,
 }
 
@@ -105,7 +102,6 @@ impl QuicEntrance {
             .map_err(failed)?;
         Ok(Self {
             endpoint,
-            local,
             doorman,
             tls: RefCell::new(tls),
             unproved: Rc::default(),
@@ -124,10 +120,8 @@ impl QuicEntrance {
                 }
                 continue;
             }
-            let local = incoming.local_ip().unwrap_or(self.local.ip());
             return Some(QuicArrival {
                 peer: incoming.remote_address(),
-                local: SocketAddr::new(local, self.local.port()),
                 doorman: self.doorman.clone(),
                 tls: self.tls.borrow().clone(),
                 unproved: (!proved).then(|| Unproved::new(&self.unproved)),
@@ -202,7 +196,6 @@ impl QuicArrival {
             connection,
             early,
             peer: self.peer,
-            local: self.local,
             facts,
         })
     }

@@ -11,7 +11,9 @@ use crate::GateError;
 use crate::census::Census;
 use crate::front::{self, Peer};
 use crate::house::House;
-use crate::listener::{self, Entrance, Incoming, Manner, Met, QuicArrival, QuicEntrance, Tally, Unmet};
+use crate::listener::{
+    self, Entrance, Incoming, Manner, Met, QuicArrival, QuicEntrance, Tally, Unmet,
+};
 use crate::plan::Plan;
 use crate::record::{Arrival, Ledger, Limit, Protocol, Security, TlsHandshake};
 use crate::sessions::Known;

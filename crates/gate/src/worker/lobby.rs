@@ -76,17 +76,17 @@ impl Lobby {
     /// Everything was made once already when the plan was; what fails here leaves the thread as it was.
     pub(super) fn follow(&mut self, plan: Arc<Plan>) {
         let next = Present::begin(plan, &self.admission.house().ledger, Some(&self.present));
-        let next = next.and_then(|next| Ok((next.site()?, next.manner()?, next)));
-        if let Ok((site, manner, next)) = next {
-            self.admission.house().replace(site);
-            for entrance in &self.quic {
-                // Those who came before are served as they were met.
-                let (limits, seed) = (&next.plan.config.limits, &next.plan.seed);
-                let _ = entrance.follow(manner.tls.clone(), limits, seed);
-            }
-            self.admission.change(manner);
-            self.present = next;
+        let (Ok(site), Ok(manner)) = (next.site(), next.manner()) else {
+            return;
+        };
+        self.admission.house().replace(site);
+        for entrance in &self.quic {
+            let (limits, seed) = (&next.plan.config.limits, &next.plan.seed);
+            // As the plan was made, so is this.
+            let _ = entrance.follow(manner.tls.clone(), limits, seed);
         }
+        self.admission.change(manner);
+        self.present = next;
     }
 
     /// Who waits at the door is still let in; then the doors close, and whoever is inside may finish.

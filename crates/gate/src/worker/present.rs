@@ -25,11 +25,7 @@ pub(super) struct Present {
 
 impl Present {
     /// Upstreams whose group goes on go on with it.
-    pub(super) fn begin(
-        plan: Arc<Plan>,
-        ledger: &Arc<Ledger>,
-        before: Option<&Self>,
-    ) -> Result<Self, GateError> {
+    pub(super) fn begin(plan: Arc<Plan>, ledger: &Arc<Ledger>, before: Option<&Self>) -> Self {
         let same_place = |present: &&Self| present.plan.config.session == plan.config.session;
         let known = match before.filter(same_place) {
             Some(present) => present.known.clone(),
@@ -45,11 +41,11 @@ impl Present {
             .iter()
             .map(|(name, group)| (name.clone(), known_or_new(name, group, before)))
             .collect();
-        Ok(Self {
+        Self {
             plan,
             known,
             upstreams,
-        })
+        }
     }
 
     pub(super) fn site(&self) -> Result<Site<Known>, GateError> {

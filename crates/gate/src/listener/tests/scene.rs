@@ -14,8 +14,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::LocalSet;
 
-use crate::front::Stream as _;
 use crate::config::{Limits, Listen, Tls};
+use crate::front::Stream as _;
 use crate::listener::*;
 
 pub(super) const WITHIN: Duration = Duration::from_secs(20);
