@@ -2,6 +2,7 @@
 //! brings and takes is behind [`Source`] and [`Sink`]; reading heads and refusing to is the fronts' matter.
 
 mod download;
+pub(crate) mod jmap;
 mod judge;
 mod tunnel;
 mod upload;
@@ -140,6 +141,14 @@ impl Broken {
             Self::Answer(_) => Reason::BadAnswer,
             Self::Unanswered | Self::Silent => Reason::BackendSlow,
         })
+    }
+
+    /// In seconds.
+    pub(crate) fn retry_after(&self) -> u32 {
+        match self {
+            Self::Upstream(trouble) => trouble.retry_after().unwrap_or(1),
+            _ => 1,
+        }
     }
 
     /// Which limit the client has met.
