@@ -8,7 +8,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGES = {"curl": "curl", "httping": "httping", "tshark": "tshark", "dumpcap": "wireshark-common",
-            "unshare": "util-linux", "ip": "iproute2", "ethtool": "ethtool", "cargo": "a Rust toolchain, https://rustup.rs"}
+            "unshare": "util-linux", "nginx": "nginx-light", "ip": "iproute2", "ethtool": "ethtool", "cargo": "a Rust toolchain, https://rustup.rs"}
 
 
 def fail(message):

@@ -1,12 +1,19 @@
-//! The configuration as its file has it: plain values with their defaults. An unknown key is an error with line and column.
+//! The configuration as its file has it: plain values with their defaults (one file for each table). `reading` takes them
+//! from a file, where an unknown key is an error with line and column; `home` has those of a gate without a file; `meaning`
+//! makes of them what they stand for; `template` is a file with all of them.
 //!
-//! What the values mean together (keys that can be read, upstreams that exist) is found out where they are put to use.
+//! Whether they go together (upstreams that exist, certificates that fit their keys) is for [`check`](crate::check).
 
 mod admin;
+mod home;
 mod limits;
 mod listen;
+pub(crate) mod meaning;
+mod nearest;
+mod reading;
 mod scalar;
 mod session;
+pub mod template;
 mod tls;
 mod token;
 mod upstream;
@@ -14,8 +21,10 @@ mod upstream;
 use serde::Deserialize;
 
 pub use admin::{Access, Admin, Log};
+pub use home::Home;
 pub use limits::Limits;
 pub use listen::Listen;
+pub use meaning::{place, rules};
 pub use scalar::{Bytes, Network, SecretFrom, Span};
 pub use session::{CbcKey, RedisTls, SealKey, SessionStore};
 pub use tls::{Certificate, Resumption, Tls};

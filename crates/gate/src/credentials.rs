@@ -94,6 +94,20 @@ impl Vault {
         self.plain = false;
     }
 
+    /// The name of the key that seals, if there is one.
+    pub fn seals_with(&self) -> Option<&str> {
+        self.keys.first().map(|(name, _)| name.as_str())
+    }
+
+    /// Are credentials taken that are in base64 alone?
+    pub fn takes_plain(&self) -> bool {
+        self.plain && self.cbc.is_none()
+    }
+
+    pub fn takes_cbc(&self) -> bool {
+        self.cbc.is_some()
+    }
+
     /// Seals `user:password` for one session, with a nonce from the system. Random nonces of 96 bits do for 2³² sealings
     /// under one key (NIST SP 800-38D §8.3).
     pub fn seal(&self, session: &str, login: &Secret) -> Result<String, GateError> {
@@ -183,7 +197,8 @@ fn decrypt_cbc(key: &[u8; KEY], stored: &[u8]) -> Result<Zeroizing<Vec<u8>>, Unu
     Ok(Zeroizing::new(opened.to_vec()))
 }
 
-fn key_bytes(secret: &Secret) -> Option<Zeroizing<[u8; KEY]>> {
+/// 32 bytes: raw, in base64, or in hex.
+pub(crate) fn key_bytes(secret: &Secret) -> Option<Zeroizing<[u8; KEY]>> {
     if let Ok(raw) = secret.expose().try_into() {
         return Some(Zeroizing::new(raw));
     }

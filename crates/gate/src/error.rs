@@ -1,18 +1,17 @@
 //! Why keys and secrets cannot be used. No message repeats any of them.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 #[derive(Debug, thiserror::Error)]
 pub enum GateError {
     #[error("cannot read {}: {source}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
-    #[error("others than its owner may read {}: it holds a secret; run 'chmod 600' on it", path.display())]
-    Exposed { path: PathBuf },
     #[error("{} is larger than {limit} bytes: that is no key", path.display())]
     FileTooLarge { path: PathBuf, limit: usize },
-    #[error("the environment has no variable '{0}', or an empty one")]
-    NoVariable(String),
+    #[error(transparent)]
+    Secret(#[from] roundtrip_tls::SecretError),
     #[error("the key '{name}' cannot be used: {why}")]
     Key { name: String, why: &'static str },
     #[error("{what} holds no key that can be used: {why}")]
@@ -27,11 +26,99 @@ pub enum GateError {
     NoUpstream { route: String, upstream: String },
     #[error("the cryptographic library refuses to work")]
     Cryptography,
-    // Sessions.
-    #[error("{0}")]
-    Store(#[from] roundtrip_store::StoreError),
+    // The configuration.
+    #[error("{name}:{line}:{column}: {why}")]
+    Config {
+        name: String,
+        line: usize,
+        column: usize,
+        why: String,
+    },
     #[error(
-        "'{0}' is no place for sessions; it is 'memory:', 'redb:/path/of/a/file', 'redis://host:6379/0', 'rediss://…' or 'unix:/path'"
+        "'{0}' is no algorithm for tokens; there are HS256, HS384 and HS512, the same of RS, PS and ES, and EdDSA"
     )]
-    StoreAddress(String),
+    Algorithm(String),
+    #[error("neither XDG_STATE_HOME nor HOME says where state goes; give a file with --config")]
+    NoHome,
+    #[error("cannot make {}: {source}", path.display())]
+    Unwritable { path: PathBuf, source: io::Error },
+
+    // The life of a gate.
+    #[error("a thread cannot begin: {0}")]
+    Thread(#[source] io::Error),
+    #[error("{0} has changed, and takes a restart; nothing else was changed")]
+    NeedsRestart(&'static str),
+
+    // The listener.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        address: SocketAddr,
+        source: io::Error,
+    },
+    #[error("the certificate in {} cannot be used: {why}", path.display())]
+    Certificate { path: PathBuf, why: String },
+    #[error("no certificate could be made: {0}")]
+    SelfMade(String),
+    #[error("early data wants sessions that are taken once: set tls.resumption = \"single-use\"")]
+    EarlyDataNeedsSingleUse,
+
+    // Sessions.
+    #[error(transparent)]
+    Store(#[from] roundtrip_store::StoreError),
+
+    // A set of keys at a URL.
+    #[error("the set of keys at {url}: {source}")]
+    Fetch {
+        url: String,
+        source: Box<crate::keyring::FetchError>,
+    },
+
+    // Upstreams.
+    #[error("upstream '{upstream}': the server '{server}' cannot be used: {why}")]
+    Server {
+        upstream: String,
+        server: String,
+        why: &'static str,
+    },
+    #[error("upstream '{upstream}': its servers' certificates cannot be verified: {source}")]
+    UpstreamTrust {
+        upstream: String,
+        source: roundtrip_tls::TlsError,
+    },
+    // What is told.
+    #[error("cannot write the access log to {}: {source}", path.display())]
+    Unlogged { path: PathBuf, source: io::Error },
+    #[error("cannot start the access log's thread: {0}")]
+    NoThread(io::Error),
+
+    // Sessions that are kept by hand.
+    #[error(
+        "a session's name has 1 to {} bytes, none of them a control character",
+        roundtrip_store::LONGEST_SID
+    )]
+    SessionName,
+    #[error("its end is past")]
+    Past,
+    #[error(
+        "it is not {{\"sid\": …, \"credentials\": base64 of user:password, \"expires\": seconds since 1970, or not there}}: {0}"
+    )]
+    Line(String),
+    #[error("it has more than {0} bytes")]
+    LongLine(usize),
+    #[error("{0}")]
+    Unusable(#[from] crate::credentials::Unusable),
+    #[error(
+        "there is neither a key to seal with nor are plain credentials taken; give a [[session.seal]] key, or set plain = true"
+    )]
+    NothingStorable,
+    #[error(
+        "sessions in memory are known only to the process that serves; give [session] another store, such as 'redb:/path/of/a/file'"
+    )]
+    OnlyInMemory,
+    #[error("the input cannot be read: {0}")]
+    Input(#[source] io::Error),
+    #[error(
+        "no key of the configuration signs tokens{0}; a [[token.key]] with HS256, HS384 or HS512 and a secret does"
+    )]
+    NoSigningKey(String),
 }

@@ -17,7 +17,7 @@ use crate::guard::{Pass, Sessions};
 use crate::h1::{BadResponse, Response, ResponseBody};
 use crate::halves::Halves;
 use crate::patrol::Posts;
-use crate::record::{Early, Entry, Outcome, Reason};
+use crate::record::{Early, Entry, Limit, Outcome, Reason};
 use crate::request::{Body, Field, Refusal, Version};
 use crate::site::{Route, Site};
 use crate::upstream::{Fate, Link, Trouble};
@@ -88,7 +88,7 @@ pub(crate) enum Broken {
     #[error("the client is gone")]
     Gone,
     #[error("the client is too slow")]
-    Slow,
+    Slow(Limit),
     #[error("the request has {0}")]
     Refused(#[from] Refusal),
     #[error("no connection: {0}")]
@@ -111,7 +111,7 @@ impl Broken {
     pub(crate) fn status(&self) -> Option<u16> {
         match self {
             Self::Client(_) | Self::Gone => None,
-            Self::Slow => Some(408),
+            Self::Slow(_) => Some(408),
             Self::Refused(refusal) => Some(refusal.status()),
             Self::Upstream(trouble) => Some(trouble.status()),
             Self::Backend { .. } | Self::Answer(_) => Some(502),
@@ -125,7 +125,7 @@ impl Broken {
         match self {
             Self::Client(_) | Self::Gone => Outcome::ClientGone,
             Self::Backend { .. } | Self::Answer(_) | Self::Upstream(_) => Outcome::BackendGone,
-            Self::Slow | Self::Unanswered | Self::Silent => Outcome::TimedOut,
+            Self::Slow(_) | Self::Unanswered | Self::Silent => Outcome::TimedOut,
             Self::Over => Outcome::SessionOver,
             Self::Refused(_) => Outcome::Whole,
         }
@@ -134,13 +134,22 @@ impl Broken {
     pub(crate) fn reason(&self) -> Option<Reason> {
         Some(match self {
             Self::Client(_) | Self::Gone | Self::Over => return None,
-            Self::Slow => Reason::Slow,
+            Self::Slow(_) => Reason::Slow,
             Self::Refused(refusal) => (*refusal).into(),
             Self::Upstream(trouble) => trouble.reason(),
             Self::Backend { .. } => Reason::BackendClosed,
             Self::Answer(_) => Reason::BadAnswer,
             Self::Unanswered | Self::Silent => Reason::BackendSlow,
         })
+    }
+
+    /// Which limit the client has met.
+    pub(crate) fn limit(&self) -> Option<Limit> {
+        match self {
+            Self::Slow(limit) => Some(*limit),
+            Self::Refused(refusal) => refusal.limit(),
+            _ => None,
+        }
     }
 
     fn lost(source: io::Error) -> Self {
@@ -175,8 +184,17 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
     /// Sends the request and brings the answer; once more, where a kept connection turned out to be gone, or the backend
     /// would rather have it after the handshake.
     pub(crate) async fn forward(&mut self) -> Result<Ended, Broken> {
+        let Some(total) = self.asked.route.upstream.total() else {
+            return self.attempt().await;
+        };
+        let whole = self.posts.whole.clone();
+        let outcome = whole.within(Some(total), self.attempt()).await;
+        outcome.unwrap_or(Err(Broken::Unanswered))
+    }
+
+    async fn attempt(&mut self) -> Result<Ended, Broken> {
         let upstream = self.asked.route.upstream.clone();
-        let mut link = upstream.lease().await?;
+        let mut link = upstream.lease(self.asked.idempotent).await?;
         self.take_down(&link);
         let mut again = false;
         loop {
@@ -189,7 +207,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
                     link.finish(if link_stays { Fate::Kept } else { Fate::Spent });
                     self.body.confirmed().await?;
                     self.forget_early();
-                    link = upstream.lease().await?;
+                    link = upstream.lease(self.asked.idempotent).await?;
                     self.take_down(&link);
                     self.entry.early = Some(Early::Again);
                 }
@@ -197,8 +215,9 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
                     if !again && self.may_be_sent_again(&link, sent) && upstream.may_retry() =>
                 {
                     again = true;
-                    link.finish(Fate::Spent);
-                    link = upstream.fresh().await?;
+                    let lost = link.server();
+                    link.finish(Fate::Stale);
+                    link = upstream.fresh(Some(lost), self.asked.idempotent).await?;
                     self.take_down(&link);
                     self.entry.retried = true;
                 }
@@ -212,7 +231,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
     }
 
     fn take_down(&mut self, link: &Link) {
-        self.entry.upstream = link.server();
+        self.entry.upstream = self.asked.route.upstream.index();
         self.entry.reused = link.is_reused();
         self.entry.upstream_secure = link.is_secure();
         if !link.is_reused() {

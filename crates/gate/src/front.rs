@@ -11,12 +11,9 @@ mod streams;
 use std::io;
 use std::net::IpAddr;
 use std::task::{Context, Poll};
-use std::time::Instant;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-
-use crate::record::{Entry, Protocol};
 
 /// A byte stream to a client, who may have begun to speak before the end of its handshake.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {
@@ -44,13 +41,4 @@ pub(crate) struct Peer {
     pub(crate) secure: bool,
     /// Was its TLS session an earlier one?
     pub(crate) resumed: bool,
-}
-
-impl Peer {
-    /// Of an exchange that begins now.
-    pub(crate) fn entry(&self, protocol: Protocol) -> Entry {
-        let mut entry = Entry::new(Instant::now(), protocol, self.secure);
-        entry.resumed = self.resumed;
-        entry
-    }
 }

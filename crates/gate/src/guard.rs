@@ -19,7 +19,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtrip_wire::jwt::{Claims, Jws, undress};
+use roundtrip_wire::jwt::{Jws, undress};
 use tokio::sync::watch;
 
 use crate::GateError;
@@ -27,7 +27,7 @@ use crate::credentials::{Unusable, authorization};
 use crate::request::Request;
 pub use clock::{SystemWall, Wall};
 pub use keys::Keys;
-pub use rules::{CookieForm, Rules};
+pub use rules::{CookieForm, Fetched, Rules};
 pub(crate) use session::Pass;
 pub use session::{Found, Session, Sessions, Standing, Trouble, Watch};
 use shelf::Shelf;
@@ -81,6 +81,8 @@ pub(crate) enum Denial {
     NoToken,
     #[error("a token that is malformed, or that none of the keys has signed")]
     BadToken,
+    #[error("a token that none of the keys has signed that are here yet")]
+    NoKeys,
     #[error("a token that has expired")]
     Expired,
     #[error("a token that is not valid yet")]
@@ -99,7 +101,7 @@ impl Denial {
     /// As hyper-auth-proxy answers; but that it takes expired tokens, and says 500 where its store is down.
     pub(crate) fn status(self) -> u16 {
         match self {
-            Self::Store(Trouble::Down) => 503,
+            Self::NoKeys | Self::Store(Trouble::Down) => 503,
             Self::Credentials(_) | Self::Store(Trouble::Unreadable) => 500,
             _ => 401,
         }
@@ -252,7 +254,16 @@ fn verify(rules: &Rules, worn: Worn<'_>) -> Result<Verified, Denial> {
         }
         (Worn::Cookie(value) | Worn::Bearer(value), _) => value,
     };
-    let claims = claims(rules, token).ok_or(Denial::BadToken)?;
+    let jws = Jws::parse(token).map_err(|_| Denial::BadToken)?;
+    if !rules.keys.verify(&jws) {
+        return Err(if rules.awaits_keys {
+            Denial::NoKeys
+        } else {
+            Denial::BadToken
+        });
+    }
+    // Claims are read once the signature was found good, not before.
+    let claims = jws.claims().map_err(|_| Denial::BadToken)?;
     if !rules.admit(&claims) {
         return Err(Denial::NotForUs);
     }
@@ -261,13 +272,6 @@ fn verify(rules: &Rules, worn: Worn<'_>) -> Result<Verified, Denial> {
         expires: claims.expires,
         not_before: claims.not_before.unwrap_or(i64::MIN),
     })
-}
-
-/// Claims are read once the signature was found good, not before.
-fn claims(rules: &Rules, token: &[u8]) -> Option<Claims> {
-    let jws = Jws::parse(token).ok()?;
-    let good = rules.keys.verify(&jws);
-    good.then(|| jws.claims().ok()).flatten()
 }
 
 /// What the shelves' hash is keyed with.

@@ -1,29 +1,43 @@
 //! What all connections of one thread share: the site that is served now, its deadlines, and word that gate is about to end.
 
 use std::cell::{Cell, RefCell};
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
+use tokio::sync::Notify;
+
 use crate::exchange::Broken;
+use crate::front::Peer;
 use crate::patrol::Patrol;
-use crate::record::{Entry, Ledger};
+use crate::record::{Entry, Gauge, Ledger, Protocol, Scribe};
 use crate::site::Site;
 
 pub(crate) struct House<S> {
     site: RefCell<Rc<Site<S>>>,
     pub(crate) patrol: Patrol,
     pub(crate) ledger: Arc<Ledger>,
+    scribe: Option<Scribe>,
     draining: Cell<bool>,
+    /// Connections that are open, and who wants to know when there is none.
+    inside: Cell<usize>,
+    empty: Notify,
 }
 
+/// A connection's place in the house, for as long as it is held.
+pub(crate) struct Inside<'a, S>(&'a House<S>);
+
 impl<S> House<S> {
-    pub(crate) fn new(site: Site<S>, ledger: Arc<Ledger>) -> Self {
+    pub(crate) fn new(site: Site<S>, ledger: Arc<Ledger>, scribe: Option<Scribe>) -> Self {
         Self {
             site: RefCell::new(Rc::new(site)),
             patrol: Patrol::default(),
             ledger,
+            scribe,
             draining: Cell::new(false),
+            inside: Cell::new(0),
+            empty: Notify::new(),
         }
     }
 
@@ -37,12 +51,44 @@ impl<S> House<S> {
     }
 
     /// An exchange is over, as it should be or not.
-    pub(crate) fn close(&self, entry: &mut Entry, error: Option<&Broken>) {
+    pub(crate) fn close(&self, entry: &mut Entry, error: Option<&Broken>, client: IpAddr) {
         if let Some(error) = error {
             entry.outcome = error.outcome();
             entry.reason = entry.reason.or_else(|| error.reason());
+            if let Some(limit) = error.limit() {
+                self.ledger.count(limit);
+            }
         }
-        self.ledger.record(entry, Instant::now());
+        let ended = Instant::now();
+        self.ledger.record(entry, ended);
+        if let Some(scribe) = &self.scribe {
+            scribe.write(entry, ended, client);
+        }
+    }
+
+    /// Of an exchange that begins now.
+    pub(crate) fn entry(&self, peer: Peer, protocol: Protocol) -> Entry {
+        let mut entry = Entry::new(Instant::now(), protocol, peer.secure);
+        entry.resumed = peer.resumed;
+        entry.note = self.scribe.as_ref().map(|_| Box::default());
+        entry
+    }
+
+    pub(crate) fn enter(&self) -> Inside<'_, S> {
+        self.inside.set(self.inside.get() + 1);
+        self.ledger.raise(Gauge::Connections);
+        Inside(self)
+    }
+
+    pub(crate) fn inside(&self) -> usize {
+        self.inside.get()
+    }
+
+    /// Ends when nobody is inside.
+    pub(crate) async fn emptied(&self) {
+        while self.inside.get() > 0 {
+            self.empty.notified().await;
+        }
     }
 
     pub(crate) fn is_draining(&self) -> bool {
@@ -53,5 +99,16 @@ impl<S> House<S> {
     pub(crate) fn drain(&self) {
         self.draining.set(true);
         self.patrol.rouse();
+    }
+}
+
+impl<S> Drop for Inside<'_, S> {
+    fn drop(&mut self) {
+        let house = self.0;
+        house.inside.set(house.inside.get().saturating_sub(1));
+        house.ledger.lower(Gauge::Connections);
+        if house.inside.get() == 0 {
+            house.empty.notify_one();
+        }
     }
 }

@@ -1,23 +1,34 @@
 //! The authenticating reverse proxy: `guard` says who passes, `credentials` what a session is worth, `front` speaks with
 //! clients, `exchange` carries, `upstream` keeps the connections to those who answer.
 
+mod admin;
+mod census;
+pub mod check;
 pub mod config;
 pub mod credentials;
 mod door;
 mod error;
 mod exchange;
 mod front;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod guard;
 mod h1;
 mod halves;
 mod house;
+pub mod keeping;
+pub mod keyring;
+mod life;
+mod listener;
 mod patrol;
+mod plan;
 mod record;
 mod request;
-mod secret;
 pub mod sessions;
 mod site;
+mod tally;
 mod upstream;
+mod worker;
 
 use std::io;
 use std::net::SocketAddr;
@@ -31,9 +42,10 @@ pub use door::Door;
 pub use error::GateError;
 use guard::Sessions;
 use house::House;
-pub use secret::Secret;
+pub use life::{Addresses, Gate, News, run};
+pub use roundtrip_tls::Secret;
 use site::Site;
-use upstream::Upstream;
+use upstream::{Group, Upstream};
 
 /// For measuring: relays until it is ended.
 pub async fn relay(listener: TcpListener, to: SocketAddr) -> io::Result<()> {
@@ -102,10 +114,16 @@ fn house<S: Sessions + 'static>(
         }],
         ..Config::default()
     };
-    let backend = Upstream::new(to, config::Upstream::default());
+    let backend = config::Upstream {
+        servers: vec![format!("http://{to}")],
+        ..config::Upstream::default()
+    };
+    let group = Group::new("backend", 0, &backend).map_err(io::Error::other)?;
+    let backend = Upstream::new(&group);
+    tokio::task::spawn_local(backend.tend());
     let upstreams = [("backend".to_owned(), backend)].into();
     let site = Site::new(&config, door, &upstreams, None).map_err(io::Error::other)?;
-    let house = Rc::new(House::new(site, Arc::default()));
+    let house = Rc::new(House::new(site, Arc::default(), None));
     let patrolled = house.clone();
     tokio::task::spawn_local(async move { patrolled.patrol.run().await });
     Ok(house)

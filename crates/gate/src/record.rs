@@ -5,24 +5,35 @@
 //! costs as much as a plain addition. Nothing of a token, a cookie, a credential or a session's name can get in here: an
 //! entry has no field for text, and all labels are words of ours. Left to others: when an exchange began and what came of
 //! it, and serving these texts (`admin`).
-// until it is wired
-#![allow(dead_code, unused_imports)]
 
 mod entry;
+mod families;
 mod ledger;
+mod line;
+mod log;
+mod note;
+pub(crate) mod prometheus;
 mod reason;
+mod scribe;
+mod server_timing;
 mod snapshot;
 mod timer;
 mod vocabulary;
 mod word;
 
 pub(crate) use entry::{Entry, Phase};
-pub(crate) use ledger::{Book, Held, Ledger};
+pub(crate) use families::{FAMILIES, Family, Row};
+pub(crate) use ledger::{Book, Ledger};
+pub(crate) use line::{Mark, Marker, Told, line};
+pub(crate) use log::{AccessLog, Pen};
+pub(crate) use note::Note;
 pub(crate) use reason::{Limit, Reason};
+pub(crate) use scribe::Scribe;
+pub(crate) use server_timing::server_timing;
 pub(crate) use snapshot::Snapshot;
-pub(crate) use timer::Timer;
+pub(crate) use timer::{Spread, Timer};
 pub(crate) use vocabulary::{
-    Arrival, Avoided, Bytes, Early, Gauge, Known, Link, Outcome, Pool, Protocol, Remedy, Security,
-    Store, Streams, TlsHandshake,
+    Arrival, Avoided, Bytes, Carried, Early, Gauge, Known, Link, Outcome, Pool, Protocol, Remedy,
+    Security, Store, Streams, TlsHandshake,
 };
 pub(crate) use word::{Counted, Word};

@@ -3,17 +3,15 @@
 //! A [`Place`] is opened once, from the configuration, and goes to each thread, which makes its own [`Known`] of it and runs
 //! [`Known::run`] beside its requests. What a session is worth, and for how long, is the guard's matter.
 
-use std::path::Path;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
 
-use roundtrip_store::{self as store, AnyStore, Counts, Kept, Memory, Near, NearSettings};
-use roundtrip_store::{Redb, RedisSettings, StoreError};
-use roundtrip_tls::Roots;
+use roundtrip_store::{
+    self as store, AnyStore, Counts, Kept, Near, NearSettings, Source, StoreError,
+};
 
 use crate::GateError;
-use crate::config::{SecretFrom, SessionStore};
+use crate::config::{self, SessionStore};
 use crate::guard::{Found, Sessions, Trouble, Watch};
 
 /// Where sessions are: may be handed to any thread.
@@ -43,13 +41,18 @@ impl Place {
             absent_time: config.absent_time.0,
             grace: config.grace.0,
         };
-        let place = open(config)?;
+        let place = config::place(config)?;
         Ok(Self { place, settings })
     }
 
     pub fn on_this_thread(&self) -> Known {
         let near = Near::new(self.place.on_this_thread(), self.settings);
         Known(Rc::new(near))
+    }
+
+    /// The store itself, for whatever else is kept there.
+    pub(crate) fn shared(&self) -> store::Place {
+        self.place.clone()
     }
 
     /// For who manages sessions and serves none: nothing is remembered.
@@ -66,6 +69,11 @@ impl Known {
 
     pub fn counts(&self) -> Counts {
         self.0.counts()
+    }
+
+    /// Was the store asked in vain, and has not answered since?
+    pub(crate) fn is_down(&self) -> bool {
+        self.0.store().is_down()
     }
 
     /// Sessions that are remembered now.
@@ -110,33 +118,4 @@ fn trouble(error: &StoreError) -> Trouble {
     } else {
         Trouble::Unreadable
     }
-}
-
-fn open(config: &SessionStore) -> Result<store::Place, GateError> {
-    if let Some(rest) = config.store.strip_prefix("memory:") {
-        return match rest {
-            "" => Ok(store::Place::Memory(Memory::default())),
-            _ => Err(GateError::StoreAddress(config.store.clone())),
-        };
-    }
-    if let Some(path) = config.store.strip_prefix("redb:") {
-        if path.is_empty() {
-            return Err(GateError::StoreAddress(config.store.clone()));
-        }
-        return Ok(store::Place::Redb(Redb::open(Path::new(path))?));
-    }
-    let mut settings = RedisSettings::from_url(&config.store)?;
-    settings.prefix = config.prefix.clone();
-    settings.password = config.password.as_ref().map(password).transpose()?;
-    if let Some(ca) = &config.tls.ca {
-        settings.trust(Roots::File(ca.clone()))?;
-    }
-    Ok(store::Place::Redis(Arc::new(settings)))
-}
-
-fn password(from: &SecretFrom) -> Result<store::Secret, GateError> {
-    Ok(match from {
-        SecretFrom::File(path) => store::Secret::from_file(path)?,
-        SecretFrom::Env(name) => store::Secret::from_environment(name)?,
-    })
 }

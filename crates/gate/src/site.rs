@@ -46,19 +46,26 @@ impl<S> Site<S> {
     pub(crate) fn fields<'r, 's>(
         &'s self,
         asked: &Asked,
-        room: &'r mut [Field<'s>; 1],
+        timing: &'s [u8],
+        room: &'r mut [Field<'s>; 2],
     ) -> &'r [Field<'s>] {
-        let [alt_svc] = &mut *room;
-        match &self.alt_svc {
-            Some(value) if asked.secure && asked.version < Version::H3 => {
-                *alt_svc = Field {
-                    name: "Alt-Svc",
-                    value: value.as_bytes(),
-                };
-                room
+        let mut count = 0;
+        let mut add = |name, value| {
+            if let Some(field) = room.get_mut(count) {
+                *field = Field { name, value };
+                count += 1;
             }
-            _ => &[],
+        };
+        if !timing.is_empty() {
+            add("Server-Timing", timing);
         }
+        if let Some(value) = &self.alt_svc
+            && asked.secure
+            && asked.version < Version::H3
+        {
+            add("Alt-Svc", value.as_bytes());
+        }
+        room.get(..count).unwrap_or_default()
     }
 }
 

@@ -1,149 +1,278 @@
-//! The connections to one backend: kept after use, taken again while they live, and never shared by two at once.
+//! Where requests go: the connections of one thread to the servers of one `[upstream.NAME]`.
+//!
+//! `group` is what all threads know of the servers; `stock` says who gets which connection, and who waits; `link` is a
+//! connection in one exchange's hands. What is said over it is up to `exchange`.
+
+mod address;
+mod budget;
+mod counts;
+mod group;
+mod h2;
+mod link;
+mod pool;
+mod standing;
+mod stock;
+mod tell;
+mod tend;
+#[cfg(test)]
+mod tests;
+mod trouble;
+mod wire;
 
 use std::cell::RefCell;
-use std::io;
-use std::net::SocketAddr;
+use std::future::Future;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpStream;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout_at};
 
-use crate::config;
+use crate::config::{Protocol, Span};
+use budget::Budget;
+pub(crate) use counts::Counts;
+pub(crate) use group::Group;
+use link::Buffers;
+pub(crate) use link::{Fate, Link, Server};
+use pool::{Bounds, Kept, after};
+use standing::Ejecting;
+use stock::{Claim, Refused, Rules, Slot, Stock, Want};
+use tell::Told;
+pub(crate) use tell::tell;
+pub(crate) use trouble::Trouble;
+pub(crate) use wire::Wire;
 
-/// A connection to a backend, and what was read from it and not yet used.
-#[derive(Debug)]
-pub(crate) struct Link {
-    pub(crate) stream: TcpStream,
-    pub(crate) buffer: Vec<u8>,
-    home: Rc<Upstream>,
-    reused: bool,
-    since: Instant,
-}
-
-/// What became of a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
-    Kept,
-    Spent,
-    Failed,
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct Trouble(#[from] io::Error);
-
-impl Trouble {
-    pub(crate) fn status(&self) -> u16 {
-        502
-    }
-
-    pub(crate) fn reason(&self) -> crate::record::Reason {
-        crate::record::Reason::Unreachable
-    }
-}
-
-/// One backend, as one thread knows it.
-#[derive(Debug)]
+/// One upstream, as one thread has it.
 pub(crate) struct Upstream {
-    address: SocketAddr,
-    settings: config::Upstream,
-    idle: RefCell<Vec<Idle>>,
-}
-
-#[derive(Debug)]
-struct Idle {
-    link: Link,
-    until: Instant,
+    group: Arc<Group>,
+    stock: Rc<Stock<Wire>>,
+    budget: RefCell<Budget>,
+    buffers: Buffers,
+    /// To each server, where HTTP/2 is spoken.
+    shared: Vec<h2::Place>,
+    told: Told,
 }
 
 impl Upstream {
-    pub(crate) fn new(address: SocketAddr, settings: config::Upstream) -> Rc<Self> {
+    pub(crate) fn new(group: &Arc<Group>) -> Rc<Self> {
+        let config = &group.config;
+        let is_h2 = config.protocol == Protocol::H2;
+        let rules = Rules {
+            bounds: Bounds {
+                connections: config.connections.max(1),
+                // A stream is over with its exchange.
+                idle: if is_h2 { 0 } else { config.idle },
+                idle_time: config.idle_time.0,
+                age: config.age.0,
+            },
+            balance: config.balance,
+            ejecting: Ejecting {
+                after: config.eject_after,
+                time: config.eject_for.0,
+            },
+            waiting: config.waiting,
+        };
         Rc::new(Self {
-            address,
-            settings,
-            idle: RefCell::default(),
+            stock: Stock::new(rules, group.well.clone(), group.new_tally()),
+            budget: RefCell::new(Budget::new(config.retry_budget, Instant::now())),
+            buffers: Buffers::default(),
+            shared: (0..group.well.len())
+                .map(|_| h2::Place::default())
+                .collect(),
+            told: Told::default(),
+            group: group.clone(),
         })
     }
 
-    /// A connection that lives, the one used last first; or a new one.
-    pub(crate) async fn lease(self: &Rc<Self>) -> Result<Link, Trouble> {
-        match self.take() {
-            Some(link) => Ok(link),
-            None => self.fresh().await,
+    /// A kept connection that lives, the one used last first; else a new one; else the next that others give back. What is
+    /// `repeatable` may reach the server twice: only then may it leave in the SYN.
+    pub(crate) async fn lease(&self, repeatable: bool) -> Result<Link, Trouble> {
+        self.budget.borrow_mut().earn();
+        self.stock.tally().asked.add(1);
+        let claim = self.stock.claim(Want::default());
+        // The warm path: nothing is waited for.
+        if let Ok(Claim {
+            slot,
+            kept: Some(kept),
+        }) = claim
+        {
+            return Ok(Link::new(slot, kept, true, &self.buffers));
         }
+        // Apart, for an exchange that needs nothing of this should not be as large as one that does.
+        Box::pin(self.obtain(claim, Want::default(), repeatable)).await
     }
 
-    /// A connection that nobody has used.
-    pub(crate) async fn fresh(self: &Rc<Self>) -> Result<Link, Trouble> {
-        let connecting = TcpStream::connect(self.address);
-        let stream = timeout(self.settings.connect.0, connecting)
-            .await
-            .map_err(io::Error::from)??;
-        stream.set_nodelay(true)?;
-        Ok(Link {
-            stream,
-            buffer: Vec::with_capacity(4096),
-            home: self.clone(),
-            reused: false,
-            since: Instant::now(),
-        })
+    /// For the one retry: a connection that nobody has used, to another server than `not` where there is one. Whoever holds
+    /// the failed link has to finish it before, or its place stays taken.
+    pub(crate) async fn fresh(
+        &self,
+        not: Option<Server>,
+        repeatable: bool,
+    ) -> Result<Link, Trouble> {
+        let want = Want {
+            fresh: true,
+            not: not.map(|server| server.0),
+        };
+        let claim = self.stock.claim(want);
+        Box::pin(self.obtain(claim, want, repeatable)).await
     }
 
+    /// Takes one retry from the budget that requests have earned; `false` where there is none.
     pub(crate) fn may_retry(&self) -> bool {
-        true
+        let may = self.budget.borrow_mut().spend(Instant::now());
+        let tally = self.stock.tally();
+        let count = if may {
+            &tally.retried
+        } else {
+            &tally.over_budget
+        };
+        count.add(1);
+        may
     }
 
+    /// Opens spare connections and closes old ones: one task of the thread, which ends when the upstream is dropped.
+    pub(crate) fn tend(self: &Rc<Self>) -> impl Future<Output = ()> + use<> {
+        tend::tend(Rc::downgrade(self))
+    }
+
+    pub(crate) fn group(&self) -> &Arc<Group> {
+        &self.group
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.group.name
+    }
+
+    pub(crate) fn index(&self) -> u16 {
+        self.group.index
+    }
+
+    pub(crate) fn protocol(&self) -> Protocol {
+        self.group.config.protocol
+    }
+
+    /// From the request's last byte to the answer's first. As all of these, where there is a bound.
     pub(crate) fn first_byte(&self) -> Option<Duration> {
-        Some(self.settings.first_byte.0)
+        bound(self.group.config.first_byte)
     }
 
+    /// Between two pieces of an answer.
     pub(crate) fn silence(&self) -> Option<Duration> {
-        Some(self.settings.silence.0)
+        bound(self.group.config.silence)
     }
 
-    fn take(&self) -> Option<Link> {
-        let mut idle = self.idle.borrow_mut();
-        while let Some(Idle { mut link, until }) = idle.pop() {
-            if until > Instant::now() && link.is_quiet() {
-                link.reused = true;
-                return Some(link);
+    /// Of a whole exchange.
+    pub(crate) fn total(&self) -> Option<Duration> {
+        bound(self.group.config.total)
+    }
+
+    /// Waiting and connecting share one deadline. Who cannot be connected to has got nothing: another server may do.
+    async fn obtain(
+        &self,
+        mut claim: Result<Claim<Wire>, Refused>,
+        want: Want,
+        repeatable: bool,
+    ) -> Result<Link, Trouble> {
+        let deadline = self.deadline();
+        // TLS may always begin in the SYN: a hello that comes twice does nothing twice.
+        let fast_open = self.group.config.fast_open && (repeatable || self.group.is_secure());
+        let mut elsewhere = self.group.well.len() > 1;
+        loop {
+            let Claim { slot, kept } = match claim {
+                Ok(claim) => claim,
+                Err(Refused::Busy) => self.wait(want, deadline).await?,
+                Err(Refused::NoneWell) => {
+                    let upstream = self.group.name.clone();
+                    return Err(Trouble::NoneWell { upstream });
+                }
+            };
+            if let Some(kept) = kept {
+                return Ok(Link::new(slot, kept, true, &self.buffers));
+            }
+            let not = Some(slot.server());
+            let opened = match self.protocol() {
+                Protocol::H1 => self.open(slot, fast_open, deadline).await,
+                Protocol::H2 => self.join(slot, deadline).await,
+            };
+            match opened {
+                Ok(opened) => return Ok(self.link(opened)),
+                Err(Trouble::Connect { .. }) if elsewhere && self.may_retry() => {
+                    elsewhere = false;
+                    claim = self.stock.claim(Want { not, ..want });
+                }
+                Err(trouble) => return Err(trouble),
             }
         }
-        None
+    }
+
+    async fn wait(&self, want: Want, deadline: Instant) -> Result<Claim<Wire>, Trouble> {
+        let upstream = self.group.name.clone();
+        let within = self.group.config.connect.0;
+        let tally = self.stock.tally();
+        let Some(granted) = self.stock.wait(want) else {
+            tally.refused.add(1);
+            let waiting = self.group.config.waiting;
+            return Err(Trouble::Full { upstream, waiting });
+        };
+        match timeout_at(deadline, granted).await {
+            Ok(Ok(claim)) => Ok(claim),
+            Ok(Err(_)) | Err(_) => {
+                tally.refused.add(1);
+                Err(Trouble::Busy { upstream, within })
+            }
+        }
+    }
+
+    async fn open(
+        &self,
+        mut slot: Slot<Wire>,
+        fast_open: bool,
+        deadline: Instant,
+    ) -> Result<Opened, Trouble> {
+        let opened = self.group.open(slot.server(), fast_open, deadline).await;
+        let tally = self.stock.tally();
+        let opened = opened.inspect_err(|_| {
+            tally.unreached.add(1);
+            slot.failed();
+        })?;
+        slot.opened();
+        tally.resumed.add(opened.resumed.into());
+        Ok(Opened::new(slot, opened.wire, false))
+    }
+
+    /// A stream of the connection that all share.
+    async fn join(&self, slot: Slot<Wire>, deadline: Instant) -> Result<Opened, Trouble> {
+        let joined = self.stream(slot.server(), deadline).await;
+        let (stream, reused) = joined.inspect_err(|_| slot.failed())?;
+        Ok(Opened::new(slot, Wire::Shared(Box::new(stream)), reused))
+    }
+
+    fn link(&self, opened: Opened) -> Link {
+        Link::new(opened.slot, opened.kept, opened.reused, &self.buffers)
+    }
+
+    fn deadline(&self) -> Instant {
+        after(Instant::now(), self.group.config.connect.0)
     }
 }
 
-impl Link {
-    pub(crate) fn server(&self) -> u16 {
-        0
-    }
+struct Opened {
+    slot: Slot<Wire>,
+    kept: Kept<Wire>,
+    /// Others had used its connection before.
+    reused: bool,
+}
 
-    pub(crate) fn is_secure(&self) -> bool {
-        false
+impl Opened {
+    fn new(slot: Slot<Wire>, carrier: Wire, reused: bool) -> Self {
+        let kept = Kept {
+            carrier,
+            since: Instant::now(),
+            carried: 0,
+        };
+        Self { slot, kept, reused }
     }
+}
 
-    pub(crate) fn is_reused(&self) -> bool {
-        self.reused
-    }
-
-    /// Keeps a connection whose last answer was read to its end.
-    pub(crate) fn finish(mut self, fate: Fate) {
-        let home = self.home.clone();
-        let mut idle = home.idle.borrow_mut();
-        let now = Instant::now();
-        let spent = !self.buffer.is_empty() || now - self.since > home.settings.age.0;
-        if fate != Fate::Kept || spent || idle.len() >= home.settings.idle {
-            return;
-        }
-        self.buffer.clear();
-        let until = now + home.settings.idle_time.0;
-        idle.push(Idle { link: self, until });
-    }
-
-    /// Open, and without a byte that nobody asked for. Costs no system call unless something came.
-    fn is_quiet(&self) -> bool {
-        let mut byte = [0];
-        matches!(self.stream.try_read(&mut byte), Err(e) if e.kind() == io::ErrorKind::WouldBlock)
-    }
+fn bound(span: Span) -> Option<Duration> {
+    Some(span.0).filter(|time| !time.is_zero())
 }

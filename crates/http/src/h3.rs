@@ -1,10 +1,12 @@
-//! HTTP/3 over QUIC, as a client speaks it. RFC 9114, RFC 9000.
+//! HTTP/3 over QUIC, as a client speaks it, and the part of QUIC that all servers need. RFC 9114, RFC 9000.
 
 mod attempt;
 mod error;
 mod hellos;
+mod incoming;
 mod layer;
 mod listening;
+mod redeemed;
 mod stream;
 mod tokens;
 mod watch;
@@ -24,8 +26,10 @@ use crate::turn::all;
 use crate::{Ended, HttpError, Turn};
 use attempt::Attempt;
 pub use error::QuicError;
+pub use incoming::{Confirmation, connection_ids, take_in};
 use layer::{Layers, Sender};
 use listening::Attentive;
+pub use redeemed::Redeemed;
 pub use tokens::Tokens;
 use watch::Watched;
 

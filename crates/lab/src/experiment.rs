@@ -53,6 +53,7 @@ pub struct Cell {
     pub arm: Arc<Arm>,
     pub path: Words,
     pub requests: u32,
+    pub concurrency: u32,
     /// The cell that this one is held against.
     pub against: Option<String>,
     /// It repeats another, to show what difference chance and drift alone make.
@@ -83,6 +84,7 @@ pub enum Client {
         hello_delay: Duration,
         /// When it gives up.
         max_time: Duration,
+        headers: Vec<(String, String)>,
     },
     Program(Program),
 }
@@ -96,6 +98,8 @@ pub struct Program {
     pub scheme: Scheme,
     /// Started once for each request, and not once for all.
     pub each: bool,
+    /// It runs in the server's network, without a path.
+    pub at_server: bool,
     /// Where its figures stand in what it prints; without it, its whole life is measured.
     pub output: Option<Output>,
 }
@@ -107,6 +111,18 @@ pub struct Server {
     pub sysctl: BTreeMap<String, String>,
     /// What is asked for.
     pub place: String,
+    /// In the same network, started before it.
+    pub beside: Vec<Arc<Server>>,
+    pub far: Option<Far>,
+}
+
+/// Whom a server asks over a further path. At the server's own address, `port` leads there.
+#[derive(Debug, Clone)]
+pub struct Far {
+    pub server: Arc<Server>,
+    pub scheme: Scheme,
+    pub port: u16,
+    pub path: Words,
 }
 
 #[derive(Debug, Clone)]
@@ -116,10 +132,19 @@ pub enum ServerKind {
         command: Vec<String>,
         needs: Vec<String>,
         files: BTreeMap<String, String>,
-        /// The file that it writes once it listens.
-        ready: String,
+        ready: Ready,
         port: u16,
+        tls_port: Option<u16>,
     },
+}
+
+/// How it is known that a server listens, without anybody who connects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ready {
+    /// The file that it writes then.
+    File(String),
+    /// The system's table of sockets has its port.
+    Port,
 }
 
 /// The same arms at each of several values: a curve.

@@ -94,6 +94,9 @@ pub struct Figures {
     pub client_ms: Option<f64>,
     #[serde(serialize_with = "rounded_some")]
     pub loss_ms: Option<f64>,
+    /// Processor time that the server's processes used for a request, where the server is a program.
+    #[serde(serialize_with = "rounded_some")]
+    pub cpu_us: Option<f64>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -114,6 +117,8 @@ pub struct Sample {
     #[serde(serialize_with = "rounded_some")]
     pub round_trips: Option<f64>,
     pub waited: Option<WaitedFor>,
+    #[serde(serialize_with = "rounded_some")]
+    pub cpu_us: Option<f64>,
     #[serde(skip)]
     pub phases: Vec<Span>,
 }
@@ -228,6 +233,7 @@ impl Figures {
             server_ms: median(&|s| Some(s.waited?.server_ms)),
             client_ms: median(&|s| Some(s.waited?.client_ms)),
             loss_ms: median(&|s| Some(s.waited?.loss_ms)),
+            cpu_us: median(&|s| s.cpu_us),
         }
     }
 }

@@ -1,15 +1,17 @@
 //! Running an experiment: what is missing is told, arms are interleaved in seeded blocks, each sample is taken in
 //! namespaces of its own, and what one arm suffers spares the others.
 //!
-//! `tools` finds and builds programs, `scene` is one path with one server, `ours` and `program` are the clients on
-//! it, `tally` makes an [`Outcome`] of the samples.
+//! `tools` finds and builds programs, `scene` is one path with one server, `hop` leads from it to one behind a
+//! further path, `usage` is what its processes use, `ours` and `program` are the clients on it, `tally` makes an [`Outcome`] of the samples.
 
+mod hop;
 mod ours;
 mod program;
 mod scene;
 mod server;
 mod tally;
 mod tools;
+mod usage;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -88,16 +88,15 @@ impl Page {
     }
 
     fn arms(&self, outcome: &Outcome) -> String {
-        let by_party = outcome.measure == Measure::Appconnect;
-        let middle: &[&str] = if by_party {
-            &["trips", "network", "server", "client"]
-        } else {
-            &["p90", "trips"]
+        let middle: &[&str] = match outcome.measure {
+            Measure::Appconnect => &["trips", "network", "server", "client"],
+            Measure::Rate => &["p90", "CPU µs"],
+            Measure::Total | Measure::Mean => &["p90", "trips"],
         };
         let head = [&["arm", "median", "min"], middle, &["saved", "published"]].concat();
         let mut table = Table::new(&head);
         for arm in &outcome.arms {
-            table.row(row(arm, by_party));
+            table.row(row(arm, outcome.measure));
         }
         let unit = if outcome.measure == Measure::Mean {
             format!("{} a request", outcome.unit)
@@ -187,7 +186,7 @@ impl Page {
     }
 }
 
-fn row(arm: &ArmOutcome, by_party: bool) -> Vec<Cell> {
+fn row(arm: &ArmOutcome, measure: Measure) -> Vec<Cell> {
     let name = if arm.warm {
         format!("{} (warm)", arm.name)
     } else {
@@ -210,11 +209,14 @@ fn row(arm: &ArmOutcome, by_party: bool) -> Vec<Cell> {
         Cell::plain(number(f.min)),
     ];
     let trips = Cell::plain(trips(f.round_trips));
-    if by_party {
-        row.push(trips);
-        row.extend([f.network_ms, f.server_ms, f.client_ms].map(|ms| Cell::plain(number(ms))));
-    } else {
-        row.extend([Cell::plain(number(f.p90)), trips]);
+    let plain = |value| Cell::plain(number(value));
+    match measure {
+        Measure::Appconnect => {
+            row.push(trips);
+            row.extend([f.network_ms, f.server_ms, f.client_ms].map(plain));
+        }
+        Measure::Rate => row.extend([f.p90, f.cpu_us].map(plain)),
+        Measure::Total | Measure::Mean => row.extend([plain(f.p90), trips]),
     }
     row.extend([saved(arm), Cell::painted(DIM, number(arm.published))]);
     row

@@ -1,4 +1,4 @@
-//! Durations as people write them: `90ms`, `1.5s`, `200us`, `2min`.
+//! Durations as people write them: `90ms`, `1.5s`, `200us`, `2min`, `8h`, `7d`.
 
 use std::time::Duration;
 
@@ -12,6 +12,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         "ms" => 1e-3,
         "s" => 1.0,
         "min" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
         "" if number.parse::<f64>() == Ok(0.0) => 1.0,
         _ => {
             return Err(format!(
@@ -45,6 +47,8 @@ mod tests {
             ("7ns", 7),
             ("0", 0),
             ("1min", 60_000_000_000),
+            ("1.5h", 5_400_000_000_000),
+            ("2d", 172_800_000_000_000),
         ] {
             assert_eq!(
                 parse_duration(text),

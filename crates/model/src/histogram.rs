@@ -65,6 +65,7 @@ impl Histogram {
     }
 
     /// What came after `earlier`, of which this is the continuation.
+    #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut recent = Self::default();
         for (bucket, count) in self.counts.iter().enumerate() {
@@ -75,6 +76,7 @@ impl Histogram {
     }
 
     /// Where so many nanoseconds are counted.
+    #[inline]
     pub fn bucket(nanoseconds: u64) -> usize {
         if nanoseconds < STEPS {
             return nanoseconds as usize;

@@ -2,7 +2,7 @@
 //!
 //! [`Resolver`] asks name servers. [`Connect`] races addresses (RFC 8305) and opens a [`Socket`]: an ordinary byte stream that records what it sends,
 //! receives at the kernel's own arrival times, and judges fast open by what the SYN-ACK acknowledged. [`listen`] is for servers. System calls
-//! that need `unsafe` live in `sys` alone.
+//! that need `unsafe` live in `sys` alone. [`Plain`] is a stream for who wants speed, and no records.
 
 mod clock;
 mod connect;
@@ -10,6 +10,7 @@ mod error;
 mod eyeballs;
 mod info;
 mod listening;
+mod plain;
 mod resolver;
 mod socket;
 mod stamps;
@@ -21,6 +22,7 @@ pub use connect::{Bind, Connect, datagram_socket};
 pub use error::NetError;
 pub use info::TcpInfo;
 pub use listening::{Listening, listen, listen_udp};
+pub use plain::Plain;
 pub use resolver::{ResolveError, Resolver, Wanted, add as add_answer};
 pub use socket::{Gauge, Socket};
 pub use stamps::Stamps;

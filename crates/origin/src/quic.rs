@@ -1,16 +1,10 @@
 //! QUIC connections: accepted, made to try again, ignored or refused as the knobs say, then handed to HTTP/3.
 
-mod redeemed;
-
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use quinn::{
-    Endpoint, Incoming, ServerConfig, TransportConfig, ValidationTokenConfig, ZeroRttAccepted,
-};
+use quinn::{Endpoint, Incoming, ServerConfig, TransportConfig, ValidationTokenConfig};
+use roundtrip_http::{Redeemed, take_in};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -18,7 +12,6 @@ use crate::serve::h3;
 use crate::site::Site;
 use crate::tcp::Hall;
 use crate::{FaultKind, FaultPhase};
-use redeemed::Redeemed;
 
 const HANDSHAKE: Duration = Duration::from_secs(30);
 const TOKEN_LIFETIME: Duration = Duration::from_hours(24);
@@ -93,45 +86,9 @@ fn admit(incoming: Incoming, manner: Manner, site: &Site) -> Option<Incoming> {
 }
 
 async fn serve_one(incoming: Incoming, manner: Manner, site: Arc<Site>) {
-    let Ok(mut connecting) = incoming.accept() else {
-        return;
-    };
     site.counters.quic_connections.increment();
-    if !manner.early_data {
-        if let Ok(Ok(connection)) = timeout(HANDSHAKE, connecting).await {
-            h3::serve(connection, Confirmation::Complete, site).await;
-        }
-        return;
-    }
-    // Before the whole ClientHello (two datagrams, with a post-quantum share) has told how many streams the client
-    // allows, opening one would wait for a limit that is never announced again.
-    if !matches!(
-        timeout(HANDSHAKE, connecting.handshake_data()).await,
-        Ok(Ok(_))
-    ) {
-        return;
-    }
-    // For a server this never fails: it may speak as soon as it has heard the ClientHello.
-    if let Ok((connection, confirmed)) = connecting.into_0rtt() {
-        h3::serve(connection, Confirmation::Awaited(confirmed), site).await;
-    }
-}
-
-/// Whether the handshake is complete. Until then, what arrives may be a replay.
-pub(crate) enum Confirmation {
-    Awaited(ZeroRttAccepted),
-    Complete,
-}
-
-impl Confirmation {
-    pub(crate) fn is_complete(&mut self) -> bool {
-        if let Self::Awaited(confirmed) = self {
-            let mut idle = Context::from_waker(Waker::noop());
-            if Pin::new(confirmed).poll(&mut idle) == Poll::Pending {
-                return false;
-            }
-            *self = Self::Complete;
-        }
-        true
+    let taken = timeout(HANDSHAKE, take_in(incoming, manner.early_data)).await;
+    if let Ok(Ok((connection, confirmation))) = taken {
+        h3::serve(connection, confirmation, site).await;
     }
 }

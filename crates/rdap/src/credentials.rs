@@ -24,11 +24,9 @@ mod challenge;
 mod digest;
 mod error;
 mod origin;
-mod secret;
+mod userinfo;
 
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -38,10 +36,12 @@ use roundtrip_model::{Scheme, Target};
 
 pub use error::CredentialsError;
 pub use origin::Bound;
-pub use secret::Secret;
 
 use challenge::Challenge;
 use digest::Session;
+
+/// Text that is not shown, and is cleared from memory when it goes.
+pub type Secret = roundtrip_tls::Secret<String>;
 
 /// A user and a password that one origin may learn of.
 pub struct Credentials {
@@ -94,36 +94,24 @@ impl Credentials {
             return Err(CredentialsError::TooLong { limit });
         }
         let (user, password) = text.split_once(':').ok_or(CredentialsError::NoColon)?;
-        Self::new(target, Secret::new(user), Secret::new(password))
+        Self::new(target, Secret::from(user), Secret::from(password))
     }
 
     /// From the first line of a file that nobody else may read.
     pub fn from_file(target: &Target, path: &Path) -> Result<Self, CredentialsError> {
-        let unread = |source| CredentialsError::Unread {
-            path: path.display().to_string(),
-            source,
-        };
-        let file = File::open(path).map_err(unread)?;
-        if is_exposed(&file).map_err(unread)? {
-            let path = path.display().to_string();
-            return Err(CredentialsError::Exposed { path });
-        }
-        // As much as is accepted, at once: memory that grows leaves copies behind.
-        let mut bytes = zeroize::Zeroizing::new(Vec::with_capacity(2 * LONGEST_LOGIN));
-        let most = LONGEST_LOGIN as u64 + 2;
-        file.take(most).read_to_end(&mut bytes).map_err(unread)?;
+        let secret = roundtrip_tls::Secret::from_file(path)?;
+        let bytes = secret.expose();
         let line = bytes.split(|b| *b == b'\n').next().unwrap_or_default();
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let line = std::str::from_utf8(line).map_err(|_| CredentialsError::NoColon)?;
-        Self::from_text(target, &Secret::new(line))
+        Self::from_text(target, &Secret::from(line))
     }
 
     /// From a variable of the environment.
     pub fn from_environment(target: &Target, variable: &str) -> Result<Self, CredentialsError> {
-        let value = std::env::var(variable).map_err(|_| CredentialsError::NoVariable {
-            variable: variable.to_owned(),
-        })?;
-        Self::from_text(target, &Secret::from(value))
+        let value = roundtrip_tls::Secret::from_env(variable)?;
+        let text = std::str::from_utf8(value.expose()).map_err(|_| CredentialsError::NoColon)?;
+        Self::from_text(target, &Secret::from(text))
     }
 
     /// What a URL of the form `https://user:password@host/` carries, for its origin.
@@ -131,7 +119,8 @@ impl Credentials {
         let Some((user, password)) = target.userinfo() else {
             return Ok(None);
         };
-        let decoded = |text: &str| secret::percent_decoded(text).ok_or(CredentialsError::Encoding);
+        let decoded =
+            |text: &str| userinfo::percent_decoded(text).ok_or(CredentialsError::Encoding);
         Self::new(target, decoded(user)?, decoded(password)?).map(Some)
     }
 
@@ -290,18 +279,6 @@ fn basic(login: &Login) -> Secret {
     let pair = zeroize::Zeroizing::new(format!("{user}:{password}"));
     let encoded = zeroize::Zeroizing::new(STANDARD.encode(pair.as_bytes()));
     Secret::from(format!("Basic {}", *encoded))
-}
-
-/// Whether others than its owner may read the file.
-#[cfg(unix)]
-fn is_exposed(file: &File) -> std::io::Result<bool> {
-    use std::os::unix::fs::PermissionsExt;
-    Ok(file.metadata()?.permissions().mode() & 0o077 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_exposed(_: &File) -> std::io::Result<bool> {
-    Ok(false)
 }
 
 impl fmt::Debug for Credentials {

@@ -3,6 +3,7 @@
 mod compare;
 mod demo;
 mod diff;
+mod gate;
 mod lab;
 mod path;
 mod probe;
@@ -16,6 +17,10 @@ use roundtrip_origin::{EchoKnobs, Knobs};
 pub(crate) use compare::CompareArgs;
 pub(crate) use demo::DemoArgs;
 pub(crate) use diff::DiffArgs;
+pub(crate) use gate::{
+    End, GateArgs, GateCheckArgs, GateCommand, GateConfigArgs, GateRunArgs, GateSessionArgs,
+    GateTokenArgs, Place, SessionCommand, SessionPutArgs,
+};
 pub(crate) use lab::{LabArgs, LabCommand, LabRunArgs};
 pub(crate) use path::{PathArgs, Wait};
 pub(crate) use probe::{ConnectionArgs, ProbeArgs, RequestArgs};
@@ -50,6 +55,8 @@ pub(crate) enum Command {
     Lab(LabArgs),
     /// Who registered names, addresses and numbers: one query, or a list of any length
     Rdap(Box<RdapArgs>),
+    /// An authenticating reverse proxy that spends no round trip it can avoid
+    Gate(Box<GateArgs>),
     /// A test server with every knob on the other side
     Origin(Box<OriginArgs>),
     /// Run any command at the near end of an emulated network path

@@ -6,6 +6,7 @@ mod compare;
 mod demo;
 mod diff;
 mod doctor;
+mod gate;
 mod generate;
 mod lab;
 mod origin;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Command::Causes(args) => causes::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Rdap(args) => rdap::run(&args),
+        Command::Gate(args) => gate::run(&args),
         Command::Origin(args) => origin::run(*args),
         Command::Path(args) => path::run(&args),
         Command::Man { directory } => generate::man(&directory),

@@ -8,7 +8,7 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-const VERBS: [&str; 12] = [
+const VERBS: [&str; 13] = [
     "demo",
     "probe",
     "compare",
@@ -17,6 +17,7 @@ const VERBS: [&str; 12] = [
     "causes",
     "lab",
     "rdap",
+    "gate",
     "origin",
     "path",
     "man",
@@ -31,6 +32,13 @@ fn help_is_the_contract() {
         insta::assert_snapshot!(verb, help(&[verb]));
     }
     insta::assert_snapshot!("lab_run", help(&["lab", "run"]));
+    for verb in ["run", "check", "init", "session", "token"] {
+        insta::assert_snapshot!(format!("gate_{verb}"), help(&["gate", verb]));
+    }
+    for verb in ["put", "show", "list", "revoke", "import", "seal"] {
+        let name = format!("gate_session_{verb}");
+        insta::assert_snapshot!(name, help(&["gate", "session", verb]));
+    }
     insta::assert_snapshot!("origin_echo", help(&["origin", "echo"]));
 }
 

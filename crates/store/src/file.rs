@@ -17,9 +17,11 @@ use redb::{
     WriteTransaction,
 };
 use tokio::sync::watch;
+use zeroize::Zeroizing;
 
 use crate::journal::LONGEST;
 use crate::memory::page_end;
+use crate::once;
 use crate::{Change, Clock, Page, Record, Store, StoreError, check_sid, is_sid, system_clock};
 
 /// Name → end in milliseconds since 1970 (0: none), record.
@@ -71,7 +73,8 @@ impl Redb {
             }),
         };
         // Sweeping makes the tables: they are there from now on.
-        redb.write(|_| Ok(()))?;
+        let now = millis(redb.now());
+        redb.write(|transaction| once::sweep(transaction, now))?;
         let (latest, _) = redb.since(u64::MAX - 1);
         redb.shared.latest.send_replace(latest);
         Ok(redb)
@@ -132,7 +135,7 @@ impl Redb {
         })
     }
 
-    fn read<T>(
+    pub(crate) fn read<T>(
         &self,
         work: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error>,
     ) -> Result<T, StoreError> {
@@ -168,7 +171,7 @@ impl Redb {
         Ok(value)
     }
 
-    async fn write_apart<T: Send + 'static>(
+    pub(crate) async fn write_apart<T: Send + 'static>(
         &self,
         work: impl FnOnce(&WriteTransaction) -> Result<T, redb::Error> + Send + 'static,
     ) -> Result<T, StoreError> {
@@ -211,6 +214,33 @@ impl Store for Redb {
                     .insert((end, sid.as_str()), ())?;
             }
             note(transaction, &sid)
+        })
+        .await
+    }
+
+    async fn replace(
+        &self,
+        sid: &str,
+        credentials: &[u8],
+        record: &Record,
+    ) -> Result<bool, StoreError> {
+        let (sid, json, now) = (sid.to_owned(), record.to_json()?, millis(self.now()));
+        let before = Zeroizing::new(credentials.to_vec());
+        self.write_apart(move |transaction| {
+            let mut sessions = transaction.open_table(SESSIONS)?;
+            let end = sessions.get(sid.as_str())?.and_then(|stored| {
+                let (end, bytes) = stored.value();
+                let there = Record::from_json(bytes, None).ok()?;
+                let same = there.credentials == *before && (end == 0 || end > now);
+                same.then_some(end)
+            });
+            let Some(end) = end else {
+                return Ok(false);
+            };
+            sessions.insert(sid.as_str(), (end, json.as_slice()))?;
+            drop(sessions);
+            note(transaction, &sid)?;
+            Ok(true)
         })
         .await
     }

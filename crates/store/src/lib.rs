@@ -10,10 +10,10 @@ mod file;
 mod journal;
 mod memory;
 mod near;
+mod once;
 mod place;
 mod record;
 mod redis;
-mod secret;
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -23,10 +23,10 @@ pub use error::StoreError;
 pub use file::Redb;
 pub use memory::Memory;
 pub use near::{Counts, Found, Kept, Near, NearSettings, Origin, Revoked};
+pub use once::{Once, TakesOnce};
 pub use place::{AnyStore, Place};
 pub use record::Record;
 pub use redis::{Address, Redis, RedisSettings};
-pub use secret::Secret;
 
 /// What time it is; tests have their own.
 pub type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
@@ -53,6 +53,15 @@ pub trait Store {
     async fn get(&self, sid: &str) -> Result<Option<Record>, StoreError>;
 
     async fn put(&self, sid: &str, record: &Record) -> Result<(), StoreError>;
+
+    /// Other credentials for a session that is there with these; it ends when it did. Was it? One that was revoked
+    /// meanwhile does not come back. (In Redis, one that was written anew meanwhile is written over.)
+    async fn replace(
+        &self,
+        sid: &str,
+        credentials: &[u8],
+        record: &Record,
+    ) -> Result<bool, StoreError>;
 
     /// Was it there?
     async fn revoke(&self, sid: &str) -> Result<bool, StoreError>;

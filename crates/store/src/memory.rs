@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use tokio::sync::watch;
 
 use crate::journal::Journal;
+use crate::once::Shelf;
 use crate::{Change, Clock, Page, Record, Store, StoreError, check_sid, is_sid, system_clock};
 
 /// Sessions that may be there at once.
@@ -23,6 +24,7 @@ pub struct Memory {
 
 struct Shared {
     inner: Mutex<Inner>,
+    once: Shelf,
     latest: watch::Sender<u64>,
     clock: Clock,
 }
@@ -47,6 +49,7 @@ impl Memory {
         let latest = watch::Sender::new(0);
         let shared = Shared {
             inner,
+            once: Shelf::default(),
             latest,
             clock,
         };
@@ -57,6 +60,10 @@ impl Memory {
 
     pub(crate) fn now(&self) -> SystemTime {
         (self.shared.clock)()
+    }
+
+    pub(crate) fn once(&self) -> &Shelf {
+        &self.shared.once
     }
 
     pub(crate) fn latest(&self) -> watch::Receiver<u64> {
@@ -129,6 +136,26 @@ impl Store for Memory {
         }
         self.note(&mut inner, sid);
         Ok(())
+    }
+
+    async fn replace(
+        &self,
+        sid: &str,
+        credentials: &[u8],
+        record: &Record,
+    ) -> Result<bool, StoreError> {
+        let now = self.now();
+        let mut inner = self.inner();
+        let there = inner.sessions.get_mut(sid);
+        let there = there.filter(|r| !r.is_expired(now) && r.credentials == credentials);
+        let Some(there) = there else {
+            return Ok(false);
+        };
+        let expires = there.expires;
+        *there = record.clone();
+        there.expires = expires;
+        self.note(&mut inner, sid);
+        Ok(true)
     }
 
     async fn revoke(&self, sid: &str) -> Result<bool, StoreError> {

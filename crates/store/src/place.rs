@@ -105,6 +105,19 @@ impl Store for AnyStore {
         }
     }
 
+    async fn replace(
+        &self,
+        sid: &str,
+        credentials: &[u8],
+        record: &Record,
+    ) -> Result<bool, StoreError> {
+        match self {
+            Self::Memory(store, _) => store.replace(sid, credentials, record).await,
+            Self::Redb(store, _) => store.replace(sid, credentials, record).await,
+            Self::Redis(store) => store.replace(sid, credentials, record).await,
+        }
+    }
+
     async fn revoke(&self, sid: &str) -> Result<bool, StoreError> {
         match self {
             Self::Memory(store, _) => store.revoke(sid).await,

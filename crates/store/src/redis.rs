@@ -5,7 +5,7 @@
 //! revocation cannot be taken for one from after it; and whatever cuts one cuts the other.
 //!
 //! The server needs of its user: `hello`, `select`, `client|tracking`, `ping`, `get`, `pttl`, and to manage sessions `set`,
-//! `del`, `scan`. Where it has no RESP3 or refuses tracking, sessions are asked for each time.
+//! `del`, `scan`; for TLS sessions of early data `set` and `getdel` on `roundtrip-ticket:*`. Where it has no RESP3 or refuses tracking, sessions are asked for each time.
 
 mod link;
 mod news;
@@ -71,7 +71,7 @@ impl Redis {
         link.as_ref().filter(|l| l.broken().is_none()).cloned()
     }
 
-    async fn link(&self) -> Result<Rc<Link>, StoreError> {
+    pub(crate) async fn link(&self) -> Result<Rc<Link>, StoreError> {
         if let Some(link) = self.live() {
             return Ok(link);
         }
@@ -149,11 +149,7 @@ impl Redis {
     /// HELLO 3 with the password; where the server is too old for it, AUTH. True for RESP3.
     async fn greet(&self, link: &Link) -> Result<bool, StoreError> {
         let user = self.settings.user.as_deref();
-        let password = self
-            .settings
-            .password
-            .as_ref()
-            .map(|p| p.reveal().as_bytes());
+        let password = self.settings.password.as_ref().map(|p| p.line());
         let mut hello: Vec<&[u8]> = vec![b"HELLO", b"3"];
         if let Some(password) = password {
             let user = user.unwrap_or("default");
@@ -219,6 +215,25 @@ impl Store for Redis {
             set.extend([b"PXAT".as_slice(), end.as_bytes()]);
         }
         expect_ok("SET", link.ask(&set).await?)
+    }
+
+    async fn replace(
+        &self,
+        sid: &str,
+        credentials: &[u8],
+        record: &Record,
+    ) -> Result<bool, StoreError> {
+        let there = self.get(sid).await?;
+        if there.is_none_or(|there| there.credentials != credentials) {
+            return Ok(false);
+        }
+        let (key, json) = (self.key(sid), record.to_json()?);
+        let link = self.link().await?;
+        let set: [&[u8]; 5] = [b"SET", &key, &json, b"XX", b"KEEPTTL"];
+        match refused("SET", link.ask(&set).await?)? {
+            Value::Null => Ok(false),
+            answer => expect_ok("SET", answer).map(|()| true),
+        }
     }
 
     async fn revoke(&self, sid: &str) -> Result<bool, StoreError> {
@@ -312,7 +327,7 @@ impl Source for Redis {
 }
 
 /// What it says when it refuses, by its first word.
-fn refused(command: &str, value: Value) -> Result<Value, StoreError> {
+pub(crate) fn refused(command: &str, value: Value) -> Result<Value, StoreError> {
     let Value::Error(text) = value else {
         return Ok(value);
     };
@@ -335,7 +350,7 @@ fn refused(command: &str, value: Value) -> Result<Value, StoreError> {
     }
 }
 
-fn expect_ok(command: &str, value: Value) -> Result<(), StoreError> {
+pub(crate) fn expect_ok(command: &str, value: Value) -> Result<(), StoreError> {
     match refused(command, value)? {
         Value::Simple(text) if text == b"OK" => Ok(()),
         _ => Err(StoreError::NotUnderstood("the server did not say OK")),

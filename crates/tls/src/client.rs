@@ -179,6 +179,17 @@ impl Client {
     }
 }
 
+/// A connection with a configuration that was made before: for who opens many, and writes nothing down. Early data is not
+/// sent, whatever the configuration says.
+pub fn join<IO: AsyncRead + AsyncWrite + Unpin>(
+    io: IO,
+    config: &Arc<ClientConfig>,
+    host: &str,
+) -> Result<Stream<IO>, TlsError> {
+    let connection = ClientConnection::new(config.clone(), server_name(host)?)?;
+    Ok(Stream::unobserved(io, connection))
+}
+
 /// A host as TLS knows it. An IPv6 address comes without brackets.
 pub(crate) fn server_name(host: &str) -> Result<ServerName<'static>, TlsError> {
     // A trailing dot makes a name absolute for resolvers; certificates do not know it. RFC 6066 §3.

@@ -18,11 +18,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::framing::first_record_length;
 use crate::{TlsError, Witness, handshake_facts, notes};
-use buffers::{Incoming, Outgoing};
-use observer::Observer;
+use buffers::{Dry, Incoming, Outgoing};
+use observer::{Counts, Observer};
 
 /// Plaintext gathered beyond this is pushed to the socket without waiting for a flush.
 const GATHER: usize = 32 * 1024;
+/// rustls has room for this much from the start.
+const BULK: usize = 4096;
 /// The whole record.
 const CHANGE_CIPHER_SPEC: [u8; 6] = [20, 3, 3, 0, 1, 1];
 
@@ -39,6 +41,8 @@ pub struct Stream<IO> {
     observer: Option<Observer>,
     established: bool,
     closed: bool,
+    /// Much has come at once since there was last nothing to read.
+    bulky: bool,
     counts: Counts,
 }
 
@@ -47,14 +51,6 @@ enum Early {
     Off,
     Open(Vec<u8>),
     Over { accepted: bool },
-}
-
-/// Bytes of the TLS layer during the handshake.
-#[derive(Debug, Clone, Copy, Default)]
-struct Counts {
-    sent: u64,
-    received: u64,
-    client_hello: u64,
 }
 
 impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
@@ -72,6 +68,11 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         };
         let observer = Observer::new(recorder, witness);
         Self::new(io, tls.into(), early, Some(observer))
+    }
+
+    /// A client's side that writes nothing down and sends no early data.
+    pub(crate) fn unobserved(io: IO, tls: ClientConnection) -> Self {
+        Self::new(io, tls.into(), Early::Off, None)
     }
 
     /// A server's side. Reads drive the handshake; early data is read first, and may be answered at once when the
@@ -98,6 +99,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
             observer,
             established: false,
             closed: false,
+            bulky: false,
             counts: Counts::default(),
         }
     }
@@ -159,7 +161,8 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         &mut self.io
     }
 
-    fn poll_handshake(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    /// As [`Stream::handshake`], for who polls.
+    pub fn poll_handshake(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.tls.is_handshaking() {
             ready!(self.poll_push(cx))?;
             if !self.tls.is_handshaking() {
@@ -259,7 +262,12 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
                 Poll::Ready(_) => framing.took(self.incoming.waiting(), recorder),
             }
         }
+        if outcome.is_pending() && std::mem::take(&mut self.bulky) {
+            // Before it reads, rustls gives back the room that larger records took.
+            let _ = self.tls.read_tls(&mut Dry);
+        }
         let n = ready!(outcome)?;
+        self.bulky |= n > BULK;
         if !self.established {
             self.counts.received += n as u64;
         }

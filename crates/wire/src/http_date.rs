@@ -53,6 +53,16 @@ pub fn format(second: u64) -> String {
     format!("{weekday}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT")
 }
 
+/// `1994-11-06T08:49:37.000Z`, of milliseconds since 1970: for logs. RFC 3339 §5.6.
+pub fn rfc3339(milliseconds: u64) -> String {
+    let second = (milliseconds / 1000).min(253_402_300_799);
+    let (days, rest) = (second / SECONDS_A_DAY, second % SECONDS_A_DAY);
+    let (year, month, day) = civil(days);
+    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
+    let (month, fraction) = (month + 1, milliseconds % 1000);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:03}Z")
+}
+
 struct Read {
     year: u64,
     /// From 0.
@@ -296,6 +306,18 @@ mod tests {
                 let shown = format(read);
                 prop_assert!(text.starts_with(&shown.as_bytes()[..3]) || text.ends_with(b":60 GMT"));
             }
+        }
+    }
+
+    #[test]
+    fn times_for_logs() {
+        for (milliseconds, text) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (784_111_777_045, "1994-11-06T08:49:37.045Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (u64::MAX, "9999-12-31T23:59:59.615Z"),
+        ] {
+            assert_eq!(rfc3339(milliseconds), text);
         }
     }
 }

@@ -1,14 +1,16 @@
 //! Values that TOML has no words for: times, sizes, networks, and where a secret is.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use roundtrip_model::parse_duration;
 use serde::Deserialize;
-use serde::de::{Deserializer, Error};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, Unexpected, Visitor};
 
-/// `"90ms"`, `"30s"`, `"10min"`.
+/// `"90ms"`, `"30s"`, `"10min"`, `"12h"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span(pub Duration);
 
@@ -31,16 +33,39 @@ pub struct Bytes(pub u64);
 
 impl<'de> Deserialize<'de> for Bytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Written {
-            Number(u64),
-            Text(String),
+        struct Written;
+
+        impl Visitor<'_> for Written {
+            type Value = Bytes;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number of bytes, as in 65536, \"64KiB\" or \"10MiB\"")
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Bytes, E> {
+                let wrong = || E::invalid_value(Unexpected::Signed(number), &self);
+                u64::try_from(number).map(Bytes).map_err(|_| wrong())
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Bytes, E> {
+                Ok(Bytes(number))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Bytes, E> {
+                Bytes::parse(text).ok_or_else(|| {
+                    E::custom(format!(
+                        "`{text}` is no size; write it like 65536, \"64KiB\" or \"10MiB\""
+                    ))
+                })
+            }
         }
-        let text = match Written::deserialize(deserializer)? {
-            Written::Number(number) => return Ok(Self(number)),
-            Written::Text(text) => text,
-        };
+
+        deserializer.deserialize_any(Written)
+    }
+}
+
+impl Bytes {
+    fn parse(text: &str) -> Option<Self> {
         let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
         let shift = match text.get(digits.len()..).unwrap_or_default().trim() {
             "" | "B" => 0,
@@ -50,12 +75,7 @@ impl<'de> Deserialize<'de> for Bytes {
             _ => 64,
         };
         let number = digits.parse::<u64>().ok();
-        let bytes = number.and_then(|n| n.checked_mul(1_u64.checked_shl(shift)?));
-        bytes.map(Self).ok_or_else(|| {
-            D::Error::custom(format!(
-                "`{text}` is no size; write it like 65536, 64KiB or 10MiB"
-            ))
-        })
+        number?.checked_mul(1_u64.checked_shl(shift)?).map(Self)
     }
 }
 
@@ -113,11 +133,47 @@ impl<'de> Deserialize<'de> for Network {
 }
 
 /// `{ file = "/path" }` or `{ env = "NAME" }`: a secret is never in the configuration itself.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretFrom {
     File(PathBuf),
     Env(String),
+}
+
+/// No error repeats what was written: it may be the secret.
+impl<'de> Deserialize<'de> for SecretFrom {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Either {
+            file: Option<PathBuf>,
+            env: Option<String>,
+        }
+
+        struct Written;
+
+        impl<'de> Visitor<'de> for Written {
+            type Value = SecretFrom;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(
+                    "{ file = \"/path\" } or { env = \"NAME\" }: a secret is never in this file itself",
+                )
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<SecretFrom, A::Error> {
+                let either = Either::deserialize(MapAccessDeserializer::new(map))?;
+                match (either.file, either.env) {
+                    (Some(path), None) => Ok(SecretFrom::File(path)),
+                    (None, Some(name)) => Ok(SecretFrom::Env(name)),
+                    _ => Err(A::Error::custom(
+                        "one of both says where the secret is: { file = \"/path\" } or { env = \"NAME\" }",
+                    )),
+                }
+            }
+        }
+
+        deserializer.deserialize_any(Written)
+    }
 }
 
 #[cfg(test)]

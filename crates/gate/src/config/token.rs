@@ -71,6 +71,9 @@ pub struct Jwks {
     pub ca: Option<PathBuf>,
     #[serde(default = "every")]
     pub every: Span,
+    /// What its keys may sign with.
+    #[serde(default = "Jwks::usual_algorithms")]
+    pub algorithms: Vec<String>,
 }
 
 fn every() -> Span {

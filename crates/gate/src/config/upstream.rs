@@ -20,6 +20,8 @@ pub struct Upstream {
     /// Connections to each server that each thread has open at most, and may keep unused.
     pub connections: usize,
     pub idle: usize,
+    /// Requests that may wait in each thread while all connections are in use; they wait no longer than for `connect`.
+    pub waiting: usize,
     /// Opened before they are needed.
     pub warm: usize,
     /// A little under the server's own, so that it is we who close first.
@@ -50,6 +52,7 @@ impl Default for Upstream {
             balance: Balance::LeastRequests,
             connections: 256,
             idle: 64,
+            waiting: 256,
             warm: 0,
             idle_time: Span::seconds(50),
             age: Span::seconds(600),

@@ -10,7 +10,8 @@ use super::{Asked, Broken, Ended, PIECE, Sink, Source, tunnel};
 use crate::guard::Sessions;
 use crate::h1::{self, BadResponse, Chunked, ResponseBody};
 use crate::patrol::Posts;
-use crate::record::Entry;
+use crate::record::Limit;
+use crate::record::{Entry, server_timing};
 use crate::site::Site;
 
 /// Interim answers that a backend may send before its final one.
@@ -136,6 +137,13 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
         loop {
             let (asked, site, to) = (self.asked, self.site, &mut *self.to);
             let interim_taken = to.takes_interim();
+            // A few bytes, where somebody wants them.
+            let mut timing = Vec::new();
+            if asked.route.server_timing && !self.buffer.is_empty() {
+                let now = Instant::now();
+                self.entry.first_byte.get_or_insert(now);
+                server_timing(self.entry, now, &mut timing);
+            }
             let read = h1::response(self.buffer, |response| {
                 let status = response.status;
                 let body = if status == 101 && asked.upgrade {
@@ -146,11 +154,11 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
                 let is_early = status == 425 && asked.early.is_some() && body == ResponseBody::None;
                 let is_interim = status < 200 && status != 101;
                 if !is_early && (!is_interim || interim_taken) {
-                    let mut room = [httparse::EMPTY_HEADER];
+                    let mut room = [httparse::EMPTY_HEADER; 2];
                     let more = if is_interim {
                         &[]
                     } else {
-                        site.fields(asked, &mut room)
+                        site.fields(asked, &timing, &mut room)
                     };
                     to.head(response, body, more);
                 }
@@ -291,7 +299,9 @@ impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
     async fn flush(&mut self) -> Result<(), Broken> {
         let flushing = self.to.flush();
         let flushed = self.posts.down.within(self.silence, flushing).await;
-        flushed.map_err(|_| Broken::Slow)?.map_err(Broken::Client)?;
+        flushed
+            .map_err(|_| Broken::Slow(Limit::BodyRate))?
+            .map_err(Broken::Client)?;
         self.passed_on();
         Ok(())
     }
@@ -299,7 +309,9 @@ impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
     async fn end(&mut self) -> Result<(), Broken> {
         let ending = self.to.end();
         let ended = self.posts.down.within(self.silence, ending).await;
-        ended.map_err(|_| Broken::Slow)?.map_err(Broken::Client)?;
+        ended
+            .map_err(|_| Broken::Slow(Limit::BodyRate))?
+            .map_err(Broken::Client)?;
         self.passed_on();
         Ok(())
     }

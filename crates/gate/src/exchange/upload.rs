@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::{Asked, Broken, Source};
 use crate::h1::{LAST_CHUNK, write_chunk};
 use crate::patrol::Posts;
+use crate::record::Limit;
 use crate::request::{Body, Refusal};
 use crate::site::Site;
 
@@ -101,11 +102,11 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
             .saturating_mul(WINDOW.as_secs());
         let window = (least > 0).then_some(WINDOW);
         let next = self.posts.up.within(window, self.body.next(piece)).await;
-        let more = next.map_err(|_| Broken::Slow)??;
+        let more = next.map_err(|_| Broken::Slow(Limit::BodyRate))??;
         self.taken += piece.len() as u64;
         if self.since.elapsed() >= WINDOW {
             if self.taken < least {
-                return Err(Broken::Slow);
+                return Err(Broken::Slow(Limit::BodyRate));
             }
             (self.since, self.taken) = (Instant::now(), 0);
         }

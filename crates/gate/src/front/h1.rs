@@ -16,7 +16,7 @@ use crate::h1;
 use crate::halves::Halves;
 use crate::house::House;
 use crate::patrol::{Late, Posts};
-use crate::record::{Early, Entry, Gauge, Protocol, Reason};
+use crate::record::{Early, Entry, Gauge, Limit, Protocol, Reason};
 use crate::request::Refusal;
 use crate::site::Site;
 use answer::Answer;
@@ -72,7 +72,7 @@ pub(crate) async fn serve<S: Sessions>(
         head: Vec::new(),
         out: Vec::new(),
         served: 0,
-        entry: Entry::new(Instant::now(), Protocol::H1, peer.secure),
+        entry: house.entry(peer, Protocol::H1),
     };
     let outcome = loop {
         match client.exchange(house).await {
@@ -91,14 +91,18 @@ impl<IO: Stream> Client<IO> {
             return Ok(Next::Close);
         }
         let site = house.site();
-        self.entry = self.peer.entry(Protocol::H1);
+        self.entry = house.entry(self.peer, Protocol::H1);
         let outcome = match self.accept(&site).await {
             Ok(Accepted::Over) => return Ok(Next::Close),
             Ok(Accepted::Answer(plain)) => self.answer(plain).await,
             Ok(Accepted::Forward(mut asked)) => {
                 self.served += 1;
                 let most = site.limits.requests;
-                asked.keep_alive &= !house.is_draining() && (most == 0 || self.served < most);
+                if most > 0 && self.served == most {
+                    house.ledger.count(Limit::Requests);
+                    asked.keep_alive = false;
+                }
+                asked.keep_alive &= !house.is_draining();
                 let _exchange = house.ledger.hold(Gauge::Exchanges);
                 self.forward(&asked, &site).await
             }
@@ -107,7 +111,7 @@ impl<IO: Stream> Client<IO> {
                 Err(gone) => Err(gone),
             },
         };
-        house.close(&mut self.entry, outcome.as_ref().err());
+        house.close(&mut self.entry, outcome.as_ref().err(), self.peer.address);
         outcome
     }
 
@@ -132,6 +136,9 @@ impl<IO: Stream> Client<IO> {
                 }
                 Err(Late) => self.rest(),
             }
+        }
+        if !house.is_draining() {
+            house.ledger.count(Limit::IdleTime);
         }
         Ok(false)
     }
@@ -188,8 +195,9 @@ impl<IO: Stream> Client<IO> {
             early: self.early,
             body: None,
         };
-        let out = &mut self.head;
+        let (out, entry) = (&mut self.head, &mut self.entry);
         let read = h1::request(&self.buffer, &site.limits, |request| {
+            entry.is_of(request);
             judge(site, request, arrival, admitted, out)
         })?;
         read.map(|(verdict, length)| verdict.map(|verdict| (verdict, length)))
@@ -216,7 +224,9 @@ impl<IO: Stream> Client<IO> {
             }
         };
         let read = self.posts.down.within(span, reading).await;
-        let more = read.map_err(|_| Broken::Slow)?.map_err(Broken::Client)?;
+        let more = read
+            .map_err(|_| Broken::Slow(Limit::HeadTime))?
+            .map_err(Broken::Client)?;
         self.entry.began = Instant::now();
         Ok(more)
     }
@@ -281,6 +291,8 @@ impl<IO: Stream> Client<IO> {
         let mut answer = Answer::plain(halves.writing(), &mut self.out, stays);
         plain.tell(&mut answer);
         let ended = self.posts.down.within(Some(SHORT), answer.end()).await;
-        ended.map_err(|_| Broken::Slow)?.map_err(Broken::Client)
+        ended
+            .map_err(|_| Broken::Slow(Limit::BodyRate))?
+            .map_err(Broken::Client)
     }
 }

@@ -54,7 +54,7 @@ pub(crate) async fn serve<S: Sessions + 'static>(
         Ok(begun) => begun.map_err(broken)?,
         Err(Late) => {
             house.ledger.count(Limit::HeadTime);
-            return Err(Broken::Slow);
+            return Err(Broken::Slow(Limit::HeadTime));
         }
     };
     let tally = Tally::new(limits.resets);
@@ -246,7 +246,7 @@ async fn stream<S: Sessions>(
         () = way.reset() => Err(Broken::Gone),
         outcome = hall.exchange(head, &mut body, &mut answer, &mut entry) => outcome,
     };
-    hall.house.close(&mut entry, outcome.as_ref().err());
+    hall.close(&mut entry, outcome.as_ref().err());
     match outcome {
         // What the client still sends is not wanted: the engine says so behind the answer. RFC 9113 §8.1.
         Ok(()) => Parted::Well,
@@ -265,7 +265,7 @@ async fn stream<S: Sessions>(
 /// RFC 9113 §7.
 fn reason(error: &Broken) -> Reason {
     match error {
-        Broken::Client(_) | Broken::Gone | Broken::Slow | Broken::Over => Reason::CANCEL,
+        Broken::Client(_) | Broken::Gone | Broken::Slow(_) | Broken::Over => Reason::CANCEL,
         Broken::Refused(_) => Reason::PROTOCOL_ERROR,
         _ => Reason::INTERNAL_ERROR,
     }

@@ -62,7 +62,9 @@ pub(crate) async fn serve<S: Sessions + 'static>(
     let begun = post
         .within(Some(limits.head_time.0), builder.build(transport))
         .await;
-    let connection = begun.map_err(|_| Broken::Slow)?.map_err(broken)?;
+    let connection = begun
+        .map_err(|_| Broken::Slow(Limit::HeadTime))?
+        .map_err(broken)?;
     let table = Table {
         connection,
         reins,
@@ -223,7 +225,7 @@ async fn stream<S: Sessions>(hall: Rc<Hall<S>>, request: Request, reins: Reins) 
         outcome = exchange(&hall, parts, &mut body, &mut answer, &mut entry) => outcome,
         () = stopped => Err(Broken::Gone),
     };
-    hall.house.close(&mut entry, outcome.as_ref().err());
+    hall.close(&mut entry, outcome.as_ref().err());
     match outcome {
         // What the client still sends is not wanted, which it hears when the body is let go of. RFC 9114 §4.1.
         Ok(()) => Parted::Well,
@@ -257,7 +259,7 @@ async fn exchange<S: Sessions>(
 /// RFC 9114 §8.1.
 fn reason(error: &Broken) -> Code {
     match error {
-        Broken::Client(_) | Broken::Gone | Broken::Slow | Broken::Over => {
+        Broken::Client(_) | Broken::Gone | Broken::Slow(_) | Broken::Over => {
             Code::H3_REQUEST_CANCELLED
         }
         Broken::Refused(_) => Code::H3_MESSAGE_ERROR,

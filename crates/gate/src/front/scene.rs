@@ -25,7 +25,7 @@ use crate::guard::{Found, Guard, Keys, Rules, Sessions, SystemWall, Trouble};
 use crate::house::House;
 use crate::record::{Book, Limit};
 use crate::site::Site;
-use crate::upstream::Upstream;
+use crate::upstream::{Group, Upstream};
 use crate::{Door, Secret};
 pub(super) use backend::{Backend, LARGE};
 
@@ -79,7 +79,7 @@ impl Scene {
         };
         change(&mut config);
         let book = Book::new(1);
-        let house = Rc::new(House::new(site(&config, at), book.ledger(0)));
+        let house = Rc::new(House::new(site(&config, at), book.ledger(0), None));
         let patrolled = house.clone();
         spawn_local(async move { patrolled.patrol.run().await });
         Self {
@@ -133,7 +133,12 @@ fn site(config: &Config, at: SocketAddr) -> Site<Strangers> {
     keys.add_secret(Algorithm::Hs512, None, &secret).unwrap();
     let rules = Arc::new(Rules::new(keys, Vault::default()));
     let guard = Guard::new(rules, Box::new(SystemWall)).unwrap();
-    let upstream = Upstream::new(at, config::Upstream::default());
+    let settings = config::Upstream {
+        servers: vec![format!("http://{at}")],
+        ..config::Upstream::default()
+    };
+    let group = Group::new("backend", 0, &settings).unwrap();
+    let upstream = Upstream::new(&group);
     let upstreams = [("backend".to_owned(), upstream)].into();
     Site::new(config, Door::new(guard, Strangers), &upstreams, None).unwrap()
 }

@@ -58,7 +58,11 @@ impl<S> Hall<S> {
 
     /// Of an exchange that begins now.
     pub(super) fn entry(&self) -> Entry {
-        self.peer.entry(Protocol::from(self.version))
+        self.house.entry(self.peer, Protocol::from(self.version))
+    }
+
+    pub(super) fn close(&self, entry: &mut Entry, error: Option<&Broken>) {
+        self.house.close(entry, error, self.peer.address);
     }
 }
 
@@ -71,7 +75,7 @@ impl<S: Sessions> Hall<S> {
         self.kits.give(kit);
         done.map_err(|_| {
             self.house.ledger.count(Limit::HeadTime);
-            Broken::Slow
+            Broken::Slow(Limit::HeadTime)
         })
     }
 
@@ -111,7 +115,7 @@ impl<S: Sessions> Hall<S> {
         let (mut admitted, mut looked) = (None, None);
         loop {
             let (admitted_as, seen) = (admitted.as_ref(), looked.as_deref());
-            match self.judge(site, head, seen, admitted_as, &mut kit.head)? {
+            match self.judge(site, head, seen, admitted_as, &mut kit.head, entry)? {
                 Verdict::Forward(asked) => {
                     entry.goes_on(&asked);
                     return Ok(Accepted::Forward(asked));
@@ -141,6 +145,7 @@ impl<S: Sessions> Hall<S> {
         body: Option<&[u8]>,
         admitted: Option<&Admitted>,
         out: &mut Vec<u8>,
+        entry: &mut Entry,
     ) -> Result<Verdict, Refusal> {
         let arrival = Arrival {
             client: self.peer.address,
@@ -149,6 +154,7 @@ impl<S: Sessions> Hall<S> {
             body,
         };
         head.read(self.version, &site.limits, |request| {
+            entry.is_of(request);
             judge(site, request, arrival, admitted, out)
         })?
     }
@@ -221,7 +227,9 @@ async fn say(
     entry.turn_away(plain.status, plain.reason);
     plain.tell(answer);
     let ended = kit.posts.down.within(Some(SHORT), answer.end()).await;
-    ended.map_err(|_| Broken::Slow)?.map_err(Broken::Client)
+    ended
+        .map_err(|_| Broken::Slow(Limit::BodyRate))?
+        .map_err(Broken::Client)
 }
 
 impl Broken {
@@ -229,7 +237,7 @@ impl Broken {
     pub(super) fn is_the_clients(&self) -> bool {
         matches!(
             self,
-            Self::Client(_) | Self::Gone | Self::Slow | Self::Refused(_)
+            Self::Client(_) | Self::Gone | Self::Slow(_) | Self::Refused(_)
         )
     }
 }

@@ -7,10 +7,11 @@ use aws_lc_rs::signature::{self, ParsedPublicKey, VerificationAlgorithm};
 use aws_lc_rs::{hmac, rsa};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use roundtrip_tls::SecretError;
 use roundtrip_wire::jwt::{Algorithm, Jws};
 
 use super::jwks;
-use crate::{GateError, Secret, secret};
+use crate::{GateError, Secret};
 
 /// Current and previous ones of several issuers; each may be tried for one token.
 const MOST_KEYS: usize = 64;
@@ -94,18 +95,35 @@ impl Keys {
     /// All keys of a JWKS (RFC 7517) that fit an allowed algorithm; how many these were. If it holds secrets, nobody but its
     /// owner may read the file.
     pub fn add_jwks_file(&mut self, path: &Path) -> Result<usize, GateError> {
-        let (text, exposed) = secret::read(path)?;
-        let set = jwks::parse(text.expose(), &path.display().to_string())?;
+        let (text, exposed) = Secret::read(path)?;
+        let what = path.display().to_string();
+        let set = jwks::parse(text.expose(), &what)?;
         if exposed && set.holds_secrets {
-            return Err(GateError::Exposed { path: path.into() });
+            return Err(SecretError::Exposed { path: path.into() }.into());
         }
+        self.add_set(&set, what)
+    }
+
+    /// The same from somewhere that others may read, too: who has a secret from there is anybody. `what` is named in errors.
+    pub fn add_public_jwks(&mut self, json: &[u8], what: &str) -> Result<usize, GateError> {
+        let set = jwks::parse(json, what)?;
+        if set.holds_secrets {
+            return Err(GateError::NoKey {
+                what: what.to_owned(),
+                why: "it holds secrets, which are none where others may read them",
+            });
+        }
+        self.add_set(&set, what.to_owned())
+    }
+
+    fn add_set(&mut self, set: &jwks::Set, what: String) -> Result<usize, GateError> {
         let before = self.keys.len();
         for key in &set.keys {
             self.add_jwk(key)?;
         }
         match self.keys.len() - before {
             0 => Err(GateError::NoKey {
-                what: path.display().to_string(),
+                what,
                 why: "none fits an algorithm that is allowed",
             }),
             added => Ok(added),

@@ -17,6 +17,12 @@ pub enum CookieForm {
     Raw,
 }
 
+/// A set of public keys, as it was at a URL.
+pub struct Fetched {
+    pub url: String,
+    pub json: Vec<u8>,
+}
+
 /// Shared by all threads. It has no `Debug`.
 #[derive(Clone)]
 pub struct Rules {
@@ -26,6 +32,10 @@ pub struct Rules {
     pub issuer: Option<String>,
     /// `aud` has to name this. RFC 7519 §4.1.3. Where it is not set, a token may be for whomever.
     pub audience: Option<String>,
+    /// The set of keys that was fetched; `None` while one is still to come, or none is wanted.
+    pub fetched: Option<Arc<Fetched>>,
+    /// One is still to come: who brings a token that none of the others has signed is asked to come again.
+    pub awaits_keys: bool,
     /// The name of the cookie with the token; `None` looks at no cookie.
     pub cookie: Option<String>,
     pub cookie_form: CookieForm,
@@ -47,6 +57,8 @@ impl Rules {
             vault: Arc::new(vault),
             issuer: None,
             audience: None,
+            fetched: None,
+            awaits_keys: false,
             cookie: Some("Authorization".into()),
             cookie_form: CookieForm::Base64,
             bearer: true,

@@ -103,6 +103,11 @@ impl Session {
         }
     }
 
+    /// Not for logs as it is.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The whole value of the field.
     pub(crate) fn authorization(&self) -> &[u8] {
         self.authorization.expose()

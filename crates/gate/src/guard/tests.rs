@@ -448,7 +448,7 @@ async fn what_is_open_ends_with_its_token_although_the_clock_was_set() {
         hand.set(1899);
         tokio::time::sleep(2 * LOOK).await;
         hand.set(1900);
-        std::future::pending().await
+        std::future::pending::<()>().await;
     };
     let begun = tokio::time::Instant::now();
     let may_go_on = tokio::select! {
@@ -467,4 +467,20 @@ async fn what_is_open_ends_with_its_token_although_the_clock_was_set() {
     hand.set(1900);
     watch.outdate();
     assert!(guard.outlast(&pass).await);
+}
+
+/// A 401 would sign people out for what is nobody's fault.
+#[test]
+fn while_a_set_of_keys_is_still_to_come_an_unknown_signature_is_503() {
+    let waiting = Rules {
+        awaits_keys: true,
+        ..rules()
+    };
+    let (guard, _) = guard(waiting);
+    let said = |worn: &str| word(&judge(&guard, &[("Cookie", worn)]));
+    assert_eq!(said(&cookie(&token(CLAIMS))), "ask canary-sid");
+    let header = r#"{"alg":"HS512"}"#;
+    let others = signed(header, CLAIMS, b"another secret of thirty-two bytes");
+    assert_eq!(said(&cookie(&others)), "deny 503");
+    assert_eq!(said("Authorization=x"), "deny 401");
 }

@@ -20,6 +20,8 @@ enum State {
     #[default]
     Start,
     Size(u64, u8),
+    /// After blanks, where an extension or the line's end may come. RFC 9112 §7.1.1.
+    Blank(u64),
     Extension(u64),
     /// The LF that must follow the CR after a size.
     SizeEnd(u64),
@@ -102,8 +104,18 @@ impl Chunked {
     fn step(&mut self, byte: u8) -> Result<State, Malformed> {
         let state = match (self.state, byte) {
             (State::Start, _) => State::Size(u64::from(hex(byte)?), 1),
-            (State::Size(size, _) | State::Extension(size), b'\r') => State::SizeEnd(size),
-            (State::Size(size, _), b';' | b' ' | b'\t') => {
+            (State::Size(size, _) | State::Blank(size) | State::Extension(size), b'\r') => {
+                State::SizeEnd(size)
+            }
+            (State::Size(size, _), b' ' | b'\t') => {
+                self.line = 0;
+                State::Blank(size)
+            }
+            (State::Blank(size), b' ' | b'\t') => {
+                self.lengthen()?;
+                State::Blank(size)
+            }
+            (State::Size(size, _) | State::Blank(size), b';') => {
                 self.line = 0;
                 State::Extension(size)
             }
@@ -111,7 +123,10 @@ impl Chunked {
             (State::Size(size, digits @ ..15), _) => {
                 State::Size(size << 4 | u64::from(hex(byte)?), digits + 1)
             }
-            (State::Extension(_) | State::TrailerStart | State::Trailer, b'\n') => {
+            // A tab may stand in both; anything else is a line's end to somebody.
+            (State::Extension(_) | State::Trailer, control)
+                if control.is_ascii_control() && !matches!(control, b'\t' | b'\r') =>
+            {
                 return Err(Malformed);
             }
             (State::Extension(size), _) => {
@@ -123,7 +138,7 @@ impl Chunked {
             (State::DataCr, b'\r') => State::DataLf,
             (State::DataLf, b'\n') => State::Start,
             (State::TrailerStart, b'\r') => State::LastLf,
-            (State::TrailerStart, _) => {
+            (State::TrailerStart, b'!'..0x7f) => {
                 self.line = 0;
                 State::Trailer
             }
@@ -152,8 +167,11 @@ impl Chunked {
 /// What ends a body of chunks, without trailers.
 pub(crate) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
-/// A chunk of our own.
+/// A chunk of our own. None for no data: it would be the last one.
 pub(crate) fn write_chunk(out: &mut Vec<u8>, data: &[u8]) {
+    if data.is_empty() {
+        return;
+    }
     // Writing to a Vec does not fail.
     let _ = write!(out, "{:x}\r\n", data.len());
     out.extend_from_slice(data);
@@ -225,6 +243,11 @@ mod tests {
             "0\r\nA: b\n\r\n",
             "0\r\n\n",
             "1000000000000000\r\n",
+            "1 1\r\na\r\n",
+            "1 \tx\r\na\r\n",
+            "1;a\0b\r\na\r\n",
+            "0\r\nA: b\x01\r\n\r\n",
+            "0\r\n A: b\r\n\r\n",
         ] {
             assert_eq!(decode(&[bad.as_bytes()]), Err(Malformed), "{bad:?}");
         }
@@ -232,6 +255,14 @@ mod tests {
         assert_eq!(decode(&[long.as_bytes()]), Err(Malformed));
         let trailers = format!("0\r\n{}", "a: b\r\n".repeat(MOST_TRAILERS));
         assert_eq!(decode(&[trailers.as_bytes()]), Err(Malformed));
+    }
+
+    #[test]
+    fn no_data_is_not_the_last_chunk() {
+        let mut out = Vec::new();
+        write_chunk(&mut out, b"");
+        write_chunk(&mut out, b"a");
+        assert_eq!(out, b"1\r\na\r\n");
     }
 
     proptest::proptest! {

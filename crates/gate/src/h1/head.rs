@@ -108,6 +108,7 @@ pub(crate) fn response<T>(
     let mut parsed = httparse::Response::new(&mut []);
     let config = ParserConfig::default();
     match config.parse_response_with_uninit_headers(&mut parsed, bytes, &mut room) {
+        Ok(Status::Complete(_)) if parsed.code < Some(100) => Err(BadResponse::NotHttp),
         Ok(Status::Complete(length)) => {
             let response = Response {
                 status: parsed.code.unwrap_or_default(),
@@ -129,20 +130,24 @@ impl Response<'_> {
     pub(crate) fn body(&self, of_head: bool) -> Result<ResponseBody, BadResponse> {
         let mut lengths = self.values("content-length").map(number);
         let first = lengths.next();
-        let same = lengths.all(|other| Some(other) == first);
-        let chunked = self.values("transfer-encoding").last();
+        let same = lengths.all(|other| Some(other) == first) && first != Some(None);
+        let mut codings = self.values("transfer-encoding");
+        let (coding, more) = (codings.next(), codings.next());
+        let chunked = coding.is_some_and(|c| c.trim_ascii().eq_ignore_ascii_case(b"chunked"));
+        // RFC 9112 §6.1: an old server does not know what it says there.
+        if !same || (coding.is_some() && (first.is_some() || more.is_some() || self.is_h10)) {
+            return Err(BadResponse::Length);
+        }
         // RFC 9112 §6.3: what HEAD, 204 and 304 announce is not there.
         if of_head || self.status < 200 || self.status == 204 || self.status == 304 {
             return Ok(ResponseBody::None);
         }
-        match (chunked, first) {
-            (Some(coding), None) if coding.trim_ascii().eq_ignore_ascii_case(b"chunked") => {
-                Ok(ResponseBody::Chunked)
-            }
+        match (coding, first.flatten()) {
+            (Some(_), _) if chunked => Ok(ResponseBody::Chunked),
+            (Some(_), _) => Err(BadResponse::Length),
+            (None, Some(0)) => Ok(ResponseBody::None),
+            (None, Some(length)) => Ok(ResponseBody::Length(length)),
             (None, None) => Ok(ResponseBody::UntilClose),
-            (None, Some(Some(0))) if same => Ok(ResponseBody::None),
-            (None, Some(Some(length))) if same => Ok(ResponseBody::Length(length)),
-            (Some(_), _) | (None, Some(_)) => Err(BadResponse::Length),
         }
     }
 
@@ -160,12 +165,19 @@ impl Response<'_> {
         }
     }
 
-    /// Its fields, without those of one hop, and those that `Connection` names. RFC 9110 §7.6.1.
+    /// Its fields, without those of one hop, and those that `Connection` names. RFC 9110 §7.6.1. The length, which tells the
+    /// client where the answer ends, is there once, whoever names it; and not where there is none (RFC 9110 §8.6).
     pub(crate) fn end_to_end(&self) -> impl Iterator<Item = &Field<'_>> {
         let names = self.values("connection").next().is_some();
-        self.fields
-            .iter()
-            .filter(move |field| !is_of_one_hop(field.name) && !(names && self.names(field.name)))
+        let counted = self.status >= 200 && self.status != 204;
+        let mut lengths = 0;
+        self.fields.iter().filter(move |field| {
+            if is_length(field.name) {
+                lengths += 1;
+                return counted && lengths == 1;
+            }
+            !is_of_one_hop(field.name) && !(names && self.names(field.name))
+        })
     }
 
     fn names(&self, name: &str) -> bool {
@@ -180,6 +192,10 @@ impl Response<'_> {
             .filter(move |field| field.name.eq_ignore_ascii_case(name))
             .map(|field| field.value)
     }
+}
+
+fn is_length(name: &str) -> bool {
+    name.eq_ignore_ascii_case("content-length")
 }
 
 fn is_of_one_hop(name: &str) -> bool {
@@ -287,9 +303,42 @@ mod tests {
             "200 OK\r\nContent-Length: 5\r\nContent-Length: 6",
             "200 OK\r\nContent-Length: -5",
             "200 OK\r\nTransfer-Encoding: gzip",
+            "200 OK\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked",
+            "304 N\r\nContent-Length: 5\r\nContent-Length: 6",
+            "204 N\r\nContent-Length: x",
         ] {
             assert_eq!(ends(bad, false), Err(BadResponse::Length), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_length_goes_on_once_and_where_it_means_something() {
+        let passed = |text: &str| {
+            let text = format!("HTTP/1.1 {text}\r\n\r\n");
+            let read = response(text.as_bytes(), |response| {
+                let names = response.end_to_end().map(|field| field.name.to_owned());
+                names.collect::<Vec<_>>()
+            });
+            read.unwrap().unwrap().0
+        };
+        const LENGTH: &str = "Content-Length: 5";
+        assert_eq!(
+            passed(&format!("200 OK\r\n{LENGTH}\r\n{LENGTH}")),
+            ["Content-Length"]
+        );
+        let named = format!("200 OK\r\nConnection: content-length, x\r\nX: y\r\n{LENGTH}");
+        assert_eq!(passed(&named), ["Content-Length"]);
+        assert_eq!(passed(&format!("304 N\r\n{LENGTH}")), ["Content-Length"]);
+        for status in [100, 103, 204] {
+            assert!(
+                passed(&format!("{status} N\r\n{LENGTH}")).is_empty(),
+                "{status}"
+            );
+        }
+        assert_eq!(
+            response(b"HTTP/1.1 099 N\r\n\r\n", |_| ()),
+            Err(BadResponse::NotHttp)
+        );
     }
 
     proptest::proptest! {

@@ -4,15 +4,17 @@ use std::time::{Duration, Instant};
 
 use roundtrip_model::PhaseName;
 
+use super::Note;
 use super::reason::Sort;
 use super::{Early, Known, Outcome, Protocol, Reason};
 use crate::exchange::Asked;
+use crate::request::Request;
 
 /// No server was asked.
 pub(crate) const NO_UPSTREAM: u16 = u16::MAX;
 
 /// Its marks are taken one after the other; one that was not taken belongs to the next that was.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct Entry {
     /// The head was there, whole.
     pub(crate) began: Instant,
@@ -46,6 +48,8 @@ pub(crate) struct Entry {
     pub(crate) retried: bool,
     /// `None` where no session is wanted.
     pub(crate) known: Option<Known>,
+    /// For the access log, where there is one; nothing else looks at it.
+    pub(crate) note: Option<Box<Note>>,
 }
 
 /// Whose words: probe's, where it knows the phase.
@@ -102,6 +106,14 @@ impl Entry {
             reused: false,
             retried: false,
             known: None,
+            note: None,
+        }
+    }
+
+    /// This is what was asked for.
+    pub(crate) fn is_of(&mut self, request: &Request<'_>) {
+        if let Some(note) = &mut self.note {
+            note.take(request);
         }
     }
 
@@ -113,6 +125,9 @@ impl Entry {
 
     /// Who asks may, and the request goes to a backend.
     pub(crate) fn goes_on(&mut self, asked: &Asked) {
+        if let Some(note) = &mut self.note {
+            note.goes_on(asked);
+        }
         if asked.session.is_some() {
             self.known.get_or_insert(Known::Near);
         }

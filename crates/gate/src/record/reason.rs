@@ -38,6 +38,7 @@ words! {
         Credentials = "credentials",
         StoreDown = "store_down",
         StoreUnreadable = "store_unreadable",
+        NoKeys = "no_keys",
         // No backend answers.
         NoServer = "no_server",
         PoolFull = "pool_full",
@@ -103,11 +104,24 @@ impl From<Refusal> for Reason {
     }
 }
 
+impl Refusal {
+    /// Where it is a limit that was met.
+    pub(crate) fn limit(self) -> Option<Limit> {
+        match self {
+            Self::HeadTooLarge => Some(Limit::Head),
+            Self::TooManyFields => Some(Limit::Fields),
+            Self::BodyTooLarge => Some(Limit::Body),
+            _ => None,
+        }
+    }
+}
+
 impl From<Denial> for Reason {
     fn from(denial: Denial) -> Self {
         match denial {
             Denial::NoToken => Self::NoToken,
             Denial::BadToken => Self::BadToken,
+            Denial::NoKeys => Self::NoKeys,
             Denial::Expired => Self::Expired,
             Denial::TooEarly => Self::TooEarly,
             Denial::NotForUs => Self::NotForUs,

@@ -2,7 +2,7 @@
 
 use super::timer::Spread;
 use super::vocabulary::StatusClass;
-use super::{Avoided, Counted, Gauge, Known, Outcome, Protocol, Remedy, Timer, TlsHandshake, Word};
+use super::{Avoided, Carried, Counted, Gauge, Known, Outcome, Remedy, Timer, TlsHandshake, Word};
 use crate::record::ledger::Asked;
 
 #[derive(Debug, Clone, Default)]
@@ -41,16 +41,8 @@ impl Snapshot {
     }
 
     pub(crate) fn requests_that(&self, hold: impl Fn(Asked) -> bool) -> u64 {
-        let all = Protocol::ALL.iter().flat_map(|protocol| {
-            StatusClass::ALL.iter().flat_map(move |class| {
-                Outcome::ALL.iter().map(move |outcome| Asked {
-                    protocol: *protocol,
-                    class: *class,
-                    outcome: *outcome,
-                })
-            })
-        });
-        all.filter(|asked| hold(*asked))
+        Asked::all()
+            .filter(|asked| hold(*asked))
             .map(|asked| self.get(asked))
             .sum()
     }
@@ -79,6 +71,16 @@ impl Snapshot {
     pub(crate) fn handshakes(&self) -> (u64, u64) {
         let resumed = self.get(TlsHandshake::Resumed) + self.get(TlsHandshake::Early);
         (self.get(TlsHandshake::Full) + resumed, resumed)
+    }
+
+    /// Handshakes that were completed; and those that brought a request with them.
+    pub(crate) fn early_handshakes(&self) -> (u64, u64) {
+        (self.handshakes().0, self.get(TlsHandshake::Early))
+    }
+
+    /// Requests that went to a backend; and those over a connection that had carried another.
+    pub(crate) fn carried(&self) -> (u64, u64) {
+        (self.sum::<Carried>(), self.get(Carried::Reused))
     }
 
     /// Requests that wanted a session which is known; and those that the store was not asked for.

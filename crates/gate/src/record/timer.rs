@@ -23,6 +23,19 @@ words! {
     }
 }
 
+impl Timer {
+    pub(crate) fn about(self) -> &'static str {
+        match self {
+            Self::Added => "What gate added to an exchange: all but the wait for the backend.",
+            Self::Authorize => {
+                "From a request's head to the leave to pass, where the store was asked."
+            }
+            Self::FirstByte => "From a request's head to the first byte of the backend's answer.",
+            Self::Whole => "A whole exchange, with its bodies.",
+        }
+    }
+}
+
 /// One thread's.
 #[derive(Debug)]
 pub(super) struct Durations {

@@ -85,6 +85,11 @@ words! {
 }
 
 words! {
+    /// The connection that a request went over: had it carried another?
+    Carried { Reused = "reused", New = "new", }
+}
+
+words! {
     /// What else the pools did.
     Pool {
         /// A request waited for a connection of others.

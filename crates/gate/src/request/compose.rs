@@ -38,9 +38,10 @@ pub(crate) fn compose(
             line(out, field.name.as_bytes(), field.value);
         }
     }
-    match (inspected.body, request.version) {
-        (Body::Chunked | Body::Framed, _) => line(out, b"Transfer-Encoding", b"chunked"),
-        (Body::Length(_) | Body::None, _) => {}
+    match inspected.body {
+        Body::Chunked | Body::Framed => line(out, b"Transfer-Encoding", b"chunked"),
+        Body::Length(length) => counted(out, length),
+        Body::None => {}
     }
     if let Some(authorization) = forwarding.authorization {
         line(out, b"Authorization", authorization);
@@ -66,6 +67,13 @@ pub(crate) fn compose(
     early
 }
 
+/// Said by gate, as it understood it: the client's own line may be named by `Connection`, or have a second reading.
+fn counted(out: &mut Vec<u8>, length: u64) {
+    use std::io::Write;
+    // Writing to a Vec does not fail.
+    let _ = write!(out, "Content-Length: {length}\r\n");
+}
+
 fn line(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     out.extend_from_slice(name);
     out.extend_from_slice(b": ");
@@ -76,7 +84,7 @@ fn line(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
 /// Is this field the client's to say, and for more than one hop?
 fn passes(field: &Field<'_>, inspected: &Inspected<'_>, forwarding: &Forwarding<'_>) -> bool {
     let name = field.name;
-    let is = |other: &str| name.eq_ignore_ascii_case(other);
+    let is = |other: &str| is_read_as(name, other);
     let ours = match name.len() {
         2 => is("te"),
         4 => is("host"),
@@ -84,6 +92,8 @@ fn passes(field: &Field<'_>, inspected: &Inspected<'_>, forwarding: &Forwarding<
         7 => is("upgrade") || is("trailer"),
         10 => is("connection") || is("keep-alive") || is("early-data"),
         13 => forwarding.authorization.is_some() && is("authorization"),
+        // A length of zero is the client's to say or not.
+        14 => is("content-length") && (inspected.body != Body::None || name.contains('_')),
         16 => is("proxy-connection"),
         17 => is("transfer-encoding"),
         18 => is("proxy-authenticate"),
@@ -101,11 +111,15 @@ fn passes(field: &Field<'_>, inspected: &Inspected<'_>, forwarding: &Forwarding<
 
 /// `Forwarded` (RFC 7239), `X-Forwarded-For`, `-Host`, `-Port`, …: whatever a backend may believe.
 fn speaks_for_others(name: &str) -> bool {
-    let starts = |start: &str| {
-        name.get(..start.len())
-            .is_some_and(|s| s.eq_ignore_ascii_case(start))
-    };
-    starts("x-forwarded-") || name.eq_ignore_ascii_case("forwarded")
+    const START: &str = "x-forwarded-";
+    let start = name.get(..START.len());
+    start.is_some_and(|start| is_read_as(start, START)) || name.eq_ignore_ascii_case("forwarded")
+}
+
+/// Whatever is behind CGI or WSGI does not tell `_` from `-` (RFC 3875 §4.1.18).
+fn is_read_as(name: &str, other: &str) -> bool {
+    let same = |(a, b): (u8, u8)| a.eq_ignore_ascii_case(&b) || (a == b'_' && b == b'-');
+    name.len() == other.len() && name.bytes().zip(other.bytes()).all(same)
 }
 
 fn forwarded(request: &Request<'_>, forwarding: &Forwarding<'_>, out: &mut Vec<u8>) {
@@ -177,6 +191,26 @@ mod tests {
             false,
         );
         let expected = "GET /x?y HTTP/1.1\r\nHost: a.example\r\nCookie: a=b\r\nAuthorization: Basic dTpw\r\n\
+                        X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\n\r\n";
+        assert_eq!(sent, expected);
+    }
+
+    /// Else the body would be the next request.
+    #[test]
+    fn a_length_is_the_requests_whoever_names_it() {
+        let sent = written(
+            &[
+                ("Host", "a.example"),
+                ("Connection", "Content-Length, Host"),
+                ("Content-Length", "007"),
+                ("Content_Length", "70"),
+                ("Transfer_Encoding", "chunked"),
+                ("X_Forwarded_For", "1.1.1.1"),
+                ("X_Mine", "1"),
+            ],
+            false,
+        );
+        let expected = "GET /x?y HTTP/1.1\r\nHost: a.example\r\nX_Mine: 1\r\nContent-Length: 7\r\nAuthorization: Basic dTpw\r\n\
                         X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\n\r\n";
         assert_eq!(sent, expected);
     }

@@ -1,10 +1,29 @@
 //! A gate on loopback before a backend, with a store turned by hand: who is served, as whom, and when that ends.
-#![allow(clippy::unwrap_used, clippy::panic)] // what a test's helper expects is expected of the code
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // what a test's helper expects is expected of the code
 
 mod scene;
+#[path = "../../../store/tests/store/server.rs"]
+#[allow(dead_code)] // the store's own tests use more of it
+mod server;
+#[path = "../../../../tests/skip.rs"]
+mod skip;
+mod store;
+
+use std::time::Duration;
 
 use roundtrip_gate::guard::Trouble;
 use scene::{Scene, cookie, run};
+
+/// Asks until it is so; how long that takes is no matter of a test.
+pub(crate) async fn until(what: &str, mut is: impl AsyncFnMut() -> bool) {
+    let asking = async {
+        while !is().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(30), asking).await;
+    waited.unwrap_or_else(|_| panic!("it never happened: {what}"));
+}
 
 #[test]
 fn a_session_is_asked_for_once_and_its_login_set_on_every_request() {

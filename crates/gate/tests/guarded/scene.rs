@@ -44,7 +44,7 @@ struct Memory {
 }
 
 #[derive(Default)]
-struct Backend {
+pub(crate) struct Backend {
     connections: Cell<usize>,
     event: Notify,
 }
@@ -83,14 +83,18 @@ pub(crate) fn cookie(session: &str) -> String {
     format!("Cookie: Authorization={}", STANDARD.encode(token))
 }
 
+/// What signs the cookies, and plain credentials.
+pub(crate) fn rules() -> Arc<Rules> {
+    let mut keys = Keys::default();
+    keys.add_secret(Algorithm::Hs512, None, &Secret::new(SECRET.to_vec()))
+        .unwrap();
+    Arc::new(Rules::new(keys, Vault::default()))
+}
+
 impl Scene {
     async fn new() -> Self {
         let store = Store::default();
-        let mut keys = Keys::default();
-        keys.add_secret(Algorithm::Hs512, None, &Secret::new(SECRET.to_vec()))
-            .unwrap();
-        let rules = Arc::new(Rules::new(keys, Vault::default()));
-        let guard = Guard::new(rules, Box::new(SystemWall)).unwrap();
+        let guard = Guard::new(rules(), Box::new(SystemWall)).unwrap();
         let door = Door::new(guard, store.clone());
         let (backend, at) = Backend::start().await;
         let (gate, plain) = (listener().await, listener().await);
@@ -148,7 +152,7 @@ impl Scene {
     }
 
     pub(crate) fn next_event(&self) {
-        self.backend.event.notify_one();
+        self.backend.next_event();
     }
 }
 
@@ -179,7 +183,11 @@ impl Sessions for Store {
 }
 
 impl Backend {
-    async fn start() -> (Rc<Self>, SocketAddr) {
+    pub(crate) fn next_event(&self) {
+        self.event.notify_one();
+    }
+
+    pub(crate) async fn start() -> (Rc<Self>, SocketAddr) {
         let backend = Rc::<Self>::default();
         let listener = listener().await;
         let at = listener.local_addr().unwrap();
@@ -194,13 +202,20 @@ impl Backend {
         (backend, at)
     }
 
-    /// The head that came is the body that goes; under `/events` there is one now and more when told so.
+    /// The head that came is the body that goes; under `/events` there is one now and more when told so, under `/slow` it
+    /// never comes to its end.
     async fn serve(self: Rc<Self>, stream: TcpStream) {
         let mut peer = Client {
             stream,
             buffer: Vec::new(),
         };
         while let Some(head) = peer.head().await {
+            if head.starts_with("GET /slow ") {
+                peer.send("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nbegun")
+                    .await;
+                let _ = peer.head().await;
+                return;
+            }
             if head.starts_with("GET /events ") {
                 peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7\r\ndata: 1\r\n")
                     .await;
@@ -220,7 +235,7 @@ impl Backend {
 }
 
 impl Client {
-    async fn to(address: SocketAddr) -> Self {
+    pub(crate) async fn to(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).await.unwrap();
         Self {
             stream,
@@ -284,6 +299,6 @@ impl Client {
     }
 }
 
-async fn listener() -> TcpListener {
+pub(crate) async fn listener() -> TcpListener {
     TcpListener::bind("127.0.0.1:0").await.unwrap()
 }

@@ -92,6 +92,8 @@ pub enum Function {
     Client,
     /// Milliseconds lost to time-outs.
     Loss,
+    /// Microseconds of processor time that the server used for a request.
+    Cpu,
     /// The path's round trip for that arm.
     Rtt,
     /// The share of runs that failed, of an arm that is expected to.
@@ -107,7 +109,7 @@ pub enum Function {
     SavingLow,
 }
 
-const FUNCTIONS: [(&str, Function); 17] = [
+const FUNCTIONS: [(&str, Function); 18] = [
     ("median", Function::Median),
     ("min", Function::Min),
     ("max", Function::Max),
@@ -118,6 +120,7 @@ const FUNCTIONS: [(&str, Function); 17] = [
     ("server", Function::Server),
     ("client", Function::Client),
     ("loss", Function::Loss),
+    ("cpu", Function::Cpu),
     ("rtt", Function::Rtt),
     ("failed", Function::Failed),
     ("requests", Function::Requests),
@@ -147,6 +150,7 @@ impl Function {
     fn dimension(self, in_ms: bool) -> i32 {
         match self {
             Self::RoundTrips
+            | Self::Cpu
             | Self::Failed
             | Self::Requests
             | Self::SentTwice

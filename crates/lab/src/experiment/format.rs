@@ -59,11 +59,30 @@ pub(super) struct Server {
     pub(super) needs: Vec<String>,
     #[serde(default)]
     pub(super) files: BTreeMap<String, String>,
+    /// The file that it writes once it listens; `port`: it is looked whether somebody listens at its port.
     pub(super) ready: Option<String>,
     pub(super) port: Option<u16>,
+    /// Where it speaks TLS, and QUIC.
+    pub(super) tls_port: Option<u16>,
+    /// Servers above in the file that run in the same network, each started before it.
+    #[serde(default)]
+    pub(super) beside: Vec<Spanned<String>>,
+    pub(super) far: Option<Far>,
     #[serde(default)]
     pub(super) sysctl: BTreeMap<String, Value>,
     pub(super) place: Option<String>,
+}
+
+/// A server that this one asks over a further path: it finds it at its own address.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Far {
+    /// One above in the file.
+    pub(super) server: Spanned<String>,
+    #[serde(default)]
+    pub(super) scheme: Scheme,
+    pub(super) port: u16,
+    pub(super) path: BTreeMap<String, Spanned<Value>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -82,6 +101,12 @@ pub(super) struct Arm {
     #[serde(default)]
     pub(super) scheme: Scheme,
     pub(super) output: Option<Output>,
+    /// The program runs where the server does: between them is no path.
+    #[serde(default)]
+    pub(super) at_server: bool,
+    /// What our own client says beside its own fields.
+    #[serde(default)]
+    pub(super) headers: BTreeMap<String, String>,
     #[serde(default)]
     pub(super) warm: bool,
     pub(super) server: Option<Spanned<String>>,
@@ -107,7 +132,10 @@ pub(super) struct Arm {
 pub(super) struct Variant {
     /// What is put behind an arm's name, such as `@lan`.
     pub(super) name: Spanned<String>,
+    #[serde(default)]
     pub(super) path: BTreeMap<String, Spanned<Value>>,
+    /// How many requests a program is to have under way at once: its `@concurrency@`.
+    pub(super) concurrency: Option<u32>,
     pub(super) arms: Option<Vec<Spanned<String>>>,
     /// Packets are told here, too, or only here.
     pub(super) packets: Option<bool>,
@@ -151,6 +179,8 @@ pub enum Measure {
     Mean,
     /// To the end of the TLS or QUIC handshake.
     Appconnect,
+    /// How many are answered in a second; programs say it.
+    Rate,
 }
 
 /// How several requests follow each other.
@@ -180,11 +210,14 @@ pub enum Scheme {
 #[serde(deny_unknown_fields)]
 pub struct Output {
     pub after: Option<String>,
-    /// `ms` or `s`.
+    /// `ms`, `s`, or `/s`.
     pub unit: OutputUnit,
     /// The figure after the text is of all requests, not of one of them.
     #[serde(default)]
     pub once: bool,
+    /// Texts whose figures have to be zero wherever they are printed: what was refused, what failed.
+    #[serde(default)]
+    pub zero: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -192,6 +225,8 @@ pub struct Output {
 pub enum OutputUnit {
     Ms,
     S,
+    #[serde(rename = "/s")]
+    PerSecond,
 }
 
 fn one() -> u32 {

@@ -105,7 +105,8 @@ fn line_of(text: &str, at: usize) -> usize {
 }
 
 const MOST_RUNS: u32 = 10_000;
-const MOST_REQUESTS: u32 = 1000;
+const MOST_REQUESTS: u32 = 100_000;
+const MOST_AT_ONCE: u32 = 1000;
 
 fn understand(name: &str, file: File) -> Result<Experiment, Unplaced> {
     let path = parts::words(&file.path)?;

@@ -7,7 +7,7 @@ use super::{Experiment, read};
 use crate::LabError;
 
 /// Name and text. A new experiment is a file and a line here.
-const EXPERIMENTS: [(&str, &str); 3] = [
+const EXPERIMENTS: [(&str, &str); 5] = [
     (
         "persistence",
         include_str!("../../../../lab/experiments/persistence.toml"),
@@ -20,10 +20,18 @@ const EXPERIMENTS: [(&str, &str); 3] = [
         "https-100ms",
         include_str!("../../../../lab/experiments/https-100ms.toml"),
     ),
+    (
+        "auth-proxy",
+        include_str!("../../../../lab/experiments/auth-proxy.toml"),
+    ),
+    (
+        "auth-proxy-far",
+        include_str!("../../../../lab/experiments/auth-proxy-far.toml"),
+    ),
 ];
 
 /// Clients of ours, by the name that an arm's `program` gives.
-const CLIENTS: [(&str, &str); 2] = [
+const CLIENTS: [(&str, &str); 3] = [
     (
         "lookups.go",
         include_str!("../../../../lab/clients/lookups.go"),
@@ -31,6 +39,10 @@ const CLIENTS: [(&str, &str); 2] = [
     (
         "lookups.py",
         include_str!("../../../../lab/clients/lookups.py"),
+    ),
+    (
+        "auth_proxy.py",
+        include_str!("../../../../lab/clients/auth_proxy.py"),
     ),
 ];
 

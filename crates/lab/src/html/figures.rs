@@ -11,6 +11,7 @@ use crate::outcome::ArmOutcome;
 pub(super) fn section(outcome: &Outcome) -> Markup {
     let told = outcome.arms.iter().any(|a| a.figures.network_ms.is_some());
     let lost = outcome.arms.iter().any(|a| a.figures.loss_ms > Some(0.0));
+    let cpu = outcome.arms.iter().any(|a| a.figures.cpu_us.is_some());
     let published = outcome.arms.iter().any(|arm| arm.published.is_some());
     html! {
         h2 { "Figures" }
@@ -26,6 +27,7 @@ pub(super) fn section(outcome: &Outcome) -> Markup {
                 @for head in ["min", "p90", "runs", "RT"] { th scope="col" { (head) } }
                 @if told { @for head in ["network", "server", "client"] { th scope="col" { (head) } } }
                 @if lost { th scope="col" { "loss" } }
+                @if cpu { th scope="col" { "CPU, µs" } }
                 th scope="col" { "saved" }
                 th scope="col" { "interval" }
                 th.left scope="col" { "against" }
@@ -35,6 +37,7 @@ pub(super) fn section(outcome: &Outcome) -> Markup {
                 td { b { (number(arm.figures.median)) } }
                 @if published { td.quiet { (number(arm.published)) } }
                 (figures(arm, told, lost))
+                @if cpu { td { (number(arm.figures.cpu_us)) } }
                 (saving(arm))
             } } }
         } }

@@ -82,6 +82,7 @@ pub(super) fn measure(outcome: &Outcome) -> &'static str {
     match outcome.measure {
         Measure::Total => "all requests of a run, from the first's beginning to the last's end",
         Measure::Mean => "a request, on average over those of a run",
+        Measure::Rate => "requests that are answered in a second",
         Measure::Appconnect => "to the end of the TLS or QUIC handshake",
     }
 }

@@ -18,6 +18,7 @@ pub(super) fn sample(
     strategy: Strategy,
     manner: Manner,
     (hello_delay, max_time): (Duration, Duration),
+    headers: &[(String, String)],
 ) -> Result<Taken, Mishap> {
     let target = Target::parse(&scene.url(scheme(strategy))?)?;
     let options = Options {
@@ -26,6 +27,7 @@ pub(super) fn sample(
         roots: Roots::File(scene.ca()),
         max_time,
         hello_delay,
+        headers: headers.to_vec(),
         ..Options::default()
     };
     let targets = vec![target; scene.cell.requests as usize];
@@ -91,7 +93,7 @@ fn measured(sequence: &Sequence, measure: Measure) -> Sample {
     let took = sequence.took.as_secs_f64() * 1e3;
     let trips = f64::from(sequence.round_trips);
     let (value, trips, waited) = match measure {
-        Measure::Total => (took, trips, waits(sequence, &all)),
+        Measure::Total | Measure::Rate => (took, trips, waits(sequence, &all)),
         Measure::Mean => (took / n, trips / n, waits(sequence, &all).each(n)),
         Measure::Appconnect => connecting(&all),
     };
@@ -100,6 +102,7 @@ fn measured(sequence: &Sequence, measure: Measure) -> Sample {
         value,
         round_trips: Some(trips),
         waited: Some(waited),
+        cpu_us: None,
         phases: spans(sequence),
     }
 }

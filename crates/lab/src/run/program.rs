@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::scene::{Mishap, Scene, Taken, fill, last_words};
 use super::tools::Tools;
-use crate::experiment::{Measure, Output, OutputUnit, Program};
+use crate::experiment::{Measure, OutputUnit, Program};
 use crate::outcome::Sample;
 
 const LONGEST: Duration = Duration::from_mins(2);
@@ -22,7 +22,7 @@ pub(super) fn sample(scene: &Scene<'_>, program: &Program, tools: &Tools) -> Res
     let (ms, notes) = round(scene, program, tools)?;
     let requests = f64::from(scene.cell.requests.max(1));
     let value = match scene.experiment.measure {
-        Measure::Total => ms,
+        Measure::Total | Measure::Rate => ms,
         Measure::Mean | Measure::Appconnect => ms / requests,
     };
     let sample = Sample {
@@ -30,6 +30,7 @@ pub(super) fn sample(scene: &Scene<'_>, program: &Program, tools: &Tools) -> Res
         value,
         round_trips: None,
         waited: None,
+        cpu_us: None,
         phases: Vec::new(),
     };
     Ok(Taken { sample, notes })
@@ -72,6 +73,7 @@ fn command(
         ("url", url.as_str()),
         ("ca", &*scene.ca().display().to_string()),
         ("requests", &*requests.to_string()),
+        ("concurrency", &*scene.cell.concurrency.to_string()),
         ("address", &*scene.path.server().address_v4().to_string()),
         ("directory", &*scene.directory.path().display().to_string()),
     ];
@@ -90,7 +92,12 @@ fn command(
         }
     }
     let first = words.remove(0);
-    let mut command = scene.path.client().command(first);
+    let place = if program.at_server {
+        scene.path.server()
+    } else {
+        scene.path.client()
+    };
+    let mut command = place.command(first);
     command.args(words);
     tools.surround(&mut command);
     Ok((command, name))
@@ -137,7 +144,13 @@ fn life(
     };
     let text = fs::read(file("client.out")).map_err(failed)?;
     let text = String::from_utf8_lossy(&text);
-    let figures = figures(&text, output);
+    for bad in &output.zero {
+        let seen = figures(&text, Some(bad), 1.0);
+        if let Some(count) = seen.iter().find(|count| **count > 0.0) {
+            return Err(Mishap::NotZero(name.to_owned(), bad.clone(), *count));
+        }
+    }
+    let figures = figures(&text, output.after.as_deref(), scale(output.unit));
     let wanted = if output.after.is_some() && !output.once {
         requests as usize
     } else {
@@ -176,22 +189,25 @@ fn await_end(
     }
 }
 
-/// In milliseconds.
-fn figures(text: &str, output: &Output) -> Vec<f64> {
-    let scale = match output.unit {
-        OutputUnit::Ms => 1.0,
+/// To milliseconds; rates are what they are.
+fn scale(unit: OutputUnit) -> f64 {
+    match unit {
+        OutputUnit::Ms | OutputUnit::PerSecond => 1.0,
         OutputUnit::S => 1e3,
-    };
+    }
+}
+
+fn figures(text: &str, after: Option<&str>, scale: f64) -> Vec<f64> {
     let figure = |line: &str| {
-        let rest = match &output.after {
+        let rest = match after {
             None => line.trim(),
-            Some(after) => line.split_once(after.as_str())?.1.trim_start(),
+            Some(after) => line.split_once(after)?.1.trim_start(),
         };
         let end = rest
             .find(|c: char| !c.is_ascii_digit() && c != '.')
             .unwrap_or(rest.len());
         let (number, behind) = rest.split_at(end);
-        let alone = output.after.is_some() || behind.is_empty();
+        let alone = after.is_some() || behind.is_empty();
         alone.then(|| number.parse::<f64>().ok())?
     };
     text.lines().filter_map(figure).map(|n| n * scale).collect()
@@ -203,30 +219,20 @@ mod tests {
 
     #[test]
     fn figures_are_found() {
-        let lines = Output {
-            after: None,
-            unit: OutputUnit::S,
-            once: false,
-        };
+        let seconds = scale(OutputUnit::S);
         assert_eq!(
-            figures("0.25\nhello\n0.5\n1 apple\n", &lines),
+            figures("0.25\nhello\n0.5\n1 apple\n", None, seconds),
             [250.0, 500.0]
         );
-        let httping = Output {
-            after: Some("time=".into()),
-            unit: OutputUnit::Ms,
-            once: false,
-        };
         let text =
             "connected to x (160 bytes), seq=0 time=  2.29 ms \nround-trip min/avg/max = 1.7\n";
-        assert_eq!(figures(text, &httping), [2.29]);
-        assert!(figures("time=soon\n", &httping).is_empty());
-        let rdap = Output {
-            after: Some("lookups in ".into()),
-            unit: OutputUnit::Ms,
-            once: true,
-        };
+        assert_eq!(figures(text, Some("time="), 1.0), [2.29]);
+        assert!(figures("time=soon\n", Some("time="), 1.0).is_empty());
         let text = "timing: h2 · 91.2 ms = 1.0 round trip\ntiming: 3 lookups in 270.413 ms\n";
-        assert_eq!(figures(text, &rdap), [270.413]);
+        assert_eq!(figures(text, Some("lookups in "), 1.0), [270.413]);
+        let text = "Failed requests:        0\nRequests per second:    5012.31 [#/sec] (mean)\n";
+        let rate = scale(OutputUnit::PerSecond);
+        assert_eq!(figures(text, Some("Requests per second:"), rate), [5012.31]);
+        assert_eq!(figures(text, Some("Failed requests:"), 1.0), [0.0]);
     }
 }

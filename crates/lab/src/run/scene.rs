@@ -46,8 +46,10 @@ pub(super) enum Mishap {
     TooLong(String, u64),
     #[error("{0} printed {1} figures and not {2}: {3}")]
     Figures(String, usize, usize, String),
+    #[error("{0} printed «{1} {2}», which has to be 0")]
+    NotZero(String, String, f64),
     #[error(
-        "'{0}' is no placeholder; there are @url@, @urls@, @each@, @ca@, @requests@, @address@, @directory@"
+        "'{0}' is no placeholder; there are @url@, @urls@, @each@, @ca@, @requests@, @concurrency@, @address@, @directory@, @roundtrip@"
     )]
     Placeholder(String),
 }
@@ -147,13 +149,27 @@ fn set<'a>(
 
 impl Scene<'_> {
     fn ask(&self, tools: &Tools) -> Result<Taken, Mishap> {
+        let before = self.serving.cpu();
+        let mut taken = self.answer(tools)?;
+        let rounds = if self.cell.arm.warm { 2.0 } else { 1.0 };
+        let requests = rounds * f64::from(self.cell.requests.max(1));
+        let used = before.and_then(|before| self.serving.cpu()?.checked_sub(before));
+        taken.sample.cpu_us = used.map(|used| used.as_secs_f64() * 1e6 / requests);
+        Ok(taken)
+    }
+
+    fn answer(&self, tools: &Tools) -> Result<Taken, Mishap> {
         match &self.cell.arm.client {
             Client::Ours {
                 strategy,
                 manner,
                 hello_delay,
                 max_time,
-            } => ours::sample(self, *strategy, *manner, (*hello_delay, *max_time)),
+                headers,
+            } => {
+                let times = (*hello_delay, *max_time);
+                ours::sample(self, *strategy, *manner, times, headers)
+            }
             Client::Program(program) => program::sample(self, program, tools),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::net::SocketAddr;
-use std::path::Path as FilePath;
+use std::path::{Path as FilePath, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,8 @@ use roundtrip_path::Path;
 use super::Stop;
 use super::scene::{Mishap, fill, last_words};
 use super::tools::Tools;
-use crate::experiment::{Server, ServerKind};
+use super::{hop::Hop, usage};
+use crate::experiment::{Far, Ready, Scheme, Server, ServerKind};
 
 const START: Duration = Duration::from_secs(20);
 const STEP: Duration = Duration::from_millis(5);
@@ -24,6 +25,21 @@ pub(super) struct Serving {
     pub(super) echo: Option<SocketAddr>,
     origin: Option<Running>,
     process: Option<Child>,
+    // It ends after it.
+    _company: Company,
+}
+
+/// On whom a server depends, in the order in which they end.
+struct Company {
+    _beside: Vec<Serving>,
+    _far: Option<Distant>,
+}
+
+/// Whom it asks, what leads there, and the path between.
+struct Distant {
+    _hop: Hop,
+    _serving: Box<Serving>,
+    _path: Path,
 }
 
 impl Serving {
@@ -34,37 +50,72 @@ impl Serving {
         tools: &Tools,
         stop: &Stop,
     ) -> Result<Self, Mishap> {
+        let far = server.far.as_ref();
+        let far = far.map(|far| distant(far, path, directory, tools, stop));
+        let far = far.transpose()?;
+        let mut beside = Vec::new();
+        for other in &server.beside {
+            beside.push(Self::start(other, path, directory, tools, stop)?);
+        }
+        let company = Company {
+            _beside: beside,
+            _far: far,
+        };
         match &server.kind {
-            ServerKind::Origin(knobs) => Self::origin(knobs, path, directory),
-            ServerKind::Program {
-                command,
-                files,
-                ready,
-                port,
-                ..
-            } => {
-                let address = path.server().address_v4();
-                let known = [
-                    ("address", &*address.to_string()),
-                    ("directory", &*directory.display().to_string()),
-                ];
-                for (name, text) in files {
-                    write(&directory.join(name), &fill(text, &known)?)?;
-                }
-                let words: Result<Vec<String>, Mishap> =
-                    command.iter().map(|word| fill(word, &known)).collect();
-                let process = spawn(path, &words?, directory, tools)?;
-                let mut serving = Self {
-                    http: Some((address, *port).into()),
-                    https: None,
-                    echo: None,
-                    origin: None,
-                    process: Some(process),
-                };
-                serving.await_ready(&directory.join(ready), directory, &server.name, stop)?;
+            ServerKind::Origin(knobs) => Self::origin(knobs, path, directory, company),
+            ServerKind::Program { .. } => {
+                let mut serving = Self::program(server, path, directory, tools, company)?;
+                serving.await_ready(server, directory, stop)?;
                 Ok(serving)
             }
         }
+    }
+
+    fn program(
+        server: &Server,
+        path: &Path,
+        directory: &FilePath,
+        tools: &Tools,
+        company: Company,
+    ) -> Result<Self, Mishap> {
+        let ServerKind::Program {
+            command,
+            files,
+            port,
+            tls_port,
+            ..
+        } = &server.kind
+        else {
+            return Err(Mishap::NoDoor("command"));
+        };
+        let address = path.server().address_v4();
+        let ourselves = std::env::current_exe();
+        let ourselves = ourselves.map_err(|e| Mishap::Io("roundtrip".into(), e))?;
+        let known = [
+            ("address", &*address.to_string()),
+            ("directory", &*directory.display().to_string()),
+            ("roundtrip", &*ourselves.display().to_string()),
+        ];
+        for (name, text) in files {
+            write(&directory.join(name), &fill(text, &known)?)?;
+        }
+        let words: Result<Vec<String>, Mishap> =
+            command.iter().map(|word| fill(word, &known)).collect();
+        let log = directory.join(log_of(&server.name));
+        let process = spawn(path, &words?, &log, tools)?;
+        Ok(Self {
+            http: Some((address, *port).into()),
+            https: tls_port.map(|port| (address, port).into()),
+            echo: None,
+            origin: None,
+            process: Some(process),
+            _company: company,
+        })
+    }
+
+    /// What its processes have used so far, where it is a program.
+    pub(super) fn cpu(&self) -> Option<Duration> {
+        usage::cpu(self.process.as_ref()?.id())
     }
 
     /// How many requests it has seen, where it is ours.
@@ -72,7 +123,12 @@ impl Serving {
         self.origin.as_ref().map(|origin| origin.stats().requests)
     }
 
-    fn origin(knobs: &Knobs, path: &Path, directory: &FilePath) -> Result<Self, Mishap> {
+    fn origin(
+        knobs: &Knobs,
+        path: &Path,
+        directory: &FilePath,
+        company: Company,
+    ) -> Result<Self, Mishap> {
         let mut knobs = knobs.clone();
         let address = path.server().address_v4();
         knobs.listen.bind = vec![address.into()];
@@ -85,21 +141,23 @@ impl Serving {
             echo: running.echo,
             origin: Some(running),
             process: None,
+            _company: company,
         })
     }
 
-    /// Nobody may connect before the client does: the server says by a file that it listens.
+    /// Nobody may connect before the client does: by other signs it is known that the server listens.
     fn await_ready(
         &mut self,
-        ready: &FilePath,
+        server: &Server,
         directory: &FilePath,
-        name: &str,
         stop: &Stop,
     ) -> Result<(), Mishap> {
-        let began = Instant::now();
-        let log = directory.join("server.log");
+        let (began, name) = (Instant::now(), &server.name);
+        let log = directory.join(log_of(name));
+        let sign = sign(&server.kind, directory);
         while began.elapsed() < START {
-            if fs::metadata(ready).is_ok_and(|file| file.len() > 0) {
+            let process = self.process.as_ref().map(Child::id);
+            if sign.is_there(process) {
                 return Ok(());
             }
             if stop.is_set() {
@@ -111,13 +169,9 @@ impl Serving {
                 let said = format!(
                     "{} {}",
                     last_words(&log),
-                    last_words(&directory.join("error.log"))
+                    last_words(&log.with_file_name("error.log"))
                 );
-                return Err(Mishap::Ended(
-                    name.to_owned(),
-                    status,
-                    said.trim().to_owned(),
-                ));
+                return Err(Mishap::Ended(name.clone(), status, said.trim().to_owned()));
             }
             std::thread::sleep(STEP);
         }
@@ -138,18 +192,82 @@ impl Drop for Serving {
     }
 }
 
-fn spawn(
+/// How it is known that a server listens.
+enum Sign {
+    File(PathBuf),
+    Port(u16),
+    Nothing,
+}
+
+fn sign(kind: &ServerKind, directory: &FilePath) -> Sign {
+    match kind {
+        ServerKind::Origin(_) => Sign::Nothing,
+        ServerKind::Program {
+            ready,
+            port,
+            tls_port,
+            ..
+        } => match ready {
+            Ready::File(name) => Sign::File(directory.join(name)),
+            Ready::Port => Sign::Port(tls_port.unwrap_or(*port)),
+        },
+    }
+}
+
+impl Sign {
+    fn is_there(&self, process: Option<u32>) -> bool {
+        match self {
+            Self::File(file) => fs::metadata(file).is_ok_and(|file| file.len() > 0),
+            Self::Port(port) => process.is_some_and(|process| usage::listens(process, *port)),
+            Self::Nothing => true,
+        }
+    }
+}
+
+/// Files of the far server are in a directory of their own.
+fn distant(
+    far: &Far,
     path: &Path,
-    words: &[String],
     directory: &FilePath,
     tools: &Tools,
-) -> Result<Child, Mishap> {
+    stop: &Stop,
+) -> Result<Distant, Mishap> {
+    let directory = directory.join("far");
+    fs::create_dir_all(&directory).map_err(|e| Mishap::Io("far".into(), e))?;
+    let further = far.path.builder(0)?.build()?;
+    for (name, value) in &far.server.sysctl {
+        further.server().sysctl(name, value)?;
+    }
+    let serving = Serving::start(&far.server, &further, &directory, tools, stop)?;
+    let there = match far.scheme {
+        Scheme::Https => serving.https.ok_or(Mishap::NoDoor("HTTPS")),
+        Scheme::Http => serving.http.ok_or(Mishap::NoDoor("HTTP")),
+        Scheme::Tcp => serving.echo.ok_or(Mishap::NoDoor("echo")),
+    }?;
+    let here = (path.server().address_v4(), far.port).into();
+    let hop = Hop::open((path.server(), here), (further.client(), there))
+        .map_err(|e| Mishap::Io("the way to the far server".into(), e))?;
+    Ok(Distant {
+        _hop: hop,
+        _serving: Box::new(serving),
+        _path: further,
+    })
+}
+
+/// `server.log` of nobody else in the same directory.
+fn log_of(name: &str) -> String {
+    format!("{}.log", name.replace([' ', '/'], "-"))
+}
+
+fn spawn(path: &Path, words: &[String], log: &FilePath, tools: &Tools) -> Result<Child, Mishap> {
     let (program, arguments) = words.split_first().ok_or(Mishap::NoDoor("command"))?;
     let failed = |e| Mishap::Io(program.clone(), e);
-    let log = File::create(directory.join("server.log")).map_err(failed)?;
-    let mut command = path.server().command(tools.place(program)?);
+    let log = File::create(log).map_err(failed)?;
+    let mut first = tools.server(program)?;
+    let mut command = path.server().command(first.remove(0));
     tools.surround(&mut command);
     command
+        .args(first)
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(log.try_clone().map_err(failed)?)

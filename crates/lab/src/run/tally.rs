@@ -276,6 +276,7 @@ impl Results for Judged {
             Function::Server => arm.figures.server_ms,
             Function::Client => arm.figures.client_ms,
             Function::Loss => arm.figures.loss_ms,
+            Function::Cpu => arm.figures.cpu_us,
             Function::Rtt => arm.rtt_ms,
             Function::Failed => arm.more.failed,
             Function::Requests => arm.more.requests,

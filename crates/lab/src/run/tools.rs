@@ -10,10 +10,12 @@ use std::process::{Command, Stdio};
 
 use super::Stop;
 use super::scene::{Mishap, last_words};
-use crate::experiment::{Cell, Client, Experiment, ServerKind, shipped};
+use crate::experiment::{Cell, Client, Experiment, Server, ServerKind, shipped};
 
 /// The Debian packages of programs that are called otherwise.
-const PACKAGES: [(&str, &str); 4] = [
+const PACKAGES: [(&str, &str); 6] = [
+    ("ab", "apache2-utils"),
+    ("redis-cli", "redis-tools"),
     ("go", "golang-go"),
     ("nginx", "nginx-light"),
     ("unshare", "util-linux"),
@@ -26,14 +28,21 @@ const OURSELVES: &str = "roundtrip";
 /// Where daemons are, which an ordinary user's PATH leaves out.
 const DAEMONS: &str = "/usr/local/sbin:/usr/sbin:/sbin";
 
+/// No package has it; where `bench/gate` puts what it builds of it, in the cache.
+const ANCESTOR: &str = "hyper-auth-proxy";
+const BUILT: &str = "roundtrip/bench/bin";
+
+/// Before the name of a module, among what a server needs.
+const PYTHON: &str = "python:";
+
 /// What a program may see of the surroundings: no proxy, no trusted certificates, no language.
 const KEPT: [&str; 3] = ["HOME", "TMPDIR", "XDG_CACHE_HOME"];
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{program} is not installed (apt-get install {package})")]
+#[error("{program} is not installed ({how})")]
 pub(super) struct Missing {
     program: String,
-    package: String,
+    how: String,
 }
 
 /// Programs by name, once they were looked for.
@@ -52,11 +61,7 @@ impl Tools {
         cell: &Cell,
         stop: &Stop,
     ) -> Result<(), Mishap> {
-        if let ServerKind::Program { needs, .. } = &cell.arm.server.kind {
-            for program in needs {
-                self.place(program)?;
-            }
-        }
+        self.needed_by(&cell.arm.server, experiment)?;
         if let Client::Program(program) = &cell.arm.client
             && !self.clients.contains_key(&program.name)
         {
@@ -64,6 +69,82 @@ impl Tools {
             self.clients.insert(program.name.clone(), words);
         }
         Ok(())
+    }
+
+    /// And by those on whom it depends.
+    fn needed_by(&mut self, server: &Server, experiment: &Experiment) -> Result<(), Mishap> {
+        for other in &server.beside {
+            self.needed_by(other, experiment)?;
+        }
+        if let Some(far) = &server.far {
+            self.needed_by(&far.server, experiment)?;
+        }
+        let ServerKind::Program { needs, .. } = &server.kind else {
+            return Ok(());
+        };
+        let modules: Vec<&str> = needs
+            .iter()
+            .filter_map(|n| n.strip_prefix(PYTHON))
+            .collect();
+        for program in needs.iter().filter(|need| !need.starts_with(PYTHON)) {
+            if !is_python(program) {
+                self.place(program)?;
+            } else if !self.clients.contains_key(program) {
+                let words = self.script(&self.python(&modules)?, experiment, program)?;
+                self.clients.insert(program.clone(), words);
+            }
+        }
+        Ok(())
+    }
+
+    /// A Python that has all the modules: who has several may have them in one of them.
+    fn python(&self, modules: &[&str]) -> Result<PathBuf, Missing> {
+        let mut missed = missing("python3");
+        let candidates = [self.place("python3").ok(), Some("/usr/bin/python3".into())];
+        for python in candidates
+            .into_iter()
+            .flatten()
+            .filter(|file| is_program(file))
+        {
+            let has = |module: &&&str| {
+                let mut command = Command::new(&python);
+                self.surround(&mut command);
+                command.args(["-c", &format!("import {module}")]);
+                let silent = command.stdin(Stdio::null()).stdout(Stdio::null());
+                let status = silent.stderr(Stdio::null()).status();
+                status.is_ok_and(|status| status.success())
+            };
+            match modules.iter().find(|module| !has(module)) {
+                None => return Ok(python),
+                Some(module) => {
+                    missed = Missing {
+                        program: format!("Python's {module}"),
+                        how: format!("apt-get install python3-{module}"),
+                    }
+                }
+            }
+        }
+        Err(missed)
+    }
+
+    fn script(
+        &mut self,
+        python: &Path,
+        experiment: &Experiment,
+        name: &str,
+    ) -> Result<Vec<OsString>, Mishap> {
+        let source = source(experiment, name)?;
+        let file = self.cache()?.join(keyed(name, &source));
+        write(&file, &source)?;
+        Ok(vec![python.into(), file.into()])
+    }
+
+    /// The first words of a server's command line.
+    pub(super) fn server(&self, name: &str) -> Result<Vec<OsString>, Mishap> {
+        if is_python(name) {
+            return self.client(name);
+        }
+        Ok(vec![self.place(name)?.into()])
     }
 
     /// The first words of a client's command line.
@@ -112,9 +193,7 @@ impl Tools {
             }
             Some("py") => {
                 let python = self.place("python3")?;
-                let file = self.cache()?.join(keyed(name, &source(experiment, name)?));
-                write(&file, &source(experiment, name)?)?;
-                Ok(vec![python.into(), file.into()])
+                self.script(&python, experiment, name)
             }
             _ if name == OURSELVES => {
                 let ourselves = std::env::current_exe();
@@ -173,12 +252,7 @@ impl Tools {
 
     /// A directory that lasts, or one that goes with us.
     fn cache(&mut self) -> Result<PathBuf, Mishap> {
-        let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
-        let cache = std::env::var_os("XDG_CACHE_HOME")
-            .map(PathBuf::from)
-            .or(home);
-        let lasting = cache
-            .filter(|cache| cache.is_absolute())
+        let lasting = lasting_cache()
             .map(|cache| cache.join("roundtrip"))
             .filter(|cache| {
                 fs::create_dir_all(cache).is_ok() && tempfile::tempfile_in(cache).is_ok()
@@ -200,7 +274,23 @@ fn search_path() -> OsString {
         std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
     path.push(":");
     path.push(DAEMONS);
+    if let Some(cache) = lasting_cache() {
+        path.push(":");
+        path.push(cache.join(BUILT));
+    }
     path
+}
+
+fn is_python(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|e| e == "py")
+}
+
+fn lasting_cache() -> Option<PathBuf> {
+    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+    let cache = std::env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or(home);
+    cache.filter(|cache| cache.is_absolute())
 }
 
 fn is_program(file: &Path) -> bool {
@@ -209,9 +299,15 @@ fn is_program(file: &Path) -> bool {
 
 fn missing(program: &str) -> Missing {
     let other = PACKAGES.iter().find(|(name, _)| *name == program);
+    let package = other.map_or(program, |(_, package)| package);
+    let how = if program == ANCESTOR {
+        "bench/gate builds it".into()
+    } else {
+        format!("apt-get install {package}")
+    };
     Missing {
         program: program.to_owned(),
-        package: other.map_or(program, |(_, package)| package).to_owned(),
+        how,
     }
 }
 

@@ -5,6 +5,7 @@
 mod arithmetic;
 mod contract;
 mod faults;
+mod load;
 mod programs;
 mod running;
 #[path = "../../../../tests/skip.rs"]
@@ -15,6 +16,8 @@ use std::time::Duration;
 use roundtrip_lab::experiment::Client;
 use roundtrip_lab::outcome::ArmOutcome;
 use roundtrip_lab::{Experiment, Outcome, Stop, Wishes, load};
+
+use programs::lacks;
 
 roundtrip_path::sandbox_before_main!();
 

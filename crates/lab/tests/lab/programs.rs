@@ -7,7 +7,7 @@ use crate::{arm, round_trips, run, skip, some_of};
 
 const RTT: Duration = Duration::from_millis(60);
 
-fn lacks(test: &str, programs: &[&str]) -> bool {
+pub(crate) fn lacks(test: &str, programs: &[&str]) -> bool {
     let absent = |program: &&&str| {
         let found = Command::new("sh")
             .args(["-c", &format!("command -v {program}")])

@@ -163,6 +163,7 @@ fn sample(run: usize, turns: u32, value: f64) -> Sample {
         value,
         round_trips: Some(turns.into()),
         waited: Some(waited),
+        cpu_us: None,
         phases: vec![Span {
             request: 0,
             name: "tcp",

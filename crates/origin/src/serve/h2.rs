@@ -171,7 +171,11 @@ impl Stream {
 impl Exchange for Stream {
     async fn receive(&mut self) -> Result<Option<Bytes>, Ended> {
         match self.body.data().await {
-            None => Ok(None),
+            None => {
+                // They are of the body: left unread they would look like a body that nobody wanted.
+                let trailers = self.body.trailers().await;
+                trailers.map(|_| None).map_err(|_| Ended::Gone)
+            }
             Some(Err(_)) => Err(Ended::Gone),
             Some(Ok(bytes)) => {
                 let window = self.body.flow_control();

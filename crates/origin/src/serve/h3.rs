@@ -10,13 +10,13 @@ use h3::server::{RequestResolver, RequestStream};
 use h3_quinn::BidiStream;
 use http::{HeaderMap, Response, StatusCode};
 use quinn::VarInt;
+use roundtrip_http::Confirmation;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::{Ended, Exchange, LARGEST_HEAD, LAST_WORDS, PATIENCE, STALL, answer};
 use crate::FaultKind;
-use crate::quic::Confirmation;
 use crate::request::Request;
 use crate::site::Site;
 

@@ -181,7 +181,7 @@ impl Client {
         let lines = reply.headers.iter();
         let lines = lines.filter(|(name, _)| name.eq_ignore_ascii_case("www-authenticate"));
         let sent = ask.headers.iter().find(|(name, _)| name == AUTHORIZATION);
-        let sent = sent.map(|(_, value)| Secret::new(value));
+        let sent = sent.map(|(_, value)| Secret::from(value.as_str()));
         let heard = credentials.hear(
             &ask.target,
             lines.map(|(_, value)| value.as_slice()),

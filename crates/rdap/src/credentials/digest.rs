@@ -3,8 +3,8 @@
 use aws_lc_rs::digest::{self, Algorithm, SHA256, SHA512_256};
 use zeroize::Zeroizing;
 
+use super::Secret;
 use super::challenge::Challenge;
-use super::secret::Secret;
 
 /// A challenge that can be answered.
 pub(super) struct Offer {

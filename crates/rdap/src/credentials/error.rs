@@ -14,15 +14,8 @@ pub enum CredentialsError {
     TooLong { limit: usize },
     #[error("user and password of the URL do not percent-decode to UTF-8")]
     Encoding,
-    #[error("{path}, which holds credentials, cannot be read: {source}")]
-    Unread {
-        path: String,
-        source: std::io::Error,
-    },
-    #[error("{path} holds credentials and others may read it; run: chmod 600 {path}")]
-    Exposed { path: String },
-    #[error("the environment has no variable {variable} with credentials, or it is no text")]
-    NoVariable { variable: String },
+    #[error("{0}")]
+    Unread(#[from] roundtrip_tls::SecretError),
     #[error("{source}")]
     Origin {
         #[from]

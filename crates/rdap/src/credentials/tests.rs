@@ -14,7 +14,7 @@ fn target(url: &str) -> Target {
 }
 
 fn credentials(user: &str, password: &str) -> Credentials {
-    let (user, password) = (Secret::new(user), Secret::new(password));
+    let (user, password) = (Secret::from(user), Secret::from(password));
     Credentials::new(&target(SERVER), user, password).unwrap()
 }
 
@@ -38,7 +38,7 @@ fn sent(credentials: &Credentials, url: &str) -> Option<String> {
 }
 
 fn hear(credentials: &Credentials, lines: &[&[u8]], sent: Option<&str>) -> Result<bool, String> {
-    let sent = sent.map(Secret::new);
+    let sent = sent.map(Secret::from);
     let heard = credentials.hear(&target(SERVER), lines.iter().copied(), sent.as_ref());
     heard.map_err(|error| error.to_string())
 }
@@ -233,7 +233,7 @@ fn what_cannot_be_answered_is_named() {
 #[test]
 fn basic_over_plain_http_is_refused() {
     let http = target("http://127.0.0.1:8080/x");
-    let new = || Credentials::new(&http, Secret::new("a"), Secret::new("b")).unwrap();
+    let new = || Credentials::new(&http, Secret::from("a"), Secret::from("b")).unwrap();
     let error = new()
         .hear(&http, [&b"Basic"[..]], None)
         .unwrap_err()
@@ -309,12 +309,12 @@ fn a_file_that_others_may_read_is_refused() {
     for (text, mode, part) in [
         ("a:b", 0o640, "chmod 600"),
         ("a:b", 0o604, "chmod 600"),
-        ("secret", 0o600, "user:password"),
-        ("", 0o600, "user:password"),
-        (&*"secret".repeat(2000), 0o600, "longer than"),
+        ("canary", 0o600, "user:password"),
+        ("", 0o600, "is empty"),
+        (&*"canary".repeat(2000), 0o600, "longer than"),
     ] {
         let error = write(text, mode).unwrap_err().to_string();
-        assert!(error.contains(part) && !error.contains("secret"), "{error}");
+        assert!(error.contains(part) && !error.contains("canary"), "{error}");
     }
     std::fs::remove_file(&path).unwrap();
     assert!(Credentials::from_file(&target(SERVER), &path).is_err());
@@ -330,7 +330,7 @@ fn nothing_shows_a_secret() {
 proptest! {
     #[test]
     fn challenges_never_panic(line in "(Digest|Basic|[ -~]{0,9})? ?([a-z]{0,9} ?=? ?(\"[ -~]{0,12}\"?|[a-zA-Z0-9-]{0,9}),? ?){0,9}", user in "\\PC{0,9}") {
-        let Ok(credentials) = Credentials::new(&target(SERVER), Secret::new(&user), Secret::new("p")) else {
+        let Ok(credentials) = Credentials::new(&target(SERVER), Secret::from(user), Secret::from("p")) else {
             return Ok(());
         };
         let _ = hear(&credentials, &[line.as_bytes()], None);

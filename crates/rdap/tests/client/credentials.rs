@@ -12,7 +12,7 @@ fn challenge(scheme: &str) -> String {
 }
 
 fn credentials(server: &Scripted) -> Credentials {
-    let login = Secret::new("user:secret");
+    let login = Secret::from("user:secret");
     Credentials::from_text(&server.base(), &login)
         .unwrap()
         .allow_plain()

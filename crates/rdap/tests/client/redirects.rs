@@ -71,7 +71,7 @@ async fn credentials_stay_where_they_belong() {
     .await;
     let scene = Scene::new();
     let client = scene.client_with(|parts| {
-        let login = Secret::new("user:canary");
+        let login = Secret::from("user:canary");
         let credentials = Credentials::from_text(&server.base(), &login).unwrap();
         parts.wishes.credentials = Some(credentials.allow_plain());
         parts.wishes.server = Some(server.base());

@@ -5,7 +5,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::bar::patterns;
 use crate::text::clean;
 
-const STYLE: &str = include_str!("page.css");
+/// What all pages have in common, also those that others frame.
+pub const STYLE: &str = include_str!("page.css");
 
 /// A whole page. `style` is what this page has beyond the common one; `made_by` stands in the footer, such as
 /// `roundtrip 0.1.0`.

@@ -69,6 +69,10 @@ impl Store for Rc<Script> {
         Ok(())
     }
 
+    async fn replace(&self, _: &str, _: &[u8], _: &Record) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+
     async fn revoke(&self, sid: &str) -> Result<bool, StoreError> {
         Ok(self.sessions.borrow_mut().remove(sid).is_some())
     }

@@ -21,7 +21,7 @@ const PIECE: usize = 16 * 1024;
 const MOST_WAITING: usize = 16 * 1024;
 
 /// Whoever drops it closes the connection.
-pub(super) struct Link {
+pub(crate) struct Link {
     wire: Rc<Wire>,
     answer: Duration,
     /// Does the server tell what changes?
@@ -65,13 +65,13 @@ impl Link {
         self.wire.broken.borrow().clone()
     }
 
-    pub(super) async fn ask(&self, parts: &[&[u8]]) -> Result<Value, StoreError> {
+    pub(crate) async fn ask(&self, parts: &[&[u8]]) -> Result<Value, StoreError> {
         let waiter = self.send(parts)?;
         self.wait(waiter).await
     }
 
     /// Both leave in one write.
-    pub(super) async fn ask_two(
+    pub(crate) async fn ask_two(
         &self,
         first: &[&[u8]],
         second: &[&[u8]],

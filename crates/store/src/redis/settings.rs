@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtrip_tls::{Client, Roots};
+use roundtrip_tls::{Client, Roots, Secret};
 use url::Url;
 
-use crate::{Clock, Secret, StoreError, system_clock};
+use crate::{Clock, StoreError, system_clock};
 
 const PORT: u16 = 6379;
 
@@ -23,7 +23,7 @@ pub enum Address {
 pub struct RedisSettings {
     pub address: Address,
     pub user: Option<String>,
-    pub password: Option<Secret>,
+    pub password: Option<Arc<Secret>>,
     pub database: u32,
     /// Before each name; also the bound of what the server tells us of.
     pub prefix: String,
@@ -196,7 +196,7 @@ mod tests {
         }
         assert!(RedisSettings::from_url("redis://h/x").is_err());
         let mut settings = RedisSettings::from_url("redis://h").unwrap();
-        settings.password = Some(Secret::new("canary".into()));
+        settings.password = Some(Arc::new(Secret::new(b"canary".to_vec())));
         assert!(!format!("{settings:?}").contains("canary"));
     }
 }

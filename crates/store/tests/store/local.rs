@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use roundtrip_store::{
-    Clock, Memory, Near, NearSettings, Origin, Place, Record, Redb, Store, StoreError,
+    Clock, Memory, Near, NearSettings, Once, Origin, Place, Record, Redb, Store, StoreError,
+    TakesOnce,
 };
 
 use crate::{eventually, on_a_thread, until};
@@ -63,6 +64,42 @@ fn sessions_are_put_found_listed_and_revoked() {
             let long = "x".repeat(600);
             let refused = store.put(&long, &Record::new("YTpi", None)).await;
             assert!(matches!(refused, Err(StoreError::Sid)));
+        }
+    });
+}
+
+#[test]
+fn credentials_are_replaced_where_they_are_as_they_were() {
+    let (directory, hand) = (tempfile::tempdir().unwrap(), Hand::new());
+    on_a_thread(async {
+        for place in both(directory.path(), &hand) {
+            let store = place.on_this_thread();
+            let end = Some(hand.after(10));
+            let next = Record::new("Yjpj", None);
+            assert!(!store.replace("s", b"YTpi", &next).await.unwrap());
+            assert_eq!(store.get("s").await.unwrap(), None);
+            store.put("s", &Record::new("YTpi", end)).await.unwrap();
+            assert!(!store.replace("s", b"other", &next).await.unwrap());
+            assert!(store.replace("s", b"YTpi", &next).await.unwrap());
+            let there = store.get("s").await.unwrap().unwrap();
+            assert_eq!(
+                (there.credentials.as_slice(), there.expires),
+                (&b"Yjpj"[..], end)
+            );
+            // Whoever remembered it hears of it.
+            let near = Near::new(place.on_this_thread(), NearSettings::default());
+            let found = near.get("s").await.unwrap().unwrap();
+            assert!(near.holds("s", &found.kept));
+            assert!(
+                store
+                    .replace("s", b"Yjpj", &Record::new("YTpi", None))
+                    .await
+                    .unwrap()
+            );
+            assert!(!near.holds("s", &found.kept));
+            hand.advance(10);
+            assert!(!store.replace("s", b"YTpi", &next).await.unwrap());
+            assert_eq!(store.get("s").await.unwrap(), None);
         }
     });
 }
@@ -172,4 +209,35 @@ fn the_file_keeps_sessions_and_is_its_owners_alone() {
     .unwrap();
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
     assert!(matches!(Redb::open(&path), Err(StoreError::File(_))));
+}
+
+#[test]
+fn what_is_kept_is_taken_once_by_one_of_all() {
+    let (directory, hand) = (tempfile::tempdir().unwrap(), Hand::new());
+    let minute = Duration::from_mins(1);
+    let once = |name: &[u8], value: &[u8]| Once {
+        name: name.to_vec(),
+        value: value.to_vec(),
+    };
+    on_a_thread(async {
+        for place in both(directory.path(), &hand) {
+            let (one, other) = (place.on_this_thread(), place.on_this_thread());
+            assert_eq!(one.take(b"a").await.unwrap(), None);
+            let entries = vec![once(b"a", b"1"), once(b"b", b"2"), once(b"c", b"3")];
+            one.keep(entries, minute).await.unwrap();
+            one.keep(vec![once(b"b", b"4")], minute * 3).await.unwrap();
+            assert!(
+                one.list(None, 9).await.unwrap().sids.is_empty(),
+                "no sessions"
+            );
+            let both = tokio::join!(one.take(b"a"), other.take(b"a"));
+            let mut taken = [both.0.unwrap(), both.1.unwrap()];
+            taken.sort();
+            assert_eq!(taken, [None, Some(b"1".to_vec())]);
+            hand.advance(120);
+            assert_eq!(other.take(b"c").await.unwrap(), None, "it has ended");
+            assert_eq!(other.take(b"b").await.unwrap(), Some(b"4".to_vec()));
+            assert_eq!(one.take(b"b").await.unwrap(), None);
+        }
+    });
 }

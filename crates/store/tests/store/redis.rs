@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use roundtrip_store::{
-    Near, NearSettings, Origin, Record, Redis, RedisSettings, Secret, Store, StoreError,
+    Near, NearSettings, Once, Origin, Record, Redis, RedisSettings, Store, StoreError, TakesOnce,
 };
+use roundtrip_tls::Secret;
 use roundtrip_wire::resp::Value;
 
 use crate::server::Server;
@@ -58,6 +59,15 @@ fn sessions_are_put_found_listed_and_revoked() {
         assert!(matches!(left, Value::Integer(1..=3_600_000)), "{left:?}");
         let end = store.get("b").await.unwrap().unwrap().expires.unwrap();
         assert!(end > SystemTime::now() && end <= in_an_hour());
+        // Other credentials end when the old ones would have, and bring nobody back.
+        let sealed = Record::new("v1.k.n.c", None);
+        assert!(!store.replace("b", b"other", &sealed).await.unwrap());
+        assert!(store.replace("b", b"YTpi", &sealed).await.unwrap());
+        let there = store.get("b").await.unwrap().unwrap();
+        assert_eq!(there.credentials, b"v1.k.n.c");
+        assert!(there.expires.is_some_and(|later| later <= in_an_hour()));
+        assert!(!store.replace("gone", b"YTpi", &sealed).await.unwrap());
+        assert_eq!(other.ask(&["EXISTS", "s[*]:gone"]).await, Value::Integer(0));
         for n in 0..50 {
             let sid = format!("many {n}");
             store.put(&sid, &Record::new("YTpi", None)).await.unwrap();
@@ -252,7 +262,7 @@ fn passwords_and_users() {
         let with = |user: Option<&str>, password: Option<&str>| {
             let mut settings: RedisSettings = server.settings();
             settings.user = user.map(str::to_owned);
-            settings.password = password.map(|p| Secret::new(p.into()));
+            settings.password = password.map(|p| Arc::new(Secret::new(p.into())));
             settings.prefix = "s:".into();
             Redis::new(Arc::new(settings))
         };
@@ -268,7 +278,7 @@ fn passwords_and_users() {
         std::fs::write(&file, "canary-1\n").unwrap();
         std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
         let mut settings = server.settings();
-        settings.password = Some(Secret::from_file(file.path()).unwrap());
+        settings.password = Some(Arc::new(Secret::from_file(file.path()).unwrap()));
         settings.prefix = "s:".into();
         assert!(!format!("{settings:?}").contains("canary"));
         let master = Redis::new(Arc::new(settings));
@@ -283,5 +293,36 @@ fn passwords_and_users() {
         let held = near.get("a").await.unwrap().unwrap().revoked;
         master.revoke("a").await.unwrap();
         eventually("the user is told too", held.fired()).await;
+    });
+}
+
+#[test]
+fn what_is_kept_is_taken_once_by_one_of_all() {
+    on_a_thread(async {
+        let Some(server) = Server::start("redis: once", &[]).await else {
+            return;
+        };
+        let store = || Redis::new(Arc::new(server.settings()));
+        let (one, other) = (store(), store());
+        let entries = [b"a", b"b", b"\0"].map(|name| Once {
+            name: name.to_vec(),
+            value: [name.as_slice(), b"-value"].concat(),
+        });
+        one.keep(entries.to_vec(), Duration::from_mins(1))
+            .await
+            .unwrap();
+        let left = server
+            .client()
+            .await
+            .ask(&["PTTL", "roundtrip-ticket:00"])
+            .await;
+        assert!(matches!(left, Value::Integer(1..=60_000)), "{left:?}");
+        for name in [b"a", b"\0"] {
+            let both = tokio::join!(one.take(name), other.take(name));
+            let mut taken = [both.0.unwrap(), both.1.unwrap()];
+            taken.sort();
+            assert_eq!(taken, [None, Some([name.as_slice(), b"-value"].concat())]);
+        }
+        assert_eq!(one.take(b"x").await.unwrap(), None);
     });
 }

@@ -80,6 +80,15 @@ impl Read for Incoming {
     }
 }
 
+/// There is nothing to be read from it now.
+pub(super) struct Dry;
+
+impl Read for Dry {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+}
+
 /// Bytes that are ready for the socket.
 #[derive(Default)]
 pub(super) struct Outgoing(Vec<u8>);

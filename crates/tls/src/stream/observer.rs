@@ -63,3 +63,11 @@ impl Observer {
         out
     }
 }
+
+/// Bytes of the TLS layer during the handshake.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counts {
+    pub(super) sent: u64,
+    pub(super) received: u64,
+    pub(super) client_hello: u64,
+}

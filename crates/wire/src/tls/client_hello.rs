@@ -22,6 +22,8 @@ pub struct ClientHello {
     pub server_name: Option<String>,
     /// Sessions offered for resumption with TLS 1.3.
     pub psk_identities: usize,
+    /// The first of them, by which a server finds the session. Early data belongs to this one. RFC 8446 §4.2.10.
+    pub first_identity: Option<Vec<u8>>,
     pub early_data: bool,
     /// The size of the TLS 1.2 ticket sent; 0 asks for a first one. RFC 5077 §3.1.
     pub session_ticket: Option<usize>,
@@ -123,7 +125,11 @@ impl ClientHello {
                 value.finish()?;
             }
             extension::SESSION_TICKET => self.session_ticket = Some(value.rest().len()),
-            extension::PRE_SHARED_KEY => self.psk_identities = count_identities(value)?,
+            extension::PRE_SHARED_KEY => {
+                let identities = read_identities(value)?;
+                self.psk_identities = identities.len();
+                self.first_identity = identities.first().map(|identity| identity.to_vec());
+            }
             extension::EARLY_DATA => self.early_data = true,
             // RFC 8446 §4.2.1.
             extension::SUPPORTED_VERSIONS => {
@@ -182,15 +188,16 @@ fn read_key_shares(mut value: Cursor<'_>) -> Result<Vec<KeyShare>> {
 }
 
 /// RFC 8446 §4.2.11: identities, each with its obfuscated age, then as many binders.
-fn count_identities(mut value: Cursor<'_>) -> Result<usize> {
+fn read_identities(mut value: Cursor<'_>) -> Result<Vec<&[u8]>> {
     let identities = value.vector16()?.collect(|item| {
-        item.vector16()?;
-        item.u32()
+        let identity = item.vector16()?;
+        item.u32()?;
+        Ok(identity.rest())
     })?;
     let binders = value.vector16()?.collect(Cursor::vector8)?;
     if binders.len() != identities.len() {
         return Err(value.malformed("it has not one binder for each identity"));
     }
     value.finish()?;
-    Ok(identities.len())
+    Ok(identities)
 }

@@ -11,6 +11,7 @@ use aws_lc_rs::signature::{
     ECDSA_P521_SHA512_FIXED_SIGNING, EcdsaKeyPair, EcdsaSigningAlgorithm, Ed25519KeyPair, KeyPair,
     RsaEncoding, RsaKeyPair,
 };
+use roundtrip_tls::SecretError;
 use roundtrip_wire::jwt::Jws;
 use serde_json::{Value, json};
 
@@ -243,7 +244,10 @@ fn keys_that_cannot_be_used_say_why_and_nothing_else() {
         .err()
         .unwrap(),
     ];
-    assert!(matches!(wrong[1], GateError::Exposed { .. }));
+    assert!(matches!(
+        wrong[1],
+        GateError::Secret(SecretError::Exposed { .. })
+    ));
     let mut keys = Keys::default();
     let short = Secret::new(b"canary\n".to_vec());
     wrong.push(keys.add_secret(Algorithm::Hs512, None, &short).unwrap_err());

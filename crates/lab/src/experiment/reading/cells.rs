@@ -6,7 +6,8 @@ use std::sync::Arc;
 use toml::Spanned;
 
 use super::{
-    At, FlawKind, MOST_REQUESTS, MOST_RUNS, Unplaced, limited, listed, parts, refuse, sole,
+    At, FlawKind, MOST_AT_ONCE, MOST_REQUESTS, MOST_RUNS, Unplaced, limited, listed, parts, refuse,
+    sole,
 };
 use crate::experiment::format::{self, File};
 use crate::experiment::{Arm, Cell, Point, Sweep, Words};
@@ -23,7 +24,7 @@ impl Cells {
         let (mut names, mut servers) = (BTreeSet::new(), BTreeMap::new());
         let mut first = None;
         for server in &file.server {
-            let made = Arc::new(parts::server(server)?);
+            let made = Arc::new(parts::server(server, &servers)?);
             first.get_or_insert(made.clone());
             sole(&mut names, "server", &server.name)?;
             servers.insert(server.name.get_ref().clone(), made);
@@ -60,6 +61,9 @@ impl Cells {
         for variant in &file.variant {
             sole(&mut known, "variant", &variant.name)?;
             let said = parts::words(&variant.path)?;
+            let at = variant.name.span();
+            let concurrency = variant.concurrency.unwrap_or(1);
+            limited("concurrency", concurrency, MOST_AT_ONCE, at)?;
             for arm in variant.arms.iter().flatten() {
                 exists(&self.plain, arm)?;
             }
@@ -75,6 +79,7 @@ impl Cells {
                 cells.push(Cell {
                     name: format!("{}{suffix}", cell.name),
                     path: cell.path.with(&said),
+                    concurrency: variant.concurrency.unwrap_or(cell.concurrency),
                     // Held against its own kind, under the same conditions, where that is measured.
                     against: within
                         .map(|name| format!("{name}{suffix}"))
@@ -141,6 +146,7 @@ fn cell(file: &File, arm: &format::Arm, made: Arc<Arm>, path: &Words) -> Result<
         arm: made,
         path: path.with(&parts::words(&arm.path)?),
         requests,
+        concurrency: 1,
         against: against
             .map(|name| name.get_ref().clone())
             .filter(|name| !name.is_empty()),

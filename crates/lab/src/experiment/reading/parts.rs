@@ -9,7 +9,11 @@ use toml::{Spanned, Value};
 
 use super::{At, FlawKind, Unplaced, refuse};
 use crate::experiment::words::span;
-use crate::experiment::{Arm, Client, Program, Server, ServerKind, Words, format, knobs};
+use crate::experiment::{
+    Arm, Client, Far, Program, Ready, Server, ServerKind, Words, format, knobs,
+};
+
+type Servers = BTreeMap<String, Arc<Server>>;
 
 /// When our own client gives up, unless an arm says another time.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -50,15 +54,20 @@ pub(super) fn settings(
     settings.iter().map(one).collect()
 }
 
-pub(super) fn server(server: &format::Server) -> Result<Server, Unplaced> {
+/// `known` are those above it in the file.
+pub(super) fn server(server: &format::Server, known: &Servers) -> Result<Server, Unplaced> {
     let kind = match (&server.knobs, &server.command) {
         (Some(said), None) => ServerKind::Origin(Box::new(knobs(said)?)),
         (None, Some(command)) if !command.is_empty() => ServerKind::Program {
             command: command.clone(),
             needs: needs(&server.needs, command),
             files: server.files.clone(),
-            ready: server.ready.clone().unwrap_or_else(|| "pid".into()),
+            ready: match server.ready.as_deref() {
+                Some("port") => Ready::Port,
+                other => Ready::File(other.unwrap_or("pid").to_owned()),
+            },
             port: server.port.unwrap_or(80),
+            tls_port: server.tls_port,
         },
         _ => {
             let what = FlawKind::Server(server.name.get_ref().clone());
@@ -70,6 +79,37 @@ pub(super) fn server(server: &format::Server) -> Result<Server, Unplaced> {
         kind,
         sysctl: settings(&server.sysctl)?,
         place: server.place.clone().unwrap_or_else(|| "/".into()),
+        beside: {
+            let named = server.beside.iter();
+            named
+                .map(|name| find(name, known))
+                .collect::<Result<_, _>>()?
+        },
+        far: server
+            .far
+            .as_ref()
+            .map(|far| distant(far, known))
+            .transpose()?,
+    })
+}
+
+fn distant(far: &format::Far, known: &Servers) -> Result<Far, Unplaced> {
+    Ok(Far {
+        server: find(&far.server, known)?,
+        scheme: far.scheme,
+        port: far.port,
+        path: words(&far.path)?,
+    })
+}
+
+fn find(name: &Spanned<String>, known: &Servers) -> Result<Arc<Server>, Unplaced> {
+    known.get(name.get_ref()).cloned().ok_or_else(|| Unplaced {
+        at: name.span(),
+        what: FlawKind::Unknown(
+            "server",
+            name.get_ref().clone(),
+            super::listed(known.keys().map(String::as_str)),
+        ),
     })
 }
 
@@ -112,19 +152,12 @@ fn parse(flags: &[String]) -> Result<Knobs, FlawKind> {
 pub(super) fn arm(
     arm: &format::Arm,
     every: &format::Client,
-    servers: &BTreeMap<String, Arc<Server>>,
+    servers: &Servers,
     first: &Arc<Server>,
 ) -> Result<Arm, Unplaced> {
     let server = match &arm.server {
         None => first.clone(),
-        Some(name) => match servers.get(name.get_ref()) {
-            Some(server) => server.clone(),
-            None => {
-                let known = super::listed(servers.keys().map(String::as_str));
-                let what = FlawKind::Unknown("server", name.get_ref().clone(), known);
-                return refuse(name.span(), what);
-            }
-        },
+        Some(name) => find(name, servers)?,
     };
     Ok(Arm {
         client: client(arm)?,
@@ -149,14 +182,21 @@ fn client(arm: &format::Arm) -> Result<Client, Unplaced> {
                     FlawKind::Misplaced("output or arguments", "program"),
                 );
             }
+            if arm.at_server {
+                return refuse(word.span(), FlawKind::Misplaced("at-server", "program"));
+            }
             Ok(Client::Ours {
                 strategy: word.get_ref().parse().at(word.span())?,
                 manner: arm.manner.unwrap_or_default(),
                 hello_delay: time(arm.hello_delay.as_ref(), Duration::ZERO)?,
                 max_time: time(arm.max_time.as_ref(), LONGEST)?,
+                headers: arm.headers.clone().into_iter().collect(),
             })
         }
         (None, Some(program)) => {
+            if !arm.headers.is_empty() {
+                return refuse(program.span(), FlawKind::Misplaced("headers", "strategy"));
+            }
             for (said, what) in [
                 (&arm.hello_delay, "hello-delay"),
                 (&arm.max_time, "max-time"),
@@ -169,6 +209,7 @@ fn client(arm: &format::Arm) -> Result<Client, Unplaced> {
                 name: program.get_ref().clone(),
                 arguments: arm.arguments.clone(),
                 scheme: arm.scheme,
+                at_server: arm.at_server,
                 each: arm.manner.unwrap_or(format::Manner::Kept) == format::Manner::Each,
                 output: arm.output.clone(),
             }))

@@ -102,6 +102,61 @@ fn knobs_are_the_origin_s_flags() {
 }
 
 #[test]
+fn servers_depend_on_those_above_them() {
+    let more = "[[server]]\nname = 'store'\ncommand = ['redis-server']\n[[server]]\nname = 'gate'\n\
+                command = ['@roundtrip@']\nready = 'port'\nbeside = ['store']\n\
+                far = { server = 'origin', port = 8443, path = { rtt = '90ms' } }\n\
+                [[arm]]\nname = 'b'\nprogram = 'ab'\nserver = 'gate'\n\
+                output = { after = 'second:', unit = '/s', zero = ['Failed:'] }\n\
+                [[variant]]\nname = '@8'\nconcurrency = 8\narms = ['b']\n";
+    let whole = format!("{HEAD}{REST}{more}").replace("'total'", "'rate'");
+    let cells = read("x", "x.toml", &whole).unwrap().cells;
+    let gate = &cells[1].arm.server;
+    let far = gate.far.as_ref().unwrap();
+    assert_eq!(gate.beside[0].name, "store");
+    assert_eq!((far.server.name.as_str(), far.port), ("origin", 8443));
+    assert_eq!(far.path.rtt_ms(), Some(90.0));
+    let told: Vec<_> = cells
+        .iter()
+        .map(|c| (c.name.as_str(), c.concurrency))
+        .collect();
+    assert_eq!(told, [("a", 1), ("b", 1), ("b@8", 8)]);
+    for (from, to, told) in [
+        (
+            "['store']",
+            "['gate']",
+            "there is no server 'gate'; there are origin, store",
+        ),
+        (
+            "'origin', port",
+            "'nobody', port",
+            "there is no server 'nobody'",
+        ),
+        ("rtt = '90ms'", "rtt = 'soon'", "the path cannot be"),
+        (
+            "concurrency = 8",
+            "concurrency = 0",
+            "concurrency must be between 1 and",
+        ),
+        ("unit = '/s'", "unit = 'm'", "unknown variant `m`"),
+        (
+            "program = 'ab'",
+            "program = 'ab'\nheaders = { a = 'b' }",
+            "headers is for arms with a strategy",
+        ),
+        (
+            "strategy = 'h1'",
+            "strategy = 'h1'\nat-server = true",
+            "at-server is for arms with a program",
+        ),
+    ] {
+        let text = whole.replace(from, to);
+        assert_ne!(text, whole, "{from}");
+        assert!(flaw(&text).contains(told), "{to}: {}", flaw(&text));
+    }
+}
+
+#[test]
 fn nonsense_is_refused_with_its_line() {
     let whole = format!("{HEAD}{REST}");
     for (from, to, told) in [

@@ -1,0 +1,166 @@
+//! One connection to the admin's server: heads of bounded size within bounded time, GET and HEAD alone.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::Desk;
+use super::desk::{Reply, Topic};
+use crate::config::{Bytes, Limits};
+use crate::h1;
+use crate::request::{Body, Refusal, Request, inspect};
+
+const LARGEST_HEAD: u64 = 8 * 1024;
+/// From a head's first byte to its last; and before the first.
+const HEAD_TIME: Duration = Duration::from_secs(5);
+const IDLE_TIME: Duration = Duration::from_secs(15);
+const WRITE_TIME: Duration = Duration::from_secs(10);
+const MOST_REQUESTS: usize = 1000;
+
+/// What was asked, or why it is not answered.
+struct Asked {
+    topic: Result<Topic, u16>,
+    is_head: bool,
+    stays: bool,
+}
+
+pub(super) async fn serve(mut stream: TcpStream, desk: Arc<Desk>) {
+    let mut buffer = Vec::new();
+    for number in 1..=MOST_REQUESTS {
+        let Some(mut asked) = read(&mut stream, &mut buffer).await else {
+            break;
+        };
+        asked.stays &= number < MOST_REQUESTS;
+        let bytes = answer(&asked, &desk);
+        let sent = timeout(WRITE_TIME, stream.write_all(&bytes)).await;
+        if !matches!(sent, Ok(Ok(()))) || !asked.stays {
+            break;
+        }
+    }
+    let _ = timeout(WRITE_TIME, stream.shutdown()).await;
+}
+
+/// `None` where nothing comes any more, or too slowly.
+async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Asked> {
+    if buffer.is_empty() {
+        let came = timeout(IDLE_TIME, stream.read_buf(buffer)).await;
+        came.ok()?.ok().filter(|length| *length > 0)?;
+    }
+    timeout(HEAD_TIME, head(stream, buffer)).await.ok()?
+}
+
+async fn head(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Asked> {
+    let limits = Limits {
+        head: Bytes(LARGEST_HEAD),
+        ..Limits::default()
+    };
+    loop {
+        match h1::request(buffer, &limits, Asked::of) {
+            Ok(Some((asked, length))) => {
+                buffer.drain(..length);
+                return Some(asked);
+            }
+            Err(refusal) => return Some(Asked::refused(refusal.status())),
+            Ok(None) => {}
+        }
+        let length = stream.read_buf(buffer).await.ok()?;
+        if length == 0 {
+            return None;
+        }
+    }
+}
+
+impl Asked {
+    fn of(request: &Request<'_>) -> Self {
+        let inspected = match inspect(request, 0) {
+            Ok(inspected) if inspected.body == Body::None => inspected,
+            Ok(_) => return Self::refused(Refusal::BodyTooLarge.status()),
+            Err(refusal) => return Self::refused(refusal.status()),
+        };
+        let path = inspected.path.split('?').next().unwrap_or_default();
+        let topic = match (request.method, Topic::of(path)) {
+            ("GET" | "HEAD", Some(topic)) => Ok(topic),
+            ("GET" | "HEAD", None) => Err(404),
+            _ => Err(405),
+        };
+        Self {
+            topic,
+            is_head: request.method == "HEAD",
+            stays: inspected.keep_alive,
+        }
+    }
+
+    /// What follows cannot be told from a body.
+    fn refused(status: u16) -> Self {
+        Self {
+            topic: Err(status),
+            is_head: false,
+            stays: false,
+        }
+    }
+}
+
+fn answer(asked: &Asked, desk: &Desk) -> Vec<u8> {
+    let reply = match asked.topic {
+        Ok(topic) => desk.reply(topic),
+        Err(status) => Reply::error(status),
+    };
+    let reason = reason(reply.status);
+    let mut head = format!(
+        "HTTP/1.1 {} {reason}\r\nContent-Type: {}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
+         X-Content-Type-Options: nosniff\r\nCross-Origin-Resource-Policy: same-origin\r\n",
+        reply.status,
+        reply.content_type,
+        reply.body.len()
+    );
+    if let Some(policy) = reply.policy {
+        head += "Referrer-Policy: no-referrer\r\nContent-Security-Policy: ";
+        head += policy;
+        head += "\r\n";
+    }
+    if reply.status == 405 {
+        head += "Allow: GET, HEAD\r\n";
+    }
+    if !asked.stays {
+        head += "Connection: close\r\n";
+    }
+    head += "\r\n";
+    let mut bytes = head.into_bytes();
+    if !asked.is_head {
+        bytes.extend_from_slice(reply.body.as_bytes());
+    }
+    bytes
+}
+
+impl Reply {
+    fn error(status: u16) -> Self {
+        let body = match status {
+            404 => "Here are /, /healthz, /readyz, /metrics and /metrics.json.\n".into(),
+            other => format!("{}\n", reason(other)),
+        };
+        Self {
+            status,
+            content_type: "text/plain; charset=utf-8",
+            policy: None,
+            body,
+        }
+    }
+}
+
+/// RFC 9110 §15; of those that are sent here.
+fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        413 => "Content Too Large",
+        417 => "Expectation Failed",
+        431 => "Request Header Fields Too Large",
+        501 => "Not Implemented",
+        503 => "Service Unavailable",
+        _ => "Bad Request",
+    }
+}

@@ -1,0 +1,165 @@
+//! Where all that is shown comes together, for every path its text.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use super::history::History;
+use super::{Readiness, Unready, document, page};
+use crate::record::prometheus::{self, Process};
+use crate::record::{Book, Pen, Snapshot};
+
+/// Shared by all connections to the admin's server.
+pub(crate) struct Desk {
+    book: Book,
+    log: Option<Pen>,
+    /// Set once gate was told to end.
+    draining: Arc<AtomicBool>,
+    /// Is there a store of sessions?
+    guarded: bool,
+    began: Instant,
+    started: SystemTime,
+    /// Such as `roundtrip 0.1.0`.
+    made_by: String,
+    history: Mutex<History>,
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Topic {
+    Page,
+    /// Of the page, what changes.
+    Live,
+    Alive,
+    Ready,
+    Metrics,
+    MetricsJson,
+}
+
+/// What there is to say.
+pub(super) struct Reply {
+    pub(super) status: u16,
+    pub(super) content_type: &'static str,
+    pub(super) policy: Option<&'static str>,
+    pub(super) body: String,
+}
+
+/// Everything of one moment.
+pub(super) struct View<'a> {
+    pub(super) snapshot: Snapshot,
+    pub(super) ready: Result<(), Unready>,
+    pub(super) process: Process,
+    pub(super) uptime_s: u64,
+    pub(super) made_by: &'a str,
+    pub(super) history: MutexGuard<'a, History>,
+}
+
+const PLAIN: &str = "text/plain; charset=utf-8";
+const HTML: &str = "text/html; charset=utf-8";
+
+impl Topic {
+    /// By a path without its query.
+    pub(super) fn of(path: &str) -> Option<Self> {
+        Some(match path {
+            "/" => Self::Page,
+            "/live" => Self::Live,
+            "/healthz" => Self::Alive,
+            "/readyz" => Self::Ready,
+            "/metrics" => Self::Metrics,
+            "/metrics.json" => Self::MetricsJson,
+            _ => return None,
+        })
+    }
+}
+
+impl Desk {
+    pub(crate) fn new(
+        book: Book,
+        draining: Arc<AtomicBool>,
+        guarded: bool,
+        made_by: String,
+    ) -> Self {
+        Self {
+            book,
+            log: None,
+            draining,
+            guarded,
+            began: Instant::now(),
+            started: SystemTime::now(),
+            made_by,
+            history: Mutex::default(),
+        }
+    }
+
+    /// With what became of the access log's lines.
+    pub(crate) fn with_log(mut self, pen: Pen) -> Self {
+        self.log = Some(pen);
+        self
+    }
+
+    /// One more point for the charts.
+    pub(super) fn sample(&self, now: Instant) {
+        self.history().look(now, self.book.snapshot());
+    }
+
+    pub(super) fn reply(&self, topic: Topic) -> Reply {
+        let (content_type, policy, body) = match topic {
+            Topic::Alive => (PLAIN, None, "alive\n".into()),
+            Topic::Ready => return self.ready(),
+            Topic::Metrics => {
+                let view = self.view();
+                let text = prometheus::text(&view.snapshot, &view.process);
+                (prometheus::CONTENT_TYPE, None, text)
+            }
+            Topic::MetricsJson => ("application/json", None, document::text(&self.view())),
+            Topic::Page => (HTML, Some(page::policy()), page::whole(&self.view())),
+            Topic::Live => (HTML, None, page::live(&self.view()).into_string()),
+        };
+        Reply {
+            status: 200,
+            content_type,
+            policy,
+            body,
+        }
+    }
+
+    fn ready(&self) -> Reply {
+        let (status, body) = match self.readiness(&self.book.snapshot()).verdict() {
+            Ok(()) => (200, "ready\n".into()),
+            Err(why) => (503, format!("not ready: {why}\n")),
+        };
+        Reply {
+            status,
+            content_type: PLAIN,
+            policy: None,
+            body,
+        }
+    }
+
+    fn readiness(&self, snapshot: &Snapshot) -> Readiness {
+        Readiness::of(snapshot, self.draining.load(Relaxed), self.guarded)
+    }
+
+    fn view(&self) -> View<'_> {
+        let snapshot = self.book.snapshot();
+        let ready = self.readiness(&snapshot).verdict();
+        let started = self.started.duration_since(UNIX_EPOCH).unwrap_or_default();
+        View {
+            snapshot,
+            ready,
+            process: Process {
+                started: started.as_secs(),
+                ready: ready.is_ok(),
+                log: self.log.as_ref().map(Pen::counts),
+            },
+            uptime_s: self.began.elapsed().as_secs(),
+            made_by: &self.made_by,
+            history: self.history(),
+        }
+    }
+
+    /// Points are figures: a half-made one does no harm.
+    fn history(&self) -> MutexGuard<'_, History> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

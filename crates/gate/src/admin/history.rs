@@ -1,0 +1,196 @@
+//! The last two minutes, second by second: what the charts show.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use roundtrip_model::Histogram;
+
+use crate::record::{Snapshot, Timer};
+
+/// Points of a chart.
+pub(super) const POINTS: usize = 120;
+/// The «now» of figures: as many points.
+const LATELY: usize = 10;
+/// Points closer to each other are not taken: rates of a moment say nothing.
+const CLOSEST: Duration = Duration::from_millis(200);
+
+/// What happened between two looks, a second apart or so.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Point {
+    pub(super) seconds: f64,
+    pub(super) requests: u64,
+    pub(super) errors: u64,
+    pub(super) saved: u64,
+    pub(super) avoided: u64,
+    /// Of all so many, so many were as one would wish.
+    pub(super) handshakes: (u64, u64),
+    pub(super) early: (u64, u64),
+    pub(super) carried: (u64, u64),
+    pub(super) sessions: (u64, u64),
+    /// `None` where there was nothing.
+    pub(super) added: Option<Quantiles>,
+}
+
+/// In milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Quantiles {
+    pub(super) median: f64,
+    pub(super) p99: f64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct History {
+    points: VecDeque<Point>,
+    /// What gate added, as it was counted at each of the last looks.
+    added: VecDeque<Histogram>,
+    before: Option<(Instant, Snapshot)>,
+}
+
+impl History {
+    pub(super) fn look(&mut self, now: Instant, snapshot: Snapshot) {
+        let added = &snapshot.timer(Timer::Added).histogram;
+        if let Some((then, before)) = &self.before {
+            let passed = now.saturating_duration_since(*then);
+            if passed < CLOSEST {
+                return;
+            }
+            let point = between(before, &snapshot, passed.as_secs_f64());
+            push(&mut self.points, point, POINTS);
+        }
+        push(&mut self.added, added.clone(), LATELY + 1);
+        self.before = Some((now, snapshot));
+    }
+
+    /// The oldest first.
+    pub(super) fn points(&self) -> impl ExactSizeIterator<Item = &Point> {
+        self.points.iter()
+    }
+
+    /// All of the last minute or ten seconds together.
+    pub(super) fn lately(&self) -> Point {
+        let mut sum = self.sum(LATELY);
+        sum.added = match (self.added.front(), self.added.back()) {
+            (Some(first), Some(last)) => Quantiles::of(&last.since(first)),
+            _ => None,
+        };
+        sum
+    }
+
+    pub(super) fn minute(&self) -> Point {
+        self.sum(60)
+    }
+
+    fn sum(&self, points: usize) -> Point {
+        let mut sum = Point::default();
+        let both = |a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1 + b.1);
+        for point in self.points.iter().rev().take(points) {
+            sum.seconds += point.seconds;
+            sum.requests += point.requests;
+            sum.errors += point.errors;
+            sum.saved += point.saved;
+            sum.avoided += point.avoided;
+            sum.handshakes = both(sum.handshakes, point.handshakes);
+            sum.early = both(sum.early, point.early);
+            sum.carried = both(sum.carried, point.carried);
+            sum.sessions = both(sum.sessions, point.sessions);
+        }
+        sum
+    }
+}
+
+impl Point {
+    pub(super) fn rate(&self, count: u64) -> f64 {
+        if self.seconds > 0.0 {
+            count as f64 / self.seconds
+        } else {
+            0.0
+        }
+    }
+}
+
+impl Quantiles {
+    pub(super) fn of(histogram: &Histogram) -> Option<Self> {
+        let ms = |share| histogram.quantile(share).as_secs_f64() * 1e3;
+        (histogram.total() > 0).then(|| Self {
+            median: ms(0.5),
+            p99: ms(0.99),
+        })
+    }
+}
+
+fn push<T>(queue: &mut VecDeque<T>, value: T, most: usize) {
+    if queue.len() >= most {
+        queue.pop_front();
+    }
+    queue.push_back(value);
+}
+
+fn between(before: &Snapshot, now: &Snapshot, seconds: f64) -> Point {
+    let more = |count: fn(&Snapshot) -> u64| count(now).saturating_sub(count(before));
+    let both = |count: fn(&Snapshot) -> (u64, u64)| {
+        let (now, before) = (count(now), count(before));
+        (
+            now.0.saturating_sub(before.0),
+            now.1.saturating_sub(before.1),
+        )
+    };
+    let added = |of: &Snapshot| of.timer(Timer::Added).histogram.clone();
+    Point {
+        seconds,
+        requests: more(Snapshot::requests),
+        errors: more(Snapshot::errors),
+        saved: more(Snapshot::saved),
+        avoided: more(Snapshot::avoided),
+        handshakes: both(Snapshot::handshakes),
+        early: both(Snapshot::early_handshakes),
+        carried: both(Snapshot::carried),
+        sessions: both(Snapshot::sessions),
+        added: Quantiles::of(&added(now).since(&added(before))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Book, Entry, Protocol};
+
+    fn ask(book: &Book, times: u64, took: Duration) {
+        let began = Instant::now();
+        let entry = Entry::new(began, Protocol::H1, false);
+        (0..times).for_each(|_| book.ledger(0).record(&entry, began + took));
+    }
+
+    #[test]
+    fn a_point_is_what_came_since_the_last() {
+        let (book, mut history, began) = (Book::new(1), History::default(), Instant::now());
+        let second = |n| began + Duration::from_secs(n);
+        ask(&book, 50, Duration::from_millis(500));
+        history.look(second(0), book.snapshot());
+        assert_eq!(history.points().len(), 0, "nothing to compare with");
+        ask(&book, 6, Duration::from_millis(2));
+        history.look(second(2), book.snapshot());
+        history.look(second(2), book.snapshot());
+        let point = history.points().next().unwrap();
+        assert_eq!((point.requests, history.points().len()), (6, 1));
+        assert!((point.rate(point.requests) - 3.0).abs() < 1e-9);
+        // What came before does not count.
+        let added = point.added.unwrap();
+        assert!((2.0..2.2).contains(&added.p99), "{added:?}");
+        assert_eq!(history.lately().added, point.added);
+        assert_eq!(Point::default().rate(0).to_bits(), 0);
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let (book, mut history, began) = (Book::new(1), History::default(), Instant::now());
+        for n in 0..3 * POINTS as u64 {
+            ask(&book, n, Duration::ZERO);
+            history.look(began + Duration::from_secs(n), book.snapshot());
+        }
+        assert_eq!(history.points().len(), POINTS);
+        assert_eq!(history.added.len(), LATELY + 1);
+        let last = 3 * POINTS as u64 - 1;
+        assert_eq!(history.points().last().unwrap().requests, last);
+        assert_eq!(history.minute().requests, (last - 59..=last).sum::<u64>());
+    }
+}

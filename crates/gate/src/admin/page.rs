@@ -1,0 +1,152 @@
+//! The dashboard: one page with its style and its script in it, that fetches nothing but itself. The script only asks for
+//! `/live` each second and puts it in place: all that is seen is made here, and without a script the page is loaded anew.
+
+mod chart;
+mod figures;
+mod parts;
+
+use std::sync::LazyLock;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use roundtrip_report::html::STYLE;
+
+use super::desk::View;
+use super::history::Point;
+use crate::record::{Gauge, Remedy, Word};
+use chart::{Line, chart};
+use figures::{grouped, rate, span};
+use roundtrip_report::ms;
+
+const SCRIPT: &str = include_str!("page/live.js");
+const OWN_STYLE: &str = include_str!("page/gate.css");
+
+static POLICY: LazyLock<String> = LazyLock::new(|| {
+    let hash = |text: &str| STANDARD.encode(digest(&SHA256, text.as_bytes()));
+    format!(
+        "default-src 'none'; style-src 'sha256-{}' 'sha256-{}'; script-src 'sha256-{}'; connect-src 'self'; \
+         base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        hash(STYLE),
+        hash(OWN_STYLE),
+        hash(SCRIPT)
+    )
+});
+
+/// What the page may do: its own style and its own script, by their hashes, and ask its own server.
+pub(super) fn policy() -> &'static str {
+    &POLICY
+}
+
+pub(super) fn whole(view: &View<'_>) -> String {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                noscript { meta http-equiv="refresh" content="5"; }
+                title { "gate · roundtrip" }
+                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(OWN_STYLE)) }
+            }
+            body {
+                main { (live(view)) }
+                footer {
+                    p.lost role="status" { "Gate does not answer. What is shown is what it last said." }
+                    "Made by " (view.made_by) ". The same for programs: " a href="metrics" { "Prometheus" } ", "
+                    a href="metrics.json" { "JSON" } "."
+                }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    }
+    .into_string()
+}
+
+/// All that changes.
+pub(super) fn live(view: &View<'_>) -> Markup {
+    html! {
+        (top(view))
+        (now(view))
+        (saved(view))
+        (charts(view))
+        (parts::shares(view))
+        (parts::lists(view))
+    }
+}
+
+fn top(view: &View<'_>) -> Markup {
+    html! {
+        header.top {
+            div {
+                p.kicker { "roundtrip · up for " (span(view.uptime_s)) }
+                h1 { "gate" }
+            }
+            @match view.ready {
+                Ok(()) => p.pill.good { "ready" },
+                Err(why) => p.pill.bad role="alert" { "not ready: " (why) },
+            }
+        }
+    }
+}
+
+fn now(view: &View<'_>) -> Markup {
+    let lately = view.history.lately();
+    let tile = |title: &str, value: String, unit: &str| {
+        html! { div { dt { (title) } dd { (value) @if !unit.is_empty() { small { " " (unit) } } } } }
+    };
+    let added = |of: Option<f64>| of.map_or_else(|| "–".into(), ms);
+    html! {
+        dl.tiles.now {
+            (tile("Requests", rate(lately.rate(lately.requests)), "/s"))
+            (tile("Added by gate, median", added(lately.added.map(|a| a.median)), "ms"))
+            (tile("Added by gate, p99", added(lately.added.map(|a| a.p99)), "ms"))
+            div {
+                dt { "Errors" }
+                dd class=[(lately.errors > 0).then_some("bad")] { (rate(lately.rate(lately.errors))) small { " /s" } }
+            }
+            (tile("In flight", grouped(view.snapshot.gauge(Gauge::Exchanges)), ""))
+            (tile("Connections", grouped(view.snapshot.gauge(Gauge::Connections)), ""))
+        }
+    }
+}
+
+/// What gate is for.
+fn saved(view: &View<'_>) -> Markup {
+    let all = view.snapshot.saved();
+    let lately = view.history.lately();
+    let parts: Vec<(Remedy, u64)> = Remedy::ALL
+        .iter()
+        .map(|remedy| (*remedy, view.snapshot.get(*remedy)))
+        .collect();
+    html! {
+        article.saved {
+            div.heads {
+                p { strong { (grouped(all)) } span { "round trips saved" } span.quiet { (rate(lately.rate(lately.saved))) " /s now" } }
+                p { strong { (grouped(view.snapshot.avoided())) } span { "handshakes avoided" } span.quiet { (rate(lately.rate(lately.avoided))) " /s now" } }
+            }
+            (parts::stack(&parts, all))
+        }
+    }
+}
+
+fn charts(view: &View<'_>) -> Markup {
+    let series =
+        |of: &dyn Fn(&Point) -> Option<f64>| view.history.points().map(of).collect::<Vec<_>>();
+    let requests = Line::area("requests", series(&|p| Some(p.rate(p.requests))));
+    let errors = Line::thin("errors", series(&|p| Some(p.rate(p.errors))));
+    let median = Line::area("median", series(&|p| p.added.map(|a| a.median)));
+    let p99 = Line::thin("p99", series(&|p| p.added.map(|a| a.p99)));
+    let saved = Line::area("saved", series(&|p| Some(p.rate(p.saved))));
+    let avoided = Line::thin("avoided", series(&|p| Some(p.rate(p.avoided))));
+    html! {
+        div.grid {
+            (chart("Requests", "/s", &[requests.named("answered"), errors.named("errors")]))
+            (chart("Added by gate", "ms", &[median.named("median"), p99.named("p99")]))
+            (chart("Not needed", "/s", &[saved.named("round trips"), avoided.named("handshakes")]))
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Small charts of the last two minutes: the newest at the right, gaps where there was nothing.
+
+use std::fmt::Write as _;
+
+use maud::{Markup, html};
+use roundtrip_report::ms;
+
+use super::figures::{ceiling, rate};
+use crate::admin::history::POINTS;
+
+const HEIGHT: f64 = 48.0;
+
+pub(super) struct Line {
+    class: &'static str,
+    name: &'static str,
+    filled: bool,
+    /// The oldest first.
+    values: Vec<Option<f64>>,
+}
+
+impl Line {
+    pub(super) fn area(class: &'static str, values: Vec<Option<f64>>) -> Self {
+        Self {
+            class,
+            name: class,
+            filled: true,
+            values,
+        }
+    }
+
+    pub(super) fn thin(class: &'static str, values: Vec<Option<f64>>) -> Self {
+        Self {
+            filled: false,
+            ..Self::area(class, values)
+        }
+    }
+
+    pub(super) fn named(self, name: &'static str) -> Self {
+        Self { name, ..self }
+    }
+
+    fn last(&self) -> Option<f64> {
+        self.values.last().copied().flatten()
+    }
+
+    /// Stretches of values that follow each other, as places in the picture.
+    fn stretches(&self, top: f64) -> Vec<Vec<(f64, f64)>> {
+        let first = POINTS.saturating_sub(self.values.len());
+        let place = |(at, value): (usize, &Option<f64>)| {
+            let height = HEIGHT * (1.0 - (*value)? / top);
+            Some(((first + at) as f64, height.clamp(0.0, HEIGHT)))
+        };
+        let places: Vec<Option<(f64, f64)>> = self.values.iter().enumerate().map(place).collect();
+        let stretches = places.split(Option::is_none);
+        stretches
+            .map(|stretch| stretch.iter().copied().flatten().collect())
+            .filter(|stretch: &Vec<_>| !stretch.is_empty())
+            .collect()
+    }
+}
+
+/// All lines on one scale, which ends at a round figure.
+pub(super) fn chart(title: &str, unit: &str, lines: &[Line]) -> Markup {
+    let values = lines.iter().flat_map(|line| &line.values).flatten();
+    let top = ceiling(values.copied().fold(0.0, f64::max));
+    let tell = |value: f64| if unit == "ms" { ms(value) } else { rate(value) };
+    let (width, height) = (POINTS - 1, HEIGHT);
+    html! {
+        article.chart {
+            h2.first { (title) span.quiet { " " (unit) } }
+            ul.legend {
+                @for line in lines {
+                    li class=(line.class) {
+                        (line.name) " " b { (line.last().map_or_else(|| "–".into(), tell)) }
+                    }
+                }
+            }
+            figure {
+                span.scale { (tell(top)) }
+                svg viewBox=(format!("0 0 {width} {height}")) preserveAspectRatio="none" role="img"
+                    aria-label=(format!("{title}, the last two minutes, up to {} {unit}", tell(top))) {
+                    g.levels { @for level in [0.0, 0.5, 1.0] { line x1="0" x2=(width) y1=(height * level) y2=(height * level) {} } }
+                    @for line in lines { (draw(line, top)) }
+                }
+                figcaption { span { "2 min ago" } span { "now" } }
+            }
+        }
+    }
+}
+
+fn draw(line: &Line, top: f64) -> Markup {
+    let (mut stroke, mut area) = (String::new(), String::new());
+    for stretch in line.stretches(top) {
+        let (Some(first), Some(last)) = (stretch.first(), stretch.last()) else {
+            continue;
+        };
+        let mut path = String::new();
+        for (place, (x, y)) in stretch.iter().enumerate() {
+            let word = if place == 0 { 'M' } else { 'L' };
+            let _ = write!(path, "{word}{x} {y:.2}");
+        }
+        // A point alone is a dot, by its round ends.
+        let _ = write!(stroke, "{path}h.01");
+        let _ = write!(area, "{path}V{HEIGHT}H{}Z", first.0.min(last.0));
+    }
+    html! {
+        @if line.filled { path.area.(line.class) d=(area) {} }
+        path.line.(line.class) d=(stroke) {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_is_at_the_right_and_gaps_stay_gaps() {
+        let line = Line::thin("p99", vec![Some(0.0), None, Some(2.0), Some(1.0)]);
+        let end = (POINTS - 1) as f64;
+        assert_eq!(
+            line.stretches(2.0),
+            [
+                vec![(end - 3.0, HEIGHT)],
+                vec![(end - 1.0, 0.0), (end, HEIGHT / 2.0)]
+            ]
+        );
+    }
+
+    #[test]
+    fn a_chart_says_what_it_shows() {
+        let lines = [
+            Line::area("requests", vec![Some(3.0), Some(17.0)]).named("answered"),
+            Line::thin("errors", vec![None, None]).named("errors"),
+        ];
+        let text = chart("Requests", "/s", &lines).into_string();
+        assert!(
+            text.contains("Requests, the last two minutes, up to 20 /s"),
+            "{text}"
+        );
+        assert!(text.contains("<li class=\"requests\">answered <b>17</b>"));
+        assert!(text.contains("<li class=\"errors\">errors <b>–</b>"));
+        assert!(!chart("None", "ms", &[]).into_string().contains("NaN"));
+    }
+}

@@ -1,0 +1,136 @@
+//! The rest of the page: what saved how much, shares, and lists of what is and what went wrong.
+
+use maud::{Markup, html};
+use roundtrip_report::html::percent as width;
+
+use super::figures::{grouped, percent, share};
+use crate::admin::desk::View;
+use crate::record::{Gauge, Limit, Pool, Reason, Remedy, Store, Streams, Word};
+
+/// Longer lists are cut; the figures for programs have all.
+const MOST_ROWS: usize = 8;
+
+/// One bar, a piece for each remedy.
+pub(super) fn stack(parts: &[(Remedy, u64)], all: u64) -> Markup {
+    let mut from = 0;
+    let placed: Vec<(Remedy, u64, u64)> = parts
+        .iter()
+        .map(|(remedy, count)| {
+            from += count;
+            (*remedy, from - count, *count)
+        })
+        .collect();
+    html! {
+        svg.bar width="100%" height="14" aria-hidden="true" {
+            @for (remedy, start, count) in &placed {
+                rect.(remedy.as_str()) x=(width(*start as f64, all as f64)) width=(width(*count as f64, all as f64)) height="14" {}
+            }
+        }
+        ul.legend.remedies {
+            @for (remedy, _, count) in &placed {
+                li class=(remedy.as_str()) { (title(*remedy)) " " b { (grouped(*count)) } }
+            }
+        }
+    }
+}
+
+fn title(remedy: Remedy) -> &'static str {
+    match remedy {
+        Remedy::UpstreamReuse => "kept connections to backends",
+        Remedy::Resumption => "resumed TLS 1.2",
+        Remedy::EarlyData => "early data",
+        Remedy::FastOpen => "fast open",
+        Remedy::NearCache => "sessions known near",
+    }
+}
+
+/// Of all so many, so many were as one would wish: in the last minute, and since the beginning.
+pub(super) fn shares(view: &View<'_>) -> Markup {
+    let (minute, whole) = (view.history.minute(), &view.snapshot);
+    html! {
+        div.grid.four {
+            (meter("Handshakes resumed", "avoided", minute.handshakes, whole.handshakes()))
+            (meter("Handshakes with early data", "early_data", minute.early, whole.early_handshakes()))
+            (meter("Connections reused", "upstream_reuse", minute.carried, whole.carried()))
+            (meter("Sessions known near", "near_cache", minute.sessions, whole.sessions()))
+        }
+    }
+}
+
+fn meter(title: &str, class: &str, minute: (u64, u64), whole: (u64, u64)) -> Markup {
+    let lately = share(minute);
+    html! {
+        article.meter {
+            h2.first { (title) }
+            p.share { (lately.map_or_else(|| "–".into(), percent)) span.quiet { " last minute" } }
+            svg.bar width="100%" height="8" aria-hidden="true" {
+                rect.(class) width=(width(lately.unwrap_or(0.0), 1.0)) height="8" {}
+            }
+            p.quiet {
+                @if whole.0 > 0 { (grouped(whole.1)) " of " (grouped(whole.0)) " so far" }
+                @else { "none so far" }
+            }
+        }
+    }
+}
+
+pub(super) fn lists(view: &View<'_>) -> Markup {
+    let s = &view.snapshot;
+    let now = [
+        ("Connections of clients", s.gauge(Gauge::Connections)),
+        ("Exchanges in flight", s.gauge(Gauge::Exchanges)),
+        ("Connections to backends", s.gauge(Gauge::Links)),
+        ("… waiting for a request", s.gauge(Gauge::IdleLinks)),
+        ("Sessions remembered", s.gauge(Gauge::Sessions)),
+        ("Threads that accept", s.gauge(Gauge::Accepting)),
+    ];
+    let turned_away = Reason::ALL.iter().map(|r| (words(r.as_str()), s.get(*r)));
+    let limits = Limit::ALL.iter().map(|l| (words(l.as_str()), s.get(*l)));
+    let trouble = [
+        ("Requests that waited for a connection", s.get(Pool::Waited)),
+        ("Requests sent again", s.get(Pool::Retried)),
+        ("Servers left alone", s.get(Pool::Ejected)),
+        ("Store did not answer", s.get(Store::Outage)),
+        ("Near cache flushed", s.get(Store::Flushed)),
+        ("Streams of ended sessions", s.get(Streams::Revoked)),
+        (
+            "Log lines dropped",
+            view.process.log.map_or(0, |log| log.dropped + log.lost),
+        ),
+    ];
+    let owned = |rows: &[(&str, u64)]| rows.iter().map(|(t, n)| ((*t).to_owned(), *n)).collect();
+    html! {
+        div.grid.four {
+            (list("Now", owned(&now), false))
+            (list("Turned away", turned_away.collect(), true))
+            (list("Limits met", limits.collect(), true))
+            (list("Trouble", owned(&trouble), true))
+        }
+    }
+}
+
+/// Where `counted`, those that never happened are left out, and what happened most comes first.
+fn list(title: &str, mut rows: Vec<(String, u64)>, counted: bool) -> Markup {
+    if counted {
+        rows.retain(|(_, count)| *count > 0);
+        rows.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    }
+    let more = rows.len().saturating_sub(MOST_ROWS);
+    html! {
+        article.list {
+            h2.first { (title) }
+            @if rows.is_empty() { p.quiet { "nothing" } }
+            dl {
+                @for (what, count) in rows.iter().take(MOST_ROWS) {
+                    div { dt { (what) } dd { (grouped(*count)) } }
+                }
+            }
+            @if more > 0 { p.quiet { "and " (more) " more" } }
+        }
+    }
+}
+
+/// A label for people.
+fn words(label: &str) -> String {
+    label.replace('_', " ")
+}

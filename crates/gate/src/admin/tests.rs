@@ -1,0 +1,179 @@
+//! The admin's server over a real socket.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+
+use super::*;
+use crate::record::{Book, Entry, Gauge, Known, Protocol, Reason};
+
+struct Admin {
+    address: SocketAddr,
+    book: Book,
+    draining: Arc<AtomicBool>,
+    server: JoinHandle<()>,
+}
+
+impl Drop for Admin {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+async fn admin() -> Admin {
+    let (book, draining) = (Book::new(2), Arc::new(AtomicBool::new(false)));
+    let desk = Desk::new(book.clone(), draining.clone(), true, "roundtrip 0".into());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = tokio::spawn(serve(listener, Arc::new(desk)));
+    book.ledger(0).raise(Gauge::Accepting);
+    Admin {
+        address,
+        book,
+        draining,
+        server,
+    }
+}
+
+impl Admin {
+    /// All that comes until the end.
+    async fn say(&self, text: &str) -> String {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        stream.write_all(text.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        // What was not read of a refused request makes a reset of the end.
+        let _ = stream.read_to_string(&mut answer).await;
+        answer
+    }
+
+    async fn get(&self, path: &str) -> (u16, String) {
+        let asked = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        let answer = self.say(&asked).await;
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (head[9..12].parse().unwrap(), body.to_owned())
+    }
+}
+
+#[tokio::test]
+async fn alive_and_ready_are_different_things() {
+    let admin = admin().await;
+    assert_eq!(admin.get("/readyz").await, (200, "ready\n".into()));
+    admin.draining.store(true, Relaxed);
+    let (status, why) = admin.get("/readyz?verbose").await;
+    assert_eq!((status, why.as_str()), (503, "not ready: draining\n"));
+    assert_eq!(admin.get("/healthz").await, (200, "alive\n".into()));
+}
+
+#[tokio::test]
+async fn figures_are_told_as_text_as_json_and_as_a_page() {
+    let admin = admin().await;
+    let mut entry = Entry::new(Instant::now(), Protocol::H2, true);
+    (entry.status, entry.known) = (200, Some(Known::Near));
+    admin.book.ledger(1).record(&entry, Instant::now());
+    entry.turn_away(401, Reason::Expired);
+    admin.book.ledger(0).record(&entry, Instant::now());
+    let (_, text) = admin.get("/metrics").await;
+    assert!(text.contains("roundtrip_gate_round_trips_saved_total{remedy=\"near_cache\"} 2\n"));
+    let (_, text) = admin.get("/metrics.json").await;
+    let json: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json["schema"], "roundtrip/gate-metrics/1");
+    assert_eq!(json["durations"]["whole"]["count"], 2);
+    assert_eq!(json["ready"], true);
+    let saved = json["counters"]["round_trips_saved"].as_array().unwrap();
+    let near = saved.iter().find(|row| row["remedy"] == "near_cache");
+    assert_eq!(near.unwrap()["value"], 2);
+    for path in ["/", "/live"] {
+        let (status, page) = admin.get(path).await;
+        assert_eq!(status, 200);
+        assert!(page.contains("<strong>2</strong>"), "{path}: {page}");
+        assert!(
+            page.contains("<dt>expired</dt><dd>1</dd>"),
+            "{path}: {page}"
+        );
+        assert_eq!(page.starts_with("<!DOCTYPE html>"), path == "/");
+    }
+}
+
+#[tokio::test]
+async fn the_page_may_run_its_own_script_alone() {
+    use aws_lc_rs::digest::{SHA256, digest};
+    use base64::Engine;
+    let admin = admin().await;
+    let answer = admin
+        .say("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        .await;
+    let (head, page) = answer.split_once("\r\n\r\n").unwrap();
+    let policy = head.split("Content-Security-Policy: ").nth(1).unwrap();
+    let policy = policy.lines().next().unwrap();
+    assert!(policy.starts_with("default-src 'none';") && !policy.contains("unsafe"));
+    for (tag, kind, count) in [("script", "script-src", 1), ("style", "style-src", 2)] {
+        let allowed = policy
+            .split(';')
+            .find(|p| p.trim().starts_with(kind))
+            .unwrap();
+        let inside: Vec<&str> = page
+            .split(&format!("<{tag}>"))
+            .skip(1)
+            .map(|rest| rest.split(&format!("</{tag}>")).next().unwrap())
+            .collect();
+        assert_eq!(inside.len(), count);
+        for text in inside {
+            let hash = digest(&SHA256, text.as_bytes());
+            let hash = base64::engine::general_purpose::STANDARD.encode(hash);
+            assert!(allowed.contains(&hash), "{tag}");
+        }
+    }
+    for outside in [" style=", " onload=", "src=\"http", "href=\"http"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_carries_several_requests() {
+    let admin = admin().await;
+    let answer = admin
+        .say("HEAD /healthz HTTP/1.1\r\nHost: a\r\n\r\nGET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        .await;
+    assert_eq!(answer.matches("HTTP/1.1 200 OK\r\n").count(), 2);
+    assert_eq!(answer.matches("Content-Length: 6\r\n").count(), 2);
+    assert_eq!(answer.matches("alive\n").count(), 1, "HEAD has no body");
+    assert!(answer.ends_with("alive\n"));
+}
+
+#[tokio::test]
+async fn what_is_not_for_it_is_refused() {
+    let admin = admin().await;
+    let long = "a".repeat(9000);
+    for (text, status) in [
+        (
+            "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+            405,
+        ),
+        (
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",
+            413,
+        ),
+        (
+            "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            413,
+        ),
+        (
+            "GET /secret HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+            404,
+        ),
+        ("GET / HTTP/1.1\r\n\r\n", 400),
+        ("\x16\x03\x01\x02\x00\x01\x00", 400),
+        (&format!("GET /{long} HTTP/1.1\r\n"), 431),
+    ] {
+        let answer = admin.say(text).await;
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status} ")),
+            "{text:?}: {answer}"
+        );
+        assert!(!answer.contains("secret"));
+    }
+}

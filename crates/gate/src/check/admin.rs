@@ -1,0 +1,72 @@
+//! `[admin]`, `[log]` and `[limits]`: nothing told to strangers, files that can be written, bounds that leave room for a request.
+
+use std::fs::OpenOptions;
+use std::path::Path;
+
+use super::Report;
+use crate::config::{Access, Config};
+
+/// RFC 9112 §3 wants 8000 for the request line alone.
+const SMALLEST_HEAD: u64 = 8 * 1024;
+
+pub(super) fn check(config: &Config, report: &mut Report) {
+    if let Some(address) = config.admin.listen
+        && !address.ip().to_canonical().is_loopback()
+    {
+        let what = format!("nothing of it is protected, and {address} is not this machine's alone");
+        report.warn("admin.listen", what);
+    }
+    if let Access::File(path) = &config.log.access {
+        log(path, report);
+    }
+    let limits = &config.limits;
+    if limits.head.0 < SMALLEST_HEAD {
+        let what = format!("requests of browsers do not fit; {SMALLEST_HEAD} is the least");
+        report.error("limits.head", what);
+    }
+    let least = [
+        ("connections", limits.connections as u64),
+        (
+            "connections_per_client",
+            limits.connections_per_client as u64,
+        ),
+        ("fields", limits.fields as u64),
+        ("streams", u64::from(limits.streams)),
+    ];
+    for (key, _) in least.iter().filter(|(_, number)| *number == 0) {
+        report.error(
+            format!("limits.{key}"),
+            "with 0 nobody is served; 1 is the least",
+        );
+    }
+    let times = [
+        ("head_time", limits.head_time),
+        ("idle_time", limits.idle_time),
+    ];
+    for (key, _) in times.iter().filter(|(_, time)| time.0.is_zero()) {
+        report.error(format!("limits.{key}"), "it has to be longer than 0");
+    }
+    if limits.connections_per_client > limits.connections {
+        let what = "one client may take all connections there are";
+        report.warn("limits.connections_per_client", what);
+    }
+}
+
+fn log(path: &Path, report: &mut Report) {
+    const PLACE: &str = "log.access";
+    report.path(PLACE, path);
+    let shown = path.display();
+    if path.exists() {
+        // Nothing is written.
+        if let Err(error) = OpenOptions::new().append(true).open(path) {
+            report.error(PLACE, format!("cannot write to {shown}: {error}"));
+        }
+        return;
+    }
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    if let Err(error) = rustix::fs::access(parent, rustix::fs::Access::WRITE_OK) {
+        let what = format!("cannot make a file in {}: {error}", parent.display());
+        report.error(PLACE, what);
+    }
+}

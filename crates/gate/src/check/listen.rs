@@ -1,0 +1,77 @@
+//! `[listen]`: addresses that are ours, and that do not get into each other's way.
+
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+
+use super::Report;
+use crate::config::{Config, Network};
+
+pub(super) fn check(config: &Config, report: &mut Report) {
+    let listen = &config.listen;
+    if listen.http.is_empty() && listen.https.is_empty() {
+        let what =
+            "nobody can come in; give 'http' or 'https' an address, as in [\"127.0.0.1:8080\"]";
+        report.error("listen", what);
+    }
+    if listen.h3 && listen.https.is_empty() && !listen.http.is_empty() {
+        let what = "HTTP/3 needs an address under 'https'; 'h3 = false' says that none is meant";
+        report.warn("listen.h3", what);
+    }
+    addresses(config, report);
+    for (place, networks) in [
+        ("listen.proxy_protocol_from", &listen.proxy_protocol_from),
+        ("listen.trusted", &listen.trusted),
+    ] {
+        if networks.iter().any(is_everybody) {
+            report.warn(place, "this is everybody: each client may say who it is");
+        }
+    }
+    if listen.backlog == 0 {
+        report.error(
+            "listen.backlog",
+            "with 0 hardly anybody comes in; leave it out",
+        );
+    }
+}
+
+fn addresses(config: &Config, report: &mut Report) {
+    let listen = &config.listen;
+    let named = |place: &'static str, list: &[SocketAddr]| -> Vec<(String, SocketAddr)> {
+        let numbered = list.iter().enumerate();
+        numbered
+            .map(|(n, a)| (format!("{place}[{n}]"), *a))
+            .collect()
+    };
+    let mut all = named("listen.http", &listen.http);
+    all.extend(named("listen.https", &listen.https));
+    all.extend(config.admin.listen.map(|a| ("admin.listen".to_owned(), a)));
+    for (n, (place, address)) in all.iter().enumerate() {
+        let before = all.get(..n).unwrap_or_default();
+        if let Some((other, _)) = before.iter().find(|(_, a)| collide(*a, *address)) {
+            let what = format!("{address} is taken by '{other}' already; give it another port");
+            report.error(place, what);
+        }
+        if let Err(error) = UdpSocket::bind(SocketAddr::new(address.ip(), 0)) {
+            let what = format!("this machine cannot listen at {}: {error}", address.ip());
+            report.error(place, what);
+        }
+    }
+}
+
+/// The address that means all of them shares its ports with each. The one of IPv6 takes those of IPv4 too.
+fn collide(a: SocketAddr, b: SocketAddr) -> bool {
+    let wide =
+        |a: IpAddr, b: IpAddr| a.is_unspecified() && (a.is_ipv4() == b.is_ipv4() || a.is_ipv6());
+    let meet = a.ip() == b.ip() || wide(a.ip(), b.ip()) || wide(b.ip(), a.ip());
+    meet && a.port() == b.port() && a.port() != 0
+}
+
+fn is_everybody(network: &Network) -> bool {
+    ["203.0.113.1", "2001:db8::1"]
+        .iter()
+        .filter_map(|address| address.parse().ok())
+        .any(|address| network.contains(address))
+        && ["198.51.100.1", "fd00::1"]
+            .iter()
+            .filter_map(|address| address.parse().ok())
+            .any(|address| network.contains(address))
+}

@@ -1,0 +1,116 @@
+//! Whether those answer whom gate will ask: the store and each server. What they are asked changes nothing there.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use roundtrip_model::Recorder;
+use roundtrip_net::SystemClock;
+use roundtrip_store::Store;
+use roundtrip_tls::{Client, Offer, Roots};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use url::Url;
+
+use super::Report;
+use super::upstream::server;
+use crate::config::meaning::{Kept, place};
+use crate::config::{Config, Protocol, Upstream};
+
+/// The store has shorter deadlines of its own.
+const STORE: Duration = Duration::from_secs(10);
+/// No session has this name: it is looked for as others are.
+const NOBODY: &str = "roundtrip-gate-check";
+
+/// Adds what does not answer.
+pub async fn reach(config: &Config, report: &mut Report) {
+    store(config, report).await;
+    for (name, upstream) in &config.upstream {
+        for (n, text) in upstream.servers.iter().enumerate() {
+            // What is no URL was found before.
+            let Ok(url) = server(text) else { continue };
+            if let Err(why) = ask(&url, upstream).await {
+                let place = format!("upstream.{name}.servers[{n}]");
+                report.error(place, format!("{text} does not answer: {why}"));
+            }
+        }
+    }
+}
+
+async fn store(config: &Config, report: &mut Report) {
+    let session = &config.session;
+    if Kept::of(&session.store) == Kept::Memory {
+        return;
+    }
+    // A file that is not there yet would be made.
+    if let Kept::File(path) = Kept::of(&session.store)
+        && !path.exists()
+    {
+        return;
+    }
+    let found = match place(session) {
+        Ok(place) => {
+            let store = place.on_this_thread();
+            timeout(STORE, store.get(NOBODY)).await
+        }
+        // Told already, when the configuration was looked at; but for a file that is broken.
+        Err(error) => {
+            if matches!(Kept::of(&session.store), Kept::File(_)) {
+                report.error("session.store", error);
+            }
+            return;
+        }
+    };
+    match found {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => report.error("session.store", error),
+        Err(_) => report.error("session.store", "the store did not answer in time"),
+    }
+}
+
+async fn ask(url: &Url, upstream: &Upstream) -> Result<(), String> {
+    let bound = upstream.connect.0;
+    match timeout(bound, connect(url, upstream)).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(format!("nothing came within {bound:?}")),
+    }
+}
+
+async fn connect(url: &Url, upstream: &Upstream) -> Result<(), String> {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    let port = url.port_or_known_default().unwrap_or(80);
+    let stream = TcpStream::connect((host, port)).await;
+    let stream = stream.map_err(|error: io::Error| error.to_string())?;
+    if url.scheme() != "https" {
+        return Ok(());
+    }
+    let roots = upstream.ca.clone().map_or(Roots::System, Roots::File);
+    let tls = Client::new(roots, None).map_err(|error| error.to_string())?;
+    let recorder = Recorder::new(Arc::new(SystemClock::start()));
+    let mut stream = tls
+        .connect(stream, &offer(upstream.protocol), host, &recorder)
+        .map_err(|error| error.to_string())?;
+    let handshake = stream.handshake().await;
+    handshake.map_err(|error| format!("TLS: {error}"))?;
+    let chosen = stream.connection().alpn_protocol();
+    if upstream.protocol == Protocol::H2 && chosen != Some(b"h2") {
+        return Err("it does not speak HTTP/2; say protocol = \"h1\"".into());
+    }
+    Ok(())
+}
+
+fn offer(protocol: Protocol) -> Offer {
+    let alpn = match protocol {
+        Protocol::H1 => "http/1.1",
+        Protocol::H2 => "h2",
+    };
+    Offer {
+        tls12: true,
+        tls13: true,
+        post_quantum: true,
+        early_data: false,
+        resume: false,
+        alpn: vec![alpn],
+        quic: false,
+    }
+}

@@ -1,0 +1,57 @@
+//! What a name server may say for gate: HTTPS records (RFC 9460), by which a client learns of HTTP/3 before it connects.
+
+use std::net::{IpAddr, SocketAddr};
+
+use crate::config::Listen;
+
+const TTL: u32 = 300;
+const HTTPS: u16 = 443;
+
+/// A line for each name and port, as zone files have them.
+pub(super) fn https(listen: &Listen, names: &[String]) -> Vec<String> {
+    let alpn = if listen.h3 { "h3,h2" } else { "h2" };
+    let mut ports: Vec<u16> = listen.https.iter().map(SocketAddr::port).collect();
+    ports.sort_unstable();
+    ports.dedup();
+    let hosts = names.iter().filter(|name| name.parse::<IpAddr>().is_err());
+    let line = |name: &String, port: u16| {
+        let port = match port {
+            HTTPS => String::new(),
+            port => format!(" port={port}"),
+        };
+        let name = name.trim_end_matches('.');
+        format!("{name}. {TTL} IN HTTPS 1 . alpn=\"{alpn}\"{port}")
+    };
+    hosts
+        .flat_map(|name| ports.iter().map(move |port| line(name, *port)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_for_each_name() {
+        let names = ["mail.example", "*.mail.example", "192.0.2.1"].map(str::to_owned);
+        let mut listen = Listen {
+            https: vec!["[::]:443".parse().unwrap(), "0.0.0.0:443".parse().unwrap()],
+            ..Listen::default()
+        };
+        assert_eq!(
+            https(&listen, &names),
+            [
+                "mail.example. 300 IN HTTPS 1 . alpn=\"h3,h2\"",
+                "*.mail.example. 300 IN HTTPS 1 . alpn=\"h3,h2\"",
+            ]
+        );
+        listen.h3 = false;
+        listen.https = vec!["[::]:8443".parse().unwrap()];
+        assert_eq!(
+            https(&listen, &names[..1]),
+            ["mail.example. 300 IN HTTPS 1 . alpn=\"h2\" port=8443"]
+        );
+        listen.https.clear();
+        assert!(https(&listen, &names).is_empty());
+    }
+}

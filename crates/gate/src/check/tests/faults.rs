@@ -1,0 +1,209 @@
+//! Faults, one at a time: what is replaced in the sound configuration, by what, and what has to be found.
+
+pub(super) type Case = (&'static str, &'static str, &'static [&'static str]);
+
+pub(super) const CASES: &[Case] = &[
+    ("http = [\"127.0.0.1:8080\"]", "", &[]),
+    (
+        "http = [\"127.0.0.1:8080\"]\nhttps = [\"127.0.0.1:8443\"]\n[[tls.certificate]]\nchain = \"DIR/own.pem\"\nkey = \"DIR/own.key\"",
+        "",
+        &["error listen: nobody can come in"],
+    ),
+    (
+        "8443",
+        "8080",
+        &["error listen.https[0]: 127.0.0.1:8080 is taken by 'listen.http[0]'"],
+    ),
+    (
+        "http = [\"127.0.0.1:8080\"]",
+        "http = [\"0.0.0.0:8443\"]",
+        &["error listen.https[0]: 127.0.0.1:8443 is taken"],
+    ),
+    (
+        "http = [\"127.0.0.1:8080\"]",
+        "http = [\"203.0.113.7:80\"]",
+        &["error listen.http[0]: this machine cannot listen at 203.0.113.7"],
+    ),
+    (
+        "http = [\"127.0.0.1:8080\"]",
+        "trusted = [\"0.0.0.0/0\"]",
+        &["warning listen.trusted: this is everybody"],
+    ),
+    (
+        "own.key",
+        "other.key",
+        &["error tls.certificate[0].key: the key does not fit"],
+    ),
+    (
+        "own.key",
+        "own.pem",
+        &["error tls.certificate[0].key: others than its owner may read"],
+    ),
+    (
+        "own.key",
+        "home/seal.key",
+        &["error tls.certificate[0].key: "],
+    ),
+    (
+        "own.pem",
+        "none.pem",
+        &["error tls.certificate[0].chain: cannot read"],
+    ),
+    ("own.pem", "own.key", &["error tls.certificate[0].chain: "]),
+    (
+        "own.",
+        "old.",
+        &["error tls.certificate[0].chain: the certificate expired 335 days ago"],
+    ),
+    (
+        "own.",
+        "later.",
+        &["error tls.certificate[0].chain: the certificate is valid only in 365 days"],
+    ),
+    ("own.", "soon.", &[]),
+    (
+        "[[token.key]]",
+        "[tls]\nearly_data = true\n[[token.key]]",
+        &["error tls.early_data: early data can be repeated"],
+    ),
+    (
+        "[[token.key]]",
+        "[tls]\nresumption = \"single-use\"\nearly_data = true\n[[token.key]]",
+        &[],
+    ),
+    (
+        "[[token.key]]",
+        "[tls]\nseed = { file = \"DIR/short.key\" }\n[[token.key]]",
+        &["error tls.seed: it has to be 32 bytes"],
+    ),
+    (
+        "HS512",
+        "HS511",
+        &["error token.key[0].algorithm: 'HS511' is no algorithm"],
+    ),
+    ("HS512", "ES256", &["error token.key[0].from: "]),
+    (
+        "home/token.key",
+        "open.key",
+        &["error token.key[0].from: others than its owner may read"],
+    ),
+    (
+        "home/token.key",
+        "short.key",
+        &["error token.key[0].from: the key 'without a name' cannot be used: it is shorter"],
+    ),
+    (
+        "[[token.key]]",
+        "[token]\ncookie = \"\"\nbearer = false\n[[token.key]]",
+        &["error token.cookie: tokens are looked for nowhere"],
+    ),
+    (
+        "[[token.key]]",
+        "[token.jwks]\n[[token.key]]",
+        &["error token.jwks: one of 'file' and 'url'"],
+    ),
+    (
+        "[[token.key]]",
+        "[token.jwks]\nurl = \"http://h/\"\n[[token.key]]",
+        &["warning token.jwks.url: over http://"],
+    ),
+    (
+        "redb:DIR/home/",
+        "redb:DIR/none/",
+        &["error session.store: the directory"],
+    ),
+    (
+        "redb:DIR/home/sessions.redb",
+        "redb:DIR/own.pem",
+        &["error session.store: others may open"],
+    ),
+    (
+        "redb:DIR/home/sessions.redb",
+        "memory:",
+        &["warning session.store: sessions in memory end"],
+    ),
+    (
+        "redb:DIR/home/sessions.redb",
+        "redis://u:canary@h",
+        &["error session.store: 'redis://h' is no address"],
+    ),
+    (
+        "id = \"a\"",
+        "id = \"a b\"",
+        &["error session.seal[0]: the key 'a b' cannot be used"],
+    ),
+    ("home/seal.key", "short.key", &["error session.seal[0]: "]),
+    (
+        "id = \"a\"\nfrom = { file = \"DIR/home/seal.key\" }",
+        "id = \"a\"\nfrom = { env = \"ROUNDTRIP_NO_SUCH\" }",
+        &["error session.seal[0].from: the environment has no variable"],
+    ),
+    (
+        "http://127.0.0.1:8000",
+        "127.0.0.1:8000",
+        &["error upstream.backend.servers[0]: it "],
+    ),
+    (
+        "http://127.0.0.1:8000",
+        "http://u:canary@h",
+        &["error upstream.backend.servers[0]: a login has no place"],
+    ),
+    (
+        "http://127.0.0.1:8000",
+        "http://h/path",
+        &["error upstream.backend.servers[0]: it ends with the port"],
+    ),
+    (
+        "[\"http://127.0.0.1:8000\"]",
+        "[\"http://h\", \"https://h\"]",
+        &["error upstream.backend.servers: some begin"],
+    ),
+    (
+        "upstream = \"backend\"",
+        "upstream = \"back\"",
+        &[
+            "warning upstream.backend: no route leads there",
+            "error route[0].upstream: there is no [upstream.back], only backend",
+        ],
+    ),
+    (
+        "upstream = \"backend\"",
+        "upstream = \"backend\"\n[[route]]\nupstream = \"backend\"\nhost = \"A.example\"\n[[route]]\nhost = \"a.example\"\nupstream = \"backend\"",
+        &["error route[2]: 'route[1]' is for the same"],
+    ),
+    (
+        "upstream = \"backend\"",
+        "upstream = \"backend\"\nhost = \"a:80\"",
+        &["error route[0].host: it is a host's name alone"],
+    ),
+    (
+        "upstream = \"backend\"",
+        "upstream = \"backend\"\npath = \"api\"",
+        &["error route[0].path: "],
+    ),
+    (
+        "upstream = \"backend\"",
+        "upstream = \"backend\"\nsafe_jmap = true",
+        &["warning route[0].safe_jmap: "],
+    ),
+    (
+        "upstream = \"backend\"",
+        "upstream = \"backend\"\n[admin]\nlisten = \"0.0.0.0:9180\"",
+        &["warning admin.listen: nothing of it is protected"],
+    ),
+    (
+        "upstream = \"backend\"",
+        "upstream = \"backend\"\n[admin]\nlisten = \"127.0.0.1:8080\"",
+        &["error admin.listen: 127.0.0.1:8080 is taken by 'listen.http[0]'"],
+    ),
+    (
+        "upstream = \"backend\"",
+        "upstream = \"backend\"\n[log]\naccess = \"DIR/none/log\"",
+        &["error log.access: cannot make a file"],
+    ),
+    (
+        "upstream = \"backend\"",
+        "upstream = \"backend\"\n[limits]\nstreams = 0",
+        &["error limits.streams: "],
+    ),
+];

@@ -1,0 +1,121 @@
+//! `[upstream.NAME]`: servers that can be spoken to, and numbers that leave room for a request.
+
+use url::Url;
+
+use super::Report;
+use crate::config::{Config, Protocol, Upstream};
+
+pub(super) fn check(config: &Config, report: &mut Report) {
+    for (name, upstream) in &config.upstream {
+        let place = format!("upstream.{name}");
+        servers(&place, upstream, report);
+        numbers(&place, upstream, report);
+        if !config.route.iter().any(|route| route.upstream == *name) {
+            report.warn(&place, "no route leads there");
+        }
+        if let Some(health) = &upstream.health {
+            if !health.path.starts_with('/') {
+                report.error(format!("{place}.health.path"), "it has to begin with '/'");
+            }
+            if health.every.0.is_zero() {
+                report.error(
+                    format!("{place}.health.every"),
+                    "it has to be longer than 0",
+                );
+            }
+        }
+    }
+}
+
+fn servers(place: &str, upstream: &Upstream, report: &mut Report) {
+    if upstream.servers.is_empty() {
+        let what = "nobody answers there; say servers = [\"http://127.0.0.1:8000\"]";
+        return report.error(format!("{place}.servers"), what);
+    }
+    let mut schemes = Vec::new();
+    for (n, text) in upstream.servers.iter().enumerate() {
+        let place = format!("{place}.servers[{n}]");
+        match server(text) {
+            Ok(url) => schemes.push(url.scheme().to_owned()),
+            Err(why) => report.error(&place, why),
+        }
+        let earlier = upstream.servers.get(..n).unwrap_or_default();
+        if earlier.contains(text) {
+            report.warn(place, "the same server stands here twice");
+        }
+    }
+    if schemes.windows(2).any(|pair| pair.first() != pair.last()) {
+        let what = "some begin with http:// and some with https://; make two upstreams of them";
+        report.error(format!("{place}.servers"), what);
+    }
+    let secure = schemes.iter().any(|scheme| scheme == "https");
+    if let Some(ca) = &upstream.ca {
+        report.authority(&format!("{place}.ca"), ca);
+        if !secure {
+            report.warn(
+                format!("{place}.ca"),
+                "only servers that begin with https:// need one",
+            );
+        }
+    }
+    if upstream.protocol == Protocol::H2 && !secure && !schemes.is_empty() {
+        let what = "HTTP/2 without TLS is begun at once (prior knowledge, RFC 9113 §3.3); few servers expect it";
+        report.warn(format!("{place}.protocol"), what);
+    }
+}
+
+/// Where a server is. A password in it is not repeated.
+pub(super) fn server(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text)
+        .map_err(|error| format!("it is no URL ({error}); write it like http://127.0.0.1:8000"))?;
+    if !["http", "https"].contains(&url.scheme()) {
+        return Err("it has to begin with http:// or https://".into());
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("a login has no place in it: credentials come from sessions".into());
+    }
+    if url.path() != "/" || url.query().is_some() || url.fragment().is_some() {
+        return Err("it ends with the port: paths are passed on as clients send them".into());
+    }
+    Ok(url)
+}
+
+fn numbers(place: &str, upstream: &Upstream, report: &mut Report) {
+    let times = [
+        ("connect", upstream.connect),
+        ("first_byte", upstream.first_byte),
+        ("silence", upstream.silence),
+        ("age", upstream.age),
+    ];
+    for (key, _) in times.iter().filter(|(_, time)| time.0.is_zero()) {
+        report.error(format!("{place}.{key}"), "it has to be longer than 0");
+    }
+    if upstream.connections == 0 {
+        report.error(
+            format!("{place}.connections"),
+            "there has to be one at least",
+        );
+    }
+    for (key, number) in [("idle", upstream.idle), ("warm", upstream.warm)] {
+        if number > upstream.connections {
+            let what = format!(
+                "it is more than 'connections' ({}) allows",
+                upstream.connections
+            );
+            report.warn(format!("{place}.{key}"), what);
+        }
+    }
+    if upstream.warm > upstream.idle {
+        let what = format!(
+            "it is more than may be kept unused ('idle', {})",
+            upstream.idle
+        );
+        report.warn(format!("{place}.warm"), what);
+    }
+    if upstream.eject_after == 0 {
+        report.error(
+            format!("{place}.eject_after"),
+            "a server may fail once at least",
+        );
+    }
+}

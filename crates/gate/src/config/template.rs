@@ -1,0 +1,137 @@
+//! The file that `gate init` writes: all tables and keys with what they are for. The reference in the guide is made from it
+//! too, so that there is one place where a key is explained.
+
+/// Comments begin with `# `; `#key = …` and `#[table]` are what may be said and has no default.
+pub const TEMPLATE: &str = include_str!("template.toml");
+
+/// A table of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    /// With its brackets.
+    pub header: String,
+    pub about: String,
+    pub keys: Vec<Key>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    pub name: String,
+    /// As it is written in the file.
+    pub value: String,
+    pub about: String,
+    /// Is it only an example, as the key has no default?
+    pub example: bool,
+}
+
+/// What the template says, table by table.
+pub fn tables() -> Vec<Table> {
+    let mut tables: Vec<Table> = Vec::new();
+    let mut about = Vec::new();
+    for line in TEMPLATE.lines() {
+        let setting = line.strip_prefix('#').unwrap_or(line);
+        let example = setting.len() < line.len();
+        if line.is_empty() {
+            about.clear();
+        } else if let Some(comment) = line.strip_prefix("# ") {
+            about.push(comment);
+        } else if setting.starts_with('[') {
+            tables.push(Table {
+                header: setting.to_owned(),
+                about: std::mem::take(&mut about).join(" "),
+                keys: Vec::new(),
+            });
+        } else if let (Some((name, value)), Some(table)) =
+            (setting.split_once(" = "), tables.last_mut())
+        {
+            table.keys.push(Key {
+                name: name.to_owned(),
+                value: value.to_owned(),
+                about: std::mem::take(&mut about).join(" "),
+                example,
+            });
+        }
+    }
+    tables
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::config::{Config, SecretFrom, SigningKey};
+
+    fn with_examples() -> String {
+        let bare = |line: &str| match line.strip_prefix('#') {
+            Some(rest) if !rest.starts_with(' ') => rest.to_owned(),
+            _ => line.to_owned(),
+        };
+        TEMPLATE.lines().map(|l| bare(l) + "\n").collect()
+    }
+
+    /// The keys of a table, by what an unknown one is answered with.
+    fn keys_of(header: &str) -> BTreeSet<String> {
+        let text = format!("{header}\nno_such_key = 1");
+        let error = toml::from_str::<Config>(&text).unwrap_err();
+        let (_, known) = error.message().split_once(", expected ").unwrap();
+        let words = known.split('`').skip(1).step_by(2);
+        words.map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn every_key_has_its_default() {
+        let mut expected = Config::default();
+        expected.listen.http = vec!["127.0.0.1:8080".parse().unwrap()];
+        expected.listen.https = vec!["127.0.0.1:8443".parse().unwrap()];
+        expected.token.key = vec![SigningKey {
+            algorithm: "HS512".into(),
+            id: None,
+            from: SecretFrom::File("/etc/roundtrip/token.key".into()),
+        }];
+        expected.serve("http://127.0.0.1:8000");
+        assert_eq!(Config::parse(TEMPLATE, "template").unwrap(), expected);
+    }
+
+    #[test]
+    fn examples_can_be_used() {
+        let config = Config::parse(&with_examples(), "template").unwrap();
+        assert_eq!(config.tls.certificate.len(), 1);
+        assert_eq!(config.session.seal.len(), 1);
+        assert!(config.session.cbc.is_some() && config.token.jwks.is_some());
+        assert!(config.upstream.values().all(|u| u.health.is_some()));
+        // Keys that tables of their own may leave out have their defaults too.
+        let jwks = Config::parse("[token.jwks]", "")
+            .unwrap()
+            .token
+            .jwks
+            .unwrap();
+        let written = config.token.jwks.unwrap();
+        assert_eq!(
+            (jwks.every, jwks.algorithms),
+            (written.every, written.algorithms)
+        );
+    }
+
+    #[test]
+    fn every_key_of_every_table_is_explained() {
+        let tables = tables();
+        for table in &tables {
+            let known = keys_of(&table.header);
+            let told: Vec<String> = table.keys.iter().map(|key| key.name.clone()).collect();
+            let headers = tables.iter().map(|t| t.header.trim_matches(['[', ']']));
+            let within = format!("{}.", table.header.trim_matches(['[', ']']));
+            let inner = headers.filter_map(|header| header.strip_prefix(&within));
+            let told = told.into_iter().chain(inner.map(str::to_owned));
+            assert_eq!(told.collect::<BTreeSet<_>>(), known, "{}", table.header);
+            assert!(!table.about.is_empty(), "{}", table.header);
+            for key in &table.keys {
+                assert!(!key.about.is_empty(), "{} {}", table.header, key.name);
+            }
+        }
+        let outer = tables.iter().map(|table| {
+            let name = table.header.trim_matches(['[', ']']);
+            name.split('.').next().unwrap_or(name).to_owned()
+        });
+        assert_eq!(outer.collect::<BTreeSet<_>>(), keys_of(""));
+    }
+}

@@ -1,0 +1,147 @@
+//! What the fuzz targets reach of gate's inside: pure functions over bytes of peers. No interface for anybody else.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use crate::config::Limits;
+use crate::guard::{Guard, Judged};
+use crate::h1::{self, Chunked, LAST_CHUNK, ResponseBody, write_chunk};
+use crate::request::{Body, Forwarding, Request, Version, compose, inspect};
+
+/// How a request is passed on.
+#[derive(Debug, Clone, Copy)]
+pub struct Way<'a> {
+    /// The client speaks a protocol with frames of its own.
+    pub framed: bool,
+    pub trusted: bool,
+    pub upgrades: bool,
+    pub early: bool,
+    pub authorization: Option<&'a [u8]>,
+}
+
+/// A request that was not refused.
+#[derive(Debug)]
+pub struct Passed {
+    /// As the backend gets it.
+    pub head: Vec<u8>,
+    pub host: String,
+    pub path: String,
+    /// The bytes of the client's head.
+    pub used: usize,
+    pub body: Framing,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    None,
+    Length(u64),
+    Chunked,
+    UntilClose,
+}
+
+/// From a client's bytes to the head for the backend.
+pub fn request(bytes: &[u8], way: &Way<'_>) -> Option<Passed> {
+    let read = h1::request(bytes, &Limits::default(), |request| pass(request, way));
+    let (passed, used) = read.ok()??;
+    let passed = passed?;
+    Some(Passed { used, ..passed })
+}
+
+fn pass(request: &Request<'_>, way: &Way<'_>) -> Option<Passed> {
+    let named = request.fields.iter().find(|f| f.name == "authority");
+    let framed = Request {
+        version: Version::H2,
+        authority: named.and_then(|field| std::str::from_utf8(field.value).ok()),
+        ..*request
+    };
+    let request = if way.framed { &framed } else { request };
+    let inspected = inspect(request, u64::MAX).ok()?;
+    let forwarding = Forwarding {
+        client: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        secure: true,
+        early: way.early,
+        authorization: way.authorization,
+        trusted: way.trusted,
+    };
+    let mut head = Vec::new();
+    let early = compose(request, &inspected, &forwarding, way.upgrades, &mut head);
+    // What is sent again after the handshake is still a head.
+    if let Some(range) = early.filter(|_| way.trusted) {
+        head.drain(range);
+    }
+    Some(Passed {
+        head,
+        host: inspected.host.into(),
+        path: inspected.path.into(),
+        used: 0,
+        body: match inspected.body {
+            Body::None => Framing::None,
+            Body::Length(length) => Framing::Length(length),
+            Body::Chunked | Body::Framed => Framing::Chunked,
+        },
+    })
+}
+
+/// A backend's answer that was not refused.
+#[derive(Debug)]
+pub struct Answered {
+    pub status: u16,
+    pub reason: String,
+    /// Those that go on to the client.
+    pub fields: Vec<(String, Vec<u8>)>,
+    pub body: Framing,
+}
+
+pub fn response(bytes: &[u8], of_head: bool) -> Option<Answered> {
+    let read = h1::response(bytes, |response| {
+        let body = response.body(of_head).ok()?;
+        let _ = response.keeps();
+        let field = |f: &httparse::Header<'_>| (f.name.to_owned(), f.value.to_vec());
+        Some(Answered {
+            status: response.status,
+            reason: response.reason.into(),
+            fields: response.end_to_end().map(field).collect(),
+            body: match body {
+                ResponseBody::None => Framing::None,
+                ResponseBody::Length(length) => Framing::Length(length),
+                ResponseBody::Chunked => Framing::Chunked,
+                ResponseBody::UntilClose => Framing::UntilClose,
+            },
+        })
+    });
+    read.ok()??.0
+}
+
+/// The data of chunks that come in these pieces, and how many bytes they were, if they ended; `None` where they are
+/// malformed.
+pub fn unchunk<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Option<(Vec<u8>, Option<usize>)> {
+    let (mut coding, mut data, mut used) = (Chunked::default(), Vec::new(), 0);
+    for piece in pieces {
+        used += coding
+            .take(piece, |part| data.extend_from_slice(part))
+            .ok()?;
+        if coding.is_done() {
+            return Some((data, Some(used)));
+        }
+    }
+    Some((data, None))
+}
+
+/// These pieces as chunks.
+pub fn chunk<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
+    let mut out = Vec::new();
+    pieces.for_each(|piece| write_chunk(&mut out, piece));
+    out.extend_from_slice(LAST_CHUNK);
+    out
+}
+
+/// Whom a guard takes the bringer of this head for: the session that it would ask the store for.
+pub fn judge(guard: &Guard, head: &[u8]) -> Option<String> {
+    let read = h1::request(head, &Limits::default(), |request| {
+        match guard.judge(request) {
+            Judged::Ask(question) => Some(question.session().to_owned()),
+            // The store was never asked, so nobody is known.
+            Judged::Pass(_) | Judged::Deny(_) => None,
+        }
+    });
+    read.ok()??.0
+}

@@ -1,0 +1,82 @@
+//! Seals with the first key what is stored plain, in AES-256-CBC, or under an older key. Nobody signs in anew for it.
+
+use roundtrip_store::{Record, Store};
+use serde::Serialize;
+
+use super::{Form, Keeper, ends_all};
+use crate::GateError;
+
+const PAGE: usize = 500;
+
+/// How many sessions became what.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Resealed {
+    pub sealed: u64,
+    /// Under the first key already.
+    pub kept: u64,
+    /// They were revoked, expired or written anew in between.
+    pub gone: u64,
+    pub failed: u64,
+    /// The rest was not looked at: the last error would have been every session's.
+    pub stopped: bool,
+}
+
+enum Outcome {
+    Sealed,
+    Kept,
+    Gone,
+}
+
+impl Keeper {
+    /// `told` hears of each session that failed, which stays as it was.
+    pub async fn seal(
+        &self,
+        mut told: impl FnMut(&str, &GateError),
+    ) -> Result<Resealed, GateError> {
+        let Some(key) = self.vault.seals_with() else {
+            return Err(GateError::NoSealingKey);
+        };
+        let (mut resealed, mut after) = (Resealed::default(), None);
+        loop {
+            let page = self.store.list(after.as_deref(), PAGE).await?;
+            for sid in &page.sids {
+                match self.seal_one(sid, key).await {
+                    Ok(Outcome::Sealed) => resealed.sealed += 1,
+                    Ok(Outcome::Kept) => resealed.kept += 1,
+                    Ok(Outcome::Gone) => resealed.gone += 1,
+                    Err(error) => {
+                        told(sid, &error);
+                        resealed.failed += 1;
+                        if ends_all(&error) {
+                            resealed.stopped = true;
+                            return Ok(resealed);
+                        }
+                    }
+                }
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(resealed);
+            }
+        }
+    }
+
+    async fn seal_one(&self, sid: &str, key: &str) -> Result<Outcome, GateError> {
+        let Some(before) = self.store.get(sid).await? else {
+            return Ok(Outcome::Gone);
+        };
+        if self.form(&before) == Form::Sealed(key.to_owned()) {
+            return Ok(Outcome::Kept);
+        }
+        let login = self.vault.open(sid, &before.credentials)?;
+        let sealed = self.vault.seal(sid, &login)?;
+        let mut after = Record::new(sealed, before.expires);
+        after.others = before.others.clone();
+        let replaced = self.store.replace(sid, &before.credentials, &after);
+        Ok(if replaced.await? {
+            Outcome::Sealed
+        } else {
+            Outcome::Gone
+        })
+    }
+}

@@ -1,0 +1,142 @@
+//! Certificates: which one a client is shown, and how a replaced one comes into use.
+
+mod files;
+mod self_made;
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use roundtrip_wire::x509;
+use rustls::crypto::CryptoProvider;
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+
+use crate::{GateError, config};
+use files::Files;
+
+/// May be looked at by all threads at once.
+#[derive(Debug)]
+pub(super) struct Certificates {
+    /// Full handshakes alone look here.
+    choice: RwLock<Arc<Choice>>,
+    files: Mutex<Vec<Files>>,
+    provider: Arc<CryptoProvider>,
+    /// What clients have to trust, where nobody gave us any certificate.
+    self_made: Option<String>,
+}
+
+/// The first one is shown to those who ask for none of the names.
+#[derive(Debug, Default)]
+struct Choice {
+    keys: Vec<Arc<CertifiedKey>>,
+    by_name: HashMap<String, usize>,
+    /// What stands behind `*.`.
+    by_parent: HashMap<String, usize>,
+}
+
+impl Certificates {
+    /// From the files, or made here for these addresses.
+    pub(super) fn load(
+        settings: &[config::Certificate],
+        addresses: &[IpAddr],
+        provider: Arc<CryptoProvider>,
+    ) -> Result<Self, GateError> {
+        let mut keys = Vec::new();
+        let mut files = Vec::new();
+        for one in settings {
+            let (read, key) = Files::load(one, &provider)?;
+            files.push(read);
+            keys.push(Arc::new(key));
+        }
+        let mut self_made = None;
+        if keys.is_empty() {
+            let (key, pem) = self_made::issue(addresses, &provider)?;
+            keys.push(Arc::new(key));
+            self_made = Some(pem);
+        }
+        Ok(Self {
+            choice: RwLock::new(Arc::new(Choice::new(keys))),
+            files: Mutex::new(files),
+            provider,
+            self_made,
+        })
+    }
+
+    pub(super) fn self_made(&self) -> Option<&str> {
+        self.self_made.as_deref()
+    }
+
+    /// Looks whether files were replaced, once a second or so, and takes those that work. Says which were taken, and which
+    /// could not be, once for each time that they change.
+    pub(super) fn look(&self) -> Vec<Result<PathBuf, GateError>> {
+        let mut all = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut news = Vec::new();
+        let mut keys = self.choice().keys.clone();
+        for (files, place) in all.iter_mut().zip(&mut keys) {
+            match files.look(&self.provider) {
+                None => {}
+                Some(Ok(key)) => {
+                    *place = Arc::new(key);
+                    news.push(Ok(files.chain().to_owned()));
+                }
+                Some(Err(error)) => news.push(Err(error)),
+            }
+        }
+        if news.iter().any(Result::is_ok) {
+            let mut choice = self.choice.write().unwrap_or_else(PoisonError::into_inner);
+            *choice = Arc::new(Choice::new(keys));
+        }
+        news
+    }
+
+    fn choice(&self) -> Arc<Choice> {
+        let choice = self.choice.read().unwrap_or_else(PoisonError::into_inner);
+        choice.clone()
+    }
+}
+
+impl ResolvesServerCert for Certificates {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        self.choice().choose(hello.server_name())
+    }
+}
+
+impl Choice {
+    /// Of two that have the same name, the first one has it.
+    fn new(keys: Vec<Arc<CertifiedKey>>) -> Self {
+        let mut choice = Self::default();
+        for (place, key) in keys.iter().enumerate() {
+            for name in names(key) {
+                let name = name.to_ascii_lowercase();
+                let (known, name) = match name.strip_prefix("*.") {
+                    Some(parent) => (&mut choice.by_parent, parent.to_owned()),
+                    None => (&mut choice.by_name, name),
+                };
+                known.entry(name).or_insert(place);
+            }
+        }
+        choice.keys = keys;
+        choice
+    }
+
+    /// A wildcard stands for one label. RFC 9525 §6.3.
+    fn choose(&self, asked: Option<&str>) -> Option<Arc<CertifiedKey>> {
+        let name = asked.unwrap_or_default().to_ascii_lowercase();
+        let by_parent = || self.by_parent.get(name.split_once('.')?.1);
+        let place = self.by_name.get(&name).or_else(by_parent);
+        self.keys.get(place.copied().unwrap_or(0)).cloned()
+    }
+}
+
+fn names(key: &CertifiedKey) -> Vec<String> {
+    let leaf = key.cert.first();
+    let parsed = leaf.and_then(|leaf| x509::Certificate::parse(leaf).ok());
+    parsed
+        .map(|certificate| certificate.names)
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

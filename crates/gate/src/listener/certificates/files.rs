@@ -1,0 +1,120 @@
+//! A chain and its key in two PEM files, which somebody may replace at any time.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::CertifiedKey;
+
+use crate::{GateError, Secret, config};
+
+/// No chain that serves is longer.
+const LONGEST_CHAIN: usize = 16;
+
+#[derive(Debug)]
+pub(super) struct Files {
+    setting: config::Certificate,
+    /// As they were when they were read last.
+    read: Stamps,
+    /// As they were at the last look, if that was different: what is being written now is not read yet.
+    changed: Option<Stamps>,
+}
+
+type Stamps = [Option<Stamp>; 2];
+
+/// What tells one content from another without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    seconds: i64,
+    nanoseconds: i64,
+    length: u64,
+    inode: u64,
+}
+
+impl Stamp {
+    fn of(path: &Path) -> Option<Self> {
+        let facts = fs::metadata(path).ok()?;
+        Some(Self {
+            seconds: facts.mtime(),
+            nanoseconds: facts.mtime_nsec(),
+            length: facts.len(),
+            inode: facts.ino(),
+        })
+    }
+}
+
+impl Files {
+    pub(super) fn load(
+        setting: &config::Certificate,
+        provider: &CryptoProvider,
+    ) -> Result<(Self, CertifiedKey), GateError> {
+        // Looked at before they are read: what is replaced meanwhile is read again.
+        let files = Self {
+            setting: setting.clone(),
+            read: stamps(setting),
+            changed: None,
+        };
+        let key = load(setting, provider)?;
+        Ok((files, key))
+    }
+
+    pub(super) fn chain(&self) -> &Path {
+        &self.setting.chain
+    }
+
+    /// Something once they have changed and stayed so since the last look.
+    pub(super) fn look(
+        &mut self,
+        provider: &CryptoProvider,
+    ) -> Option<Result<CertifiedKey, GateError>> {
+        let now = stamps(&self.setting);
+        if now == self.read {
+            self.changed = None;
+            return None;
+        }
+        if self.changed.replace(now) != Some(now) {
+            return None;
+        }
+        self.changed = None;
+        self.read = now;
+        Some(load(&self.setting, provider))
+    }
+}
+
+fn stamps(setting: &config::Certificate) -> Stamps {
+    [Stamp::of(&setting.chain), Stamp::of(&setting.key)]
+}
+
+fn load(
+    setting: &config::Certificate,
+    provider: &CryptoProvider,
+) -> Result<CertifiedKey, GateError> {
+    let wrong = |path: &Path, why: String| GateError::Certificate {
+        path: path.to_owned(),
+        why,
+    };
+    let (pem, _) = Secret::read(&setting.chain)?;
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.expose())
+        .take(LONGEST_CHAIN + 1)
+        .collect();
+    let chain = chain.map_err(|e| wrong(&setting.chain, format!("it is no PEM: {e}")))?;
+    if chain.is_empty() || chain.len() > LONGEST_CHAIN {
+        let why = format!(
+            "it holds {} certificates, and not 1 to {LONGEST_CHAIN}",
+            chain.len()
+        );
+        return Err(wrong(&setting.chain, why));
+    }
+    let (pem, _) = Secret::read(&setting.key)?;
+    let key = PrivateKeyDer::from_pem_slice(pem.expose())
+        .map_err(|e| wrong(&setting.key, format!("it holds no private key in PEM: {e}")))?;
+    CertifiedKey::from_der(chain, key, provider).map_err(|e| {
+        wrong(
+            &setting.key,
+            format!("it is not the key of the certificate: {e}"),
+        )
+    })
+}

@@ -1,0 +1,173 @@
+//! All sockets of all threads, bound once, before any thread begins: what is wrong shows at the start.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+
+use roundtrip_net::{Listening, listen, listen_udp};
+
+use super::Seed;
+use crate::GateError;
+use crate::config::Listen;
+
+/// A port that is free for TCP may be taken for UDP: so often is another one tried, where any will do.
+const ATTEMPTS: u32 = 32;
+
+/// One thread's, one for each address.
+#[derive(Debug, Default)]
+pub(crate) struct ThreadSockets {
+    pub(crate) http: Vec<TcpListener>,
+    pub(crate) https: Vec<TcpListener>,
+    /// At the addresses of `https`; empty without HTTP/3.
+    pub(crate) quic: Vec<UdpSocket>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Sockets {
+    threads: Vec<ThreadSockets>,
+    http: Vec<SocketAddr>,
+    https: Vec<SocketAddr>,
+}
+
+impl Sockets {
+    pub(crate) fn bind(settings: &Listen, seed: &Seed, threads: usize) -> Result<Self, GateError> {
+        let plan = Plan {
+            how: Listening {
+                backlog: settings.backlog,
+                fast_open: settings.fast_open,
+                fast_open_key: Some(seed.fast_open_key()?),
+                shared: true,
+            },
+            threads,
+        };
+        let mut sockets = Self {
+            threads: (0..threads).map(|_| ThreadSockets::default()).collect(),
+            http: Vec::new(),
+            https: Vec::new(),
+        };
+        for address in &settings.http {
+            let (bound, tcp, _) = plan.bind(*address, false)?;
+            sockets.http.push(bound);
+            for (thread, listener) in sockets.threads.iter_mut().zip(tcp) {
+                thread.http.push(listener);
+            }
+        }
+        for address in &settings.https {
+            let (bound, tcp, udp) = plan.bind(*address, settings.h3)?;
+            sockets.https.push(bound);
+            for (thread, listener) in sockets.threads.iter_mut().zip(tcp) {
+                thread.https.push(listener);
+            }
+            for (thread, socket) in sockets.threads.iter_mut().zip(udp) {
+                thread.quic.push(socket);
+            }
+        }
+        Ok(sockets)
+    }
+
+    /// One thread's, once for each.
+    pub(crate) fn of_thread(&mut self) -> Option<ThreadSockets> {
+        self.threads.pop()
+    }
+
+    /// Where clients in clear come in, with the ports that were found.
+    pub(crate) fn http(&self) -> &[SocketAddr] {
+        &self.http
+    }
+
+    pub(crate) fn https(&self) -> &[SocketAddr] {
+        &self.https
+    }
+}
+
+struct Plan {
+    how: Listening,
+    threads: usize,
+}
+
+type Bound = (SocketAddr, Vec<TcpListener>, Vec<UdpSocket>);
+
+impl Plan {
+    /// At one address, for all threads.
+    fn bind(&self, address: SocketAddr, with_udp: bool) -> Result<Bound, GateError> {
+        let mut attempt = 1;
+        loop {
+            match self.attempt(address, with_udp) {
+                Ok(bound) => return Ok(bound),
+                Err(e)
+                    if address.port() == 0
+                        && attempt < ATTEMPTS
+                        && e.kind() == io::ErrorKind::AddrInUse =>
+                {
+                    attempt += 1;
+                }
+                Err(source) => return Err(GateError::Listen { address, source }),
+            }
+        }
+    }
+
+    fn attempt(&self, wanted: SocketAddr, with_udp: bool) -> io::Result<Bound> {
+        let first = listen(wanted, &self.how)?;
+        let mut address = wanted;
+        address.set_port(first.local_addr()?.port());
+        if with_udp && wanted.port() == 0 {
+            // Sharing would hide that somebody else of this user has the port.
+            listen_udp(address, false)?;
+        }
+        let (mut tcp, mut udp) = (vec![first], Vec::new());
+        for _ in 1..self.threads {
+            tcp.push(listen(address, &self.how)?);
+        }
+        if with_udp {
+            for _ in 0..self.threads {
+                udp.push(listen_udp(address, true)?);
+            }
+        }
+        Ok((address, tcp, udp))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(text: &[&str]) -> Listen {
+        Listen {
+            https: text.iter().map(|a| a.parse().unwrap()).collect(),
+            ..Listen::default()
+        }
+    }
+
+    #[test]
+    fn all_threads_and_both_transports_have_one_port() {
+        let seed = Seed::new(&[1; 32]);
+        let listen = settings(&["127.0.0.1:0", "127.0.0.2:0"]);
+        let mut sockets = Sockets::bind(&listen, &seed, 3).unwrap();
+        let addresses = sockets.https().to_vec();
+        assert_eq!(addresses.len(), 2);
+        for _ in 0..3 {
+            let thread = sockets.of_thread().unwrap();
+            let tcp: Vec<_> = thread
+                .https
+                .iter()
+                .map(|s| s.local_addr().unwrap())
+                .collect();
+            let udp: Vec<_> = thread
+                .quic
+                .iter()
+                .map(|s| s.local_addr().unwrap())
+                .collect();
+            assert_eq!((&tcp, &udp), (&addresses, &addresses));
+            assert!(thread.http.is_empty());
+        }
+        assert!(sockets.of_thread().is_none());
+    }
+
+    #[test]
+    fn an_address_that_is_taken_is_named() {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = taken.local_addr().unwrap().to_string();
+        let bound = Sockets::bind(&settings(&[&address]), &Seed::new(&[1; 32]), 2);
+        let said = bound.unwrap_err().to_string();
+        assert!(said.contains(&address), "{said}");
+    }
+}

@@ -1,0 +1,179 @@
+//! Tickets that need no memory: each is a session, sealed with a key that follows from the seed and the hour, so that every
+//! process with the same seed opens it. A key serves for one epoch and opens for three: clocks differ, and tickets live on.
+//!
+//! A ticket can be shown more than once, so no early data goes with it (RFC 8446 §8.1); rustls sees to that.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use aws_lc_rs::rand;
+use rustls::server::ProducesTickets;
+
+use super::Seed;
+use crate::GateError;
+
+/// RFC 8446 §4.6.1: the longest that a ticket may live.
+const LONGEST: Duration = Duration::from_hours(7 * 24);
+/// Keys that are kept: of the epoch, the one before and the next.
+const KEPT: usize = 3;
+const NUMBER: usize = size_of::<u64>();
+
+/// What time it is; tests have their own.
+pub(crate) type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
+
+pub(super) struct Tickets {
+    seed: Arc<Seed>,
+    epoch: Duration,
+    clock: Clock,
+    keys: Mutex<Vec<(u64, Arc<LessSafeKey>)>>,
+}
+
+impl Tickets {
+    pub(super) fn new(seed: Arc<Seed>, epoch: Duration, clock: Clock) -> Self {
+        Self {
+            seed,
+            epoch: epoch.clamp(Duration::from_secs(1), LONGEST),
+            clock,
+            keys: Mutex::default(),
+        }
+    }
+
+    /// How long something sealed now may open.
+    pub(super) fn life(&self) -> Duration {
+        self.epoch * 2
+    }
+
+    fn now(&self) -> u64 {
+        let since = (self.clock)().duration_since(UNIX_EPOCH);
+        since.unwrap_or_default().as_secs() / self.epoch.as_secs().max(1)
+    }
+
+    fn key(&self, epoch: u64) -> Result<Arc<LessSafeKey>, GateError> {
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, key)) = keys.iter().find(|(known, _)| *known == epoch) {
+            return Ok(key.clone());
+        }
+        let bytes = self.seed.ticket_key(epoch)?;
+        let key = UnboundKey::new(&AES_256_GCM, &*bytes).map_err(|_| GateError::Cryptography)?;
+        let key = Arc::new(LessSafeKey::new(key));
+        // Old ones are forgotten: what they sealed is to stay closed.
+        let now = self.now();
+        keys.retain(|(known, _)| known.abs_diff(now) <= 1);
+        keys.truncate(KEPT);
+        keys.push((epoch, key.clone()));
+        Ok(key)
+    }
+
+    /// epoch ‖ nonce ‖ ciphertext with its tag; the epoch is authenticated too, and the name that it goes by, if it has one.
+    pub(super) fn seal(&self, name: &[u8], plain: &[u8]) -> Result<Vec<u8>, GateError> {
+        let epoch = self.now();
+        let number = epoch.to_be_bytes();
+        let mut nonce = [0; NONCE_LEN];
+        rand::fill(&mut nonce).map_err(|_| GateError::Cryptography)?;
+        let mut sealed = plain.to_vec();
+        let tag = self
+            .key(epoch)?
+            .seal_in_place_separate_tag(
+                Nonce::assume_unique_for_key(nonce),
+                Aad::from([&number, name].concat()),
+                &mut sealed,
+            )
+            .map_err(|_| GateError::Cryptography)?;
+        Ok([&number, &nonce[..], &sealed, tag.as_ref()].concat())
+    }
+
+    pub(super) fn open(&self, name: &[u8], ticket: &[u8]) -> Option<Vec<u8>> {
+        let (number, rest) = ticket.split_first_chunk::<NUMBER>()?;
+        let (nonce, sealed) = rest.split_first_chunk::<NONCE_LEN>()?;
+        let epoch = u64::from_be_bytes(*number);
+        let number = number.as_slice();
+        if epoch.abs_diff(self.now()) > 1 {
+            return None;
+        }
+        let mut bytes = sealed.to_vec();
+        let nonce = Nonce::assume_unique_for_key(*nonce);
+        let key = self.key(epoch).ok()?;
+        let opened = key.open_in_place(nonce, Aad::from([number, name].concat()), &mut bytes);
+        let length = opened.ok()?.len();
+        bytes.truncate(length);
+        Some(bytes)
+    }
+}
+
+impl fmt::Debug for Tickets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tickets").finish_non_exhaustive()
+    }
+}
+
+impl ProducesTickets for Tickets {
+    fn enabled(&self) -> bool {
+        true
+    }
+
+    /// A ticket from an epoch's last moment opens for one epoch more.
+    fn lifetime(&self) -> u32 {
+        u32::try_from(self.epoch.as_secs()).unwrap_or(u32::MAX)
+    }
+
+    fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
+        self.seal(b"", plain).ok()
+    }
+
+    fn decrypt(&self, cipher: &[u8]) -> Option<Vec<u8>> {
+        self.open(b"", cipher)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    const HOUR: u64 = 3600;
+
+    fn tickets(seed: u8, hand: &Arc<AtomicU64>) -> Tickets {
+        let hand = hand.clone();
+        let clock = move || UNIX_EPOCH + Duration::from_secs(hand.load(Ordering::Relaxed));
+        let seed = Arc::new(Seed::new(&[seed; 32]));
+        Tickets::new(seed, Duration::from_secs(HOUR), Arc::new(clock))
+    }
+
+    #[test]
+    fn the_same_seed_opens_and_no_other() {
+        let now = Arc::new(AtomicU64::new(1000 * HOUR));
+        let (one, same, other) = (tickets(1, &now), tickets(1, &now), tickets(2, &now));
+        let ticket = one.encrypt(b"session").unwrap();
+        assert_eq!(same.decrypt(&ticket).as_deref(), Some(&b"session"[..]));
+        assert_eq!(other.decrypt(&ticket), None);
+        assert_ne!(one.encrypt(b"session").unwrap(), ticket);
+        for at in 0..ticket.len() {
+            let mut spoilt = ticket.clone();
+            spoilt[at] ^= 1;
+            assert_eq!(one.decrypt(&spoilt), None, "{at}");
+            assert_eq!(one.decrypt(&ticket[..at]), None, "{at}");
+        }
+    }
+
+    #[test]
+    fn a_ticket_opens_in_its_epoch_in_the_next_and_where_clocks_are_behind() {
+        let now = Arc::new(AtomicU64::new(1000 * HOUR));
+        let tickets = tickets(1, &now);
+        let ticket = tickets.encrypt(b"session").unwrap();
+        for (epoch, opens) in [
+            (1000, true),
+            (1001, true),
+            (1002, false),
+            (999, true),
+            (998, false),
+        ] {
+            now.store(epoch * HOUR, Ordering::Relaxed);
+            assert_eq!(tickets.decrypt(&ticket).is_some(), opens, "{epoch}");
+            assert!(tickets.keys.lock().unwrap().len() <= KEPT);
+        }
+        assert_eq!(u64::from(tickets.lifetime()), HOUR);
+    }
+}

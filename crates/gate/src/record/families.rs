@@ -1,0 +1,190 @@
+//! All that is counted, family by family: what it is called, what it means, and its rows. Whatever shows counters goes
+//! through this list, so that none shows other figures than the next.
+
+use super::ledger::{Asked, Connected, FastOpened};
+use super::vocabulary::StatusClass;
+use super::{
+    Avoided, Bytes, Carried, Counted, Early, Gauge, Known, Limit, Link, Outcome, Pool, Protocol,
+    Reason, Remedy, Snapshot, Store, Streams, TlsHandshake, Word,
+};
+
+/// Counters of one name, told apart by labels.
+pub(crate) struct Family {
+    /// Without `roundtrip_gate_` before it and `_total` behind it.
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) rows: fn(&Snapshot) -> Vec<Row>,
+}
+
+pub(crate) struct Row {
+    pub(crate) labels: Vec<(&'static str, &'static str)>,
+    pub(crate) value: u64,
+}
+
+pub(crate) const FAMILIES: [Family; 17] = [
+    Family {
+        name: "requests",
+        about: "Exchanges that ended, by the client's protocol, the answer's status and how they ended.",
+        rows: requests,
+    },
+    Family {
+        name: "turned_away",
+        about: "Requests that gate answered by itself or broke off: refused, denied, or without a backend.",
+        rows: turned_away,
+    },
+    Family {
+        name: "limits_met",
+        about: "How often a limit was met.",
+        rows: |s| each::<Limit>(s, "limit"),
+    },
+    Family {
+        name: "connections",
+        about: "Connections of clients that could speak HTTP.",
+        rows: |s| {
+            all(Protocol::ALL, "protocol", |protocol| {
+                s.get(Connected(protocol))
+            })
+        },
+    },
+    Family {
+        name: "tls_handshakes",
+        about: "Handshakes with clients; an early one was resumed and brought a request with it.",
+        rows: |s| each::<TlsHandshake>(s, "kind"),
+    },
+    Family {
+        name: "fast_open_connections",
+        about: "Connections of clients whose first data came in the SYN.",
+        rows: |s| single(s, FastOpened),
+    },
+    Family {
+        name: "early_requests",
+        about: "Requests that came as early data: passed on at once, held until the handshake's end, or sent again after it.",
+        rows: |s| each::<Early>(s, "fate"),
+    },
+    Family {
+        name: "sessions_looked_up",
+        about: "How the session of a request was known: near, asked of the store, or by grace while the store is down.",
+        rows: |s| each::<Known>(s, "from"),
+    },
+    Family {
+        name: "store_events",
+        about: "What the store of sessions went through.",
+        rows: |s| each::<Store>(s, "event"),
+    },
+    Family {
+        name: "streams_ended",
+        about: "Open answers that were ended because their session was.",
+        rows: |s| each::<Streams>(s, "cause"),
+    },
+    Family {
+        name: "upstream_connections",
+        about: "Connections to backends.",
+        rows: |s| each::<Link>(s, "event"),
+    },
+    Family {
+        name: "upstream_requests",
+        about: "Requests to backends, by whether their connection had carried another.",
+        rows: |s| each::<Carried>(s, "connection"),
+    },
+    Family {
+        name: "upstream_events",
+        about: "Requests that waited for a connection or were sent again, and servers that were left alone.",
+        rows: |s| each::<Pool>(s, "event"),
+    },
+    Family {
+        name: "body_bytes",
+        about: "Bytes of bodies, up from clients and down to them.",
+        rows: |s| each::<Bytes>(s, "direction"),
+    },
+    Family {
+        name: "round_trips_saved",
+        about: "Round trips that did not take place, by the remedy that saved them.",
+        rows: |s| each::<Remedy>(s, "remedy"),
+    },
+    Family {
+        name: "handshakes_avoided",
+        about: "Handshakes that did not take place, or not in full.",
+        rows: |s| each::<Avoided>(s, "kind"),
+    },
+    Family {
+        name: "errors",
+        about: "Exchanges that a client cannot be content with: 5xx, or an answer that broke off on our side.",
+        rows: |s| {
+            let value = s.errors();
+            vec![Row {
+                labels: Vec::new(),
+                value,
+            }]
+        },
+    },
+];
+
+/// What a gauge means.
+pub(crate) fn about(gauge: Gauge) -> &'static str {
+    match gauge {
+        Gauge::Connections => "Open connections of clients.",
+        Gauge::Exchanges => "Exchanges in flight.",
+        Gauge::Sessions => "Sessions that are remembered, summed over threads.",
+        Gauge::Links => "Open connections to backends.",
+        Gauge::IdleLinks => "Connections to backends that wait for a request.",
+        Gauge::Accepting => "Threads that take connections.",
+        Gauge::StoreDown => "Threads whose store of sessions does not answer.",
+        Gauge::Servers => "Servers that may be asked, summed over threads.",
+        Gauge::ServersDown => "Servers that are left alone, summed over threads.",
+    }
+}
+
+fn each<W: Word + Counted>(snapshot: &Snapshot, label: &'static str) -> Vec<Row> {
+    all(W::ALL, label, |word| snapshot.get(word))
+}
+
+fn all<W: Word>(words: &[W], label: &'static str, value: impl Fn(W) -> u64) -> Vec<Row> {
+    let row = |word: &W| Row {
+        labels: vec![(label, word.as_str())],
+        value: value(*word),
+    };
+    words.iter().map(row).collect()
+}
+
+fn single(snapshot: &Snapshot, what: impl Counted) -> Vec<Row> {
+    vec![Row {
+        labels: Vec::new(),
+        value: snapshot.get(what),
+    }]
+}
+
+/// Of these there are many, and most never come: a row is there once it has been counted.
+fn requests(snapshot: &Snapshot) -> Vec<Row> {
+    let asked = Asked::all().map(|asked| Row {
+        labels: vec![
+            ("protocol", asked.protocol.as_str()),
+            ("status", asked.class.as_str()),
+            ("outcome", asked.outcome.as_str()),
+        ],
+        value: snapshot.get(asked),
+    });
+    asked.filter(|row| row.value > 0).collect()
+}
+
+fn turned_away(snapshot: &Snapshot) -> Vec<Row> {
+    let row = |reason: &Reason| Row {
+        labels: vec![("by", reason.sort().as_str()), ("reason", reason.as_str())],
+        value: snapshot.get(*reason),
+    };
+    Reason::ALL.iter().map(row).collect()
+}
+
+impl Asked {
+    /// Every kind there is.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        Protocol::ALL.iter().flat_map(|protocol| {
+            StatusClass::ALL.iter().flat_map(move |class| {
+                Outcome::ALL.iter().map(move |outcome| Self {
+                    protocol: *protocol,
+                    class: *class,
+                    outcome: *outcome,
+                })
+            })
+        })
+    }
+}

@@ -1,0 +1,224 @@
+//! The access log's thread: lines come through a bounded channel. Where the disk is slow, lines are dropped and counted; no
+//! request ever waits for one. What a line says is `line`'s.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
+use std::thread;
+use std::time::Duration;
+
+use crate::GateError;
+use crate::config::Access;
+
+/// Lines that may wait to be written.
+const ROOM: usize = 8192;
+/// Gathered into one write, at most.
+const BATCH: usize = 256 * 1024;
+/// Between two looks: that many lines come together, and a busy worker wakes the thread a hundred times a second at most.
+const PAUSE: Duration = Duration::from_millis(10);
+
+type Open = Box<dyn FnMut() -> io::Result<Box<dyn Write + Send>> + Send>;
+
+/// Held by the main thread.
+pub(crate) struct AccessLog {
+    pen: Pen,
+    /// Says when all is written.
+    done: Receiver<()>,
+}
+
+/// Writes lines for one thread.
+#[derive(Clone)]
+pub(crate) struct Pen {
+    lines: SyncSender<Message>,
+    state: Arc<State>,
+}
+
+enum Message {
+    Line(Vec<u8>),
+    /// Something is to be done without a line.
+    Look,
+    End,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    written: AtomicU64,
+    dropped: AtomicU64,
+    lost: AtomicU64,
+    stale: AtomicU64,
+    reopen: AtomicBool,
+}
+
+/// What became of lines.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct LogCounts {
+    pub(crate) written: u64,
+    /// There was no room: it is slow.
+    pub(crate) dropped: u64,
+    /// It cannot be written.
+    pub(crate) lost: u64,
+    /// It could not be opened anew, and the old file is written on.
+    pub(crate) stale: u64,
+}
+
+impl LogCounts {
+    pub(crate) fn fates(&self) -> [(&'static str, u64); 3] {
+        [
+            ("written", self.written),
+            ("dropped", self.dropped),
+            ("lost", self.lost),
+        ]
+    }
+}
+
+impl AccessLog {
+    /// `None` where none is wanted.
+    pub(crate) fn start(access: &Access) -> Result<Option<Self>, GateError> {
+        let open: Open = match access {
+            Access::Off => return Ok(None),
+            Access::Stdout => Box::new(|| Ok(Box::new(io::stdout()))),
+            Access::File(path) => {
+                // What cannot be opened is told now; the thread opens it by itself.
+                append(path).map_err(|source| GateError::Unlogged {
+                    path: path.clone(),
+                    source,
+                })?;
+                let path = path.clone();
+                Box::new(move || Ok(append(&path).map(Box::new)?))
+            }
+        };
+        Self::with(open, ROOM).map(Some)
+    }
+
+    fn with(open: Open, room: usize) -> Result<Self, GateError> {
+        let (lines, taken) = mpsc::sync_channel(room);
+        let (ended, done) = mpsc::sync_channel(1);
+        let state = Arc::new(State::default());
+        let mut writer = Writer {
+            state: state.clone(),
+            to: None,
+            open,
+        };
+        let thread = thread::Builder::new().name("access-log".into());
+        let run = move || {
+            writer.run(&taken);
+            drop(taken);
+            let _ = ended.try_send(());
+        };
+        thread.spawn(run).map_err(GateError::NoThread)?;
+        let pen = Pen { lines, state };
+        Ok(Self { pen, done })
+    }
+
+    pub(crate) fn pen(&self) -> Pen {
+        self.pen.clone()
+    }
+
+    /// The file is opened anew before the next line: the old one was moved away.
+    pub(crate) fn reopen(&self) {
+        self.pen.state.reopen.store(true, Relaxed);
+        // Where there is no room, the thread is awake.
+        let _ = self.pen.lines.try_send(Message::Look);
+    }
+
+    /// Writes what is waiting, as far as there is time. Was all of it written?
+    pub(crate) fn finish(self, patience: Duration) -> bool {
+        // A full channel to a disk that stands still has no room for this either: then there is nothing to wait for.
+        self.pen.lines.try_send(Message::End).is_ok() && self.done.recv_timeout(patience).is_ok()
+    }
+}
+
+impl Pen {
+    /// Never waits. A line has its newline.
+    pub(crate) fn write(&self, line: Vec<u8>) {
+        match self.lines.try_send(Message::Line(line)) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
+                self.state.dropped.fetch_add(1, Relaxed);
+            }
+        }
+    }
+
+    pub(crate) fn counts(&self) -> LogCounts {
+        let state = &self.state;
+        LogCounts {
+            written: state.written.load(Relaxed),
+            dropped: state.dropped.load(Relaxed),
+            lost: state.lost.load(Relaxed),
+            stale: state.stale.load(Relaxed),
+        }
+    }
+}
+
+/// In the log's own thread.
+struct Writer {
+    state: Arc<State>,
+    to: Option<Box<dyn Write + Send>>,
+    open: Open,
+}
+
+impl Writer {
+    fn run(&mut self, messages: &Receiver<Message>) {
+        let mut batch = Vec::new();
+        while let Ok(first) = messages.recv() {
+            let mut ends = matches!(first, Message::End);
+            if !ends {
+                thread::sleep(PAUSE);
+            }
+            let mut lines = 0;
+            let mut next = Some(first);
+            while let Some(message) = next.take() {
+                match message {
+                    Message::Line(line) => {
+                        batch.extend_from_slice(&line);
+                        lines += 1;
+                    }
+                    Message::Look => {}
+                    Message::End => ends = true,
+                }
+                if batch.len() < BATCH {
+                    next = messages.try_recv().ok();
+                }
+            }
+            self.write(&batch, lines);
+            batch.clear();
+            if ends {
+                return;
+            }
+        }
+    }
+
+    fn write(&mut self, batch: &[u8], lines: u64) {
+        if self.to.is_none() || self.state.reopen.swap(false, Relaxed) {
+            match (self.open)() {
+                Ok(opened) => self.to = Some(opened),
+                Err(_) => {
+                    self.state.stale.fetch_add(1, Relaxed);
+                }
+            }
+        }
+        let written = self.to.as_mut().is_some_and(|to| {
+            let written = to.write_all(batch).and_then(|()| to.flush());
+            written.is_ok()
+        });
+        let fate = if written {
+            &self.state.written
+        } else {
+            &self.state.lost
+        };
+        fate.fetch_add(lines, Relaxed);
+    }
+}
+
+/// The log says who asked for what: it is its owner's, and the group's to read.
+fn append(path: &Path) -> io::Result<std::fs::File> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(0o640).open(path)
+}
+
+#[cfg(test)]
+mod tests;

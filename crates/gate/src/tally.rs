@@ -1,0 +1,39 @@
+//! What the near cache of a thread counts by itself, taken into the thread's ledger once a second.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use roundtrip_store::Counts as StoreCounts;
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::record::{Counted, Gauge, Ledger, Store, Streams};
+use crate::sessions::Known;
+
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Of one thread's sessions, for as long as the thread serves.
+pub(crate) async fn sessions(known: Known, ledger: Arc<Ledger>) {
+    let mut ticks = interval(EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut before = StoreCounts::default();
+    loop {
+        ticks.tick().await;
+        let now = known.counts();
+        more(&ledger, Store::Outage, before.outages, now.outages);
+        more(
+            &ledger,
+            Store::Invalidated,
+            before.invalidated,
+            now.invalidated,
+        );
+        more(&ledger, Store::Flushed, before.flushes, now.flushes);
+        more(&ledger, Streams::Revoked, before.revoked, now.revoked);
+        before = now;
+        ledger.set(Gauge::Sessions, known.remembered() as u64);
+        ledger.set(Gauge::StoreDown, u64::from(known.is_down()));
+    }
+}
+
+fn more(ledger: &Ledger, what: impl Counted, before: u64, now: u64) {
+    ledger.add(what, now.saturating_sub(before));
+}

@@ -1,0 +1,72 @@
+//! How many retries the requests have earned: a retry helps against one lost connection, and harms a server that is down.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// What a retry costs, in hundredths of requests.
+const RETRY: u32 = 100;
+/// No more than this is saved up.
+const MOST: u32 = 20 * RETRY;
+/// So that a few requests may be retried where there are only a few: a retry each so often, and this many at first.
+const FLOOR: u32 = 3 * RETRY;
+const EVERY: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(super) struct Budget {
+    for_each: u16,
+    saved: u32,
+    filled: Instant,
+}
+
+impl Budget {
+    /// `for_each` request, in hundredths. 0: there are no retries.
+    pub(super) fn new(for_each: u16, now: Instant) -> Self {
+        Self {
+            for_each,
+            saved: FLOOR,
+            filled: now,
+        }
+    }
+
+    pub(super) fn earn(&mut self) {
+        self.saved = (self.saved + u32::from(self.for_each)).min(MOST);
+    }
+
+    /// Takes one retry, if there is one.
+    pub(super) fn spend(&mut self, now: Instant) -> bool {
+        if self.for_each == 0 {
+            return false;
+        }
+        if self.saved < RETRY && now.saturating_duration_since(self.filled) >= EVERY {
+            self.saved += RETRY;
+            self.filled = now;
+        }
+        let left = self.saved.checked_sub(RETRY);
+        self.saved = left.unwrap_or(self.saved);
+        left.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retries_are_a_share_of_requests() {
+        let now = Instant::now();
+        let mut budget = Budget::new(20, now);
+        let spend = |budget: &mut Budget, now| (0..1000).filter(|_| budget.spend(now)).count();
+        assert_eq!(spend(&mut budget, now), 3, "the floor");
+        for _ in 0..50 {
+            budget.earn();
+        }
+        assert_eq!(spend(&mut budget, now), 10);
+        for _ in 0..100_000 {
+            budget.earn();
+        }
+        assert_eq!(spend(&mut budget, now), 20, "no more are saved up");
+        assert_eq!(spend(&mut budget, now + EVERY), 1);
+        assert_eq!(spend(&mut Budget::new(0, now), now + EVERY), 0);
+    }
+}

@@ -1,0 +1,119 @@
+//! HTTP/2 to servers: one connection to each carries all exchanges of a thread. RFC 9113.
+//!
+//! `stock` bounds and queues streams as it does connections. An exchange is given a [`Stream`], which it writes to and reads
+//! from as if it were a connection of HTTP/1.1 of its own: so that there is one way for requests, and one for answers.
+
+mod answer;
+mod asking;
+mod head;
+mod stream;
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use h2::client::{Builder, SendRequest};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use super::pool::after;
+use super::wire::Wire;
+pub(super) use asking::Place;
+pub(crate) use stream::Stream;
+
+/// What a server may send ahead of its client: for one stream, and in all, so that slow clients do not hold up others soon.
+const STREAM_WINDOW: u32 = 256 * 1024;
+const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
+const SEND_BUFFER: usize = 64 * 1024;
+const HEADER_LIST: u32 = 64 * 1024;
+
+/// A connection that all exchanges with a server share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    send: SendRequest<Bytes>,
+    driver: JoinHandle<()>,
+    secure: bool,
+    suspect: Arc<AtomicBool>,
+    since: Instant,
+    used: Instant,
+}
+
+/// Why a shared connection is no longer one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Over {
+    Left,
+    Aged,
+    Idled,
+}
+
+impl Shared {
+    pub(super) async fn open(wire: Wire) -> Result<Self, h2::Error> {
+        let secure = wire.is_secure();
+        let (send, connection) = Builder::new()
+            .initial_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_send_buffer_size(SEND_BUFFER)
+            .max_header_list_size(HEADER_LIST)
+            .enable_push(false)
+            .handshake::<_, Bytes>(wire)
+            .await?;
+        // It ends when the server does, or when nobody has a handle or a stream any more. Streams learn of errors.
+        let driver = tokio::spawn(async move { drop(connection.await) });
+        Ok(Self {
+            send,
+            driver,
+            secure,
+            suspect: Arc::default(),
+            since: Instant::now(),
+            used: Instant::now(),
+        })
+    }
+
+    /// For one exchange more; an error where the server takes none.
+    pub(super) async fn stream(&mut self) -> Result<Stream, h2::Error> {
+        self.used = Instant::now();
+        let send = self.send.clone().ready().await?;
+        Ok(Stream::new(send, self.secure, self.suspect.clone()))
+    }
+
+    /// Exchanges that are under way keep it; who comes next is given another.
+    pub(super) fn over(&self, busy: bool, idle_time: Duration, age: Duration) -> Option<Over> {
+        let now = Instant::now();
+        if self.driver.is_finished() || self.suspect.load(Ordering::Relaxed) {
+            Some(Over::Left)
+        } else if after(self.since, age) <= now {
+            Some(Over::Aged)
+        } else if !busy && after(self.used, idle_time) <= now {
+            Some(Over::Idled)
+        } else {
+            None
+        }
+    }
+}
+
+/// The status that a server answers a GET with, over a connection of its own.
+pub(super) async fn check(wire: Wire, authority: &str, path: &str) -> io::Result<Option<u16>> {
+    let mut shared = Shared::open(wire).await.map_err(broken)?;
+    let stream = shared.stream().await.map_err(broken)?;
+    let request =
+        format!("GET {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: roundtrip-gate\r\n\r\n");
+    let answered = stream.status(request.as_bytes()).await;
+    shared.driver.abort();
+    answered.map(Some)
+}
+
+/// A reset by the server is one of its connection, for whoever does not know of streams.
+fn broken(error: h2::Error) -> io::Error {
+    let kind = if error.is_remote() {
+        io::ErrorKind::ConnectionReset
+    } else {
+        io::ErrorKind::BrokenPipe
+    };
+    io::Error::new(kind, error)
+}
+
+fn invalid(why: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, why)
+}

@@ -1,0 +1,153 @@
+//! The connections to one server, as one thread has them: how many there may be, and which of the unused ones still serve.
+//! It reads no clock and opens nothing; `stock` does the one, `group` the other.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::counts::Tally;
+
+/// What a pool keeps.
+pub(super) trait Carrier {
+    /// Open, and without a byte that nobody asked for.
+    fn is_quiet(&mut self) -> bool;
+    /// The end, from our side.
+    fn close(self);
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    pub(super) connections: usize,
+    pub(super) idle: usize,
+    pub(super) idle_time: Duration,
+    pub(super) age: Duration,
+}
+
+#[derive(Debug)]
+pub(super) struct Pool<C> {
+    /// The one used last is at the end.
+    idle: VecDeque<Idle<C>>,
+    /// Unused, used, and being opened.
+    open: usize,
+}
+
+/// A connection between two exchanges.
+#[derive(Debug)]
+pub(super) struct Kept<C> {
+    pub(super) carrier: C,
+    /// When it was opened.
+    pub(super) since: Instant,
+    /// Requests that it has carried.
+    pub(super) carried: u32,
+}
+
+#[derive(Debug)]
+struct Idle<C> {
+    kept: Kept<C>,
+    until: Instant,
+}
+
+impl<C: Carrier> Pool<C> {
+    pub(super) fn new() -> Self {
+        Self {
+            idle: VecDeque::new(),
+            open: 0,
+        }
+    }
+
+    pub(super) fn open(&self) -> usize {
+        self.open
+    }
+
+    pub(super) fn idle(&self) -> usize {
+        self.idle.len()
+    }
+
+    /// Is there a connection, or room for one?
+    pub(super) fn has_room(&self, bounds: &Bounds) -> bool {
+        !self.idle.is_empty() || self.open < bounds.connections
+    }
+
+    /// The one used last, if it lives. Those that do not are closed.
+    pub(super) fn take(&mut self, now: Instant, bounds: &Bounds, tally: &Tally) -> Option<Kept<C>> {
+        while let Some(mut idle) = self.idle.pop_back() {
+            if idle.until > now && idle.kept.carrier.is_quiet() {
+                return Some(idle.kept);
+            }
+            self.end(idle, now, bounds, tally);
+        }
+        None
+    }
+
+    /// Room for a new one, for which an unused one may have to go.
+    pub(super) fn reserve(&mut self, bounds: &Bounds, tally: &Tally) {
+        if self.open >= bounds.connections {
+            self.discard(tally);
+        }
+        self.open += 1;
+    }
+
+    /// A connection is gone that was not here, or did not come to be.
+    pub(super) fn release(&mut self) {
+        self.open = self.open.saturating_sub(1);
+    }
+
+    pub(super) fn put(&mut self, kept: Kept<C>, now: Instant, bounds: &Bounds) {
+        let until = after(now, bounds.idle_time).min(after(kept.since, bounds.age));
+        self.idle.push_back(Idle { kept, until });
+    }
+
+    /// No more unused ones than there may be: the oldest go.
+    pub(super) fn trim(&mut self, bounds: &Bounds, tally: &Tally) {
+        while self.idle.len() > bounds.idle {
+            self.discard(tally);
+        }
+    }
+
+    /// Closes those whose time is over before their server does, and those that their server has closed.
+    pub(super) fn reap(&mut self, now: Instant, bounds: &Bounds, tally: &Tally) {
+        for _ in 0..self.idle.len() {
+            let Some(mut idle) = self.idle.pop_front() else {
+                return;
+            };
+            if idle.until > now && idle.kept.carrier.is_quiet() {
+                self.idle.push_back(idle);
+            } else {
+                self.end(idle, now, bounds, tally);
+            }
+        }
+    }
+
+    /// When the time of the first of them is over.
+    pub(super) fn next_end(&self) -> Option<Instant> {
+        self.idle.iter().map(|idle| idle.until).min()
+    }
+
+    fn discard(&mut self, tally: &Tally) {
+        if let Some(idle) = self.idle.pop_front() {
+            idle.kept.carrier.close();
+            self.release();
+            tally.surplus.add(1);
+        }
+    }
+
+    fn end(&mut self, idle: Idle<C>, now: Instant, bounds: &Bounds, tally: &Tally) {
+        let why = if after(idle.kept.since, bounds.age) <= now {
+            &tally.aged
+        } else if idle.until <= now {
+            &tally.idled
+        } else {
+            &tally.left
+        };
+        why.add(1);
+        idle.kept.carrier.close();
+        self.release();
+    }
+}
+
+/// Times that are too long for the clock are as good as endless.
+pub(super) fn after(moment: Instant, time: Duration) -> Instant {
+    const ENDLESS: Duration = Duration::from_hours(24 * 365);
+    moment.checked_add(time).unwrap_or(moment + ENDLESS)
+}

@@ -1,0 +1,52 @@
+//! What a server's failures mean for it: after some in a row it is left alone for a while (passive ejection).
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::pool::after;
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ejecting {
+    /// Failures in a row; 0: servers are never left alone.
+    pub(super) after: u32,
+    pub(super) time: Duration,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Standing {
+    in_a_row: u32,
+    ejected: Option<Ejected>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Ejected {
+    at: Instant,
+    until: Instant,
+}
+
+impl Standing {
+    pub(super) fn is_ejected(&self, now: Instant) -> bool {
+        self.ejected.is_some_and(|ejected| ejected.until > now)
+    }
+
+    pub(super) fn ejected_at(&self) -> Option<Instant> {
+        self.ejected.map(|ejected| ejected.at)
+    }
+
+    pub(super) fn succeeded(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Is it left alone from now on? After its time one more failure is enough: only a success makes it as good as others.
+    pub(super) fn failed(&mut self, now: Instant, ejecting: Ejecting) -> bool {
+        self.in_a_row = self.in_a_row.saturating_add(1);
+        if ejecting.after == 0 || self.in_a_row < ejecting.after {
+            return false;
+        }
+        let already = self.is_ejected(now);
+        let until = after(now, ejecting.time);
+        self.ejected = Some(Ejected { at: now, until });
+        !already
+    }
+}

@@ -1,0 +1,71 @@
+//! What an upstream does while nobody asks: closes connections before their servers do, opens spare ones, notices that a
+//! server may be tried again.
+
+use std::rc::{Rc, Weak};
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+
+use super::Upstream;
+use crate::config::Protocol;
+
+/// At the latest.
+const TICK: Duration = Duration::from_secs(1);
+/// At the soonest.
+const SHORTEST: Duration = Duration::from_millis(5);
+
+pub(super) async fn tend(upstream: Weak<Upstream>) {
+    // Dropped with this task, and its connections with it.
+    let mut filling = JoinSet::new();
+    loop {
+        let Some(upstream) = upstream.upgrade() else {
+            return;
+        };
+        while filling.try_join_next().is_some() {}
+        let next = upstream.stock.reap();
+        if filling.is_empty() && upstream.group.config.warm > 0 {
+            for server in 0..upstream.group.well.len() {
+                filling.spawn_local(fill(upstream.clone(), server));
+            }
+        }
+        upstream.look_after_shared();
+        upstream.stock.gauge(upstream.shared_open());
+        let wake = upstream.wake(next);
+        drop(upstream);
+        sleep_until(wake).await;
+    }
+}
+
+impl Upstream {
+    /// When the next one's time is over; and often enough to see those that are yet to come.
+    fn wake(&self, next: Option<Instant>) -> Instant {
+        let config = &self.group.config;
+        let now = Instant::now();
+        let tick = now + TICK.min(config.idle_time.0.min(config.age.0) / 4);
+        next.map_or(tick, |next| next.min(tick)).max(now + SHORTEST)
+    }
+}
+
+/// As many spare connections as are wanted; after a failure no more until the next time. Never with fast open: without a
+/// request there is nothing that the SYN could carry.
+async fn fill(upstream: Rc<Upstream>, server: usize) {
+    let config = &upstream.group.config;
+    if config.protocol == Protocol::H2 {
+        // Who needs it learns what is wrong with the server.
+        let _ = upstream.share_early(server).await;
+        return;
+    }
+    while let Some(slot) = upstream.stock.spare(server, config.warm.min(config.idle)) {
+        let opened = upstream.open(slot, false, upstream.deadline()).await;
+        let Ok(mut opened) = opened else {
+            return;
+        };
+        // A server must not wait for the end of the handshake until there is a request.
+        if opened.kept.carrier.flush().await.is_err() {
+            return;
+        }
+        opened.slot.keep(opened.kept);
+    }
+}

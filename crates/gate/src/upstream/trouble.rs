@@ -1,0 +1,66 @@
+//! Why there is no connection, and what is to be answered.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use roundtrip_tls::TlsError;
+
+use crate::record::Reason;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Trouble {
+    #[error("cannot connect to {server}: {source}")]
+    Connect { server: Arc<str>, source: io::Error },
+    #[error("{server} has no address: {why}")]
+    Unnamed { server: Arc<str>, why: Arc<str> },
+    #[error("the TLS handshake with {server} failed: {source}")]
+    Tls { server: Arc<str>, source: TlsError },
+    #[error("{server} does not speak HTTP/2: {source}")]
+    H2 { server: Arc<str>, source: h2::Error },
+    #[error("{server} chose {chosen} instead of HTTP/2")]
+    Protocol { server: Arc<str>, chosen: String },
+    #[error("{server} let nobody connect within {:.1} s", .within.as_secs_f64())]
+    Silent { server: Arc<str>, within: Duration },
+    #[error("all connections to '{upstream}' were in use for {:.1} s", .within.as_secs_f64())]
+    Busy {
+        upstream: Arc<str>,
+        within: Duration,
+    },
+    #[error("all connections to '{upstream}' are in use, and {waiting} requests wait already")]
+    Full { upstream: Arc<str>, waiting: usize },
+    #[error("no server of '{upstream}' passes its checks")]
+    NoneWell { upstream: Arc<str> },
+}
+
+impl Trouble {
+    /// RFC 9110 §15.6.
+    pub(crate) fn status(&self) -> u16 {
+        match self {
+            Self::Connect { .. }
+            | Self::Unnamed { .. }
+            | Self::Tls { .. }
+            | Self::H2 { .. }
+            | Self::Protocol { .. } => 502,
+            Self::Busy { .. } | Self::Full { .. } | Self::NoneWell { .. } => 503,
+            Self::Silent { .. } => 504,
+        }
+    }
+
+    pub(crate) fn reason(&self) -> Reason {
+        match self {
+            Self::NoneWell { .. } => Reason::NoServer,
+            Self::Busy { .. } | Self::Full { .. } => Reason::PoolFull,
+            _ => Reason::Unreachable,
+        }
+    }
+
+    /// Seconds for `Retry-After`, where another try may soon do better.
+    pub(crate) fn retry_after(&self) -> Option<u32> {
+        match self {
+            Self::Busy { .. } | Self::Full { .. } => Some(1),
+            Self::NoneWell { .. } => Some(5),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The byte stream to a server: TCP, TLS over it, or one exchange's part of a connection of HTTP/2.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use roundtrip_net::Plain;
+use roundtrip_tls::Stream;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::h2;
+use super::pool::Carrier;
+
+pub(crate) enum Wire {
+    Clear(Plain),
+    Secure(Box<Stream<Plain>>),
+    Shared(Box<h2::Stream>),
+}
+
+impl std::fmt::Debug for Wire {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Wire").field(&self.plain()).finish()
+    }
+}
+
+impl Wire {
+    /// Of a connection that has one owner.
+    pub(crate) fn plain(&self) -> Option<&Plain> {
+        match self {
+            Self::Clear(plain) => Some(plain),
+            Self::Secure(stream) => Some(stream.get_ref()),
+            Self::Shared(_) => None,
+        }
+    }
+
+    pub(crate) fn is_secure(&self) -> bool {
+        match self {
+            Self::Clear(_) => false,
+            Self::Secure(_) => true,
+            Self::Shared(stream) => stream.is_secure(),
+        }
+    }
+}
+
+impl Carrier for Wire {
+    /// Costs no system call unless something came. Tickets that came over TLS are taken in on the way, and are no answer.
+    fn is_quiet(&mut self) -> bool {
+        match self {
+            Self::Clear(plain) => plain.is_quiet(),
+            Self::Secure(stream) => {
+                let mut byte = [0];
+                let mut context = Context::from_waker(Waker::noop());
+                Pin::new(&mut **stream)
+                    .poll_read(&mut context, &mut ReadBuf::new(&mut byte))
+                    .is_pending()
+            }
+            // It is for one exchange alone.
+            Self::Shared(_) => false,
+        }
+    }
+
+    /// TLS says goodbye, if the socket takes it at once. RFC 8446 §6.1.
+    fn close(mut self) {
+        if let Self::Secure(stream) = &mut self {
+            let mut context = Context::from_waker(Waker::noop());
+            let _ = Pin::new(&mut **stream).poll_shutdown(&mut context);
+        }
+    }
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Clear(plain) => Pin::new(plain).poll_read(cx, into),
+            Self::Secure(stream) => Pin::new(&mut **stream).poll_read(cx, into),
+            Self::Shared(stream) => Pin::new(&mut **stream).poll_read(cx, into),
+        }
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Clear(plain) => Pin::new(plain).poll_write(cx, data),
+            Self::Secure(stream) => Pin::new(&mut **stream).poll_write(cx, data),
+            Self::Shared(stream) => Pin::new(&mut **stream).poll_write(cx, data),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        data: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Clear(plain) => Pin::new(plain).poll_write_vectored(cx, data),
+            Self::Secure(stream) => Pin::new(&mut **stream).poll_write_vectored(cx, data),
+            Self::Shared(stream) => Pin::new(&mut **stream).poll_write_vectored(cx, data),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        matches!(self, Self::Clear(_))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Clear(plain) => Pin::new(plain).poll_flush(cx),
+            Self::Secure(stream) => Pin::new(&mut **stream).poll_flush(cx),
+            Self::Shared(stream) => Pin::new(&mut **stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Clear(plain) => Pin::new(plain).poll_shutdown(cx),
+            Self::Secure(stream) => Pin::new(&mut **stream).poll_shutdown(cx),
+            Self::Shared(stream) => Pin::new(&mut **stream).poll_shutdown(cx),
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! From start to end: requests pass, a reload and an end drop none of them, and the admin is told the truth.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+
+mod scene;
+
+use std::time::Duration;
+
+use roundtrip_gate::{GateError, News};
+use scene::{PATIENCE, Scene, backend};
+
+const LOGIN: &str = "Basic c29tZWJvZHk6c2VjcmV0"; // somebody:secret
+
+#[test]
+fn a_request_of_a_session_passes_and_others_do_not() {
+    let (at, _release) = backend("one");
+    let scene = Scene::new(at, "");
+    let field = scene.session("s1", "somebody:secret");
+    let mut client = scene.client();
+    assert_eq!(client.get("/", ""), (401, String::new()));
+    for _ in 0..3 {
+        assert_eq!(client.get("/x", &field), (200, format!("one {LOGIN}")));
+    }
+    assert_eq!(scene.admin("/healthz").0, 200);
+    assert_eq!(scene.admin("/readyz").0, 200);
+    // An exchange is entered once its answer has left.
+    assert!(eventually(|| {
+        let (_, metrics) = scene.admin("/metrics");
+        let counted = |class: &str, times: u32| {
+            let line = format!(
+                "roundtrip_gate_requests_total{{protocol=\"h1\",status=\"{class}\",outcome=\"whole\"}} {times}"
+            );
+            metrics.lines().any(|other| other == line)
+        };
+        counted("2xx", 3) && counted("4xx", 1)
+    }));
+}
+
+/// A promise: no request is dropped on a reload.
+#[test]
+fn a_reload_drops_no_request() {
+    let ((one, release), (two, _two)) = (backend("one"), backend("two"));
+    let scene = Scene::new(one, "");
+    let field = scene.session("s1", "somebody:secret");
+    let (mut kept, mut slow) = (scene.client(), scene.client());
+    assert_eq!(kept.get("/", &field).1, format!("one {LOGIN}"));
+    slow.send(&format!("GET /slow HTTP/1.1\r\nHost: a\r\n{field}\r\n\r\n"));
+    let next = Scene::config(&scene.folder, two, "");
+    scene.gate().reload(next).unwrap();
+    // Threads follow soon: then the kept connection's requests go to the other backend.
+    let followed = (0..2000).any(|_| {
+        let (status, body) = kept.get("/", &field);
+        assert_eq!(status, 200);
+        std::thread::sleep(Duration::from_millis(5));
+        body.starts_with("two")
+    });
+    assert!(followed);
+    release.send(()).unwrap();
+    assert_eq!(slow.answer(), (200, format!("one {LOGIN}")));
+    assert_eq!(slow.get("/", &field), (200, format!("two {LOGIN}")));
+}
+
+#[test]
+fn what_cannot_be_served_changes_nothing() {
+    let (at, _release) = backend("one");
+    let scene = Scene::new(at, "");
+    let mut moved = scene.config.clone();
+    moved.listen.http = vec!["127.0.0.1:1".parse().unwrap()];
+    let refused = scene.gate().reload(moved).unwrap_err();
+    assert!(matches!(refused, GateError::NeedsRestart(_)), "{refused}");
+    let mut lost = scene.config.clone();
+    lost.route[0].upstream = "nowhere".into();
+    assert!(scene.gate().reload(lost).is_err());
+    let field = scene.session("s1", "somebody:secret");
+    assert_eq!(scene.client().get("/", &field).0, 200);
+}
+
+/// A promise: no request is dropped at the end, within the time that it is given.
+#[test]
+fn an_end_lets_those_inside_finish() {
+    let (at, release) = backend("one");
+    let mut scene = Scene::new(at, "");
+    let field = scene.session("s1", "somebody:secret");
+    let (mut idle, mut slow) = (scene.client(), scene.client());
+    assert_eq!(idle.get("/", &field).0, 200);
+    assert_eq!(slow.get("/", &field).0, 200);
+    slow.send(&format!("GET /slow HTTP/1.1\r\nHost: a\r\n{field}\r\n\r\n"));
+    // It is there when the second of two requests on another connection was answered.
+    assert_eq!(idle.get("/", &field).0, 200);
+    let gate = scene.gate.take().unwrap();
+    let admin = gate.addresses().admin.unwrap();
+    let draining = std::thread::spawn(move || gate.drain(PATIENCE));
+    assert!(idle.is_closed(), "a connection at rest is ended");
+    let mut asking = scene::Client::to(admin);
+    asking.send("GET /readyz HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n");
+    assert_eq!(asking.answer().0, 503);
+    release.send(()).unwrap();
+    assert_eq!(slow.answer(), (200, format!("one {LOGIN}")));
+    assert!(slow.is_closed());
+    assert_eq!(draining.join().unwrap(), 0, "nobody was cut off");
+}
+
+#[test]
+fn who_does_not_finish_is_cut_off() {
+    let (at, _release) = backend("one");
+    let mut scene = Scene::new(at, "");
+    let field = scene.session("s1", "somebody:secret");
+    let mut slow = scene.client();
+    assert_eq!(slow.get("/", &field).0, 200);
+    slow.send(&format!("GET /slow HTTP/1.1\r\nHost: a\r\n{field}\r\n\r\n"));
+    let gate = scene.gate.take().unwrap();
+    assert_eq!(gate.drain(Duration::from_millis(300)), 1);
+    assert_eq!(slow.answer(), (0, String::new()));
+}
+
+/// A promise: a revoked session is refused, from the next request on.
+#[test]
+fn a_revoked_session_is_refused() {
+    let (at, _release) = backend("one");
+    let scene = Scene::new(at, "");
+    let field = scene.session("s1", "somebody:secret");
+    let mut client = scene.client();
+    assert_eq!(client.get("/", &field).0, 200);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let keeper = roundtrip_gate::keeping::Keeper::open(&scene.config).unwrap();
+    assert!(runtime.block_on(keeper.revoke("s1")).unwrap());
+    let refused = (0..2000).any(|_| {
+        std::thread::sleep(Duration::from_millis(5));
+        client.get("/", &field).0 == 401
+    });
+    assert!(refused);
+    assert_eq!(client.get("/", &field).0, 401);
+}
+
+#[test]
+fn limits_are_met_and_counted() {
+    let (at, _release) = backend("one");
+    let scene = Scene::new(
+        at,
+        "[limits]\nconnections_per_client = 2\nhead = 300\nhead_time = \"1s\"\n",
+    );
+    let (mut first, mut second) = (scene.client(), scene.client());
+    // Both are inside once they were answered.
+    assert_eq!((first.get("/", "").0, second.get("/", "").0), (401, 401));
+    assert!(scene.client().is_closed());
+    let long = format!("X-Long: {}", "x".repeat(400));
+    assert_eq!(first.get("/", &long).0, 431);
+    second.send("GET / HTTP/1.1\r\nHo");
+    assert_eq!(second.answer().0, 408);
+    // An exchange is entered once its answer has left.
+    for name in ["connections_per_client", "head", "head_time"] {
+        let met = |metrics: &str| {
+            let line = format!("roundtrip_gate_limits_met_total{{limit=\"{name}\"}} 1");
+            metrics.lines().any(|other| other == line)
+        };
+        assert!(eventually(|| met(&scene.admin("/metrics").1)), "{name}");
+    }
+    assert!(matches!(scene.news.try_recv(), Err(_) | Ok(News::Reloaded)));
+}
+
+fn eventually(mut so: impl FnMut() -> bool) -> bool {
+    (0..2000).any(|_| {
+        let is = so();
+        if !is {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        is
+    })
+}

@@ -1,0 +1,211 @@
+//! A whole gate, as `gate run` starts it, before a backend that names itself and can be slow.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use roundtrip_gate::config::Config;
+use roundtrip_gate::keeping::{Keeper, Token, TokenOrder, Worn};
+use roundtrip_gate::{Gate, News, Secret};
+use tempfile::TempDir;
+
+/// Long enough for any machine; nothing waits for it to pass.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+
+pub(crate) struct Scene {
+    pub(crate) gate: Option<Gate>,
+    pub(crate) config: Config,
+    pub(crate) news: Receiver<News>,
+    pub(crate) folder: TempDir,
+}
+
+impl Scene {
+    /// With sessions in a file; `more` is TOML.
+    pub(crate) fn new(backend: SocketAddr, more: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let config = Self::config(&folder, backend, more);
+        let (tell, news) = channel();
+        let gate = Gate::start(config.clone(), move |told| drop(tell.send(told))).unwrap();
+        Self {
+            gate: Some(gate),
+            config,
+            news,
+            folder,
+        }
+    }
+
+    pub(crate) fn config(folder: &TempDir, backend: SocketAddr, more: &str) -> Config {
+        let key = secret(folder, "token.key", &"k".repeat(64));
+        let seal = secret(folder, "seal.key", &"5".repeat(64));
+        let sessions = folder.path().join("sessions.redb");
+        let text = format!(
+            "[listen]\nhttp = [\"127.0.0.1:0\"]\nthreads = 2\n\
+             [admin]\nlisten = \"127.0.0.1:0\"\n\
+             [[token.key]]\nalgorithm = \"HS512\"\nfrom = {{ file = {key:?} }}\n\
+             [session]\nstore = \"redb:{}\"\n[[session.seal]]\nid = \"k1\"\nfrom = {{ file = {seal:?} }}\n\
+             [upstream.backend]\nservers = [\"http://{backend}\"]\n\
+             [[route]]\nupstream = \"backend\"\n{more}",
+            sessions.display()
+        );
+        Config::parse(&text, "test").unwrap()
+    }
+
+    pub(crate) fn gate(&self) -> &Gate {
+        self.gate.as_ref().unwrap()
+    }
+
+    /// Puts a session in, and gives the field that goes with it.
+    pub(crate) fn session(&self, sid: &str, login: &str) -> String {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let keeper = Keeper::open(&self.config).unwrap();
+        let login = Secret::new(login.as_bytes().to_vec());
+        runtime.block_on(keeper.put(sid, &login, None)).unwrap();
+        let order = TokenOrder {
+            subject: "somebody",
+            sid,
+            lifetime: Duration::from_hours(1),
+            worn: Worn::Cookie,
+            key: None,
+        };
+        let token = Token::sign(&self.config, &order, SystemTime::now()).unwrap();
+        String::from_utf8(token.field.expose().to_vec()).unwrap()
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::to(self.gate().addresses().http[0])
+    }
+
+    /// What the admin says at a path: status and body.
+    pub(crate) fn admin(&self, path: &str) -> (u16, String) {
+        let mut client = Client::to(self.gate().addresses().admin.unwrap());
+        client.send(&format!(
+            "GET {path} HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n"
+        ));
+        client.answer()
+    }
+}
+
+fn secret(folder: &TempDir, name: &str, text: &str) -> PathBuf {
+    let path = folder.path().join(name);
+    std::fs::write(&path, text).unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+    path
+}
+
+/// A client of HTTP/1.1 that reads what is counted.
+pub(crate) struct Client {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+impl Client {
+    pub(crate) fn to(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self {
+            stream,
+            buffer: Vec::new(),
+        }
+    }
+
+    pub(crate) fn send(&mut self, text: &str) {
+        self.stream.write_all(text.as_bytes()).unwrap();
+    }
+
+    pub(crate) fn get(&mut self, path: &str, field: &str) -> (u16, String) {
+        self.send(&format!(
+            "GET {path} HTTP/1.1\r\nHost: a.example\r\n{field}\r\n\r\n"
+        ));
+        self.answer()
+    }
+
+    /// Status and body; 0 where the connection ended without a word.
+    pub(crate) fn answer(&mut self) -> (u16, String) {
+        let head = loop {
+            if let Some(end) = find(&self.buffer, b"\r\n\r\n") {
+                break self.buffer.drain(..end + 4).collect::<Vec<u8>>();
+            }
+            if !self.fill() {
+                return (0, String::new());
+            }
+        };
+        let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
+        let length: usize = head
+            .split_once("content-length: ")
+            .and_then(|(_, rest)| rest.split("\r\n").next())
+            .map_or(0, |n| n.parse().unwrap());
+        while self.buffer.len() < length {
+            assert!(self.fill(), "cut off");
+        }
+        let body = self.buffer.drain(..length).collect();
+        (
+            head[9..12].parse().unwrap(),
+            String::from_utf8(body).unwrap(),
+        )
+    }
+
+    /// Has the other side closed?
+    pub(crate) fn is_closed(&mut self) -> bool {
+        !self.fill()
+    }
+
+    fn fill(&mut self) -> bool {
+        let mut piece = [0; 4096];
+        let n = self.stream.read(&mut piece).unwrap_or(0);
+        self.buffer.extend_from_slice(&piece[..n]);
+        n > 0
+    }
+}
+
+fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
+    bytes.windows(what.len()).position(|window| window == what)
+}
+
+/// Answers with its name and the `Authorization` that it was sent; to `/slow` when told to.
+pub(crate) fn backend(name: &'static str) -> (SocketAddr, std::sync::mpsc::Sender<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (release, released) = channel();
+    let released = std::sync::Arc::new(std::sync::Mutex::new(released));
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let released = released.clone();
+            thread::spawn(move || answer(name, stream.unwrap(), &released));
+        }
+    });
+    (address, release)
+}
+
+fn answer(name: &str, mut stream: TcpStream, released: &std::sync::Mutex<Receiver<()>>) {
+    let mut buffer = Vec::new();
+    let mut piece = [0; 4096];
+    loop {
+        while let Some(end) = find(&buffer, b"\r\n\r\n") {
+            let head: Vec<u8> = buffer.drain(..end + 4).collect();
+            let head = String::from_utf8(head).unwrap();
+            if head.starts_with("GET /slow") {
+                let _ = released.lock().unwrap().recv_timeout(PATIENCE);
+            }
+            let login = head.lines().find_map(|l| l.strip_prefix("Authorization: "));
+            let body = format!("{name} {}", login.unwrap_or("nobody"));
+            let answer = format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            if stream.write_all(answer.as_bytes()).is_err() {
+                return;
+            }
+        }
+        match stream.read(&mut piece) {
+            Ok(n) if n > 0 => buffer.extend_from_slice(&piece[..n]),
+            _ => return,
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! From one path to the next: what connects at a server's own address goes on to a server behind a path of its own.
+//!
+//! It stands for the wire between two machines, for TCP alone. A connection is accepted before the further one exists;
+//! what is sent meanwhile waits for that one's handshake, so that no round trip is spared: who asks sees the handshake in
+//! his first answer. Fast open and refusals do not cross it.
+
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use roundtrip_path::Namespace;
+
+const STEP: Duration = Duration::from_micros(200);
+/// Connections at once.
+const MOST: usize = 512;
+
+/// Open as long as it lives.
+pub(super) struct Hop {
+    over: Arc<AtomicBool>,
+    streams: Streams,
+}
+
+/// Both ends of all connections, to end them with the hop.
+type Streams = Arc<Mutex<Vec<TcpStream>>>;
+
+impl Hop {
+    /// `here` is an address in the network `from`; `there` one that the network `by` reaches.
+    pub(super) fn open(
+        (from, here): (&Namespace, SocketAddr),
+        (by, there): (&Namespace, SocketAddr),
+    ) -> io::Result<Self> {
+        let bound = from.run(|| TcpListener::bind(here));
+        let listener = bound.map_err(io::Error::other)??;
+        listener.set_nonblocking(true)?;
+        let hop = Self {
+            over: Arc::default(),
+            streams: Arc::default(),
+        };
+        let (over, streams, by) = (hop.over.clone(), hop.streams.clone(), by.clone());
+        let accepting = move || {
+            while !over.load(Ordering::Relaxed) {
+                match listener.accept() {
+                    Ok((near, _)) => carry(near, by.clone(), there, &streams),
+                    Err(_) => thread::sleep(STEP),
+                }
+            }
+        };
+        thread::Builder::new().name("hop".into()).spawn(accepting)?;
+        Ok(hop)
+    }
+}
+
+impl Drop for Hop {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        for stream in streams.iter() {
+            // It may be closed already.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+/// A connection that cannot be carried is closed.
+fn carry(near: TcpStream, by: Namespace, there: SocketAddr, streams: &Streams) {
+    let streams = streams.clone();
+    let work = move || -> io::Result<()> {
+        near.set_nonblocking(false)?;
+        let connected = by.run(|| TcpStream::connect(there));
+        let far = connected.map_err(io::Error::other)??;
+        near.set_nodelay(true)?;
+        far.set_nodelay(true)?;
+        {
+            let mut streams = streams.lock().unwrap_or_else(PoisonError::into_inner);
+            if streams.len() >= 2 * MOST {
+                return Ok(());
+            }
+            streams.push(near.try_clone()?);
+            streams.push(far.try_clone()?);
+        }
+        let (up, down) = ((near.try_clone()?, far.try_clone()?), (far, near));
+        let upward = thread::Builder::new().spawn(move || pass(up.0, up.1))?;
+        pass(down.0, down.1);
+        let _ = upward.join();
+        Ok(())
+    };
+    // Who waits for an answer sees the connection closed.
+    let _ = thread::Builder::new().name("hop".into()).spawn(work);
+}
+
+fn pass(mut from: TcpStream, mut to: TcpStream) {
+    let _ = io::copy(&mut from, &mut to);
+    let _ = to.shutdown(Shutdown::Write);
+}

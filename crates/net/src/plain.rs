@@ -1,0 +1,118 @@
+//! A TCP stream of which nothing is written down, for who opens many: it may begin with fast open.
+
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use socket2::{Domain, Protocol, Type};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use tokio::net::{TcpSocket, TcpStream};
+
+use crate::{TcpInfo, sys};
+
+#[derive(Debug)]
+pub struct Plain {
+    stream: TcpStream,
+    deferred: bool,
+}
+
+impl Plain {
+    /// With fast open, where the kernel has the peer's cookie, this returns at once, and what is written first leaves in the
+    /// SYN: it may reach the peer twice (RFC 7413 §2.1). That nobody answers is then learnt by who writes and reads.
+    pub async fn connect(peer: SocketAddr, fast_open: bool) -> io::Result<Self> {
+        if !fast_open {
+            let stream = TcpStream::connect(peer).await?;
+            stream.set_nodelay(true)?;
+            let deferred = false;
+            return Ok(Self { stream, deferred });
+        }
+        let domain = Domain::for_address(peer);
+        let socket = socket2::Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_nonblocking(true)?;
+        socket.set_tcp_nodelay(true)?;
+        sys::set_fast_open_connect(&socket)?;
+        let socket = TcpSocket::from_std_stream(socket.into());
+        let stream = socket.connect(peer).await?;
+        let deferred = TcpInfo::of(&stream).is_some_and(|info| info.is_opening());
+        Ok(Self { stream, deferred })
+    }
+
+    /// Did the first write have to open the connection?
+    pub fn is_deferred(&self) -> bool {
+        self.deferred
+    }
+
+    /// Did the peer take what the SYN carried? Asks the kernel.
+    pub fn saved_a_round_trip(&self) -> bool {
+        self.deferred && TcpInfo::of(&self.stream).is_some_and(|info| info.took_syn_data())
+    }
+
+    /// Open, and without a byte to read. Costs no system call unless something came.
+    pub fn is_quiet(&self) -> bool {
+        let read = self.stream.try_read(&mut [0]);
+        matches!(read, Err(e) if e.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    pub fn stream(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    /// A fast-open SYN that could take no data reports `EINPROGRESS`: then the data waits for the SYN-ACK.
+    fn poll_written(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut write: impl FnMut(Pin<&mut TcpStream>, &mut Context<'_>) -> Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            match ready!(write(Pin::new(&mut self.stream), cx)) {
+                Err(e) if e.raw_os_error() == Some(libc::EINPROGRESS) => {
+                    let nothing = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
+                    let _ = self.stream.try_io(Interest::WRITABLE, nothing);
+                    ready!(self.stream.poll_write_ready(cx))?;
+                }
+                written => return Poll::Ready(written),
+            }
+        }
+    }
+}
+
+impl AsyncRead for Plain {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, into)
+    }
+}
+
+impl AsyncWrite for Plain {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_written(cx, |stream, cx| stream.poll_write(cx, data))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        data: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_written(cx, |stream, cx| stream.poll_write_vectored(cx, data))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

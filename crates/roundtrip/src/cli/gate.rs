@@ -1,0 +1,338 @@
+//! The flags of `gate`. No secret is one of them: every user of the machine sees what was typed.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use clap::{Args, Subcommand};
+use roundtrip_model::parse_duration;
+use roundtrip_rdap::answer::Date;
+
+use super::Color;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  roundtrip gate run                               loopback: try it with a backend on port 8000
+  roundtrip gate session put alice                 asks for the user:password that alice stands for
+  curl -H \"$(roundtrip gate token --sub alice --sid alice --bearer)\" http://127.0.0.1:8080/
+  roundtrip gate init -o gate.toml                 a file with every setting, explained
+  roundtrip gate check --config gate.toml          what is wrong with it, before it matters
+  roundtrip gate run --config gate.toml            SIGHUP reads it anew; SIGTERM ends gracefully
+
+Exit codes: 0 done, 1 failed or something is wrong, 2 wrong usage.")]
+pub(crate) struct GateArgs {
+    #[command(subcommand)]
+    pub command: GateCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GateCommand {
+    /// Serve, until SIGTERM or Ctrl-C
+    Run(GateRunArgs),
+    /// All that is wrong with a configuration, without starting anything
+    Check(GateCheckArgs),
+    /// Write a configuration with every setting at its default, explained
+    Init {
+        /// Into this file, which must not be there yet; else to standard output
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Sessions: what a token stands for at the backend
+    Session(GateSessionArgs),
+    /// Make a token for trying, signed with a secret of the configuration
+    Token(GateTokenArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GateConfigArgs {
+    /// The configuration; without it everything is on loopback, and sessions and keys are in
+    /// ~/.local/state/roundtrip/gate, where they are made when they are first needed
+    #[arg(short, long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  roundtrip gate run --backend http://127.0.0.1:3000
+  roundtrip gate run --http 127.0.0.1:8081 --https 127.0.0.1:8444 --admin none
+  roundtrip gate run --config /etc/roundtrip/gate.toml
+
+Exit codes: 0 ended as asked, 1 it could not start or serve, 2 wrong usage.")]
+pub(crate) struct GateRunArgs {
+    #[command(flatten)]
+    pub from: GateConfigArgs,
+    /// Clear text comes in here, or `none` [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "config")]
+    pub http: Option<Place>,
+    /// TLS and QUIC come in here, or `none` [default: 127.0.0.1:8443]
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "config")]
+    pub https: Option<Place>,
+    /// Metrics and the dashboard are here, or `none` [default: 127.0.0.1:9180]
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "config")]
+    pub admin: Option<Place>,
+    /// Who answers [default: http://127.0.0.1:8000]
+    #[arg(long, value_name = "URL", conflicts_with = "config")]
+    pub backend: Option<String>,
+    /// Do not say what it does
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// An address to listen at, or none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place(pub Option<SocketAddr>);
+
+impl FromStr for Place {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "none" {
+            return Ok(Self(None));
+        }
+        let address = text.parse();
+        let address =
+            address.map_err(|_| "an address with its port, as in 127.0.0.1:8080, or none");
+        Ok(Self(Some(address?)))
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  roundtrip gate check --config gate.toml
+  roundtrip gate check --config gate.toml --connect --json
+
+Exit codes: 0 a start would succeed (there may be warnings), 1 it would not, 2 wrong usage.")]
+pub(crate) struct GateCheckArgs {
+    #[command(flatten)]
+    pub from: GateConfigArgs,
+    /// Also ask the session store and each server whether they are there
+    #[arg(long)]
+    pub connect: bool,
+    /// One JSON document (schema roundtrip/gate-check/1)
+    #[arg(long)]
+    pub json: bool,
+    /// No report: the exit code says it
+    #[arg(short, long, conflicts_with = "json")]
+    pub quiet: bool,
+    /// Colour
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
+    pub color: Color,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  roundtrip gate session put alice                             asks for user:password, without echo
+  roundtrip gate session put alice --credentials-file login --expires 8h
+  pass show mail | roundtrip gate session put alice --config gate.toml
+  roundtrip gate session list --json
+  roundtrip gate session revoke alice                          its open streams end, too
+
+Exit codes: 0 done, 1 failed, or there is no such session; 2 wrong usage.")]
+pub(crate) struct GateSessionArgs {
+    #[command(subcommand)]
+    pub command: SessionCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionCommand {
+    /// Put a session in, or change it; its credentials are sealed where there is a key
+    Put(SessionPutArgs),
+    /// Tell of a session, never its password
+    Show {
+        #[command(flatten)]
+        from: GateConfigArgs,
+        /// Which
+        #[arg(value_name = "SID")]
+        sid: String,
+        /// Also the user
+        #[arg(long)]
+        reveal_user: bool,
+        /// One JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// The names of all sessions
+    List {
+        #[command(flatten)]
+        from: GateConfigArgs,
+        /// One JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take a session away: it is refused from then on, and what it has open ends
+    Revoke {
+        #[command(flatten)]
+        from: GateConfigArgs,
+        /// Which
+        #[arg(value_name = "SID")]
+        sid: String,
+    },
+    /// Put in many: a file with one JSON object a line, {"sid": …, "credentials": BASE64, "expires": SECONDS}
+    Import {
+        #[command(flatten)]
+        from: GateConfigArgs,
+        /// `-` is standard input
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Seal with the first key what is stored plain or under an older key
+    Seal {
+        #[command(flatten)]
+        from: GateConfigArgs,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionPutArgs {
+    #[command(flatten)]
+    pub from: GateConfigArgs,
+    /// Its name, as tokens say it (sid)
+    #[arg(value_name = "SID")]
+    pub sid: String,
+    /// user:password is in this file, which only its owner may read; `-`, or no flag, is standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "credentials_env")]
+    pub credentials_file: Option<PathBuf>,
+    /// user:password is in this variable of the environment
+    #[arg(long, value_name = "NAME")]
+    pub credentials_env: Option<String>,
+    /// When it ends: in 8h or 7d, or a date as in 2030-01-31T12:00:00Z; without it, never
+    #[arg(long, value_name = "TIME")]
+    pub expires: Option<End>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  roundtrip gate token --sub alice --sid alice
+  curl -H \"$(roundtrip gate token --sub alice --sid alice --cookie)\" http://127.0.0.1:8080/
+
+Exit codes: 0 done, 1 there is no secret to sign with, 2 wrong usage.")]
+pub(crate) struct GateTokenArgs {
+    #[command(flatten)]
+    pub from: GateConfigArgs,
+    /// Whom it is about
+    #[arg(long, value_name = "NAME")]
+    pub sub: String,
+    /// The session it stands for
+    #[arg(long, value_name = "SID")]
+    pub sid: String,
+    /// When it ends: in 30min or 8h, or a date as in 2030-01-31T12:00:00Z
+    #[arg(long, value_name = "TIME", default_value = "1h")]
+    pub expires: End,
+    /// The id of the key to sign with, where there are several
+    #[arg(long, value_name = "ID")]
+    pub key: Option<String>,
+    /// As a whole field: Cookie
+    #[arg(long, conflicts_with = "bearer")]
+    pub cookie: bool,
+    /// As a whole field: Authorization
+    #[arg(long)]
+    pub bearer: bool,
+}
+
+/// When something ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    In(Duration),
+    At(SystemTime),
+}
+
+impl End {
+    /// `None` where no clock reaches.
+    pub(crate) fn after(self, now: SystemTime) -> Option<SystemTime> {
+        match self {
+            Self::In(time) => now.checked_add(time),
+            Self::At(time) => Some(time),
+        }
+    }
+}
+
+impl FromStr for End {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(date) = Date::parse(text) {
+            let seconds = u64::try_from(date.seconds).map_err(|_| "a date after 1970")?;
+            let at = UNIX_EPOCH.checked_add(Duration::from_secs(seconds));
+            return at.map(Self::At).ok_or_else(|| "a nearer date".into());
+        }
+        match parse_duration(text) {
+            Ok(time) if !time.is_zero() => Ok(Self::In(time)),
+            _ => Err(
+                "a time from now as in 8h, up to 41d, or a date as in 2030-01-31T12:00:00Z".into(),
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        gate: GateArgs,
+    }
+
+    fn parse(line: &str) -> Result<GateCommand, clap::Error> {
+        let words = std::iter::once("gate").chain(line.split_whitespace());
+        Line::try_parse_from(words).map(|line| line.gate.command)
+    }
+
+    #[test]
+    fn ends_are_dates_or_times_from_now() {
+        let at = |seconds| Ok(End::At(UNIX_EPOCH + Duration::from_secs(seconds)));
+        for (text, end) in [
+            ("8h", Ok(End::In(Duration::from_hours(8)))),
+            ("2030-01-01", at(1_893_456_000)),
+            ("2030-01-01T01:00:00+01:00", at(1_893_456_000)),
+        ] {
+            assert_eq!(text.parse::<End>(), end, "{text}");
+        }
+        for text in ["", "0s", "8", "-1h", "1000d", "1969-12-31", "tomorrow"] {
+            assert!(text.parse::<End>().is_err(), "{text}");
+        }
+        let now = UNIX_EPOCH + Duration::from_mins(1);
+        let end = End::In(Duration::from_secs(1)).after(now);
+        assert_eq!(end, Some(UNIX_EPOCH + Duration::from_secs(61)));
+    }
+
+    #[test]
+    fn a_file_says_all_or_flags_do() {
+        for good in [
+            "run",
+            "run --http none --https [::1]:8443 --backend http://h --admin none",
+            "run -c f -q",
+            "check --connect --json",
+            "init -o f",
+            "session put a --expires 8h -c f",
+            "session put a --credentials-file -",
+            "session show a --reveal-user",
+            "session import -",
+            "token --sub a --sid b --bearer",
+        ] {
+            assert!(parse(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "run -c f --http 127.0.0.1:80",
+            "run --http 8080",
+            "check --json -q",
+            "session put",
+            "session put a user:password",
+            "session put a --credentials-file f --credentials-env E",
+            "token --sid b",
+            "token --sub a --sid b --cookie --bearer",
+        ] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+}

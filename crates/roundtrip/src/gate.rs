@@ -1,0 +1,23 @@
+//! `roundtrip gate`: the proxy is in a crate of its own; here is what is asked of it, and how its answers are told.
+
+mod check;
+mod introduction;
+mod login;
+mod serve;
+mod session;
+mod source;
+mod template;
+mod token;
+
+use crate::cli::{GateArgs, GateCommand};
+use crate::output::Outcome;
+
+pub(crate) fn run(args: &GateArgs) -> Outcome {
+    match &args.command {
+        GateCommand::Run(args) => serve::run(args),
+        GateCommand::Check(args) => check::run(args),
+        GateCommand::Init { output } => template::write(output.as_deref()),
+        GateCommand::Session(args) => session::run(args),
+        GateCommand::Token(args) => token::run(args),
+    }
+}

@@ -1,0 +1,121 @@
+//! `gate check`: what was found, for people and for programs.
+
+use std::time::SystemTime;
+
+use roundtrip_gate::GateError;
+use roundtrip_gate::check::{Finding, Report, Severity, check, reach};
+use roundtrip_report::terminal::Style;
+use serde_json::json;
+use tokio::runtime::Builder;
+
+use super::source;
+use crate::cli::GateCheckArgs;
+use crate::output::{Outcome, Stream, failed};
+
+pub(super) fn run(args: &GateCheckArgs) -> Outcome {
+    let report = match examine(args) {
+        Ok(report) => report,
+        Err(error) => return failed(&error),
+    };
+    if args.json {
+        Stream::Out.print(document(args, &report));
+    } else if !args.quiet {
+        Stream::Out.print(text(args, &report, &Stream::Out.style(args.color)));
+    }
+    if report.passes() {
+        Outcome::Done
+    } else {
+        Outcome::Failed
+    }
+}
+
+/// A file that cannot be read is a finding too: programs get their document in any case.
+fn examine(args: &GateCheckArgs) -> std::io::Result<Report> {
+    let config = match source::read(&args.from) {
+        Ok(config) => config,
+        Err(error) => return Ok(unread(args, &error)),
+    };
+    let mut report = check(&config, SystemTime::now());
+    if args.connect {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(reach(&config, &mut report));
+    }
+    Ok(report)
+}
+
+fn unread(args: &GateCheckArgs, error: &GateError) -> Report {
+    let (place, what) = match error {
+        GateError::Config {
+            name,
+            line,
+            column,
+            why,
+        } => (format!("{name}:{line}:{column}"), why.clone()),
+        other => (source::name(&args.from), other.to_string()),
+    };
+    Report {
+        findings: vec![Finding {
+            severity: Severity::Error,
+            place,
+            what,
+        }],
+        ..Report::default()
+    }
+}
+
+fn document(args: &GateCheckArgs, report: &Report) -> String {
+    let document = json!({
+        "schema": "roundtrip/gate-check/1",
+        "config": args.from.config.as_ref().map(|path| path.display().to_string()),
+        "passes": report.passes(),
+        "connected": args.connect,
+        "findings": report.findings,
+        "https_records": report.https_records,
+    });
+    format!("{document:#}\n")
+}
+
+fn text(args: &GateCheckArgs, report: &Report, style: &Style) -> String {
+    let mut lines: Vec<String> = report.findings.iter().map(|f| line(f, style)).collect();
+    lines.push(format!("{}: {}", source::name(&args.from), verdict(report)));
+    if !report.https_records.is_empty() {
+        let title = "For your zone, so that clients come by HTTP/3 at once (RFC 9460):";
+        lines.extend([String::new(), title.to_owned()]);
+        let records = report.https_records.iter();
+        lines.extend(records.map(|record| format!("  {record}")));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn line(finding: &Finding, style: &Style) -> String {
+    let (word, colour) = match finding.severity {
+        Severity::Error => ("error  ", "31"),
+        Severity::Warning => ("warning", "33"),
+    };
+    let word = if style.colour {
+        format!("\u{1b}[{colour}m{word}\u{1b}[0m")
+    } else {
+        word.to_owned()
+    };
+    format!("{word}  {}: {}", finding.place, finding.what)
+}
+
+fn verdict(report: &Report) -> String {
+    let count = |severity| {
+        let of = report.findings.iter().filter(|f| f.severity == severity);
+        of.count()
+    };
+    let told = |number: usize, one: &str| match number {
+        1 => format!("1 {one}"),
+        number => format!("{number} {one}s"),
+    };
+    match (count(Severity::Error), count(Severity::Warning)) {
+        (0, 0) => "nothing is wrong; a start would succeed".into(),
+        (0, warnings) => format!("{}; a start would succeed", told(warnings, "warning")),
+        (errors, warnings) => format!(
+            "{}, {}; a start would not succeed",
+            told(errors, "error"),
+            told(warnings, "warning")
+        ),
+    }
+}

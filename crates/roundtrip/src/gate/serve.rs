@@ -1,0 +1,117 @@
+//! `gate run`: the configuration, what is said of it, and what is told while it serves.
+
+use std::io;
+use std::time::SystemTime;
+
+use roundtrip_gate::check::{Report, check};
+use roundtrip_gate::config::Config;
+use roundtrip_gate::{Gate, GateError, News};
+
+use super::{introduction, source};
+use crate::cli::GateRunArgs;
+use crate::output::{Outcome, Stream};
+
+pub(super) fn run(args: &GateRunArgs) -> Outcome {
+    let config = match read(args) {
+        Ok(config) => config,
+        Err(error) => return failed(&error.to_string()),
+    };
+    let report = check(&config, SystemTime::now());
+    let started = |gate: &Gate| {
+        tell_all(&report);
+        if !args.quiet {
+            Stream::Err.print(introduction::lines(
+                &found(&config, gate),
+                args.from.config.as_deref(),
+            ));
+        }
+    };
+    match roundtrip_gate::run(config.clone(), || read(args), started, told) {
+        Ok(()) => Outcome::Done,
+        // What was found says more: all of it, and each with its key.
+        Err(_) if !report.passes() => {
+            tell_all(&report);
+            failed(&format!(
+                "{}: it cannot start like that",
+                source::name(&args.from)
+            ))
+        }
+        Err(error) => failed(&advised(&error, args)),
+    }
+}
+
+/// The file; or what there is without one, changed by flags.
+fn read(args: &GateRunArgs) -> Result<Config, GateError> {
+    let mut config = source::read(&args.from)?;
+    if let Some(place) = args.http {
+        config.listen.http = place.0.into_iter().collect();
+    }
+    if let Some(place) = args.https {
+        config.listen.https = place.0.into_iter().collect();
+        config.listen.h3 &= place.0.is_some();
+    }
+    if let Some(place) = args.admin {
+        config.admin.listen = place.0;
+    }
+    if let Some(backend) = &args.backend {
+        config.serve(backend);
+    }
+    Ok(config)
+}
+
+/// With the ports that were found, where any was good.
+fn found(config: &Config, gate: &Gate) -> Config {
+    let mut found = config.clone();
+    let addresses = gate.addresses();
+    found.listen.http.clone_from(&addresses.http);
+    found.listen.https.clone_from(&addresses.https);
+    found.admin.listen = addresses.admin;
+    found
+}
+
+/// Where somebody else listens, what to do is known.
+fn advised(error: &GateError, args: &GateRunArgs) -> String {
+    match error {
+        GateError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
+            let advice = match &args.from.config {
+                Some(path) => format!("name another in {}", path.display()),
+                None => "choose others with --http, --https and --admin".into(),
+            };
+            format!("{error}; {advice}")
+        }
+        GateError::Listen { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+            format!(
+                "{error}; ports under 1024 want CAP_NET_BIND_SERVICE, or a service manager that gives it"
+            )
+        }
+        _ => error.to_string(),
+    }
+}
+
+fn told(news: News) {
+    tell(&match news {
+        News::Reloaded => "the configuration was read anew".into(),
+        News::NotReloaded(error) => format!("{error}; the configuration from before goes on"),
+        News::Certificate(path) => format!("the certificate in {} was replaced", path.display()),
+        News::BadCertificate(error) => format!("{error}; the certificate from before goes on"),
+        News::BadKeys(error) => format!("{error}; the keys from before go on"),
+        News::Draining(within) => format!("ending; those inside have {} s", within.as_secs()),
+        News::Ended { cut: 0 } => "ended".into(),
+        News::Ended { cut } => format!("ended; {cut} connections were cut"),
+    });
+}
+
+fn tell_all(report: &Report) {
+    for finding in &report.findings {
+        tell(&format!("{}: {}", finding.place, finding.what));
+    }
+}
+
+fn tell(what: &str) {
+    Stream::Err.print(format!("roundtrip: {what}\n"));
+}
+
+fn failed(why: &str) -> Outcome {
+    tell(why);
+    Outcome::Failed
+}

@@ -1,0 +1,267 @@
+//! `gate session`: what the keeper of sessions is asked, and how its answers are told. A password is in none of them.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+use std::time::SystemTime;
+
+use roundtrip_gate::GateError;
+use roundtrip_gate::keeping::{Form, Keeper, Shown};
+use roundtrip_rdap::answer::Date;
+use serde_json::{Value, json};
+use tokio::runtime::Builder;
+use tokio::task::LocalSet;
+
+use super::login::{self, LoginError};
+use super::source;
+use crate::cli::{GateConfigArgs, GateSessionArgs, SessionCommand, SessionPutArgs};
+use crate::output::{Outcome, Stream, failed};
+
+/// Names that the store is asked for at once.
+const PAGE: usize = 1000;
+
+#[derive(Debug, thiserror::Error)]
+enum Trouble {
+    #[error(transparent)]
+    Gate(#[from] GateError),
+    #[error(transparent)]
+    Login(#[from] LoginError),
+    #[error("cannot read {path}: {source}")]
+    Unreadable { path: String, source: io::Error },
+    #[error("cannot start: {0}")]
+    Runtime(io::Error),
+    #[error("no clock reaches so far: name a nearer end")]
+    End,
+}
+
+pub(super) fn run(args: &GateSessionArgs) -> Outcome {
+    let outcome = match &args.command {
+        SessionCommand::Put(args) => put(args),
+        SessionCommand::Show {
+            from,
+            sid,
+            reveal_user,
+            json,
+        } => show(from, sid, *reveal_user, *json),
+        SessionCommand::List { from, json } => list(from, *json),
+        SessionCommand::Revoke { from, sid } => revoke(from, sid),
+        SessionCommand::Import { from, file } => import(from, file),
+        SessionCommand::Seal { from } => seal(from),
+    };
+    outcome.unwrap_or_else(|error| failed(&error))
+}
+
+/// The store's connection lives on a `LocalSet`.
+fn keep<T>(
+    from: &GateConfigArgs,
+    work: impl AsyncFnOnce(&Keeper) -> Result<T, Trouble>,
+) -> Result<T, Trouble> {
+    let config = source::read(from)?;
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(Trouble::Runtime)?;
+    LocalSet::new().block_on(&runtime, async {
+        let keeper = Keeper::open(&config)?;
+        work(&keeper).await
+    })
+}
+
+fn put(args: &SessionPutArgs) -> Result<Outcome, Trouble> {
+    let end = |end: crate::cli::End| end.after(SystemTime::now()).ok_or(Trouble::End);
+    let expires = args.expires.map(end).transpose()?;
+    let login = login::read(args)?;
+    let put = async |keeper: &Keeper| Ok(keeper.put(&args.sid, &login, expires).await?);
+    let form = keep(&args.from, put)?;
+    let told = format!(
+        "roundtrip: the session {} is there, {}, {}\n",
+        plain(&args.sid),
+        described(&form),
+        expires.map_or("without an end".into(), |end| format!(
+            "until {}",
+            stamp(end)
+        )),
+    );
+    Stream::Err.print(told);
+    Ok(Outcome::Done)
+}
+
+fn show(from: &GateConfigArgs, sid: &str, reveal: bool, json: bool) -> Result<Outcome, Trouble> {
+    let shown = keep(from, async |keeper| Ok(keeper.show(sid).await?))?;
+    let Some(shown) = shown else {
+        return Ok(unknown(sid));
+    };
+    if json {
+        Stream::Out.print(format!("{:#}\n", document(&shown, reveal)));
+    } else {
+        Stream::Out.print(text(&shown, reveal));
+    }
+    Ok(Outcome::Done)
+}
+
+fn document(shown: &Shown, reveal: bool) -> Value {
+    let user = shown.user.as_ref().ok().filter(|_| reveal);
+    json!({
+        "schema": "roundtrip/gate-session/1",
+        "sid": shown.sid,
+        "form": shown.form,
+        "expires": shown.expires.map(stamp),
+        "usable": shown.user.is_ok(),
+        "why_not": shown.user.as_ref().err().map(ToString::to_string),
+        "user": user,
+    })
+}
+
+fn text(shown: &Shown, reveal: bool) -> String {
+    let whose = match &shown.user {
+        Ok(user) if reveal => format!("user     {}\n", plain(user)),
+        Ok(_) => String::new(),
+        Err(why) => format!("of no use: {why}\n"),
+    };
+    format!(
+        "session  {}\n{whose}stored   {}\nends     {}\n",
+        plain(&shown.sid),
+        described(&shown.form),
+        shown.expires.map_or("never".into(), stamp)
+    )
+}
+
+fn list(from: &GateConfigArgs, json: bool) -> Result<Outcome, Trouble> {
+    // Redis may say a name twice, and in no order.
+    let sids = keep(from, async |keeper| {
+        let (mut sids, mut after) = (BTreeSet::new(), None::<String>);
+        loop {
+            let page = keeper.list(after.as_deref(), PAGE).await?;
+            sids.extend(page.sids);
+            after = page.next;
+            if after.is_none() {
+                return Ok(sids);
+            }
+        }
+    })?;
+    if json {
+        let document = json!({ "schema": "roundtrip/gate-sessions/1", "sids": sids });
+        Stream::Out.print(format!("{document:#}\n"));
+    } else {
+        let lines: String = sids.iter().map(|sid| plain(sid) + "\n").collect();
+        Stream::Out.print(lines);
+    }
+    Ok(Outcome::Done)
+}
+
+fn revoke(from: &GateConfigArgs, sid: &str) -> Result<Outcome, Trouble> {
+    let was_there = keep(from, async |keeper| Ok(keeper.revoke(sid).await?))?;
+    if !was_there {
+        return Ok(unknown(sid));
+    }
+    Stream::Err.print(format!(
+        "roundtrip: the session {} is revoked\n",
+        plain(sid)
+    ));
+    Ok(Outcome::Done)
+}
+
+fn import(from: &GateConfigArgs, file: &Path) -> Result<Outcome, Trouble> {
+    let input: Box<dyn BufRead> = if file == Path::new("-") {
+        Box::new(io::stdin().lock())
+    } else {
+        let opened = File::open(file).map_err(|source| Trouble::Unreadable {
+            path: file.display().to_string(),
+            source,
+        });
+        Box::new(BufReader::new(opened?))
+    };
+    let name = file.display();
+    let told = |line: u64, error: &GateError| {
+        Stream::Err.print(format!("roundtrip: {name}:{line}: {error}\n"));
+    };
+    let imported = keep(from, async |keeper| Ok(keeper.import(input, told).await))?;
+    let rest = if imported.stopped {
+        "; the rest was not read"
+    } else {
+        ""
+    };
+    Stream::Err.print(format!(
+        "roundtrip: {} stored, {} past their end, {} failed{rest}\n",
+        imported.stored, imported.expired, imported.failed
+    ));
+    Ok(done_unless(imported.failed))
+}
+
+fn seal(from: &GateConfigArgs) -> Result<Outcome, Trouble> {
+    let told = |sid: &str, error: &GateError| {
+        Stream::Err.print(format!("roundtrip: {}: {error}\n", plain(sid)));
+    };
+    let sealed = keep(from, async |keeper| Ok(keeper.seal(told).await?))?;
+    let rest = if sealed.stopped {
+        "; the rest was not looked at"
+    } else {
+        ""
+    };
+    Stream::Err.print(format!(
+        "roundtrip: {} sealed, {} were already, {} went in between, {} failed{rest}\n",
+        sealed.sealed, sealed.kept, sealed.gone, sealed.failed
+    ));
+    Ok(done_unless(sealed.failed))
+}
+
+fn done_unless(failed: u64) -> Outcome {
+    if failed == 0 {
+        Outcome::Done
+    } else {
+        Outcome::Failed
+    }
+}
+
+fn unknown(sid: &str) -> Outcome {
+    failed(&format!("there is no session {}", plain(sid)))
+}
+
+fn described(form: &Form) -> String {
+    match form {
+        Form::Sealed(key) => format!("sealed with the key '{}'", plain(key)),
+        Form::Plain => "not sealed".into(),
+        Form::Cbc => "in AES-256-CBC, of old".into(),
+    }
+}
+
+fn stamp(time: SystemTime) -> String {
+    Date::at(time).stamp()
+}
+
+/// A store may hold names that others chose: no terminal obeys them.
+fn plain(text: &str) -> String {
+    let shown = |c: char| match c {
+        c if c.is_control() => c.escape_default().to_string(),
+        c => c.to_string(),
+    };
+    text.chars().map(shown).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use super::*;
+
+    fn session(user: &str) -> Shown {
+        Shown {
+            sid: "a\u{1b}[2J".into(),
+            form: Form::Sealed("k".into()),
+            expires: Some(UNIX_EPOCH + Duration::from_hours(525_960)),
+            user: Ok(user.into()),
+        }
+    }
+
+    #[test]
+    fn a_session_is_told_without_whose_it_is() {
+        let shown = session("canary");
+        let told = text(&shown, false);
+        assert_eq!(
+            told,
+            "session  a\\u{1b}[2J\nstored   sealed with the key 'k'\nends     2030-01-01T00:00:00Z\n"
+        );
+        assert!(!document(&shown, false).to_string().contains("canary"));
+        assert!(text(&shown, true).contains("user     canary\n"));
+        assert_eq!(document(&shown, true)["user"], "canary");
+    }
+}

@@ -1,0 +1,40 @@
+//! `gate token`: a token on standard output, for the quotes of a shell.
+
+use std::time::SystemTime;
+
+use roundtrip_gate::keeping::{Token, TokenOrder, Worn};
+
+use super::source;
+use crate::cli::GateTokenArgs;
+use crate::output::{Outcome, Stream, failed};
+
+pub(super) fn run(args: &GateTokenArgs) -> Outcome {
+    let config = match source::read(&args.from) {
+        Ok(config) => config,
+        Err(error) => return failed(&error),
+    };
+    let now = SystemTime::now();
+    let end = args.expires.after(now);
+    let lifetime = end.and_then(|end| end.duration_since(now).ok());
+    let order = TokenOrder {
+        subject: &args.sub,
+        sid: &args.sid,
+        // What is past the keeper refuses.
+        lifetime: lifetime.unwrap_or_default(),
+        worn: if args.cookie {
+            Worn::Cookie
+        } else {
+            Worn::Bearer
+        },
+        key: args.key.as_deref(),
+    };
+    match Token::sign(&config, &order, now) {
+        Ok(token) => {
+            let whole = args.cookie || args.bearer;
+            let shown = if whole { token.field } else { token.value };
+            Stream::Out.print([shown.expose(), b"\n"].concat());
+            Outcome::Done
+        }
+        Err(error) => failed(&error),
+    }
+}

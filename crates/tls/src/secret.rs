@@ -1,0 +1,153 @@
+//! What must not be seen: never shown, wiped when it goes, and read from files that only their owner can read, or from the
+//! environment; never from the command line, where every user of the machine can see it.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::ops::Deref;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use zeroize::{Zeroize, Zeroizing};
+
+/// Keys and sets of keys are smaller.
+const LARGEST: usize = 64 * 1024;
+
+/// Neither `Debug` nor `Display`: to look inside is to say so.
+pub struct Secret<T: Zeroize = Vec<u8>>(Zeroizing<T>);
+
+/// Why there is none. No message repeats any of it.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("{} is no ordinary file", path.display())]
+    NoFile { path: PathBuf },
+    #[error("others than its owner may read {}: it holds a secret; run: chmod 600 {}", path.display(), path.display())]
+    Exposed { path: PathBuf },
+    #[error("{} is larger than {LARGEST} bytes: that is no secret", path.display())]
+    TooLarge { path: PathBuf },
+    #[error("{} is empty", path.display())]
+    Empty { path: PathBuf },
+    #[error("the environment has no variable '{0}', or an empty one")]
+    NoVariable(String),
+}
+
+impl<T: Zeroize + Deref> Secret<T> {
+    pub fn new(value: T) -> Self {
+        Self(Zeroizing::new(value))
+    }
+
+    pub fn expose(&self) -> &T::Target {
+        &self.0
+    }
+}
+
+impl Secret {
+    /// All of a file that nobody but its owner may read.
+    pub fn from_file(path: &Path) -> Result<Self, SecretError> {
+        let path_of = || path.to_path_buf();
+        let (secret, exposed) = Self::read(path)?;
+        if exposed {
+            return Err(SecretError::Exposed { path: path_of() });
+        }
+        if secret.line().is_empty() {
+            return Err(SecretError::Empty { path: path_of() });
+        }
+        Ok(secret)
+    }
+
+    pub fn from_env(name: &str) -> Result<Self, SecretError> {
+        let value = std::env::var_os(name).filter(|value| !value.is_empty());
+        let value = value.ok_or_else(|| SecretError::NoVariable(name.into()))?;
+        Ok(Self::new(value.into_vec()))
+    }
+
+    /// What is in a file, and whether others may read it: for what is a secret only if it says so.
+    pub fn read(path: &Path) -> Result<(Self, bool), SecretError> {
+        let unreadable = |source| SecretError::Unreadable {
+            path: path.into(),
+            source,
+        };
+        let no_file = || SecretError::NoFile { path: path.into() };
+        // Before it is opened: who opens a pipe waits for whoever fills it.
+        if !fs::metadata(path).map_err(unreadable)?.is_file() {
+            return Err(no_file());
+        }
+        let file = File::open(path).map_err(unreadable)?;
+        // And once more of the open file: the path may name another one by then.
+        let facts = file.metadata().map_err(unreadable)?;
+        if !facts.is_file() {
+            return Err(no_file());
+        }
+        // With all its room from the start: what grows leaves copies behind.
+        let mut bytes = Zeroizing::new(Vec::with_capacity(LARGEST + 1));
+        let read = file.take(LARGEST as u64 + 1).read_to_end(&mut bytes);
+        if read.map_err(unreadable)? > LARGEST {
+            return Err(SecretError::TooLarge { path: path.into() });
+        }
+        Ok((Self(bytes), facts.permissions().mode() & 0o077 != 0))
+    }
+
+    /// Without the newline that editors and `echo` leave at the end; one, not more.
+    pub fn line(&self) -> &[u8] {
+        let bytes = self.expose();
+        let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+        bytes.strip_suffix(b"\r").unwrap_or(bytes)
+    }
+}
+
+impl From<String> for Secret<String> {
+    fn from(text: String) -> Self {
+        Self::new(text)
+    }
+}
+
+impl From<&str> for Secret<String> {
+    fn from(text: &str) -> Self {
+        Self::new(text.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_its_owners_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        let refused = |path: &Path| Secret::from_file(path).err().unwrap();
+        fs::write(&path, "canary\n").unwrap();
+        for mode in [0o640, 0o604, 0o660, 0o601] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let error = refused(&path);
+            assert!(matches!(error, SecretError::Exposed { .. }));
+            let shown = format!("{error} {error:?}");
+            assert!(!shown.contains("canary") && shown.contains("chmod 600"));
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        let secret = Secret::from_file(&path).ok().unwrap();
+        assert_eq!(secret.expose(), b"canary\n");
+        assert_eq!(secret.line(), b"canary");
+        fs::write(&path, "canary\r\n\r\n").unwrap();
+        assert_eq!(Secret::from_file(&path).ok().unwrap().line(), b"canary\r\n");
+        fs::write(&path, vec![0; LARGEST + 1]).unwrap();
+        assert!(matches!(refused(&path), SecretError::TooLarge { .. }));
+        for empty in ["", "\n"] {
+            fs::write(&path, empty).unwrap();
+            assert!(matches!(refused(&path), SecretError::Empty { .. }));
+        }
+        let none = folder.path().join("none");
+        assert!(matches!(refused(&none), SecretError::Unreadable { .. }));
+        assert!(matches!(refused(folder.path()), SecretError::NoFile { .. }));
+    }
+
+    #[test]
+    fn the_environment_has_it_or_not() {
+        // Cargo sets it for every test.
+        let here = Secret::from_env("CARGO_MANIFEST_DIR").ok().unwrap();
+        assert!(here.expose().starts_with(b"/"));
+        assert!(Secret::from_env("ROUNDTRIP_NO_SUCH_VARIABLE").is_err());
+    }
+}
