@@ -1,9 +1,6 @@
 //! A client that speaks HTTP/3. The `h3` crate speaks the protocol, over QUIC by quinn. Here a connection begins, ends, and
 //! is ended when its client takes too much. RFC 9114.
 
-// until it is wired
-#![cfg_attr(not(test), allow(dead_code))]
-
 mod answer;
 mod body;
 mod transport;
