@@ -1,6 +1,6 @@
 //! hyper-auth-proxy's behaviour, as it is seen from outside, row by row: whoever moves from it finds here what stays and what
 //! does not. `docs/gate-migration.md` has the same rows in words.
-#![allow(clippy::unwrap_used, clippy::panic)] // what a test's helper expects is expected of the code
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // what a test's helper expects is expected of the code
 
 mod scene;
 #[path = "../../../store/tests/store/server.rs"]
@@ -196,7 +196,7 @@ fn who_is_down_is_told_apart() {
         // Who was known goes on.
         assert_eq!(scene.get(&field("s1")).status, 200);
     });
-    if let Some(mut scene) = Scene::start("who_is_down_is_told_apart", scene::nobody()) {
+    if let Some(scene) = Scene::start("who_is_down_is_told_apart", scene::nobody()) {
         scene.ask(&["SET", "s1", &record("alice:secret")]);
         assert_eq!(scene.get(&field("s1")).status, 502);
     }

@@ -41,15 +41,15 @@ impl Scene {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let redis = runtime.block_on(Server::start(&format!("gate: {test}"), &[]))?;
         let folder = tempfile::tempdir().unwrap();
-        let text = format!(
+        let toml = format!(
             "[listen]\nhttp = [\"127.0.0.1:0\"]\nh3 = false\nthreads = 1\n\
-             [token]\nbearer = false\n[[token.key]]\nalgorithm = \"HS512\"\nfrom = {{ file = {:?} }}\n\
+             [token]\nbearer = false\n[[token.key]]\nalgorithm = \"HS512\"\nfrom = {{ file = \"{}\" }}\n\
              [session]\nstore = \"unix:{}\"\nprefix = \"\"\nplain = true\n\
              [upstream.backend]\nservers = [\"http://{backend}\"]\n[[route]]\nupstream = \"backend\"\n",
-            secret(&folder, "token.key", KEY),
+            secret(&folder, "token.key", KEY).display(),
             redis.socket().display()
         );
-        let config = Config::parse(&text, "test").unwrap();
+        let config = Config::parse(&toml, "test").unwrap();
         Some(Self {
             gate: Gate::start(config.clone(), drop).unwrap(),
             config,
@@ -163,11 +163,11 @@ fn repeat(mut stream: TcpStream) {
         if !heard.ends_with(b"\r\n\r\n") {
             continue;
         }
-        let head = format!(
+        let answer = format!(
             "HTTP/1.1 200 OK\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nContent-Length: {}\r\n\r\n",
             heard.len()
         );
-        heard.splice(..0, head.into_bytes());
+        heard.splice(..0, answer.into_bytes());
         if stream.write_all(&heard).is_err() {
             return;
         }
