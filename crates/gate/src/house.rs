@@ -59,7 +59,7 @@ impl<S> House<S> {
                 self.ledger.count(limit);
             }
         }
-        let ended = Instant::now();
+        let ended = entry.ended.unwrap_or_else(Instant::now);
         self.ledger.record(entry, ended);
         if let Some(scribe) = &self.scribe {
             scribe.write(entry, ended, client);

@@ -302,7 +302,7 @@ impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
         flushed
             .map_err(|_| Broken::Slow(Limit::BodyRate))?
             .map_err(Broken::Client)?;
-        self.passed_on();
+        self.entry.passed_on.get_or_insert_with(Instant::now);
         Ok(())
     }
 
@@ -312,12 +312,10 @@ impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
         ended
             .map_err(|_| Broken::Slow(Limit::BodyRate))?
             .map_err(Broken::Client)?;
-        self.passed_on();
+        let now = Instant::now();
+        self.entry.passed_on.get_or_insert(now);
+        self.entry.ended = Some(now);
         Ok(())
-    }
-
-    fn passed_on(&mut self) {
-        self.entry.passed_on.get_or_insert_with(Instant::now);
     }
 }
 

@@ -168,7 +168,7 @@ impl Response<'_> {
     /// Its fields, without those of one hop, and those that `Connection` names. RFC 9110 §7.6.1. The length, which tells the
     /// client where the answer ends, is there once, whoever names it; and not where there is none (RFC 9110 §8.6).
     pub(crate) fn end_to_end(&self) -> impl Iterator<Item = &Field<'_>> {
-        let names = self.values("connection").next().is_some();
+        let names = self.names_fields();
         let counted = self.status >= 200 && self.status != 204;
         let mut lengths = 0;
         self.fields.iter().filter(move |field| {
@@ -178,6 +178,14 @@ impl Response<'_> {
             }
             !(is_of_one_hop(field.name) || names && self.names(field.name))
         })
+    }
+
+    /// Most say nothing there but what becomes of the connection.
+    fn names_fields(&self) -> bool {
+        let usual = |value: &[u8]| {
+            value.eq_ignore_ascii_case(b"keep-alive") || value.eq_ignore_ascii_case(b"close")
+        };
+        self.values("connection").any(|value| !usual(value))
     }
 
     fn names(&self, name: &str) -> bool {

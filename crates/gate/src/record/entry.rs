@@ -28,6 +28,8 @@ pub(crate) struct Entry {
     pub(crate) first_byte: Option<Instant>,
     /// That was passed on to the client.
     pub(crate) passed_on: Option<Instant>,
+    /// The client has the whole answer.
+    pub(crate) ended: Option<Instant>,
     pub(crate) protocol: Protocol,
     /// Is the client's connection encrypted; was it resumed?
     pub(crate) secure: bool,
@@ -92,6 +94,7 @@ impl Entry {
             sent: None,
             first_byte: None,
             passed_on: None,
+            ended: None,
             protocol,
             secure,
             resumed: false,

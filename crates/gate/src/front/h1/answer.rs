@@ -1,6 +1,6 @@
 //! An answer as HTTP/1.1 has it: counted, in chunks, or until the connection ends.
 
-use std::io::{self, Write};
+use std::io;
 
 use tokio::io::AsyncWriteExt;
 
@@ -68,12 +68,11 @@ impl<IO: Stream> Sink for Answer<'_, '_, IO> {
         let switches = response.status == 101;
         self.chunks = unsized_body && !switches && self.version != Version::H10;
         self.ends = self.chunks || !unsized_body;
-        // Writing to a Vec does not fail.
-        let _ = write!(
-            self.out,
-            "HTTP/1.1 {} {}\r\n",
-            response.status, response.reason
-        );
+        self.out.extend_from_slice(b"HTTP/1.1 ");
+        self.out.extend_from_slice(&digits(response.status));
+        self.out.push(b' ');
+        self.out.extend_from_slice(response.reason.as_bytes());
+        self.out.extend_from_slice(b"\r\n");
         for field in response.end_to_end().chain(more) {
             self.line(field.name, field.value);
         }
@@ -119,4 +118,9 @@ impl<IO: Stream> Sink for Answer<'_, '_, IO> {
     fn takes_interim(&self) -> bool {
         self.version != Version::H10
     }
+}
+
+/// A status has three of them.
+fn digits(status: u16) -> [u8; 3] {
+    [status / 100, status / 10, status].map(|n| b'0' + (n % 10) as u8)
 }
