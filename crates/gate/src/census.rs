@@ -42,7 +42,8 @@ impl Census {
         })
     }
 
-    pub(crate) fn all(&self) -> usize {
+    #[cfg(test)]
+    fn all(&self) -> usize {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).all
     }
 }

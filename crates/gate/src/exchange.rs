@@ -2,6 +2,7 @@
 //! brings and takes is behind [`Source`] and [`Sink`]; reading heads and refusing to is the fronts' matter.
 
 mod download;
+pub(crate) mod jmap;
 mod judge;
 mod tunnel;
 mod upload;
@@ -142,6 +143,14 @@ impl Broken {
         })
     }
 
+    /// In seconds.
+    pub(crate) fn retry_after(&self) -> u32 {
+        match self {
+            Self::Upstream(trouble) => trouble.retry_after().unwrap_or(1),
+            _ => 1,
+        }
+    }
+
     /// Which limit the client has met.
     pub(crate) fn limit(&self) -> Option<Limit> {
         match self {
@@ -183,6 +192,15 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
     /// Sends the request and brings the answer; once more, where a kept connection turned out to be gone, or the backend
     /// would rather have it after the handshake.
     pub(crate) async fn forward(&mut self) -> Result<Ended, Broken> {
+        let Some(total) = self.asked.route.upstream.total() else {
+            return self.attempt().await;
+        };
+        let whole = self.posts.whole.clone();
+        let outcome = whole.within(Some(total), self.attempt()).await;
+        outcome.unwrap_or(Err(Broken::Unanswered))
+    }
+
+    async fn attempt(&mut self) -> Result<Ended, Broken> {
         let upstream = self.asked.route.upstream.clone();
         let mut link = upstream.lease(self.asked.idempotent).await?;
         self.take_down(&link);

@@ -2,6 +2,7 @@
 
 pub(crate) mod h1;
 pub(crate) mod h2;
+pub(crate) mod h3;
 #[cfg(test)]
 mod scene;
 mod signal;

@@ -26,7 +26,7 @@ use tokio::net::TcpStream;
 
 pub(crate) use desk::Tally;
 pub(crate) use entrance::{Arrival, Entrance, Manner, Unmet};
-pub(crate) use quic::{QuicArrival, QuicEntrance, QuicMet};
+pub(crate) use quic::{QuicArrival, QuicEntrance};
 pub(crate) use secure::{Early, Secure};
 pub(crate) use seed::Seed;
 pub(crate) use sockets::{Sockets, ThreadSockets};
@@ -55,6 +55,8 @@ pub(crate) struct Met {
     pub(crate) stream: Incoming,
     /// As a trusted proxy says, where one stands before us.
     pub(crate) peer: SocketAddr,
+    /// Where it came in, as such a proxy says.
+    #[cfg_attr(not(test), expect(dead_code, reason = "nothing goes by it yet"))]
     pub(crate) local: SocketAddr,
     pub(crate) facts: Handshake,
 }

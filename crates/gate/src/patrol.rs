@@ -38,6 +38,8 @@ pub(crate) struct Post {
 pub(crate) struct Posts {
     pub(crate) up: Rc<Post>,
     pub(crate) down: Rc<Post>,
+    /// Of the whole, where it has a bound.
+    pub(crate) whole: Rc<Post>,
 }
 
 /// The deadline is over.
@@ -61,6 +63,7 @@ impl Patrol {
         Posts {
             up: self.post(),
             down: self.post(),
+            whole: self.post(),
         }
     }
 

@@ -27,7 +27,7 @@ pub(crate) struct Plan {
     pub(crate) groups: BTreeMap<String, Arc<Group>>,
     /// RFC 9114 §3.1.1.
     pub(crate) alt_svc: Option<String>,
-    seed: Arc<Seed>,
+    pub(crate) seed: Arc<Seed>,
 }
 
 impl Plan {
@@ -127,6 +127,10 @@ fn needs_no_restart(before: &Config, after: &Config) -> Result<(), GateError> {
     };
     for (what, same) in [
         ("[listen]", bound(&before.listen) == bound(&after.listen)),
+        (
+            "tls.resumption",
+            before.tls.resumption == after.tls.resumption,
+        ),
         ("tls.seed", before.tls.seed == after.tls.seed),
         ("[log]", before.log == after.log),
         ("admin.listen", before.admin.listen == after.admin.listen),

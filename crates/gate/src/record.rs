@@ -24,7 +24,7 @@ mod word;
 pub(crate) use entry::{Entry, Phase};
 pub(crate) use families::{FAMILIES, Family, Row};
 pub(crate) use ledger::{Book, Ledger};
-pub(crate) use line::{Mark, Marker, Told, line};
+pub(crate) use line::{Marker, Told, line};
 pub(crate) use log::{AccessLog, Pen};
 pub(crate) use note::Note;
 pub(crate) use reason::{Limit, Reason};
@@ -34,6 +34,6 @@ pub(crate) use snapshot::Snapshot;
 pub(crate) use timer::{Spread, Timer};
 pub(crate) use vocabulary::{
     Arrival, Avoided, Bytes, Carried, Early, Gauge, Known, Link, Outcome, Pool, Protocol, Remedy,
-    Security, Store, Streams, TlsHandshake,
+    Security, SingleUse, Store, Streams, TlsHandshake,
 };
 pub(crate) use word::{Counted, Word};

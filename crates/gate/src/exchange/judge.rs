@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use super::{Asked, Sink};
+use super::{Asked, Sink, jmap};
 use crate::door::Glance;
 use crate::guard::{Denial, Pass, Question, Sessions};
 use crate::h1::{Response, ResponseBody};
@@ -13,13 +13,22 @@ use crate::site::{Route, Site};
 
 /// Whence and how a request came.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Arrival {
+pub(crate) struct Arrival<'a> {
     pub(crate) client: IpAddr,
     /// Over TLS or QUIC.
     pub(crate) secure: bool,
     /// Before the end of the handshake: it may be a replay.
     pub(crate) early: bool,
+    /// Its whole body, where that was asked for.
+    pub(crate) body: Option<&'a [u8]>,
 }
+
+const EMPTY: Field<'static> = Field {
+    name: "Content-Length",
+    value: b"0",
+};
+/// What is over soon, or not soon at all.
+const SOON: u32 = 1;
 
 /// What the store said of a request.
 pub(crate) type Admitted = Result<Pass, Denial>;
@@ -31,6 +40,8 @@ pub(crate) enum Verdict {
     Ask(Question),
     /// It changes something, and may be a replay: it has to wait for the end of the handshake. RFC 8470 §3.
     Wait,
+    /// Its body, of no more than [`jmap::LARGEST`], says whether it changes something; then it is judged again.
+    Look,
     Answer(Plain),
 }
 
@@ -41,20 +52,19 @@ pub(crate) struct Plain {
     /// May the connection go on? Not with a body that nobody reads, where the protocol has no frames.
     pub(crate) stays: bool,
     pub(crate) reason: Reason,
+    /// With 503: when to come again, in seconds.
+    pub(crate) retry_after: u32,
 }
 
 impl Plain {
     /// As the ancestor does: a status and an empty body.
     pub(crate) fn tell(self, to: &mut impl Sink) {
-        const EMPTY: Field<'static> = Field {
-            name: "Content-Length",
-            value: b"0",
-        };
+        let retry_after = self.retry_after.to_string();
         let field = |name, value| Field { name, value };
         let more = match self.status {
             // RFC 9110 §11.6.1 wants a challenge.
             401 => Some(field("WWW-Authenticate", b"Bearer".as_slice())),
-            503 => Some(field("Retry-After", b"1".as_slice())),
+            503 => Some(field("Retry-After", retry_after.as_bytes())),
             _ => None,
         };
         let both = [EMPTY, more.unwrap_or(EMPTY)];
@@ -72,7 +82,7 @@ impl Plain {
 pub(crate) fn judge<S: Sessions>(
     site: &Site<S>,
     request: &Request<'_>,
-    arrival: Arrival,
+    arrival: Arrival<'_>,
     admitted: Option<&Admitted>,
     out: &mut Vec<u8>,
 ) -> Result<Verdict, Refusal> {
@@ -83,13 +93,24 @@ pub(crate) fn judge<S: Sessions>(
             stays: inspected.keep_alive
                 && (inspected.body == Body::None || request.version.frames()),
             reason,
+            retry_after: SOON,
         })
     };
     let Some(route) = site.routes.find(inspected.host, inspected.path) else {
         return Ok(answer(404, Reason::NoRoute));
     };
+    if let Some(body) = arrival.body
+        && inspected.body != Body::Length(body.len() as u64)
+    {
+        // What is too much would be taken for the next request.
+        return Err(Refusal::Length);
+    }
     if arrival.early && !is_safe(request, &inspected) {
-        return Ok(Verdict::Wait);
+        match arrival.body {
+            None if is_to_be_looked_at(route, request, &inspected) => return Ok(Verdict::Look),
+            Some(body) if jmap::only_reads(body) => {}
+            _ => return Ok(Verdict::Wait),
+        }
     }
     let session = match glance(site, route, request, admitted) {
         Glance::Pass(session) => session,
@@ -105,9 +126,13 @@ pub(crate) fn judge<S: Sessions>(
     };
     out.clear();
     let early = compose(request, &inspected, &forwarding, route.upgrades, out);
+    if let Some(body) = arrival.body {
+        // It leaves with the head, and as often as that does.
+        out.extend_from_slice(body);
+    }
     Ok(Verdict::Forward(Asked {
         version: request.version,
-        body: inspected.body,
+        body: arrival.body.map_or(inspected.body, |_| Body::None),
         keep_alive: inspected.keep_alive,
         is_head: request.method == "HEAD",
         idempotent: is_idempotent(request.method),
@@ -136,6 +161,30 @@ fn glance<S: Sessions>(
 /// Does it change nothing, however often it is sent? RFC 9110 §9.2.1, RFC 8470 §4.
 fn is_safe(request: &Request<'_>, inspected: &Inspected<'_>) -> bool {
     inspected.body == Body::None && matches!(request.method, "GET" | "HEAD" | "OPTIONS")
+}
+
+/// A JMAP request may be all reads, which only its body says.
+fn is_to_be_looked_at(route: &Route, request: &Request<'_>, inspected: &Inspected<'_>) -> bool {
+    let mut fields = request.fields.iter();
+    let is_json = fields.any(|field| {
+        field.name.eq_ignore_ascii_case("content-type")
+            && is_json(field.value.to_ascii_lowercase().as_slice())
+    });
+    let is_small = matches!(inspected.body, Body::Length(length) if length <= jmap::LARGEST);
+    route.safe_jmap
+        && request.method == "POST"
+        && is_json
+        && is_small
+        && !inspected.expects_continue
+}
+
+fn is_json(kind: &[u8]) -> bool {
+    matches!(
+        kind.trim_ascii(),
+        b"application/json"
+            | b"application/json;charset=utf-8"
+            | b"application/json; charset=utf-8"
+    )
 }
 
 /// RFC 9110 §9.2.2. What is not known to be is not.

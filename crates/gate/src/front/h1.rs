@@ -169,7 +169,8 @@ impl<IO: Stream> Client<IO> {
                     admitted = Some(site.door.authorize(&question).await);
                     self.entry.was_asked();
                 }
-                Some((Verdict::Wait, _)) => {
+                // What it says is known only later: it waits as others do.
+                Some((Verdict::Wait | Verdict::Look, _)) => {
                     std::future::poll_fn(|cx| self.stream.poll_confirmed(cx))
                         .await
                         .map_err(Broken::Client)?;
@@ -192,6 +193,7 @@ impl<IO: Stream> Client<IO> {
             client: self.peer.address,
             secure: self.peer.secure,
             early: self.early,
+            body: None,
         };
         let (out, entry) = (&mut self.head, &mut self.entry);
         let read = h1::request(&self.buffer, &site.limits, |request| {
@@ -280,6 +282,7 @@ impl<IO: Stream> Client<IO> {
             status,
             stays: false,
             reason,
+            retry_after: error.retry_after(),
         };
         self.say(plain, false).await
     }

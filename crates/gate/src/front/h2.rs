@@ -16,7 +16,7 @@ use h2::server::{Builder, Connection, SendResponse};
 use h2::{Reason, RecvStream};
 use tokio::task::{JoinError, JoinSet};
 
-use super::streams::{Hall, Head, SHORT};
+use super::streams::{Hall, Head, Parted, SHORT, Tally};
 use super::{Peer, Stream};
 use crate::config::Limits;
 use crate::exchange::Broken;
@@ -57,6 +57,7 @@ pub(crate) async fn serve<S: Sessions + 'static>(
             return Err(Broken::Slow(Limit::HeadTime));
         }
     };
+    let tally = Tally::new(limits.resets);
     let mut table = Table {
         connection,
         limits,
@@ -65,7 +66,7 @@ pub(crate) async fn serve<S: Sessions + 'static>(
         rest,
         running: JoinSet::new(),
         served: 0,
-        resets: 0,
+        tally,
         phase: Phase::Open,
     };
     let outcome = table.run().await;
@@ -104,8 +105,7 @@ struct Table<IO, S> {
     rest: Rc<Cell<bool>>,
     running: JoinSet<Parted>,
     served: u64,
-    /// Streams that were reset by the client, or for what it did, without as many that came to their end.
-    resets: u32,
+    tally: Tally,
     phase: Phase,
 }
 
@@ -116,13 +116,6 @@ enum Phase {
     AtRest,
     /// The client was asked to come anew.
     Leaving,
-}
-
-/// How a stream ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Parted {
-    Well,
-    Reset,
 }
 
 enum Event {
@@ -140,7 +133,7 @@ impl<IO: Stream, S: Sessions + 'static> Table<IO, S> {
             match self.next().await {
                 Ok(Event::Asked(request)) => self.begin(*request),
                 Ok(Event::Parted(parted)) => {
-                    if self.tires(parted) {
+                    if self.tally.enter(parted.unwrap_or(Parted::Well)) {
                         return self.expel().await;
                     }
                 }
@@ -208,15 +201,6 @@ impl<IO: Stream, S: Sessions + 'static> Table<IO, S> {
             self.phase = Phase::Leaving;
             self.connection.graceful_shutdown();
         }
-    }
-
-    /// A stream that came to its end makes up for one that did not: who only resets takes work for nothing.
-    fn tires(&mut self, parted: Result<Parted, JoinError>) -> bool {
-        match parted {
-            Ok(Parted::Reset) => self.resets += 1,
-            _ => self.resets = self.resets.saturating_sub(1),
-        }
-        self.resets > self.limits.resets
     }
 
     async fn expel(&mut self) -> Result<(), Broken> {

@@ -5,6 +5,7 @@ mod head;
 mod kit;
 mod measured;
 mod reply;
+mod tally;
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use std::time::Duration;
 use super::Peer;
 use super::signal::Signal;
 use crate::exchange::{
-    Admitted, Arrival, Asked, Broken, Exchange, Plain, Sink, Source, Verdict, judge,
+    Admitted, Arrival, Asked, Broken, Exchange, Plain, Sink, Source, Verdict, jmap, judge,
 };
 use crate::guard::Sessions;
 use crate::house::House;
@@ -23,6 +24,7 @@ pub(super) use head::Head;
 use kit::{Kit, Kits};
 use measured::Measured;
 pub(super) use reply::reply;
+pub(super) use tally::{Parted, Tally};
 
 /// For our own answers, and for a client that was told to go.
 pub(super) const SHORT: Duration = Duration::from_secs(2);
@@ -65,6 +67,18 @@ impl<S> Hall<S> {
 }
 
 impl<S: Sessions> Hall<S> {
+    /// What comes of `work`, unless it takes longer than a head may.
+    pub(super) async fn in_head_time<T>(&self, work: impl Future<Output = T>) -> Result<T, Broken> {
+        let span = self.house.site().limits.head_time.0;
+        let kit = self.kits.take(&self.house.patrol);
+        let done = kit.posts.down.within(Some(span), work).await;
+        self.kits.give(kit);
+        done.map_err(|_| {
+            self.house.ledger.count(Limit::HeadTime);
+            Broken::Slow(Limit::HeadTime)
+        })
+    }
+
     /// One exchange. After an error the answer may be whole, or not begun, or broken off: the sink knows.
     pub(super) async fn exchange(
         &self,
@@ -75,7 +89,7 @@ impl<S: Sessions> Hall<S> {
     ) -> Result<(), Broken> {
         let site = self.house.site();
         let mut kit = self.kits.take(&self.house.patrol);
-        let outcome = match self.accept(&site, &head, &mut kit, entry).await {
+        let outcome = match self.accept(&site, &head, body, &mut kit, entry).await {
             Ok(Accepted::Forward(asked)) => {
                 // It may go on for days, and needs its head no more.
                 drop(head);
@@ -94,12 +108,14 @@ impl<S: Sessions> Hall<S> {
         &self,
         site: &Site<S>,
         head: &Head,
+        body: &mut impl Source,
         kit: &mut Kit,
         entry: &mut Entry,
     ) -> Result<Accepted, Broken> {
-        let mut admitted = None;
+        let (mut admitted, mut looked) = (None, None);
         loop {
-            match self.judge(site, head, admitted.as_ref(), &mut kit.head, entry)? {
+            let (admitted_as, seen) = (admitted.as_ref(), looked.as_deref());
+            match self.judge(site, head, seen, admitted_as, &mut kit.head, entry)? {
                 Verdict::Forward(asked) => {
                     entry.goes_on(&asked);
                     return Ok(Accepted::Forward(asked));
@@ -108,6 +124,11 @@ impl<S: Sessions> Hall<S> {
                 Verdict::Ask(question) => {
                     admitted = Some(site.door.authorize(&question).await);
                     entry.was_asked();
+                }
+                Verdict::Look => {
+                    let body = self.in_head_time(whole(body)).await??;
+                    entry.bytes_up = body.len() as u64;
+                    looked = Some(body);
                 }
                 Verdict::Wait => {
                     self.confirmed.wait().await;
@@ -121,6 +142,7 @@ impl<S: Sessions> Hall<S> {
         &self,
         site: &Site<S>,
         head: &Head,
+        body: Option<&[u8]>,
         admitted: Option<&Admitted>,
         out: &mut Vec<u8>,
         entry: &mut Entry,
@@ -129,6 +151,7 @@ impl<S: Sessions> Hall<S> {
             client: self.peer.address,
             secure: self.peer.secure,
             early: !self.confirmed.is_given(),
+            body,
         };
         head.read(self.version, &site.limits, |request| {
             entry.is_of(request);
@@ -165,6 +188,17 @@ impl<S: Sessions> Hall<S> {
     }
 }
 
+/// A body that was announced to be small.
+async fn whole(body: &mut impl Source) -> Result<Vec<u8>, Broken> {
+    let mut all = Vec::new();
+    while body.next(&mut all).await? {
+        if all.len() as u64 > jmap::LARGEST {
+            return Err(Refusal::BodyTooLarge.into());
+        }
+    }
+    Ok(all)
+}
+
 /// Nothing was answered yet.
 async fn refuse(
     error: Broken,
@@ -179,6 +213,7 @@ async fn refuse(
         status,
         stays: true,
         reason: error.reason().unwrap_or(Reason::Slow),
+        retry_after: error.retry_after(),
     };
     say(plain, answer, kit, entry).await?;
     Err(error)

@@ -4,7 +4,7 @@
 //! NAT forgets it, may reach another thread, which knows its connection by its id for one of ours and not its own: it answers
 //! with a stateless reset, whose key all threads share, and the client connects anew at once instead of waiting in vain.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::rc::Rc;
@@ -37,9 +37,8 @@ const ONE_WAY_STREAMS: u32 = 16;
 
 pub(crate) struct QuicEntrance {
     endpoint: Endpoint,
-    local: SocketAddr,
     doorman: Option<Arc<Doorman>>,
-    tls: Rc<ThreadTls>,
+    tls: RefCell<Rc<ThreadTls>>,
     pub(super) unproved: Rc<Cell<usize>>,
     retries: Cell<u64>,
 }
@@ -48,7 +47,6 @@ pub(crate) struct QuicEntrance {
 pub(crate) struct QuicArrival {
     incoming: Incoming,
     peer: SocketAddr,
-    local: SocketAddr,
     doorman: Option<Arc<Doorman>>,
     tls: Rc<ThreadTls>,
     unproved: Option<Unproved>,
@@ -60,7 +58,6 @@ pub(crate) struct QuicMet {
     /// Is the handshake over? What came before that may be a replay.
     pub(crate) early: Early,
     pub(crate) peer: SocketAddr,
-    pub(crate) local: SocketAddr,
     pub(crate) facts: Handshake,
 }
 
@@ -105,9 +102,8 @@ impl QuicEntrance {
             .map_err(failed)?;
         Ok(Self {
             endpoint,
-            local,
             doorman,
-            tls,
+            tls: RefCell::new(tls),
             unproved: Rc::default(),
             retries: Cell::new(0),
         })
@@ -124,21 +120,33 @@ impl QuicEntrance {
                 }
                 continue;
             }
-            let local = incoming.local_ip().unwrap_or(self.local.ip());
             return Some(QuicArrival {
                 peer: incoming.remote_address(),
-                local: SocketAddr::new(local, self.local.port()),
                 doorman: self.doorman.clone(),
-                tls: self.tls.clone(),
+                tls: self.tls.borrow().clone(),
                 unproved: (!proved).then(|| Unproved::new(&self.unproved)),
                 incoming,
             });
         }
     }
 
-    /// For closing it, and for new configurations.
-    pub(crate) fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
+    /// Clients that come from now on are met as a new configuration wants it.
+    pub(crate) fn follow(
+        &self,
+        tls: Rc<ThreadTls>,
+        limits: &Limits,
+        seed: &Seed,
+    ) -> Result<(), GateError> {
+        let server = server_config(tls.quic().clone(), limits, seed)?;
+        self.endpoint.set_server_config(Some(server));
+        self.tls.replace(tls);
+        Ok(())
+    }
+
+    /// Nobody new is let in; ends when those inside are gone.
+    pub(crate) async fn close(&self) {
+        self.endpoint.set_server_config(None);
+        self.endpoint.wait_idle().await;
     }
 
     /// Clients that were asked to prove their address first.
@@ -148,11 +156,15 @@ impl QuicEntrance {
 }
 
 impl QuicArrival {
+    pub(crate) fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
     /// On the thread's `LocalSet`: until requests may come, or `within` is over.
     pub(crate) async fn meet(self, within: Duration) -> Result<QuicMet, Unmet> {
         let until = Instant::now() + within;
         // Lies ready until TLS has looked for it.
-        let _fetched = match (&self.doorman, self.tls.desk()) {
+        let fetched = match (&self.doorman, self.tls.desk()) {
             (Some(doorman), Some(desk)) => fetch(&self, doorman, desk).await,
             _ => None,
         };
@@ -177,13 +189,13 @@ impl QuicArrival {
         }
         let facts = Handshake {
             version: Some(ProtocolVersion::TLSv1_3),
+            resumed: fetched.is_some(),
             ..Handshake::default()
         };
         Ok(QuicMet {
             connection,
             early,
             peer: self.peer,
-            local: self.local,
             facts,
         })
     }

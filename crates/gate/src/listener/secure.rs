@@ -16,7 +16,7 @@ use super::Handshake;
 
 pub(crate) struct Secure {
     stream: Stream<TcpStream>,
-    early: Early,
+    pub(super) early: Early,
 }
 
 /// Whether a connection's handshake is over, for those who see its stream no more. Until then, what arrives was sent by
@@ -79,26 +79,6 @@ impl Secure {
 
     pub(crate) fn is_h2(&self) -> bool {
         self.stream.connection().alpn_protocol() == Some(b"h2")
-    }
-
-    /// Is what was read last early data, that may be a replay?
-    pub(crate) fn is_early(&self) -> bool {
-        self.early.is_now()
-    }
-
-    pub(crate) fn early(&self) -> &Early {
-        &self.early
-    }
-
-    /// Waits for the end of the handshake, for who owns the stream.
-    pub(crate) async fn confirm(&mut self) -> Result<(), TlsError> {
-        self.stream.handshake().await?;
-        self.notice();
-        Ok(())
-    }
-
-    pub(crate) fn get_ref(&self) -> &TcpStream {
-        self.stream.get_ref()
     }
 
     pub(super) fn describe(&self, facts: &mut Handshake) {

@@ -5,7 +5,7 @@ use super::ledger::{Asked, Connected, FastOpened};
 use super::vocabulary::StatusClass;
 use super::{
     Avoided, Bytes, Carried, Counted, Early, Gauge, Known, Limit, Link, Outcome, Pool, Protocol,
-    Reason, Remedy, Snapshot, Store, Streams, TlsHandshake, Word,
+    Reason, Remedy, SingleUse, Snapshot, Store, Streams, TlsHandshake, Word,
 };
 
 /// Counters of one name, told apart by labels.
@@ -21,7 +21,7 @@ pub(crate) struct Row {
     pub(crate) value: u64,
 }
 
-pub(crate) const FAMILIES: [Family; 17] = [
+pub(crate) const FAMILIES: [Family; 18] = [
     Family {
         name: "requests",
         about: "Exchanges that ended, by the client's protocol, the answer's status and how they ended.",
@@ -50,6 +50,11 @@ pub(crate) const FAMILIES: [Family; 17] = [
         name: "tls_handshakes",
         about: "Handshakes with clients; an early one was resumed and brought a request with it.",
         rows: |s| each::<TlsHandshake>(s, "kind"),
+    },
+    Family {
+        name: "single_use_sessions",
+        about: "TLS sessions that are good once, and that clients asked for.",
+        rows: |s| each::<SingleUse>(s, "fate"),
     },
     Family {
         name: "fast_open_connections",

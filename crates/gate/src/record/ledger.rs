@@ -8,7 +8,8 @@ use super::timer::{Counter, Durations};
 use super::vocabulary::StatusClass;
 use super::{
     Arrival, Avoided, Bytes, Carried, Counted, Early, Entry, Gauge, Known, Limit, Link, Outcome,
-    Pool, Protocol, Reason, Remedy, Security, Snapshot, Store, Streams, Timer, TlsHandshake, Word,
+    Pool, Protocol, Reason, Remedy, Security, SingleUse, Snapshot, Store, Streams, Timer,
+    TlsHandshake, Word,
 };
 
 /// One thread's. Cloned as an `Arc`: its thread's, and the admin's. No two share a line of the processor's cache.
@@ -63,7 +64,7 @@ macro_rules! places {
 
 places! {
     Protocol::COUNT * StatusClass::COUNT * Outcome::COUNT;
-    Reason, Limit, Early, Known, TlsHandshake, Link, Carried, Pool, Store, Streams, Bytes, Remedy, Avoided,
+    Reason, Limit, Early, Known, TlsHandshake, Link, Carried, Pool, Store, SingleUse, Streams, Bytes, Remedy, Avoided,
 }
 
 impl Counted for Connected {

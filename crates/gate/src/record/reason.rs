@@ -153,6 +153,8 @@ words! {
         Requests = "requests",
         Streams = "streams",
         Resets = "resets",
+        /// Clients over QUIC that had to prove their address first (RFC 9000 §8.1.2).
+        Unproved = "quic_unproved",
         UpstreamConnections = "upstream_connections",
         RetryBudget = "retry_budget",
     }

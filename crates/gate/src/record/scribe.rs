@@ -21,10 +21,6 @@ impl Scribe {
         }
     }
 
-    pub(crate) fn pen(&self) -> Pen {
-        self.pen.clone()
-    }
-
     pub(crate) fn write(&self, entry: &Entry, ended: Instant, client: IpAddr) {
         let Some(note) = &entry.note else {
             return;

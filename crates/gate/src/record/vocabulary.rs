@@ -76,7 +76,7 @@ words! {
 
 words! {
     /// Of a client's connection over TLS, or QUIC.
-    TlsHandshake { Full = "full", Resumed = "resumed", Early = "early", Failed = "failed", }
+    TlsHandshake { Full = "full", Resumed = "resumed", Early = "early", Failed = "failed", Unseen = "unseen", }
 }
 
 words! {
@@ -104,6 +104,17 @@ words! {
 words! {
     /// What the near cache went through.
     Store { Outage = "outage", Invalidated = "invalidated", Flushed = "flushed", }
+}
+
+words! {
+    /// Of TLS sessions that are good once (RFC 8446 §8.1), and that clients asked for.
+    SingleUse {
+        Taken = "taken",
+        /// Taken before, expired, or never there: a full handshake.
+        Absent = "absent",
+        /// The store did not say in time: a full handshake.
+        Failed = "failed",
+    }
 }
 
 words! {

@@ -5,7 +5,7 @@ mod health;
 mod names;
 mod open;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use roundtrip_model::Recorder;
@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::address::{Address, Host};
-use super::counts::{Counts, Tally};
+use super::counts::Tally;
 use crate::GateError;
 use crate::config::{self, Protocol};
 use names::Resolved;
@@ -82,22 +82,6 @@ impl Group {
             tasks.spawn(async move { checking.keep_checked(at).await });
         }
         while tasks.join_next().await.is_some() {}
-    }
-
-    /// Of all threads together.
-    pub(crate) fn counts(&self) -> Counts {
-        let mut counts = Counts::default();
-        let tallies = self.tallies.lock().unwrap_or_else(PoisonError::into_inner);
-        for tally in tallies.iter() {
-            tally.read(&mut counts);
-        }
-        counts
-    }
-
-    /// Each server, and whether it passes its checks.
-    pub(crate) fn servers(&self) -> impl Iterator<Item = (&str, bool)> {
-        let well = self.well.iter().map(|well| well.load(Ordering::Relaxed));
-        self.servers.iter().map(|server| &*server.shown).zip(well)
     }
 
     /// Its upstream's place in the configuration.
@@ -202,4 +186,26 @@ fn client_config(config: &config::Upstream) -> Result<Arc<ClientConfig>, roundtr
         quic: false,
     };
     client.config(&offer).map(Arc::new)
+}
+
+#[cfg(test)]
+impl Group {
+    /// Of all threads together.
+    pub(in crate::upstream) fn counts(&self) -> super::Counts {
+        let mut counts = super::Counts::default();
+        let tallies = self.tallies.lock().unwrap_or_else(PoisonError::into_inner);
+        for tally in tallies.iter() {
+            tally.read(&mut counts);
+        }
+        counts
+    }
+
+    /// Each server, and whether it passes its checks.
+    pub(in crate::upstream) fn servers(&self) -> impl Iterator<Item = (&str, bool)> {
+        let well = self
+            .well
+            .iter()
+            .map(|well| well.load(std::sync::atomic::Ordering::Relaxed));
+        self.servers.iter().map(|server| &*server.shown).zip(well)
+    }
 }

@@ -51,11 +51,13 @@ impl Scene {
         let text = format!(
             "[listen]\nhttp = [\"127.0.0.1:0\"]\nthreads = 2\n\
              [admin]\nlisten = \"127.0.0.1:0\"\n\
-             [[token.key]]\nalgorithm = \"HS512\"\nfrom = {{ file = {key:?} }}\n\
-             [session]\nstore = \"redb:{}\"\n[[session.seal]]\nid = \"k1\"\nfrom = {{ file = {seal:?} }}\n\
+             [[token.key]]\nalgorithm = \"HS512\"\nfrom = {{ file = \"{}\" }}\n\
+             [session]\nstore = \"redb:{}\"\n[[session.seal]]\nid = \"k1\"\nfrom = {{ file = \"{}\" }}\n\
              [upstream.backend]\nservers = [\"http://{backend}\"]\n\
              [[route]]\nupstream = \"backend\"\n{more}",
-            sessions.display()
+            key.display(),
+            sessions.display(),
+            seal.display(),
         );
         Config::parse(&text, "test").unwrap()
     }

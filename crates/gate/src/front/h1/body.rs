@@ -95,7 +95,7 @@ impl<IO: Stream> Source for Incoming<'_, '_, IO> {
                 return;
             }
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     async fn confirmed(&mut self) -> Result<(), Broken> {

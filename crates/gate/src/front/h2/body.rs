@@ -51,7 +51,7 @@ impl Source for Body {
 
     /// Whoever runs the exchange sees a stream's end before it does.
     async fn gone(&mut self) {
-        pending().await
+        pending::<()>().await;
     }
 
     async fn confirmed(&mut self) -> Result<(), Broken> {

@@ -324,3 +324,39 @@ fn what_is_too_early_for_the_backend_goes_again_after_the_handshake() {
         },
     );
 }
+
+/// A JMAP request tells only by its body whether it changes something.
+#[test]
+fn a_batch_of_reads_goes_early_and_one_with_a_write_waits() {
+    run(
+        |_| (),
+        async |scene: Scene| {
+            let (stream, handshake) = scene.connect_early();
+            let client = speak(stream, 65_535).await;
+            let send = async |call: &str| {
+                let body = format!(r#"{{"using":[],"methodCalls":[["{call}",{{}},"0"]]}}"#);
+                let request = Request::post("https://mail.example/body")
+                    .header("content-type", "application/json")
+                    .header("content-length", body.len())
+                    .body(())
+                    .unwrap();
+                let mut ready = client.clone().ready().await.unwrap();
+                let (response, mut up) = ready.send_request(request, false).unwrap();
+                up.send_data(body.clone().into(), true).unwrap();
+                (response, body)
+            };
+            let (write, written) = send("Email/set").await;
+            let (read, asked) = send("Email/get").await;
+            assert_eq!(text(read.await.unwrap()).await, asked);
+            {
+                let heads = scene.backend.heads.borrow();
+                assert_eq!(heads.len(), 1, "a write went early");
+                assert!(heads[0].contains("Early-Data: 1\r\n"), "{}", heads[0]);
+            }
+            handshake.end();
+            assert_eq!(text(write.await.unwrap()).await, written);
+            let heads = scene.backend.heads.borrow();
+            assert!(!heads[1].contains("Early-Data"), "{}", heads[1]);
+        },
+    );
+}

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use roundtrip_model::{Moment, Recorder};
 use roundtrip_store::Place;
@@ -15,6 +15,7 @@ use tokio::net::TcpStream;
 use tokio::task::LocalSet;
 
 use crate::config::{Limits, Listen, Tls};
+use crate::front::Stream as _;
 use crate::listener::*;
 
 pub(super) const WITHIN: Duration = Duration::from_secs(20);
@@ -222,8 +223,10 @@ async fn describe(mut met: Met) {
             met.stream.flush().await.unwrap();
             said.clear();
             if let Incoming::Secure(secure) = &mut met.stream {
-                let handle = secure.early().clone();
-                secure.confirm().await.unwrap();
+                let handle = secure.early.clone();
+                std::future::poll_fn(|cx| secure.poll_confirmed(cx))
+                    .await
+                    .unwrap();
                 assert!(handle.over().await && !handle.is_now());
                 said += " confirmed";
             }

@@ -184,13 +184,13 @@ fn every_figure_is_described() {
             }
         }
     }
-    Gauge::ALL
-        .iter()
-        .for_each(|gauge| described(gauge.as_str()));
-    Timer::ALL
-        .iter()
-        .for_each(|timer| described(timer.as_str()));
-    Outcome::ALL
-        .iter()
-        .for_each(|outcome| described(outcome.as_str()));
+    for gauge in Gauge::ALL {
+        described(gauge.as_str());
+    }
+    for timer in Timer::ALL {
+        described(timer.as_str());
+    }
+    for outcome in Outcome::ALL {
+        described(outcome.as_str());
+    }
 }

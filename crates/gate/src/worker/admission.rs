@@ -1,0 +1,202 @@
+//! From an arrival to a client that is served: is there room, may it speak, and which protocol.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio::task::spawn_local;
+
+use crate::GateError;
+use crate::census::Census;
+use crate::front::{self, Peer};
+use crate::house::House;
+use crate::listener::{
+    self, Entrance, Incoming, Manner, Met, QuicArrival, QuicEntrance, Tally, Unmet,
+};
+use crate::plan::Plan;
+use crate::record::{Arrival, Ledger, Limit, Protocol, Security, TlsHandshake};
+use crate::sessions::Known;
+
+type Serving = House<Known>;
+
+/// What every connection of the thread may need.
+pub(super) struct Admission {
+    house: Rc<Serving>,
+    manner: RefCell<Rc<Manner>>,
+    census: Arc<Census>,
+}
+
+impl Admission {
+    pub(super) fn new(house: Rc<Serving>, manner: Manner, census: Arc<Census>) -> Rc<Self> {
+        Rc::new(Self {
+            house,
+            manner: RefCell::new(Rc::new(manner)),
+            census,
+        })
+    }
+
+    pub(super) fn house(&self) -> &Rc<Serving> {
+        &self.house
+    }
+
+    /// Of TLS sessions, as they are met now.
+    pub(super) fn single_use(&self) -> Tally {
+        self.manner.borrow().tls.tally()
+    }
+
+    /// Those who arrive from now on are met in another manner.
+    pub(super) fn change(&self, manner: Manner) {
+        *self.manner.borrow_mut() = Rc::new(manner);
+    }
+
+    pub(super) async fn receive(
+        self: Rc<Self>,
+        entrance: Entrance,
+        mut closing: watch::Receiver<bool>,
+    ) {
+        let mut closed = std::pin::pin!(async move {
+            let _ = closing.wait_for(|closed| *closed).await;
+        });
+        loop {
+            let arrival = tokio::select! {
+                biased;
+                arrival = entrance.next() => arrival,
+                () = &mut closed => return,
+            };
+            let this = self.clone();
+            spawn_local(async move { this.admit(arrival).await });
+        }
+    }
+
+    async fn admit(self: Rc<Self>, arrival: listener::Arrival) {
+        let house = &self.house;
+        let site = house.site();
+        let _place = match self.census.admit(arrival.peer.ip(), &site.limits) {
+            Ok(place) => place,
+            Err(limit) => return house.ledger.count(limit),
+        };
+        let _inside = house.enter();
+        let manner = self.manner.borrow().clone();
+        let met = match arrival.meet(&manner, site.limits.head_time.0).await {
+            Ok(met) => met,
+            Err(unmet) => return count_unmet(&house.ledger, &unmet),
+        };
+        drop((site, manner));
+        let peer = Peer {
+            address: met.peer.ip(),
+            secure: matches!(met.stream, Incoming::Secure(_)),
+            resumed: met.facts.resumed,
+        };
+        house.ledger.connection(arrival_of(&met));
+        // How a connection ended is in the entries of its exchanges.
+        let _ = match met.stream {
+            Incoming::Clear(stream) => front::h1::serve(stream, peer, house).await,
+            Incoming::Secure(stream) if stream.is_h2() => {
+                front::h2::serve(*stream, peer, house).await
+            }
+            Incoming::Secure(stream) => front::h1::serve(*stream, peer, house).await,
+        };
+    }
+}
+
+impl Admission {
+    pub(super) fn open_quic(
+        &self,
+        socket: std::net::UdpSocket,
+        plan: &Plan,
+    ) -> Result<Rc<QuicEntrance>, GateError> {
+        let tls = self.manner.borrow().tls.clone();
+        QuicEntrance::open(socket, tls, &plan.config.limits, &plan.seed).map(Rc::new)
+    }
+
+    pub(super) async fn receive_quic(
+        self: Rc<Self>,
+        entrance: Rc<QuicEntrance>,
+        mut closing: watch::Receiver<bool>,
+    ) {
+        let mut closed = std::pin::pin!(async move {
+            let _ = closing.wait_for(|closed| *closed).await;
+        });
+        loop {
+            let arrival = tokio::select! {
+                biased;
+                arrival = entrance.next() => arrival,
+                () = &mut closed => return entrance.close().await,
+            };
+            let Some(arrival) = arrival else { return };
+            let this = self.clone();
+            spawn_local(async move { this.admit_quic(arrival).await });
+        }
+    }
+
+    async fn admit_quic(self: Rc<Self>, arrival: QuicArrival) {
+        let house = &self.house;
+        let limits = house.site().limits.clone();
+        let _place = match self.census.admit(arrival.peer().ip(), &limits) {
+            Ok(place) => place,
+            Err(limit) => return house.ledger.count(limit),
+        };
+        let _inside = house.enter();
+        let met = match arrival.meet(limits.head_time.0).await {
+            Ok(met) => met,
+            Err(unmet) => return count_unmet(&house.ledger, &unmet),
+        };
+        let peer = Peer {
+            address: met.peer.ip(),
+            secure: true,
+            resumed: met.facts.resumed,
+        };
+        house.ledger.connection(Arrival {
+            protocol: Protocol::H3,
+            security: Security::Tls {
+                handshake: if met.facts.resumed {
+                    TlsHandshake::Resumed
+                } else {
+                    TlsHandshake::Unseen
+                },
+                two_trips: false,
+            },
+            fast_open: false,
+        });
+        let confirmed = async {
+            met.early.over().await;
+        };
+        let _ = front::h3::serve(met.connection, confirmed, peer, house).await;
+    }
+}
+
+fn count_unmet(ledger: &Ledger, unmet: &Unmet) {
+    match unmet {
+        Unmet::TimedOut => ledger.count(Limit::HeadTime),
+        Unmet::Tls(_) | Unmet::Quic(_) => ledger.count(TlsHandshake::Failed),
+        Unmet::Proxy(_) | Unmet::Io(_) => {}
+    }
+}
+
+fn arrival_of(met: &Met) -> Arrival {
+    let (protocol, handshake) = match &met.stream {
+        Incoming::Clear(_) => (Protocol::H1, None),
+        Incoming::Secure(stream) => {
+            let protocol = if stream.is_h2() {
+                Protocol::H2
+            } else {
+                Protocol::H1
+            };
+            (protocol, Some(met.facts))
+        }
+    };
+    let security = handshake.map_or(Security::Clear, |facts| Security::Tls {
+        handshake: match (facts.early_data, facts.resumed) {
+            (true, _) => TlsHandshake::Early,
+            (_, true) => TlsHandshake::Resumed,
+            _ => TlsHandshake::Full,
+        },
+        two_trips: facts.version == Some(rustls::ProtocolVersion::TLSv1_2),
+    });
+    Arrival {
+        protocol,
+        security,
+        fast_open: met.facts.fast_open,
+    }
+}
