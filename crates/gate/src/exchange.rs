@@ -313,10 +313,18 @@ async fn both(
             biased;
             got = &mut download => return got.map(|got| got.after_upload(!uploading.get())),
             sent = &mut upload, if uploading.get() => {
-                sent?;
+                let whole = match sent {
+                    Err(lost @ Broken::Backend { .. }) => Err(lost),
+                    sent => Ok(sent?),
+                };
                 uploading.set(false);
                 // From now on it is the backend that is waited for.
                 posts.down.restart();
+                if let Err(lost) = whole {
+                    // It takes no more, and may have said why. RFC 9112 §9.5.
+                    let got = download.await.map_err(|_| lost);
+                    return got.map(|got| got.after_upload(false));
+                }
             }
         }
     }

@@ -90,9 +90,11 @@ pub(crate) fn session(config: &Config, sid: &str, login: &str) -> String {
         .enable_all()
         .build()
         .unwrap();
-    let keeper = Keeper::open(config).unwrap();
     let login = Secret::new(login.as_bytes().to_vec());
-    runtime.block_on(keeper.put(sid, &login, None)).unwrap();
+    let put = async { Keeper::open(config).unwrap().put(sid, &login, None).await };
+    tokio::task::LocalSet::new()
+        .block_on(&runtime, put)
+        .unwrap();
     let order = TokenOrder {
         subject: "somebody",
         sid,

@@ -1,8 +1,10 @@
 //! Bodies on their way up: asked for before they are sent, refused before they are whole, and answered early.
 
+use std::net::Shutdown;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use roundtrip_gate::config::{Bytes, Span};
 
@@ -27,9 +29,12 @@ fn upload(scene: &Scene, fields: &str) -> Answer {
             }
         }
     });
+    // What a reset can destroy, it will have destroyed.
+    thread::sleep(Duration::from_millis(100));
     let answer = client.answer();
-    // Whoever has the answer is gone.
-    drop(client.stream.shutdown(std::net::Shutdown::Both));
+    let (_, in_order) = client.rest();
+    assert!(in_order, "a reset after {answer:?}");
+    let _ = client.stream.shutdown(Shutdown::Both);
     writer.join().unwrap();
     answer
 }
