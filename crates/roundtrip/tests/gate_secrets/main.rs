@@ -8,8 +8,6 @@ mod place;
 #[path = "../../../../tests/skip.rs"]
 mod skip;
 
-use std::time::{Duration, Instant};
-
 use canaries::Canaries;
 use place::{Place, Running, ask, backend};
 
@@ -59,7 +57,6 @@ fn no_secret_is_in_anything_that_a_gate_says() {
     let unknown = place.token(&file, "unknown", "--bearer");
     let down = ask(&gate.http, &format!("GET /told HTTP/1.1\r\nHost: a\r\n{unknown}"), "");
     assert!(down.starts_with("HTTP/1.1 503 "), "{down}");
-    place.write("gate.toml", "[session]\npassword = \"canary\"");
     for (number, faulty) in faulty(&place, &canaries).iter().enumerate() {
         let file = place.write("gate.toml", faulty);
         gate.signal("HUP");
@@ -109,13 +106,11 @@ fn requests(
         told.push((what, said));
     }
     told.push(("clear text where TLS is", ask(&gate.https, &get("/told", token), "")));
-    let began = Instant::now();
     for path in ["/", "/metrics", "/metrics.json", "/healthz", "/readyz", "/none"] {
         let said = ask(&gate.admin, &format!("GET {path}?{query} HTTP/1.1\r\nHost: a\r\n"), "");
         assert!(said.starts_with("HTTP/1.1 "), "{path}: {said}");
         told.push(("the admin's", said));
     }
-    assert!(began.elapsed() < Duration::from_secs(600));
     told
 }
 
