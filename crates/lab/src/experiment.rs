@@ -114,6 +114,8 @@ pub struct Server {
     /// In the same network, started before it.
     pub beside: Vec<Arc<Server>>,
     pub far: Option<Far>,
+    /// Before the first client comes.
+    pub settle: Duration,
 }
 
 /// Whom a server asks over a further path. At the server's own address, `port` leads there.

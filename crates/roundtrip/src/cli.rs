@@ -19,7 +19,7 @@ pub(crate) use demo::DemoArgs;
 pub(crate) use diff::DiffArgs;
 pub(crate) use gate::{
     End, GateArgs, GateCheckArgs, GateCommand, GateConfigArgs, GateRunArgs, GateSessionArgs,
-    GateTokenArgs, Place, SessionCommand, SessionPutArgs,
+    GateTokenArgs, SessionCommand, SessionPutArgs,
 };
 pub(crate) use lab::{LabArgs, LabCommand, LabRunArgs};
 pub(crate) use path::{PathArgs, Wait};

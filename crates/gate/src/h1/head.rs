@@ -313,6 +313,7 @@ mod tests {
 
     #[test]
     fn a_length_goes_on_once_and_where_it_means_something() {
+        const LENGTH: &str = "Content-Length: 5";
         let passed = |text: &str| {
             let text = format!("HTTP/1.1 {text}\r\n\r\n");
             let read = response(text.as_bytes(), |response| {
@@ -321,17 +322,16 @@ mod tests {
             });
             read.unwrap().unwrap().0
         };
-        let length = "Content-Length: 5";
         assert_eq!(
-            passed(&format!("200 OK\r\n{length}\r\n{length}")),
+            passed(&format!("200 OK\r\n{LENGTH}\r\n{LENGTH}")),
             ["Content-Length"]
         );
-        let named = format!("200 OK\r\nConnection: content-length, x\r\nX: y\r\n{length}");
+        let named = format!("200 OK\r\nConnection: content-length, x\r\nX: y\r\n{LENGTH}");
         assert_eq!(passed(&named), ["Content-Length"]);
-        assert_eq!(passed(&format!("304 N\r\n{length}")), ["Content-Length"]);
+        assert_eq!(passed(&format!("304 N\r\n{LENGTH}")), ["Content-Length"]);
         for status in [100, 103, 204] {
             assert!(
-                passed(&format!("{status} N\r\n{length}")).is_empty(),
+                passed(&format!("{status} N\r\n{LENGTH}")).is_empty(),
                 "{status}"
             );
         }

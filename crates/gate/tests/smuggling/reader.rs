@@ -86,7 +86,11 @@ fn check_start(start: &str, kind: Kind) -> Result<(), String> {
         }
         _ => false,
     };
-    let clean = start.bytes().all(|b| b >= b' ' && b != 0x7f);
+    // RFC 9112 §4: a reason may hold tabs.
+    let may_tab = kind == Kind::Response;
+    let clean = start
+        .bytes()
+        .all(|b| (b == b'\t' && may_tab) || (b >= b' ' && b != 0x7f));
     if sound && clean {
         Ok(())
     } else {

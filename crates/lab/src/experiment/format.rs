@@ -68,6 +68,8 @@ pub(super) struct Server {
     #[serde(default)]
     pub(super) beside: Vec<Spanned<String>>,
     pub(super) far: Option<Far>,
+    /// How long it is left alone once it listens, to open what it wants open.
+    pub(super) settle: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) sysctl: BTreeMap<String, Value>,
     pub(super) place: Option<String>,

@@ -137,6 +137,7 @@ fn set<'a>(
         path.server().sysctl(name, value)?;
     }
     let serving = Serving::start(&cell.arm.server, &path, directory.path(), tools, stop)?;
+    std::thread::sleep(cell.arm.server.settle);
     Ok(Scene {
         experiment,
         cell,

@@ -29,12 +29,10 @@ pub(super) enum LoginError {
 
 pub(super) fn read(args: &SessionPutArgs) -> Result<Secret, LoginError> {
     if let Some(name) = &args.credentials_env {
-        return Ok(Secret::from_env(name).map_err(GateError::from)?);
+        return Ok(Secret::from_env(name)?);
     }
     match args.credentials_file.as_deref() {
-        Some(path) if path != Path::new("-") => {
-            Ok(Secret::from_file(path).map_err(GateError::from)?)
-        }
+        Some(path) if path != Path::new("-") => Ok(Secret::from_file(path)?),
         _ if io::stdin().is_terminal() => ask(&args.sid),
         _ => all(io::stdin().lock()),
     }

@@ -136,7 +136,7 @@ impl Peer {
                     self.read().await?;
                 }
             }
-        } else if let Some((_, after)) = head.split_once("content-length: ") {
+        } else if let Some((_, after)) = head.to_ascii_lowercase().split_once("content-length: ") {
             let length: usize = after.split_once('\r').unwrap().0.parse().unwrap();
             while self.buffer.len() < length {
                 self.read().await?;

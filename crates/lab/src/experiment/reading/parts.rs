@@ -85,6 +85,7 @@ pub(super) fn server(server: &format::Server, known: &Servers) -> Result<Server,
                 .map(|name| find(name, known))
                 .collect::<Result<_, _>>()?
         },
+        settle: time(server.settle.as_ref(), Duration::ZERO)?,
         far: server
             .far
             .as_ref()
