@@ -47,7 +47,7 @@ fn no_secret_is_in_anything_that_a_gate_says() {
         place.gate(arguments, &file).free_of(&canaries);
     }
 
-    let mut gate = Running::start(&place, &file);
+    let gate = Running::start(&place, &file);
     let told = requests(&gate, &canaries, &token, &cookie, &spoilt);
     for (what, said) in &told {
         canaries.are_not_in(what, said.as_bytes());

@@ -212,7 +212,7 @@ impl Running {
             introduction[at..][..end.unwrap()].to_owned()
         });
         (gate.http, gate.https) = (urls.next().unwrap(), urls.next().unwrap());
-        gate.admin = urls.next_back().unwrap();
+        gate.admin = urls.last().unwrap();
         gate
     }
 
