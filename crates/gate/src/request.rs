@@ -63,6 +63,8 @@ pub(crate) enum Refusal {
     Target,
     #[error("a path with '.' or '..' in it")]
     DotSegments,
+    #[error("a path that one reader takes for another's")]
+    TwoWays,
     #[error("CONNECT and TRACE are not passed on")]
     Method,
     #[error("both Content-Length and Transfer-Encoding")]

@@ -9,7 +9,7 @@ use crate::GateError;
 use crate::config::{self, Config, Limits, Network};
 use crate::door::Door;
 use crate::exchange::Asked;
-use crate::request::{Field, Version};
+use crate::request::{Field, Refusal, Version};
 use crate::upstream::Upstream;
 
 pub(crate) struct Site<S> {
@@ -101,7 +101,27 @@ impl Routes {
         Ok(Self(made))
     }
 
-    pub(crate) fn find(&self, host: &str, path: &str) -> Option<&Rc<Route>> {
+    /// What a backend may read in two ways leads where both lead, or is refused: else who asks for `/%6amap` or `/x//jmap`
+    /// could be let in by another route than the one that guards `/jmap`.
+    pub(crate) fn find(&self, host: &str, path: &str) -> Result<Option<&Rc<Route>>, Refusal> {
+        let found = self.look(host, path);
+        let Some(plain) = plainer(path) else {
+            return Ok(found);
+        };
+        let meant = self.look(host, &plain);
+        let same = match (found, meant) {
+            (Some(found), Some(meant)) => Rc::ptr_eq(found, meant),
+            (None, None) => true,
+            _ => false,
+        };
+        if same {
+            Ok(found)
+        } else {
+            Err(Refusal::TwoWays)
+        }
+    }
+
+    fn look(&self, host: &str, path: &str) -> Option<&Rc<Route>> {
         let host = without_port(host);
         self.0.iter().find(|route| {
             (route.host.is_empty() || route.host.eq_ignore_ascii_case(host))
@@ -129,6 +149,30 @@ fn make(
         safe_jmap: route.safe_jmap,
         server_timing: route.server_timing,
     }))
+}
+
+/// The path without needless percent signs (RFC 3986 §6.2.2.2) and empty segments, where it has such.
+fn plainer(path: &str) -> Option<String> {
+    let path = path.split('?').next().unwrap_or_default();
+    if !path.contains('%') && !path.contains("//") {
+        return None;
+    }
+    let mut plain = String::with_capacity(path.len());
+    let mut rest = path;
+    while let Some(next) = rest.chars().next() {
+        let code = rest.get(1..3).filter(|_| next == '%');
+        let byte = code.and_then(|code| u8::from_str_radix(code, 16).ok());
+        let meant = byte
+            .map(char::from)
+            .filter(|c| c.is_ascii_graphic() && *c != '?');
+        let length = if meant.is_some() { 3 } else { next.len_utf8() };
+        let meant = meant.unwrap_or(next);
+        if !(meant == '/' && plain.ends_with('/')) {
+            plain.push(meant);
+        }
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    (plain != path).then_some(plain)
 }
 
 fn without_port(host: &str) -> &str {
@@ -167,6 +211,22 @@ mod tests {
             ("*", "/x", false),
         ] {
             assert_eq!(is_below(path, route), below, "{path} below {route}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_read_in_two_ways_is_read_plainly_too() {
+        for (path, plain) in [
+            ("/jmap", None),
+            ("/%6amap", Some("/jmap")),
+            ("/%6Amap?%6a", Some("/jmap")),
+            ("/x//jmap", Some("/x/jmap")),
+            ("/x/%2fjmap", Some("/x/jmap")),
+            ("/a%20b", None),
+            ("/a%ffb%zz%", None),
+            ("/%e2%82%ac", None),
+        ] {
+            assert_eq!(plainer(path).as_deref(), plain, "{path}");
         }
     }
 

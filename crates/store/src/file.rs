@@ -21,7 +21,7 @@ use zeroize::Zeroizing;
 
 use crate::journal::LONGEST;
 use crate::memory::page_end;
-use crate::once;
+use crate::once::{self, Keeping};
 use crate::{Change, Clock, Page, Record, Store, StoreError, check_sid, is_sid, system_clock};
 
 /// Name → end in milliseconds since 1970 (0: none), record.
@@ -40,14 +40,15 @@ const SWEEP: u64 = 30_000;
 /// Shared by all threads.
 #[derive(Clone)]
 pub struct Redb {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
-struct Shared {
+pub(crate) struct Shared {
     database: Database,
     latest: watch::Sender<u64>,
     clock: Clock,
     swept: AtomicU64,
+    pub(crate) keeping: Keeping,
 }
 
 impl Redb {
@@ -70,6 +71,7 @@ impl Redb {
                 latest: watch::Sender::new(0),
                 clock,
                 swept: AtomicU64::new(0),
+                keeping: Keeping::default(),
             }),
         };
         // Sweeping makes the tables: they are there from now on.

@@ -2,11 +2,13 @@
 //! with (RFC 8446 §8.1). What is in them is for the listener to know, which seals them.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use redb::{ReadableTable, TableDefinition, WriteTransaction};
 use roundtrip_wire::resp::Value;
+use tokio::sync::watch;
 
 use crate::redis::{expect_ok, refused};
 use crate::{AnyStore, Memory, Redb, Redis, StoreError};
@@ -116,8 +118,39 @@ impl TakesOnce for Memory {
     }
 }
 
+/// Writes that have begun, and those that are done: a client may be back sooner than a disk.
+#[derive(Debug, Default)]
+pub(crate) struct Keeping {
+    begun: AtomicU64,
+    done: watch::Sender<u64>,
+}
+
+impl Keeping {
+    fn begin(&self) -> Kept<'_> {
+        self.begun.fetch_add(1, Ordering::Relaxed);
+        Kept(self)
+    }
+
+    /// Ends when as many are done as have begun by now.
+    async fn settled(&self) {
+        let begun = self.begun.load(Ordering::Relaxed);
+        // It is ours, and stays.
+        let _ = self.done.subscribe().wait_for(|done| *done >= begun).await;
+    }
+}
+
+/// One of them, until it is dropped.
+struct Kept<'a>(&'a Keeping);
+
+impl Drop for Kept<'_> {
+    fn drop(&mut self) {
+        self.0.done.send_modify(|done| *done += 1);
+    }
+}
+
 impl TakesOnce for Redb {
     async fn keep(&self, entries: Vec<Once>, life: Duration) -> Result<(), StoreError> {
+        let _kept = self.shared.keeping.begin();
         let now = millis(self.now());
         let end = now.saturating_add(u64::try_from(life.as_millis()).unwrap_or(u64::MAX));
         self.write_apart(move |transaction| {
@@ -138,6 +171,7 @@ impl TakesOnce for Redb {
     }
 
     async fn take(&self, name: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.shared.keeping.settled().await;
         // Whoever makes names up makes us read, and not write.
         let known = self.read(|transaction| {
             let values = transaction.open_table(ENTRIES)?;

@@ -1,6 +1,7 @@
 //! What must not be seen: never shown, wiped when it goes, and read from files that only their owner can read, or from the
 //! environment; never from the command line, where every user of the machine can see it.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::ops::Deref;
@@ -48,7 +49,7 @@ impl Secret {
     pub fn from_file(path: &Path) -> Result<Self, SecretError> {
         let path_of = || path.to_path_buf();
         let (secret, exposed) = Self::read(path)?;
-        if exposed {
+        if exposed && !is_handed_over(path, std::env::var_os("CREDENTIALS_DIRECTORY")) {
             return Err(SecretError::Exposed { path: path_of() });
         }
         if secret.line().is_empty() {
@@ -95,6 +96,15 @@ impl Secret {
         let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         bytes.strip_suffix(b"\r").unwrap_or(bytes)
     }
+}
+
+/// systemd hands credentials over in a directory that is the service's alone, and shows their files as the group's
+/// (LoadCredential= of systemd.exec(5)).
+fn is_handed_over(path: &Path, directory: Option<OsString>) -> bool {
+    let directory = directory.map(PathBuf::from).filter(|d| d.is_absolute());
+    let inside = directory.is_some_and(|directory| path.parent() == Some(&directory));
+    let mode = fs::metadata(path).map(|facts| facts.permissions().mode());
+    inside && mode.is_ok_and(|mode| mode & 0o037 == 0)
 }
 
 impl From<String> for Secret<String> {
@@ -149,5 +159,19 @@ mod tests {
         let here = Secret::from_env("CARGO_MANIFEST_DIR").ok().unwrap();
         assert!(here.expose().starts_with(b"/"));
         assert!(Secret::from_env("ROUNDTRIP_NO_SUCH_VARIABLE").is_err());
+    }
+
+    #[test]
+    fn what_a_service_manager_hands_over_may_be_its_groups() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        fs::write(&path, "canary").unwrap();
+        let directory = || Some(folder.path().as_os_str().to_owned());
+        for (mode, fine) in [(0o440, true), (0o400, true), (0o460, false), (0o444, false)] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(is_handed_over(&path, directory()), fine, "{mode:o}");
+            assert!(!is_handed_over(&path, None));
+            assert!(!is_handed_over(&path, Some("/".into())));
+        }
     }
 }

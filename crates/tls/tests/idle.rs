@@ -101,7 +101,7 @@ impl Client {
             while !rest.is_empty() {
                 self.tls.read_tls(&mut rest).unwrap();
                 self.tls.process_new_packets().unwrap();
-                let mut plain = [0; 32 * 1024];
+                let mut plain = [0; 16 * 1024];
                 while let Ok(n @ 1..) = self.tls.reader().read(&mut plain) {
                     heard += n;
                 }

@@ -96,7 +96,7 @@ pub(crate) fn judge<S: Sessions>(
             retry_after: SOON,
         })
     };
-    let Some(route) = site.routes.find(inspected.host, inspected.path) else {
+    let Some(route) = site.routes.find(inspected.host, inspected.path)? else {
         return Ok(answer(404, Reason::NoRoute));
     };
     if let Some(body) = arrival.body

@@ -202,7 +202,8 @@ fn is_of_one_hop(name: &str) -> bool {
     let is = |other: &str| name.eq_ignore_ascii_case(other);
     match name.len() {
         2 => is("te"),
-        7 => is("upgrade") || is("trailer"),
+        // `Alt-Svc`: what else a backend speaks it speaks with us, and its ports are not ours.
+        7 => is("upgrade") || is("trailer") || is("alt-svc"),
         10 => is("connection") || is("keep-alive"),
         16 => is("proxy-connection"),
         17 => is("transfer-encoding"),

@@ -135,6 +135,32 @@ fn a_revoked_session_is_refused() {
     assert_eq!(client.get("/", &field).0, 401);
 }
 
+/// What one server takes for `/guarded` and another does not is not let in by the open route.
+#[test]
+fn no_path_goes_round_a_guard() {
+    let (at, _release) = backend("one");
+    let more = "auth = false\n[[route]]\npath = \"/guarded\"\nupstream = \"backend\"\n";
+    let scene = Scene::new(at, more);
+    let mut client = scene.client();
+    for (path, status) in [
+        ("/", 200),
+        ("/a%20b", 200),
+        ("/a//b", 200),
+        ("/guarded", 401),
+        ("/guarded/x", 401),
+    ] {
+        assert_eq!(client.get(path, "").0, status, "{path}");
+    }
+    for path in [
+        "/%67uarded",
+        "/x/../guarded",
+        "/%2fguarded",
+        "/.%2f/guarded",
+    ] {
+        assert_eq!(scene.client().get(path, "").0, 400, "{path}");
+    }
+}
+
 #[test]
 fn limits_are_met_and_counted() {
     let (at, _release) = backend("one");

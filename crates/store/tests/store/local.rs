@@ -215,7 +215,7 @@ fn the_file_keeps_sessions_and_is_its_owners_alone() {
 fn what_is_kept_is_taken_once_by_one_of_all() {
     let (directory, hand) = (tempfile::tempdir().unwrap(), Hand::new());
     let minute = Duration::from_mins(1);
-    let once = |name: &[u8], value: &[u8]| Once {
+    let entry = |name: &[u8], value: &[u8]| Once {
         name: name.to_vec(),
         value: value.to_vec(),
     };
@@ -223,9 +223,9 @@ fn what_is_kept_is_taken_once_by_one_of_all() {
         for place in both(directory.path(), &hand) {
             let (one, other) = (place.on_this_thread(), place.on_this_thread());
             assert_eq!(one.take(b"a").await.unwrap(), None);
-            let entries = vec![once(b"a", b"1"), once(b"b", b"2"), once(b"c", b"3")];
+            let entries = vec![entry(b"a", b"1"), entry(b"b", b"2"), entry(b"c", b"3")];
             one.keep(entries, minute).await.unwrap();
-            one.keep(vec![once(b"b", b"4")], minute * 3).await.unwrap();
+            one.keep(vec![entry(b"b", b"4")], minute * 3).await.unwrap();
             assert!(
                 one.list(None, 9).await.unwrap().sids.is_empty(),
                 "no sessions"
