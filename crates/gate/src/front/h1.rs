@@ -24,6 +24,8 @@ use body::Incoming;
 
 /// For how long a connection keeps its buffers after an exchange.
 const SHORT: Duration = Duration::from_secs(2);
+/// For how long who has been answered may go on sending, unheard.
+const LINGER: Duration = Duration::from_secs(5);
 /// Room for the beginning of a request on a connection that rests.
 const RESTING: usize = 64;
 
@@ -326,7 +328,7 @@ impl<IO: Stream> Client<IO> {
                 unheard.clear();
             }
         };
-        let _ = self.posts.down.within(Some(SHORT), listening).await;
+        let _ = self.posts.down.within(Some(LINGER), listening).await;
     }
 
     async fn say(&mut self, plain: Plain, stays: bool) -> Result<(), Broken> {

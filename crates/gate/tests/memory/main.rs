@@ -19,7 +19,9 @@ const CROWD: usize = 500;
 /// A test that failed is no reason for the others to.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    ALONE
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// The clients' process is this one, started again for one test.

@@ -2,8 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
@@ -41,7 +41,9 @@ impl Progress {
         let piece = vec![b'x'; 64 * 1024];
         let mut left = SIZE;
         while left > 0 {
-            let n = stream.write(&piece[..piece.len().min(left as usize)]).unwrap() as u64;
+            let n = stream
+                .write(&piece[..piece.len().min(left as usize)])
+                .unwrap() as u64;
             self.sent.fetch_add(n, Ordering::SeqCst);
             left -= n;
         }
@@ -109,7 +111,9 @@ fn transfer(
         client.join().unwrap();
     }
     let after = resident().saturating_sub(before);
-    println!("measured: {TRANSFERS} transfers, {sent} bytes under way: {stalled} bytes of memory; {after} after them");
+    println!(
+        "measured: {TRANSFERS} transfers, {sent} bytes under way: {stalled} bytes of memory; {after} after them"
+    );
     assert_eq!(progress.received.load(Ordering::SeqCst), TRANSFERS * SIZE);
     for grown in [stalled, after] {
         assert!(grown < TRANSFERS * MOST, "{grown} bytes");
@@ -128,7 +132,9 @@ fn a_download_to_a_client_that_takes_nothing_does_not_pile_up() {
         sending.send(&mut stream);
     });
     transfer(&progress, to, |client, progress| {
-        client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+        client
+            .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            .unwrap();
         progress.receive(client);
     });
 }

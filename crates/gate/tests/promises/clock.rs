@@ -67,7 +67,9 @@ fn a_stream_ends_with_the_token_that_let_it_in() {
     let (scene, field) = scene(&backend);
     let mut client = Speaker::to(scene.gate().addresses().http[0]);
     client.stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    client.send(&format!("GET /events HTTP/1.1\r\nHost: a\r\n{field}\r\n\r\n"));
+    client.send(&format!(
+        "GET /events HTTP/1.1\r\nHost: a\r\n{field}\r\n\r\n"
+    ));
     assert!(client.until("data: 1").is_some());
     let (rest, _) = client.rest();
     assert!(!rest.contains("0\r\n\r\n"), "{rest}");

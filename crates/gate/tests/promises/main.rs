@@ -1,7 +1,12 @@
 //! What is promised of a gate whatever its clients and its backends do, each with a test of its name. Of sessions and their
 //! store `guarded` has the promises, of reload and end `life`, of who could be taken for whom `smuggling`.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // what a test expects is expected of the code
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic
+)] // what a test expects is expected of the code
 
 mod backend;
 mod clock;

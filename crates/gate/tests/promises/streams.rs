@@ -80,7 +80,8 @@ fn switching(mut client: Speaker) {
 }
 
 fn switching_scene() -> (Scene, String) {
-    let more = "[[route]]\nupstream = \"backend\"\npath = \"/talk\"\nupgrades = true\nstreams = true\n";
+    let more =
+        "[[route]]\nupstream = \"backend\"\npath = \"/talk\"\nupgrades = true\nstreams = true\n";
     let scene = Scene::new(Backend::start(switching).at, more);
     let field = scene.session("s", "u:p");
     (scene, field)
@@ -153,7 +154,9 @@ fn where_the_route_has_no_upgrades_the_wish_goes_no_further() {
 fn a_backend_that_switches_without_being_asked_is_a_502() {
     let backend = Backend::start(|mut client| {
         let _ = client.request();
-        client.send("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n");
+        client.send(
+            "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n",
+        );
         let _ = client.rest();
     });
     let scene = Scene::tuned(backend.at, "", |config| config.route[0].auth = false);

@@ -63,7 +63,11 @@ fn a_warm_request_costs_no_dns_no_connection_no_handshake_and_no_query() {
                 of("sessions_looked_up_total{from=\"asked\"}"),
                 backend.connections() as u64,
             ];
-            (processed, figures, of("sessions_looked_up_total{from=\"near\"}"))
+            (
+                processed,
+                figures,
+                of("sessions_looked_up_total{from=\"near\"}"),
+            )
         };
         let before = counted(&mut redis).await;
         for _ in 0..REQUESTS {
@@ -92,7 +96,10 @@ fn a_warm_request_costs_one_packet_each_way_on_each_hop() {
     let port = scene.gate().addresses().http[0].port();
     let count = || [port, backend.at.port()].map(segments);
     let [Some(to_gate), Some(to_backend)] = count() else {
-        return skip::lacking("packets of the warm path", "ss, or what it tells of segments");
+        return skip::lacking(
+            "packets of the warm path",
+            "ss, or what it tells of segments",
+        );
     };
     for _ in 0..REQUESTS {
         get();

@@ -42,7 +42,10 @@ impl Canaries {
 
     pub(crate) fn without_sid(&self) -> Self {
         let sid = self.password.clone();
-        Self { sid, ..self.clone() }
+        Self {
+            sid,
+            ..self.clone()
+        }
     }
 
     #[track_caller]
@@ -97,7 +100,9 @@ fn hex(bytes: &[u8]) -> String {
 fn base64(bytes: &[u8]) -> String {
     let groups = bytes.chunks_exact(3);
     let letters = groups.flat_map(|group| {
-        let number = group.iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
+        let number = group
+            .iter()
+            .fold(0, |sum, byte| sum << 8 | usize::from(*byte));
         [18, 12, 6, 0].map(|shift| char::from(STANDARD[number >> shift & 63]))
     });
     letters.collect()

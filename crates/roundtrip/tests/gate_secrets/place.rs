@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use crate::canaries::Canaries;
 
 /// Long enough for any machine; nothing waits for it to pass.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) struct Place {
     folder: TempDir,
@@ -78,7 +78,7 @@ impl Place {
              [session]\nstore = \"unix:{}\"\npassword = {{ file = \"{}\" }}\n\
              [[session.seal]]\nid = \"k\"\nfrom = {{ file = \"{}\" }}\n\
              [upstream.b]\nservers = [\"{backend}\"]\n[upstream.dead]\nservers = [\"{nobody}\"]\n\
-             [[route]]\nupstream = \"b\"\nserver_timing = true\n[[route]]\npath = \"/dead\"\nupstream = \"dead\"\n",
+             [[route]]\nhost = \"a\"\nupstream = \"b\"\nserver_timing = true\n[[route]]\nhost = \"a\"\npath = \"/dead\"\nupstream = \"dead\"\n",
             at("signing.key"),
             at("socket"),
             at("redis.password"),
@@ -127,7 +127,6 @@ impl Place {
         let put = put.env("LOGIN", &login).output().unwrap();
         assert!(put.status.success(), "{put:?}");
         // The name that is a secret came from elsewhere.
-        let plain = [("sid", canaries.sid.as_str())];
         let mut import = self.command(&["session", "import", "-"], file);
         let mut import = import
             .stdin(Stdio::piped())
@@ -136,25 +135,40 @@ impl Place {
             .spawn()
             .unwrap();
         let coded = "dXNlcjpjYW5hcnktcGFzc3dvcmQtbm9ib2R5LW1heS1zYXktdGhpcw==";
-        let line = format!("{{\"{}\":\"{}\",\"credentials\":\"{coded}\"}}\n{}\n", plain[0].0, plain[0].1, canaries.password);
-        import.stdin.take().unwrap().write_all(line.as_bytes()).unwrap();
+        let line = format!(
+            "{{\"sid\":\"{}\",\"credentials\":\"{coded}\"}}\n{}\n",
+            canaries.sid, canaries.password
+        );
+        import
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(line.as_bytes())
+            .unwrap();
         let import = import.wait_with_output().unwrap();
-        assert!(String::from_utf8_lossy(&import.stderr).contains("1 stored"), "{import:?}");
+        assert!(
+            String::from_utf8_lossy(&import.stderr).contains("1 stored"),
+            "{import:?}"
+        );
         Said(import)
     }
 
     /// The field that carries it.
     pub(crate) fn token(&self, file: &str, sid: &str, worn: &str) -> String {
-        let said = self.gate(&["token", "--sub", "u", "--sid", sid, worn], file).0;
-        assert!(said.status.success(), "{said:?}");
-        String::from_utf8(said.stdout).unwrap().trim().to_owned() + "\r\n"
+        let written = self
+            .gate(&["token", "--sub", "u", "--sid", sid, worn], file)
+            .0;
+        assert!(written.status.success(), "{written:?}");
+        String::from_utf8(written.stdout).unwrap().trim().to_owned() + "\r\n"
     }
 
     pub(crate) fn redis(&self, parts: &[&str]) {
         let mut stream = UnixStream::connect(self.path("socket")).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         for parts in [&["AUTH", &self.password], parts] {
-            stream.write_all((parts.join(" ") + "\r\n").as_bytes()).unwrap();
+            stream
+                .write_all((parts.join(" ") + "\r\n").as_bytes())
+                .unwrap();
             let mut answer = [0; 64];
             let n = stream.read(&mut answer).unwrap();
             assert!(answer[..n].starts_with(b"+OK"));
@@ -208,7 +222,8 @@ impl Running {
         }
         let introduction = gate.read();
         let mut urls = introduction.match_indices("127.0.0.1:").map(|(at, _)| {
-            let end = introduction[at..].find(|c: char| !c.is_ascii_digit() && c != '.' && c != ':');
+            let end =
+                introduction[at..].find(|c: char| !c.is_ascii_digit() && c != '.' && c != ':');
             introduction[at..][..end.unwrap()].to_owned()
         });
         (gate.http, gate.https) = (urls.next().unwrap(), urls.next().unwrap());
@@ -229,7 +244,13 @@ impl Running {
     /// Waits for so many lines that begin like this.
     pub(crate) fn says(&self, times: usize, beginning: &str) {
         let began = Instant::now();
-        while self.read().lines().filter(|line| line.starts_with(beginning)).count() < times {
+        while self
+            .read()
+            .lines()
+            .filter(|line| line.starts_with(beginning))
+            .count()
+            < times
+        {
             assert!(began.elapsed() < PATIENCE, "{times}: {}", self.read());
             sleep(Duration::from_millis(10));
         }
