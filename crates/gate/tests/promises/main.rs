@@ -23,6 +23,7 @@ mod slow;
 mod speaker;
 mod streams;
 mod trouble;
+mod truncation;
 mod twice;
 mod uploads;
 mod warm;
