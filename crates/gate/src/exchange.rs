@@ -9,7 +9,7 @@ mod upload;
 
 use std::cell::Cell;
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -196,7 +196,9 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
             return self.attempt().await;
         };
         let whole = self.posts.whole.clone();
-        let outcome = whole.within(Some(total), self.attempt()).await;
+        // In its place before it is handed on: a future that moves within another one has two places there.
+        let attempt = pin!(self.attempt());
+        let outcome = whole.within(Some(total), attempt).await;
         outcome.unwrap_or(Err(Broken::Unanswered))
     }
 
@@ -293,8 +295,13 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
             &mut to,
             &bytes_up,
         );
-        let down = download.run::<B, tokio::io::Sink>(None);
-        let got = both(down, upload.run(), &uploading, self.posts).await;
+        let got = {
+            let (down, up) = (
+                pin!(download.run::<B, tokio::io::Sink>(None)),
+                pin!(upload.run()),
+            );
+            both(down, up, &uploading, self.posts).await
+        };
         self.entry.bytes_up += bytes_up.get();
         got
     }
@@ -302,21 +309,28 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
 
 /// The body goes up while the answer may already come down.
 async fn both(
-    download: impl Future<Output = Result<Got, Broken>>,
-    upload: impl Future<Output = Result<(), Broken>>,
+    mut download: Pin<&mut impl Future<Output = Result<Got, Broken>>>,
+    mut upload: Pin<&mut impl Future<Output = Result<(), Broken>>>,
     uploading: &Cell<bool>,
     posts: &Posts,
 ) -> Result<Got, Broken> {
-    let (mut download, mut upload) = (pin!(download), pin!(upload));
     loop {
         tokio::select! {
             biased;
             got = &mut download => return got.map(|got| got.after_upload(!uploading.get())),
             sent = &mut upload, if uploading.get() => {
-                sent?;
+                let whole = match sent {
+                    Err(lost @ Broken::Backend { .. }) => Err(lost),
+                    sent => Ok(sent?),
+                };
                 uploading.set(false);
                 // From now on it is the backend that is waited for.
                 posts.down.restart();
+                if let Err(lost) = whole {
+                    // It takes no more, and may have said why. RFC 9112 §9.5.
+                    let got = download.await.map_err(|_| lost);
+                    return got.map(|got| got.after_upload(false));
+                }
             }
         }
     }

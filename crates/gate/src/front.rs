@@ -11,7 +11,9 @@ mod streams;
 use std::io;
 use std::net::IpAddr;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
@@ -29,9 +31,17 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {
 
     /// Nothing is expected for a while: buffers may go.
     fn rest(&mut self) {}
+
+    /// Its end must not look like the end of an answer: it is to be a reset.
+    fn abandon(&mut self) {}
 }
 
-impl Stream for TcpStream {}
+impl Stream for TcpStream {
+    fn abandon(&mut self) {
+        // Where it cannot be, it is an end like others.
+        let _ = SockRef::from(&*self).set_linger(Some(Duration::ZERO));
+    }
+}
 
 /// Who is at the other end.
 #[derive(Debug, Clone, Copy)]

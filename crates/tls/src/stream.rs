@@ -153,6 +153,13 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
             .unwrap_or_default()
     }
 
+    /// Did the stream end without the peer's word that this is its end? Then whatever has no other end is not whole.
+    /// RFC 8446 §6.1, RFC 9112 §9.8.
+    pub fn is_cut(&mut self) -> bool {
+        let end = self.tls.reader().fill_buf().map(<[u8]>::len);
+        self.closed && matches!(end, Err(e) if e.kind() == io::ErrorKind::UnexpectedEof)
+    }
+
     pub fn get_ref(&self) -> &IO {
         &self.io
     }

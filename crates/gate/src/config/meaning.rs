@@ -50,7 +50,9 @@ pub(crate) fn allowed(token: &Tokens) -> Result<Vec<Algorithm>, GateError> {
 }
 
 pub(crate) fn algorithm(name: &str) -> Result<Algorithm, GateError> {
-    Algorithm::named(name).ok_or_else(|| GateError::Algorithm(name.chars().take(40).collect()))
+    // What is much longer than a name may be a key that stands in the wrong place.
+    let told = if name.len() > 12 { "…" } else { name };
+    Algorithm::named(name).ok_or_else(|| GateError::Algorithm(told.into()))
 }
 
 pub(crate) fn add_key(keys: &mut Keys, key: &SigningKey) -> Result<(), GateError> {

@@ -63,11 +63,17 @@ fn at(name: &str, text: &str, offset: usize, why: String) -> GateError {
     }
 }
 
+/// What is longer may be a secret that stands in the wrong place.
+const LONGEST_KEY: usize = 32;
+
 /// Serde's words in ours, with what to do.
 fn explain(message: &str, text: &str, span: &Range<usize>) -> String {
     let table = table(text, span.start);
     if let Some(rest) = message.strip_prefix("unknown field ") {
         let (key, keys) = quoted(rest);
+        if key.len() > LONGEST_KEY {
+            return format!("{table} has no key like that");
+        }
         return unknown(&format!("{table} has no key `{key}`"), key, &keys);
     }
     if let Some(rest) = message.strip_prefix("unknown variant ") {

@@ -24,6 +24,8 @@ use body::Incoming;
 
 /// For how long a connection keeps its buffers after an exchange.
 const SHORT: Duration = Duration::from_secs(2);
+/// For how long who has been answered may go on sending, unheard.
+const LINGER: Duration = Duration::from_secs(5);
 /// Room for the beginning of a request on a connection that rests.
 const RESTING: usize = 64;
 
@@ -39,6 +41,7 @@ struct Client<IO> {
     head: Vec<u8>,
     out: Vec<u8>,
     served: u64,
+    parting: Parting,
     /// What is remembered of the present exchange.
     entry: Entry,
 }
@@ -49,6 +52,16 @@ enum Accepted {
     Answer(Plain),
     /// The client has closed, was silent for too long, or gate is about to end.
     Over,
+}
+
+/// How a connection is to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Parting {
+    Quiet,
+    /// The client may still be sending.
+    Unheard,
+    /// The client would take an end for the end of the answer.
+    Abrupt,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +85,7 @@ pub(crate) async fn serve<S: Sessions>(
         head: Vec::new(),
         out: Vec::new(),
         served: 0,
+        parting: Parting::Quiet,
         entry: house.entry(peer, Protocol::H1),
     };
     let outcome = loop {
@@ -81,7 +95,7 @@ pub(crate) async fn serve<S: Sessions>(
             Err(error) => break Err(error),
         }
     };
-    let _ = client.stream.shutdown().await;
+    client.part(house.is_draining()).await;
     outcome
 }
 
@@ -251,13 +265,20 @@ impl<IO: Stream> Client<IO> {
         };
         let outcome = exchange.forward().await;
         let begun = exchange.begun;
-        let stays = answer.stays();
+        let (stays, ends) = (answer.stays(), answer.ends());
         match outcome {
             Ok(ended) if ended.uploaded && !ended.upgraded && stays => Ok(Next::Another),
-            Ok(_) => Ok(Next::Close),
+            Ok(ended) => {
+                if !ended.uploaded {
+                    self.parting = Parting::Unheard;
+                }
+                Ok(Next::Close)
+            }
             Err(error) => {
                 if !begun {
                     self.refuse(&error).await?;
+                } else if !ends {
+                    self.parting = Parting::Abrupt;
                 }
                 Err(error)
             }
@@ -267,6 +288,9 @@ impl<IO: Stream> Client<IO> {
     async fn answer(&mut self, plain: Plain) -> Result<Next, Broken> {
         self.entry.turn_away(plain.status, plain.reason);
         let stays = plain.stays;
+        if !stays {
+            self.parting = Parting::Unheard;
+        }
         self.say(plain, stays).await?;
         Ok(if stays { Next::Another } else { Next::Close })
     }
@@ -278,6 +302,7 @@ impl<IO: Stream> Client<IO> {
         };
         let reason = error.reason().unwrap_or(Reason::Slow);
         self.entry.turn_away(status, reason);
+        self.parting = Parting::Unheard;
         let plain = Plain {
             status,
             stays: false,
@@ -285,6 +310,25 @@ impl<IO: Stream> Client<IO> {
             retry_after: error.retry_after(),
         };
         self.say(plain, false).await
+    }
+
+    /// RFC 9112 §9.6: closed at once on a client that still sends, a connection would take our last words with it.
+    async fn part(&mut self, at_once: bool) {
+        if self.parting == Parting::Abrupt {
+            return self.stream.abandon();
+        }
+        let _ = self.stream.shutdown().await;
+        if self.parting == Parting::Quiet || at_once {
+            return;
+        }
+        self.buffer = Vec::with_capacity(PIECE);
+        let (stream, unheard) = (&mut self.stream, &mut self.buffer);
+        let listening = async {
+            while stream.read_buf(unheard).await.is_ok_and(|n| n > 0) {
+                unheard.clear();
+            }
+        };
+        let _ = self.posts.down.within(Some(LINGER), listening).await;
     }
 
     async fn say(&mut self, plain: Plain, stays: bool) -> Result<(), Broken> {

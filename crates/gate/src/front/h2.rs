@@ -8,6 +8,7 @@ mod wire;
 
 use std::cell::Cell;
 use std::io;
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -48,8 +49,11 @@ pub(crate) async fn serve<S: Sessions + 'static>(
     let hall = Rc::new(Hall::new(house, peer, Version::H2));
     let (post, rest) = (house.patrol.post(), Rc::new(Cell::new(false)));
     let wire = Wire::new(stream, hall.confirmed.clone(), rest.clone());
-    let handshake = builder(&limits).handshake(wire);
-    let begun = post.within(Some(limits.head_time.0), handshake).await;
+    let begun = {
+        // In its place before it is handed on, or it would have two in every connection.
+        let handshake = pin!(builder(&limits).handshake(wire));
+        post.within(Some(limits.head_time.0), handshake).await
+    };
     let connection = match begun {
         Ok(begun) => begun.map_err(broken)?,
         Err(Late) => {
@@ -70,14 +74,9 @@ pub(crate) async fn serve<S: Sessions + 'static>(
         phase: Phase::Open,
     };
     let outcome = table.run().await;
-    let Table {
-        connection,
-        mut running,
-        ..
-    } = table;
     // The engine tells what still runs that its client is gone.
-    drop(connection);
-    while running.join_next().await.is_some() {}
+    drop(table.connection);
+    while table.running.join_next().await.is_some() {}
     outcome
 }
 

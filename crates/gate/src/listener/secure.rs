@@ -111,6 +111,10 @@ impl crate::front::Stream for Secure {
         self.notice();
         outcome
     }
+
+    fn abandon(&mut self) {
+        self.stream.get_mut().abandon();
+    }
 }
 
 impl AsyncRead for Secure {

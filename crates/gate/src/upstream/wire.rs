@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use roundtrip_net::Plain;
 use roundtrip_tls::Stream;
@@ -76,7 +76,17 @@ impl AsyncRead for Wire {
     ) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Clear(plain) => Pin::new(plain).poll_read(cx, into),
-            Self::Secure(stream) => Pin::new(&mut **stream).poll_read(cx, into),
+            Self::Secure(stream) => {
+                let before = into.filled().len();
+                ready!(Pin::new(&mut **stream).poll_read(cx, into))?;
+                // Anybody on the way could have ended an answer that has no length.
+                let cut = into.filled().len() == before && into.remaining() > 0 && stream.is_cut();
+                Poll::Ready(if cut {
+                    Err(io::ErrorKind::ConnectionAborted.into())
+                } else {
+                    Ok(())
+                })
+            }
             Self::Shared(stream) => Pin::new(&mut **stream).poll_read(cx, into),
         }
     }

@@ -1,6 +1,7 @@
 //! From an arrival to a client that is served: is there room, may it speak, and which protocol.
 
 use std::cell::RefCell;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -78,7 +79,8 @@ impl Admission {
         };
         let _inside = house.enter();
         let manner = self.manner.borrow().clone();
-        let met = match arrival.meet(&manner, site.limits.head_time.0).await {
+        let meeting = Box::pin(arrival.meet(&manner, site.limits.head_time.0));
+        let met = match meeting.await {
             Ok(met) => met,
             Err(unmet) => return count_unmet(&house.ledger, &unmet),
         };
@@ -89,14 +91,16 @@ impl Admission {
             resumed: met.facts.resumed,
         };
         house.ledger.connection(arrival_of(&met));
-        // How a connection ended is in the entries of its exchanges.
-        let _ = match met.stream {
-            Incoming::Clear(stream) => front::h1::serve(stream, peer, house).await,
+        // Each takes as much room as its protocol wants, and not as the largest one does.
+        let serving: Pin<Box<dyn Future<Output = _>>> = match met.stream {
+            Incoming::Clear(stream) => Box::pin(front::h1::serve(stream, peer, house)),
             Incoming::Secure(stream) if stream.is_h2() => {
-                front::h2::serve(*stream, peer, house).await
+                Box::pin(front::h2::serve(*stream, peer, house))
             }
-            Incoming::Secure(stream) => front::h1::serve(*stream, peer, house).await,
+            Incoming::Secure(stream) => Box::pin(front::h1::serve(*stream, peer, house)),
         };
+        // How a connection ended is in the entries of its exchanges.
+        let _ = serving.await;
     }
 }
 

@@ -45,6 +45,16 @@ fn a_reload_drops_no_request() {
     let (mut kept, mut slow) = (scene.client(), scene.client());
     assert_eq!(kept.get("/", &field).1, format!("one {LOGIN}"));
     slow.send(&format!("GET /slow HTTP/1.1\r\nHost: a\r\n{field}\r\n\r\n"));
+    // It goes by what was there when its head was read, and not when it was sent.
+    let is_under_way = || {
+        scene
+            .admin("/metrics")
+            .1
+            .contains("\nroundtrip_gate_exchanges 1\n")
+    };
+    while !is_under_way() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
     let next = Scene::config(&scene.folder, two, "");
     scene.gate().reload(next).unwrap();
     // Threads follow soon: then the kept connection's requests go to the other backend.

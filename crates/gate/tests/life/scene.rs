@@ -26,8 +26,14 @@ pub(crate) struct Scene {
 impl Scene {
     /// With sessions in a file; `more` is TOML.
     pub(crate) fn new(backend: SocketAddr, more: &str) -> Self {
+        Self::tuned(backend, more, |_| ())
+    }
+
+    /// The same, with what `more` cannot say again.
+    pub(crate) fn tuned(backend: SocketAddr, more: &str, tune: impl FnOnce(&mut Config)) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let config = Self::config(&folder, backend, more);
+        let mut config = Self::config(&folder, backend, more);
+        tune(&mut config);
         let (tell, news) = channel();
         let gate = Gate::start(config.clone(), move |told| drop(tell.send(told))).unwrap();
         Self {
@@ -62,22 +68,7 @@ impl Scene {
 
     /// Puts a session in, and gives the field that goes with it.
     pub(crate) fn session(&self, sid: &str, login: &str) -> String {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
-        let keeper = Keeper::open(&self.config).unwrap();
-        let login = Secret::new(login.as_bytes().to_vec());
-        runtime.block_on(keeper.put(sid, &login, None)).unwrap();
-        let order = TokenOrder {
-            subject: "somebody",
-            sid,
-            lifetime: Duration::from_hours(1),
-            worn: Worn::Cookie,
-            key: None,
-        };
-        let token = Token::sign(&self.config, &order, SystemTime::now()).unwrap();
-        String::from_utf8(token.field.expose().to_vec()).unwrap()
+        session(&self.config, sid, login)
     }
 
     pub(crate) fn client(&self) -> Client {
@@ -92,6 +83,27 @@ impl Scene {
         ));
         client.answer()
     }
+}
+
+pub(crate) fn session(config: &Config, sid: &str, login: &str) -> String {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let login = Secret::new(login.as_bytes().to_vec());
+    let put = async { Keeper::open(config).unwrap().put(sid, &login, None).await };
+    tokio::task::LocalSet::new()
+        .block_on(&runtime, put)
+        .unwrap();
+    let order = TokenOrder {
+        subject: "somebody",
+        sid,
+        lifetime: Duration::from_hours(1),
+        worn: Worn::Cookie,
+        key: None,
+    };
+    let token = Token::sign(config, &order, SystemTime::now()).unwrap();
+    String::from_utf8(token.field.expose().to_vec()).unwrap()
 }
 
 fn secret(folder: &TempDir, name: &str, text: &str) -> PathBuf {

@@ -17,6 +17,12 @@ pub(super) fn run(args: &GateRunArgs) -> Outcome {
         Err(error) => return failed(&error.to_string()),
     };
     let report = check(&config, SystemTime::now());
+    if !report.passes() {
+        // All that is wrong, each with its key.
+        tell_all(&report);
+        let name = source::name(&args.from);
+        return failed(&format!("{name}: it cannot start like that"));
+    }
     let started = |gate: &Gate| {
         tell_all(&report);
         if !args.quiet {
@@ -28,14 +34,6 @@ pub(super) fn run(args: &GateRunArgs) -> Outcome {
     };
     match roundtrip_gate::run(config.clone(), || read(args), started, told) {
         Ok(()) => Outcome::Done,
-        // What was found says more: all of it, and each with its key.
-        Err(_) if !report.passes() => {
-            tell_all(&report);
-            failed(&format!(
-                "{}: it cannot start like that",
-                source::name(&args.from)
-            ))
-        }
         Err(error) => failed(&advised(&error, args)),
     }
 }

@@ -53,6 +53,11 @@ impl<'h, 'a, IO: Stream> Answer<'h, 'a, IO> {
         self.keep_alive && self.ends
     }
 
+    /// Does the client see where the answer ends, or that it does not?
+    pub(super) fn ends(&self) -> bool {
+        self.ends
+    }
+
     fn line(&mut self, name: &str, value: &[u8]) {
         self.out.extend_from_slice(name.as_bytes());
         self.out.extend_from_slice(b": ");

@@ -1,0 +1,49 @@
+//! What connections at rest take: `idle [COUNT]`, 10 000 if it is not said. Each kind of connection is measured in a process of
+//! its own, its clients are in another one. Each of the two needs as many descriptors (`ulimit -n`).
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)] // who measures reads what went wrong
+
+#[path = "../tests/memory/clients.rs"]
+mod clients;
+#[path = "../tests/memory/gauge.rs"]
+mod gauge;
+
+use std::process::Command;
+
+use clients::{Crowd, KINDS, attend};
+use gauge::{address, gate, resident_at_rest, right};
+
+const USUAL: usize = 10_000;
+/// So that what is there once for all is there.
+const FIRST: usize = 200;
+
+fn main() {
+    if std::env::var_os("CROWD").is_some() {
+        return attend();
+    }
+    let words: Vec<String> = std::env::args().collect();
+    let count = words.get(1).map_or(USUAL, |word| word.parse().unwrap());
+    let Some(kind) = words.get(2) else {
+        for kind in 0..KINDS.len() {
+            let mut measuring = again();
+            measuring.args([count.to_string(), kind.to_string()]);
+            assert!(measuring.status().unwrap().success());
+        }
+        return;
+    };
+    let (name, kind) = KINDS[kind.parse::<usize>().unwrap()];
+    let gate = gate(right(), "");
+    let (to, certificate) = (address(&gate, kind), gate.certificate().unwrap());
+    let _first = Crowd::gather(again(), kind, to, FIRST, certificate);
+    let before = resident_at_rest();
+    let _crowd = Crowd::gather(again(), kind, to, count, certificate);
+    let after = resident_at_rest();
+    println!(
+        "{name}: {count} connections at rest: {} bytes for each ({before} bytes before them, {after} with them)",
+        after.saturating_sub(before) / count as u64
+    );
+}
+
+fn again() -> Command {
+    Command::new(std::env::current_exe().unwrap())
+}

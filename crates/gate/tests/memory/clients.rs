@@ -1,0 +1,153 @@
+//! Clients by the thousand in a process of their own, so that what they take is not counted as the gate's: each connects,
+//! asks once, and keeps its connection. Used by the tests of memory and by the example `idle`.
+
+use std::io::{BufRead, BufReader, Read, Write, stdin};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+
+const END: &str = "-----END CERTIFICATE-----";
+const READY: &str = "all are in";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Clear,
+    Secure,
+    H2,
+}
+
+pub(crate) const KINDS: [(&str, Kind); 3] = [
+    ("h1", Kind::Clear),
+    ("h1 over TLS", Kind::Secure),
+    ("h2 over TLS", Kind::H2),
+];
+
+/// Connected until it is dropped.
+pub(crate) struct Crowd(Child);
+
+impl Crowd {
+    /// `command` runs [`attend`]. Returns when each was answered.
+    pub(crate) fn gather(
+        mut command: Command,
+        kind: Kind,
+        to: SocketAddr,
+        count: usize,
+        certificate: &str,
+    ) -> Self {
+        let mut child = command
+            .env("CROWD", format!("{kind:?} {to} {count}"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let told = child.stdin.as_mut().unwrap();
+        told.write_all(certificate.as_bytes()).unwrap();
+        told.write_all(format!("\n{END}\n").as_bytes()).unwrap();
+        let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
+        let ready = said.any(|line| line.unwrap().contains(READY));
+        assert!(ready, "they did not all get in");
+        Self(child)
+    }
+}
+
+impl Drop for Crowd {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What the process of the clients does, until nobody holds its standard input.
+pub(crate) fn attend() {
+    let order = std::env::var("CROWD").unwrap();
+    let words: Vec<&str> = order.split(' ').collect();
+    let (to, count): (SocketAddr, usize) = (words[1].parse().unwrap(), words[2].parse().unwrap());
+    let pem: Vec<String> = stdin()
+        .lines()
+        .map(Result::unwrap)
+        .take_while(|line| line != END)
+        .collect();
+    let pem = pem.join("\n") + "\n" + END + "\n";
+    let mut all: Vec<Box<dyn Client>> = Vec::new();
+    let tls = (words[0] != "Clear").then(|| config(&pem, words[0] == "H2"));
+    for _ in 0..count {
+        let stream = TcpStream::connect(to).unwrap();
+        all.push(match (&tls, words[0]) {
+            (None, _) => ask(stream),
+            (Some(tls), "H2") => ask_h2(secure(tls, stream)),
+            (Some(tls), _) => ask(secure(tls, stream)),
+        });
+    }
+    println!("{READY}");
+    let _ = stdin().read_to_end(&mut Vec::new());
+    drop(all);
+}
+
+trait Client: Read + Write {}
+
+impl<T: Read + Write> Client for T {}
+
+fn config(pem: &str, h2: bool) -> Arc<ClientConfig> {
+    let mut roots = RootCertStore::empty();
+    let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
+    roots.add(certificate).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    if h2 {
+        config.alpn_protocols = vec![b"h2".to_vec()];
+    }
+    Arc::new(config)
+}
+
+pub(crate) type Secure = StreamOwned<ClientConnection, TcpStream>;
+
+fn secure(config: &Arc<ClientConfig>, stream: TcpStream) -> Secure {
+    stream.set_nodelay(true).unwrap();
+    let name = ServerName::try_from("localhost").unwrap();
+    let tls = ClientConnection::new(config.clone(), name).unwrap();
+    StreamOwned::new(tls, stream)
+}
+
+fn ask(mut stream: impl Client + 'static) -> Box<dyn Client> {
+    stream
+        .write_all(b"GET / HTTP/1.1\r\nHost: a.example\r\n\r\n")
+        .unwrap();
+    let (mut answer, mut piece) = (Vec::new(), [0; 1024]);
+    while !answer.ends_with(b"\r\n\r\nright") {
+        let n = stream.read(&mut piece).unwrap();
+        assert!(n > 0, "{}", String::from_utf8_lossy(&answer));
+        answer.extend_from_slice(&piece[..n]);
+    }
+    Box::new(stream)
+}
+
+/// RFC 9113 §3.4, §4.1, §6.2; RFC 7541 §6.1, §6.2.2.
+fn ask_h2(mut stream: impl Client + 'static) -> Box<dyn Client> {
+    const HEADERS: [u8; 14] = *b"\x82\x87\x84\x01\x09a.example";
+    let mut opening = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec();
+    // HEADERS with END_STREAM and END_HEADERS, on stream 1.
+    opening.extend([0, 0, HEADERS.len() as u8, 1, 5, 0, 0, 0, 1]);
+    opening.extend(HEADERS);
+    stream.write_all(&opening).unwrap();
+    loop {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head).unwrap();
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+        stream.read_exact(&mut vec![0; length]).unwrap();
+        match head {
+            // SETTINGS that are not yet acknowledged.
+            [_, _, _, 4, 0, ..] => stream.write_all(b"\0\0\0\x04\x01\0\0\0\0").unwrap(),
+            // The end of stream 1.
+            [_, _, _, 0 | 1, flags, ..] if flags & 1 == 1 => return Box::new(stream),
+            [_, _, _, kind, ..] => assert!(kind != 3 && kind != 7, "reset or sent away"),
+        }
+    }
+}
