@@ -104,7 +104,7 @@ fn is_handed_over(path: &Path, directory: Option<OsString>) -> bool {
     let directory = directory.map(PathBuf::from).filter(|d| d.is_absolute());
     let inside = directory.is_some_and(|directory| path.parent() == Some(&directory));
     let mode = fs::metadata(path).map(|facts| facts.permissions().mode());
-    inside && mode.is_ok_and(|mode| mode & 0o037 == 0)
+    inside && mode.is_ok_and(|mode| mode & 0o777 | 0o740 == 0o740)
 }
 
 impl From<String> for Secret<String> {
