@@ -12,6 +12,7 @@
 //! other threads, and no thread that would have to be awake first.
 
 mod cache;
+mod counts;
 mod doubts;
 mod flight;
 mod kept;
@@ -28,6 +29,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::{AnyStore, Change, Page, Record, Source, StoreError, is_sid};
 use cache::{Cache, Entry, Known};
+pub use counts::Counts;
 use doubts::Doubts;
 use flight::{Flight, Outcome};
 pub use kept::Kept;
@@ -79,25 +81,6 @@ pub enum Origin {
     Near,
     /// It was known before the store went down.
     Grace,
-}
-
-/// How often something happened.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Known, and known not to exist.
-    pub hits: u64,
-    pub absent_hits: u64,
-    /// Questions to the store, and those who waited for the answer to another's.
-    pub asked: u64,
-    pub joined: u64,
-    /// Let in by grace; turned away because the store is down.
-    pub graced: u64,
-    pub outages: u64,
-    /// Sessions that a change took away, and times that all went.
-    pub invalidated: u64,
-    pub flushes: u64,
-    pub evicted: u64,
-    pub revoked: u64,
 }
 
 pub struct Near<S = AnyStore> {

@@ -4,6 +4,7 @@
 //! it before the handshake is done; when the server refuses it, the same bytes go out again as ordinary data.
 
 mod buffers;
+mod early;
 mod observer;
 
 use std::future::poll_fn;
@@ -12,13 +13,14 @@ use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 
-use roundtrip_model::{EarlyData, Event, Recorder, TlsFacts};
+use roundtrip_model::{Event, Recorder, TlsFacts};
 use rustls::{ClientConnection, Connection, ServerConnection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::framing::first_record_length;
 use crate::{TlsError, Witness, handshake_facts, notes};
 use buffers::{Dry, Incoming, Outgoing};
+use early::Early;
 use observer::{Counts, Observer};
 
 /// Plaintext gathered beyond this is pushed to the socket without waiting for a flush.
@@ -44,13 +46,6 @@ pub struct Stream<IO> {
     /// Much has come at once since there was last nothing to read.
     bulky: bool,
     counts: Counts,
-}
-
-/// A client's early data: what was sent under it, until the server has said whether it takes it.
-enum Early {
-    Off,
-    Open(Vec<u8>),
-    Over { accepted: bool },
 }
 
 impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
@@ -482,11 +477,7 @@ impl<IO> Stream<IO> {
         };
         observer.facts.get_or_init(|| {
             let mut facts = handshake_facts(&self.tls, observer.witness.as_ref());
-            facts.early_data = match self.early {
-                Early::Over { accepted: true } => EarlyData::Accepted,
-                Early::Over { accepted: false } => EarlyData::Refused,
-                Early::Off | Early::Open(_) => EarlyData::NotOffered,
-            };
+            facts.early_data = self.early.fact();
             facts.client_hello_bytes = self.counts.client_hello;
             facts.bytes_sent = self.counts.sent;
             facts.bytes_received = self.counts.received;
