@@ -68,9 +68,8 @@ struct Request {
 /// With the page comes this cookie.
 pub(crate) fn serve(listener: TcpListener, cookie: String) {
     let stage = Arc::new(Stage::default());
-    let page = format!(
-        "Content-Type: text/html\r\nSet-Cookie: {cookie}; Path=/; Secure; HttpOnly\r\n"
-    );
+    let page =
+        format!("Content-Type: text/html\r\nSet-Cookie: {cookie}; Path=/; Secure; HttpOnly\r\n");
     thread::spawn(move || {
         for stream in listener.incoming() {
             let (stage, page) = (stage.clone(), page.clone());
@@ -144,7 +143,8 @@ fn whole(to: &mut impl Write, fields: &str, body: &str) -> Option<()> {
 }
 
 fn events(to: &mut impl Write, stage: &Stage) -> Option<()> {
-    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let head =
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
     to.write_all(head.as_bytes()).ok()?;
     for number in 1..=3 {
         stage.wait(|said| said.0 + 1 >= number);

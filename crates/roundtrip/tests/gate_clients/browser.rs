@@ -29,8 +29,14 @@ fn browse(test: &str, protocol: &str) {
             .args(["--disable-dev-shm-usage", "--no-first-run"])
             .args(["--no-proxy-server", "--disable-background-networking"])
             .args(["--disable-component-update", "--disable-sync"])
-            .arg(format!("--user-data-dir={}", scene.path("profile").display()))
-            .arg(format!("--ignore-certificate-errors-spki-list={}", scene.key_hash))
+            .arg(format!(
+                "--user-data-dir={}",
+                scene.path("profile").display()
+            ))
+            .arg(format!(
+                "--ignore-certificate-errors-spki-list={}",
+                scene.key_hash
+            ))
             .args([way.as_str(), "--dump-dom"])
             .arg(format!("https://{}/", scene.at));
     });
@@ -39,6 +45,11 @@ fn browse(test: &str, protocol: &str) {
     };
     let dom = String::from_utf8_lossy(&answered.stdout);
     let expected = format!("<pre>{protocol}: 200 {LOGIN} late all of it; events 1 2 3</pre>");
-    assert!(dom.contains(&expected), "{}\n{}", words(&answered), scene.metrics());
+    assert!(
+        dom.contains(&expected),
+        "{}\n{}",
+        words(&answered),
+        scene.metrics()
+    );
     scene.has_served(protocol, REQUESTS);
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::not_run;
-use crate::scene::{LOGIN, Scene, words};
+use crate::scene::{LOGIN, Scene, eventually, words};
 
 /// What the script says where its peer is not installed.
 const MISSING: i32 = 77;
@@ -44,9 +44,11 @@ fn aioquic_gets_and_posts_early_and_late() {
         "early_get": answer("early", ""),
         "post_waited": true,
         "early_post": answer("late", "hi"),
+        // The same session once more is not taken, nor is anything that comes with it.
+        "replay": null,
     });
     for (name, value) in expected.as_object().unwrap() {
-        assert_eq!(&said[name], value, "{name}");
+        assert_eq!(said.get(name), Some(value), "{name}");
     }
     // Sessions that did not get into the store in time take another first connection.
     let connections = said["connections"].as_u64().unwrap();
@@ -54,5 +56,7 @@ fn aioquic_gets_and_posts_early_and_late() {
     assert_eq!(scene.counted("early_requests", &["fate=\"passed\""]), 1);
     assert_eq!(scene.counted("early_requests", &["fate=\"held\""]), 1);
     assert_eq!(scene.counted("early_requests", &["fate=\"again\""]), 0);
-    assert_eq!(scene.counted("single_use_sessions", &["fate=\"taken\""]), 1);
+    // Once a second.
+    let taken = || scene.counted("single_use_sessions", &["fate=\"taken\""]);
+    assert!(eventually(|| taken() > 0) && taken() == 1, "{}", taken());
 }

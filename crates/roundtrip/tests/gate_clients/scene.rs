@@ -41,7 +41,11 @@ impl Scene {
         secret(&folder, "token.key", &"k".repeat(64));
         secret(&folder, "seal.key", &"5".repeat(64));
         let backend = listener.local_addr().unwrap().to_string();
-        fs::write(folder.path().join("gate.toml"), config(&folder, &backend, tls)).unwrap();
+        fs::write(
+            folder.path().join("gate.toml"),
+            config(&folder, &backend, tls),
+        )
+        .unwrap();
         let mut put = command(&folder, &["session", "put", "alice"]);
         put.args(["--credentials-env", "LOGIN"]);
         said(put.env("LOGIN", "alice:secret"));
@@ -220,6 +224,11 @@ fn said(command: &mut Command) -> String {
 
 #[track_caller]
 fn between(text: &str, before: &str, after: &str) -> String {
-    let found = text.split_once(before).and_then(|(_, rest)| rest.split_once(after));
-    found.unwrap_or_else(|| panic!("{before}: {text}")).0.to_owned()
+    let found = text
+        .split_once(before)
+        .and_then(|(_, rest)| rest.split_once(after));
+    found
+        .unwrap_or_else(|| panic!("{before}: {text}"))
+        .0
+        .to_owned()
 }
