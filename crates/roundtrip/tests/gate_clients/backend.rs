@@ -1,7 +1,7 @@
 //! The backend of these tests: a page that tries things out, an echo that says what gate made of a request, an event stream
 //! whose next event waits until somebody has seen the last one.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
