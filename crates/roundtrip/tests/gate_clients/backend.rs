@@ -66,7 +66,7 @@ struct Request {
 }
 
 /// With the page comes this cookie.
-pub(crate) fn serve(listener: TcpListener, cookie: String) {
+pub(crate) fn serve(listener: TcpListener, cookie: &str) {
     let stage = Arc::new(Stage::default());
     let page =
         format!("Content-Type: text/html\r\nSet-Cookie: {cookie}; Path=/; Secure; HttpOnly\r\n");

@@ -20,7 +20,8 @@ fn aioquic_gets_and_posts_early_and_late() {
         .output()
         .unwrap();
     if installed.status.code() == Some(MISSING) {
-        return not_run("aioquic_gets_and_posts_early_and_late", &words(&installed));
+        let why = String::from_utf8_lossy(&installed.stderr);
+        return not_run("aioquic_gets_and_posts_early_and_late", &why);
     }
     assert!(installed.status.success(), "{}", words(&installed));
     let modules = String::from_utf8(installed.stdout).unwrap();

@@ -51,7 +51,7 @@ impl Scene {
         said(put.env("LOGIN", "alice:secret"));
         let cookie = token(&folder, "--cookie");
         let cookie = cookie.strip_prefix("Cookie: ").unwrap();
-        backend::serve(listener, cookie.to_owned());
+        backend::serve(listener, cookie);
         let err = folder.path().join("err");
         let gate = command(&folder, &["run"])
             .stderr(File::create(&err).unwrap())
