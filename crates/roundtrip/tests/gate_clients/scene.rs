@@ -165,7 +165,7 @@ pub(crate) fn words(output: &Output) -> String {
     format!("{}\n{}", output.status, String::from_utf8_lossy(&said))
 }
 
-/// It may come over HTTP/2 and HTTP/3 without a session, and below `/mine` with one.
+/// Only below `/mine` is a session wanted. The page's picture is late by intent, on a slow machine by minutes.
 fn config(folder: &TempDir, backend: &str, tls: &str) -> String {
     let at = |name: &str| folder.path().join(name).display().to_string();
     format!(
