@@ -43,7 +43,10 @@ fn scene() -> Scene {
 }
 
 fn ask(scene: &Scene, n: u32) -> Ask {
-    let url = format!("https://far.test:{}/delay/30?{n}", scene.origin.https.port());
+    let url = format!(
+        "https://far.test:{}/delay/30?{n}",
+        scene.origin.https.port()
+    );
     Ask::new(Target::parse(&url).unwrap())
 }
 
