@@ -1,7 +1,7 @@
 //! From an arrival to a client that is served: is there room, may it speak, and which protocol.
 
 use std::cell::RefCell;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -54,11 +54,9 @@ impl Admission {
     pub(super) async fn receive(
         self: Rc<Self>,
         entrance: Entrance,
-        mut closing: watch::Receiver<bool>,
+        closing: watch::Receiver<bool>,
     ) {
-        let mut closed = std::pin::pin!(async move {
-            let _ = closing.wait_for(|closed| *closed).await;
-        });
+        let mut closed = pin!(until_closed(closing));
         loop {
             let arrival = tokio::select! {
                 biased;
@@ -117,11 +115,9 @@ impl Admission {
     pub(super) async fn receive_quic(
         self: Rc<Self>,
         entrance: Rc<QuicEntrance>,
-        mut closing: watch::Receiver<bool>,
+        closing: watch::Receiver<bool>,
     ) {
-        let mut closed = std::pin::pin!(async move {
-            let _ = closing.wait_for(|closed| *closed).await;
-        });
+        let mut closed = pin!(until_closed(closing));
         loop {
             let arrival = tokio::select! {
                 biased;
@@ -136,16 +132,17 @@ impl Admission {
 
     async fn admit_quic(self: Rc<Self>, arrival: QuicArrival) {
         let house = &self.house;
-        let limits = house.site().limits.clone();
-        let _place = match self.census.admit(arrival.peer().ip(), &limits) {
+        let site = house.site();
+        let _place = match self.census.admit(arrival.peer().ip(), &site.limits) {
             Ok(place) => place,
             Err(limit) => return house.ledger.count(limit),
         };
         let _inside = house.enter();
-        let met = match arrival.meet(limits.head_time.0).await {
+        let met = match arrival.meet(site.limits.head_time.0).await {
             Ok(met) => met,
             Err(unmet) => return count_unmet(&house.ledger, &unmet),
         };
+        drop(site);
         let peer = Peer {
             address: met.peer.ip(),
             secure: true,
@@ -168,6 +165,11 @@ impl Admission {
         };
         let _ = front::h3::serve(met.connection, confirmed, peer, house).await;
     }
+}
+
+/// Ends when the doors are to close; where nobody could say so any more, too.
+async fn until_closed(mut closing: watch::Receiver<bool>) {
+    let _ = closing.wait_for(|closed| *closed).await;
 }
 
 fn count_unmet(ledger: &Ledger, unmet: &Unmet) {
