@@ -1,0 +1,1 @@
+//! What leaves in one system call, and the way datagrams came.

@@ -1,0 +1,74 @@
+//! How much may be in flight: one controller a path, told once for each acknowledgement, never for each packet.
+//!
+//! RFC 9002 §7. Counting, times and loss detection belong to `recovery`; the spacing of bursts to `pacer`.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use crate::Time;
+
+/// What one acknowledgement told.
+#[derive(Debug, Clone)]
+pub(crate) struct Acknowledged {
+    pub(crate) now: Time,
+    /// The bytes in flight that it acknowledged anew.
+    pub(crate) bytes: u64,
+    /// When the newest of them was sent.
+    pub(crate) sent: Time,
+    /// What is still in flight.
+    pub(crate) in_flight: u64,
+    /// What was in flight before it came.
+    pub(crate) in_flight_before: u64,
+    /// The sender had less to send than it might have.
+    pub(crate) app_limited: bool,
+    /// This acknowledgement's own sample of the round trip, where it gives one.
+    pub(crate) sample: Option<Duration>,
+    pub(crate) smoothed: Duration,
+    pub(crate) min: Duration,
+    /// All bytes that were ever delivered.
+    pub(crate) delivered: u64,
+    pub(crate) rate: Option<RateSample>,
+    /// All that was in flight when the last round ended has now been acknowledged.
+    pub(crate) round_ended: bool,
+}
+
+/// How fast the path delivered. draft-ietf-ccwg-bbr §4.1.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RateSample {
+    pub(crate) bytes: u64,
+    pub(crate) interval: Duration,
+    pub(crate) app_limited: bool,
+    /// What was in flight when the newest acknowledged packet left.
+    pub(crate) in_flight_when_sent: u64,
+    /// What had been lost between that packet's departure and now.
+    pub(crate) lost: u64,
+}
+
+/// Packets that are lost for certain.
+#[derive(Debug, Clone)]
+pub(crate) struct Lost {
+    pub(crate) now: Time,
+    pub(crate) bytes: u64,
+    /// When the newest of them was sent.
+    pub(crate) sent: Time,
+    /// What is still in flight.
+    pub(crate) in_flight: u64,
+    /// Nothing was delivered for a whole period of persistent congestion. RFC 9002 §7.6.
+    pub(crate) persistent: bool,
+}
+
+pub(crate) trait Controller: Debug + Send {
+    fn on_sent(&mut self, now: Time, bytes: u64, in_flight_before: u64);
+    fn on_acknowledged(&mut self, acknowledged: &Acknowledged);
+    fn on_lost(&mut self, lost: &Lost);
+    /// A router marked a packet that was `sent` then, instead of losing it. RFC 9002 §7.1.
+    fn on_marked(&mut self, now: Time, sent: Time);
+    /// All losses since the last reduction were none: the packets have come after all.
+    fn on_spurious(&mut self);
+    /// In bytes.
+    fn window(&self) -> u64;
+    /// In bytes a second.
+    fn pacing_rate(&self, smoothed: Duration) -> u64;
+    fn set_datagram(&mut self, size: u16);
+    fn is_slow_start(&self) -> bool;
+}

@@ -1,0 +1,1 @@
+//! One connection: datagrams in, bursts out.

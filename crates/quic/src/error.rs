@@ -1,0 +1,85 @@
+//! Why a connection ended, and what a peer did wrong.
+
+use roundtrip_wire::quic::Version;
+use thiserror::Error;
+
+/// A transport error code. RFC 9000 §20.1, RFC 9001 §4.8.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Code(pub u64);
+
+impl Code {
+    pub const NO_ERROR: Self = Self(0x00);
+    pub const INTERNAL_ERROR: Self = Self(0x01);
+    pub const CONNECTION_REFUSED: Self = Self(0x02);
+    pub const FLOW_CONTROL_ERROR: Self = Self(0x03);
+    pub const STREAM_LIMIT_ERROR: Self = Self(0x04);
+    pub const STREAM_STATE_ERROR: Self = Self(0x05);
+    pub const FINAL_SIZE_ERROR: Self = Self(0x06);
+    pub const FRAME_ENCODING_ERROR: Self = Self(0x07);
+    pub const TRANSPORT_PARAMETER_ERROR: Self = Self(0x08);
+    pub const CONNECTION_ID_LIMIT_ERROR: Self = Self(0x09);
+    pub const PROTOCOL_VIOLATION: Self = Self(0x0a);
+    pub const INVALID_TOKEN: Self = Self(0x0b);
+    pub const APPLICATION_ERROR: Self = Self(0x0c);
+    pub const CRYPTO_BUFFER_EXCEEDED: Self = Self(0x0d);
+    pub const KEY_UPDATE_ERROR: Self = Self(0x0e);
+    pub const AEAD_LIMIT_REACHED: Self = Self(0x0f);
+    pub const NO_VIABLE_PATH: Self = Self(0x10);
+
+    /// A TLS alert. RFC 9001 §4.8.
+    pub fn alert(alert: u8) -> Self {
+        Self(0x100 + u64::from(alert))
+    }
+}
+
+/// What the peer did wrong: the connection ends with this code.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{why} (transport error {:#x})", .code.0)]
+pub(crate) struct Violation {
+    pub(crate) code: Code,
+    /// The type of the frame at fault, 0 where there is none.
+    pub(crate) frame: u64,
+    pub(crate) why: &'static str,
+}
+
+impl Violation {
+    pub(crate) fn new(code: Code, why: &'static str) -> Self {
+        Self {
+            code,
+            frame: 0,
+            why,
+        }
+    }
+}
+
+/// Why a connection is over.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum CloseReason {
+    #[error("this side closed it with code {code:#x}")]
+    Local { code: u64 },
+    #[error("the peer broke a rule of QUIC: {why} (code {:#x})", .code.0)]
+    Violated { code: Code, why: String },
+    #[error("the peer closed the connection with transport error {:#x}{}", .code.0, said(.reason))]
+    Transport { code: Code, reason: String },
+    #[error("the peer closed the connection with code {code:#x}{}", said(.reason))]
+    Application { code: u64, reason: String },
+    #[error("nothing came from the peer for the idle timeout")]
+    TimedOut,
+    #[error("the peer has forgotten the connection (stateless reset)")]
+    Reset,
+    #[error("the peer speaks none of our versions, but {}", list(.offered))]
+    Versions { offered: Vec<Version> },
+}
+
+fn said(reason: &str) -> String {
+    if reason.is_empty() {
+        String::new()
+    } else {
+        format!(": {reason}")
+    }
+}
+
+fn list(versions: &[Version]) -> String {
+    let names: Vec<String> = versions.iter().map(|v| format!("{:#x}", v.0)).collect();
+    names.join(", ")
+}

@@ -1,0 +1,1 @@
+//! How large datagrams may be: fixed, mirrored, or searched for. RFC 8899.

@@ -1,0 +1,1 @@
+//! Sets of numbers kept as ranges, few and sorted.

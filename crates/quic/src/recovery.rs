@@ -1,0 +1,1 @@
+//! Losses found, probes timed, bytes in flight counted. RFC 9002.

@@ -1,0 +1,1 @@
+//! The round-trip time as it is estimated. RFC 9002 §5.

@@ -1,0 +1,25 @@
+//! Times and spans of time. The owner of the clock hands them in; here nobody looks at one.
+
+use std::time::Duration;
+
+/// Nanoseconds since a moment that the owner of the clock chose, once for all connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Time(pub u64);
+
+impl Time {
+    pub const ZERO: Self = Self(0);
+
+    #[must_use]
+    pub fn after(self, span: Duration) -> Self {
+        Self(self.0.saturating_add(nanos(span)))
+    }
+
+    /// The span from `earlier` to this; none where that is the later one.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
