@@ -5,6 +5,8 @@
 mod cubic;
 mod hystart;
 mod reno;
+#[cfg(test)]
+mod tests;
 mod window;
 
 use std::fmt::Debug;

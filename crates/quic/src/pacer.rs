@@ -83,3 +83,72 @@ fn lasting(bytes: u64, rate: u64) -> Duration {
     let nanos = (u128::from(bytes) * 1_000_000_000).div_ceil(u128::from(rate.max(1)));
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DATAGRAM: u16 = 1200;
+
+    /// The longest run of bytes that left within any millisecond, and all of them, over a second of wanting more.
+    fn drain(rate: u64, want: usize) -> (u64, u64) {
+        let mut pacer = Pacer::new(true);
+        let mut sent: Vec<(u64, u64)> = Vec::new();
+        let mut now = Time::ZERO;
+        while now < Time(1_000_000_000) {
+            match pacer.allowance(now, rate, DATAGRAM, want) {
+                Ok(count) => {
+                    let bytes = count as u64 * u64::from(DATAGRAM);
+                    pacer.on_sent(bytes);
+                    sent.push((now.0, bytes));
+                }
+                // Sleepers wake late.
+                Err(until) => now = until.after(Duration::from_micros(50)),
+            }
+        }
+        let within = |from: u64| {
+            let near = sent
+                .iter()
+                .filter(|(at, _)| (from..from + 1_000_000).contains(at));
+            near.map(|(_, bytes)| bytes).sum::<u64>()
+        };
+        let busiest = sent.iter().map(|(at, _)| within(*at)).max().unwrap_or(0);
+        (busiest, sent.iter().map(|(_, bytes)| bytes).sum())
+    }
+
+    #[test]
+    fn the_rate_is_kept_and_bursts_are_short() {
+        for (rate, longest) in [(1_250_000, 10), (12_500_000, 22), (125_000_000, 215)] {
+            let (busiest, all) = drain(rate, 64);
+            let datagrams = busiest / u64::from(DATAGRAM);
+            assert!(datagrams <= longest, "{rate}: {datagrams} at once");
+            let share = all as f64 / rate as f64;
+            assert!((0.95..1.05).contains(&share), "{rate}: {share}");
+        }
+    }
+
+    #[test]
+    fn an_initial_window_leaves_at_once() {
+        let mut pacer = Pacer::new(true);
+        assert_eq!(pacer.allowance(Time(7), 10_000, DATAGRAM, 10), Ok(10));
+        pacer.on_sent(12_000);
+        assert!(pacer.allowance(Time(7), 10_000, DATAGRAM, 10).is_err());
+    }
+
+    #[test]
+    fn without_pacing_everything_may_leave() {
+        let mut pacer = Pacer::new(false);
+        pacer.on_sent(1 << 40);
+        assert_eq!(pacer.allowance(Time(7), 1, DATAGRAM, 64), Ok(64));
+    }
+
+    #[test]
+    fn a_path_that_is_fast_never_waits() {
+        let mut pacer = Pacer::new(true);
+        for step in 0..100 {
+            let now = Time(step * 40_000);
+            assert_eq!(pacer.allowance(now, 3_000_000_000, DATAGRAM, 64), Ok(64));
+            pacer.on_sent(64 * 1200);
+        }
+    }
+}

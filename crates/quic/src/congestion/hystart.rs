@@ -73,6 +73,6 @@ impl Hystart {
             return false;
         };
         conservative.rounds += 1;
-        conservative.rounds > ROUNDS
+        conservative.rounds >= ROUNDS
     }
 }
