@@ -80,7 +80,7 @@ fn reads(path: &Path, joins: bool) -> Vec<Vec<usize>> {
             kernel::join(&server);
         }
         kernel::segment(&client, SEGMENT);
-        let bytes = [9; SEGMENT as usize * SEGMENTS];
+        let bytes = vec![9; SEGMENT as usize * SEGMENTS];
         client
             .send_to(&bytes, server.local_addr().unwrap())
             .unwrap();
@@ -115,6 +115,26 @@ fn a_segmented_send_crosses_whole_with_offload_and_cut_without() {
         for name in ["InErrors", "InCsumErrors"] {
             let errors = path.server().run(|| kernel::counter("Udp", name));
             assert_eq!(errors.unwrap(), 0, "{name}");
+        }
+    }
+}
+
+#[test]
+fn both_ends_have_the_offloads_that_were_asked_for() {
+    const TCP_SEGMENTATION: u32 = 0x1e;
+    const SEGMENTATION: u32 = 0x23;
+    const CHECKSUM_OUT: u32 = 0x16;
+    const CHECKSUM_IN: u32 = 0x14;
+    const RECEIVE: u32 = 0x2b;
+    for offload in [true, false] {
+        let path = bare(offload);
+        for side in [path.client(), path.server()] {
+            for command in [TCP_SEGMENTATION, SEGMENTATION, CHECKSUM_OUT, CHECKSUM_IN] {
+                let does = side.run(|| kernel::does(command)).unwrap();
+                assert_eq!(does, offload, "{command:#x}");
+            }
+            // A veth pair has it off unless it is asked for, since it needs to join nothing that crosses whole.
+            assert!(offload || !side.run(|| kernel::does(RECEIVE)).unwrap());
         }
     }
 }

@@ -86,6 +86,23 @@ pub(crate) fn segment(socket: &UdpSocket, size: u16) {
     set(socket, libc::IPPROTO_UDP, libc::UDP_SEGMENT, size.into());
 }
 
+/// Whether this thread's `eth0` does what the `ETHTOOL_G…` command asks about (linux/ethtool.h).
+pub(crate) fn does(command: u32) -> bool {
+    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    let mut value = [command, 0];
+    // SAFETY: `ifreq` is integers and pointers, for which zeroes (null) are valid.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(b"eth0") {
+        *to = libc::c_char::from_ne_bytes([*from]);
+    }
+    request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
+    // SAFETY: `request` names the interface and points at an `ethtool_value`, both alive through the call.
+    let returned =
+        unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) };
+    assert_eq!(returned, 0, "{}", io::Error::last_os_error());
+    value[1] != 0
+}
+
 /// How this connection avoids congestion.
 pub(crate) fn congestion_control(stream: &TcpStream) -> String {
     let mut name = [0_u8; 16];
