@@ -19,9 +19,13 @@ pub enum PerfError {
     Listen { at: SocketAddr, source: io::Error },
     #[error("cannot connect to {to}: {source}")]
     Connect { to: SocketAddr, source: io::Error },
-    #[error("cannot find {host}: {source}; write a name or an address, and a port if it is not the usual, as in HOST:PORT")]
+    #[error(
+        "cannot find {host}: {source}; write a name or an address, and a port if it is not the usual, as in HOST:PORT"
+    )]
     Name { host: String, source: io::Error },
-    #[error("this system has no congestion control '{name}': {source}; `sysctl net.ipv4.tcp_available_congestion_control` lists what it has")]
+    #[error(
+        "this system has no congestion control '{name}': {source}; `sysctl net.ipv4.tcp_available_congestion_control` lists what it has"
+    )]
     Congestion {
         name: &'static str,
         source: io::Error,
@@ -52,7 +56,9 @@ pub enum PerfError {
 /// Wrong usage, in words for whoever typed it.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    #[error("`{text}` is no way to carry bytes; an arm is tcp, tls or quic with knobs, as in quic+ack10+gso1")]
+    #[error(
+        "`{text}` is no way to carry bytes; an arm is tcp, tls or quic with knobs, as in quic+ack10+gso1"
+    )]
     Arm { text: String },
     #[error("`{arm}`: {knob} says nothing to {transport}; it concerns {concerns}")]
     Foreign {

@@ -68,7 +68,8 @@ impl Trust {
 }
 
 pub(crate) fn server_name() -> Result<ServerName<'static>, PerfError> {
-    ServerName::try_from(NAME).map_err(|_| rustls::Error::General("the server has no name".into()).into())
+    ServerName::try_from(NAME)
+        .map_err(|_| rustls::Error::General("the server has no name".into()).into())
 }
 
 /// The suite that QUIC's first packets need, whatever comes after (RFC 9001 §5.2).

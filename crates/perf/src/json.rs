@@ -136,7 +136,10 @@ fn knobs(arm: &Arm) -> Value {
 }
 
 fn spread(summary: Option<&Summary>) -> Value {
-    summary.map_or(Value::Null, |s| json!({ "median": s.median, "min": s.min, "max": s.max }))
+    summary.map_or(
+        Value::Null,
+        |s| json!({ "median": s.median, "min": s.min, "max": s.max }),
+    )
 }
 
 fn latency(latencies: &Histogram) -> Value {

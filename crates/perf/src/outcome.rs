@@ -65,7 +65,10 @@ impl Outcome {
         let tls = tls.and_then(|arm| arm.figures.sender).map(|s| s.median);
         for arm in &mut arms {
             let own = arm.figures.sender.map(|sender| sender.median);
-            arm.figures.ratio_to_tls = tls.zip(own).filter(|(_, own)| *own > 0.0).map(|(tls, own)| tls / own);
+            arm.figures.ratio_to_tls = tls
+                .zip(own)
+                .filter(|(_, own)| *own > 0.0)
+                .map(|(tls, own)| tls / own);
         }
         Self { plan, arms }
     }

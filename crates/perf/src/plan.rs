@@ -173,7 +173,9 @@ impl Terrain {
         if is_bare {
             return Ok(Self::Bare(ends));
         }
-        let words = words.iter().map(|(word, value)| ((*word).to_owned(), value.clone()));
+        let words = words
+            .iter()
+            .map(|(word, value)| ((*word).to_owned(), value.clone()));
         Ok(Self::Emulated(words.collect(), ends))
     }
 
@@ -185,7 +187,12 @@ impl Terrain {
     }
 }
 
-pub(crate) fn range(what: &'static str, given: u64, least: u64, most: u64) -> Result<(), PlanError> {
+pub(crate) fn range(
+    what: &'static str,
+    given: u64,
+    least: u64,
+    most: u64,
+) -> Result<(), PlanError> {
     if (least..=most).contains(&given) {
         return Ok(());
     }

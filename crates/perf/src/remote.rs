@@ -219,8 +219,8 @@ impl Talk {
     }
 
     fn say(&mut self, message: &impl Serialize) -> Result<(), PerfError> {
-        let mut line = serde_json::to_vec(message)
-            .map_err(|error| PerfError::Language(error.to_string()))?;
+        let mut line =
+            serde_json::to_vec(message).map_err(|error| PerfError::Language(error.to_string()))?;
         line.push(b'\n');
         let sent = self.reader.get_mut().write_all(&line);
         sent.map_err(PerfError::io("the conversation broke"))

@@ -100,10 +100,13 @@ pub(crate) fn keep_on(core: Option<usize>) -> Result<(), PerfError> {
 
 fn path(terrain: &Terrain) -> Result<Path, PerfError> {
     let mut builder = Path::builder();
-    if let Terrain::Emulated(words, _) = terrain {
-        for (word, value) in words {
-            builder.set(word, value).map_err(PlanError::from)?;
+    match terrain {
+        Terrain::Emulated(words, _) => {
+            for (word, value) in words {
+                builder.set(word, value).map_err(PlanError::from)?;
+            }
         }
+        _ => builder = builder.bare(),
     }
     if let Some(ends) = terrain.ends() {
         builder = builder.offload(ends.offload).mtu(ends.mtu);

@@ -38,8 +38,16 @@ fn conditions(plan: &Plan, style: Style) -> [String; 2] {
         counted(work.streams, "stream"),
         format!("{amount}, {}", counted(plan.rounds, "round")),
     ];
-    let controls: Vec<&str> = plan.arms.iter().map(|a| a.knobs.congestion.word()).collect();
-    let second = [place(&plan.terrain), cores(plan), unique(&controls).join(", ")];
+    let controls: Vec<&str> = plan
+        .arms
+        .iter()
+        .map(|a| a.knobs.congestion.word())
+        .collect();
+    let second = [
+        place(&plan.terrain),
+        cores(plan),
+        unique(&controls).join(", "),
+    ];
     [first.join(dot), second.join(dot)]
 }
 
@@ -52,14 +60,20 @@ fn place(terrain: &Terrain) -> String {
     };
     let offload = if ends.offload { "on" } else { "off" };
     let words: Vec<String> = match terrain {
-        Terrain::Emulated(words, _) => words.iter().map(|(w, value)| format!("{w} {value}")).collect(),
+        Terrain::Emulated(words, _) => words
+            .iter()
+            .map(|(w, value)| format!("{w} {value}"))
+            .collect(),
         _ => vec![format!("MTU {}", ends.mtu)],
     };
     let kind = match terrain {
         Terrain::Emulated(..) => "an emulated path",
         _ => "a bare wire",
     };
-    format!("{kind}, {}, segmentation offload {offload}", words.join(", "))
+    format!(
+        "{kind}, {}, segmentation offload {offload}",
+        words.join(", ")
+    )
 }
 
 fn cores(plan: &Plan) -> String {
@@ -72,10 +86,23 @@ fn cores(plan: &Plan) -> String {
 }
 
 fn table(outcome: &Outcome, style: Style) -> String {
-    let asks = matches!(outcome.plan.work.pattern, Pattern::Requests { .. } | Pattern::Mixed { .. });
+    let asks = matches!(
+        outcome.plan.work.pattern,
+        Pattern::Requests { .. } | Pattern::Mixed { .. }
+    );
     let unit = outcome.unit();
     let (sender, receiver) = (format!("sender {unit}"), format!("receiver {unit}"));
-    let mut heads = vec!["arm", "Gbit/s", &sender, "min-max", "x TLS", &receiver, "packets/call", "acks", "lost"];
+    let mut heads = vec![
+        "arm",
+        "Gbit/s",
+        &sender,
+        "min-max",
+        "x TLS",
+        &receiver,
+        "packets/call",
+        "acks",
+        "lost",
+    ];
     if asks {
         heads.extend(["requests/s", "p50 us", "p99 us"]);
     }
@@ -110,7 +137,10 @@ fn row(arm: &ArmOutcome, outcome: &Outcome, asks: bool) -> Vec<String> {
         ),
         number(figures.ratio_to_tls, 2),
         median(figures.receiver, digits),
-        number(packets.zip(calls).map(|(packets, calls)| packets / calls), 1),
+        number(
+            packets.zip(calls).map(|(packets, calls)| packets / calls),
+            1,
+        ),
         number(over(&|wire| wire.acks_received), 0),
         number(over(&|wire| wire.lost.or(wire.retransmitted)), 0),
     ];
@@ -157,11 +187,17 @@ fn notes(outcome: &Outcome) -> Vec<String> {
     if found(Bottleneck::Receiver) {
         notes.push("Where the receiver set the pace, Gbit/s is its limit; the sender's cost is still the sender's.".into());
     }
-    if outcome.arms.iter().any(|arm| arm.figures.ratio_to_tls.is_some()) {
+    if outcome
+        .arms
+        .iter()
+        .any(|arm| arm.figures.ratio_to_tls.is_some())
+    {
         notes.push("x TLS: what TLS cost the sender, divided by what the arm cost it. Above 1 is cheaper than TLS.".into());
     }
     if outcome.plan.pin.sender.is_none() {
-        notes.push("No side is kept on a CPU, so interrupts beside its threads are not counted.".into());
+        notes.push(
+            "No side is kept on a CPU, so interrupts beside its threads are not counted.".into(),
+        );
     }
     notes
 }

@@ -98,7 +98,11 @@ impl Line {
             busy: self.busy.saturating_sub(earlier.busy),
             idle: self.idle.saturating_sub(earlier.idle),
             interrupts,
-            beside: if counts_apart() { interrupts } else { left_over },
+            beside: if counts_apart() {
+                interrupts
+            } else {
+                left_over
+            },
         }
     }
 }
@@ -158,14 +162,18 @@ fn try_it() -> Option<f64> {
 mod tests {
     use super::*;
 
-    const STAT: &str = "cpu  9 9 9 9 9 9 9 9 9 9\ncpu1 1 2 3 4 5 6 7 8 0 0\ncpu10 10 0 0 0 0 0 0 0 0 0\nintr 1";
+    const STAT: &str =
+        "cpu  9 9 9 9 9 9 9 9 9 9\ncpu1 1 2 3 4 5 6 7 8 0 0\ncpu10 10 0 0 0 0 0 0 0 0 0\nintr 1";
 
     #[test]
     fn the_line_of_a_core_is_found_and_read() {
         let line = Line::parse(STAT, 1).unwrap();
         assert_eq!(line.busy, TICK * 19, "user, nice, system, irq, softirq");
         assert_eq!((line.idle, line.interrupts), (TICK * 9, TICK * 13));
-        assert_eq!(Line::parse(STAT, 10).unwrap_or_default().busy, Duration::ZERO + TICK * 10);
+        assert_eq!(
+            Line::parse(STAT, 10).unwrap_or_default().busy,
+            Duration::ZERO + TICK * 10
+        );
         assert_eq!(Line::parse(STAT, 2), None);
         assert_eq!(Line::parse("cpu0 1 2", 0), None);
     }

@@ -105,7 +105,11 @@ impl Line {
             wire.packets_sent = Some(segments.sent);
             wire.packets_received = Some(segments.received);
             wire.acks_sent = Some(segments.sent.saturating_sub(segments.sent_with_data));
-            wire.acks_received = Some(segments.received.saturating_sub(segments.received_with_data));
+            wire.acks_received = Some(
+                segments
+                    .received
+                    .saturating_sub(segments.received_with_data),
+            );
             wire.retransmitted = Some(segments.resent);
             wire.largest = Some(segments.largest);
             wire.held_by_window = info.held_by_window();

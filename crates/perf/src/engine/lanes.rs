@@ -282,7 +282,9 @@ fn drain(
 }
 
 fn part_of(payload: &[u8], left: u64) -> &[u8] {
-    let n = payload.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+    let n = payload
+        .len()
+        .min(usize::try_from(left).unwrap_or(usize::MAX));
     payload.get(..n).unwrap_or(payload)
 }
 

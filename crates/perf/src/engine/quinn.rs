@@ -10,8 +10,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use quinn::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn::{
-    AckFrequencyConfig, Connection, Endpoint, EndpointConfig, RecvStream, ServerConfig, TokioRuntime,
-    TransportConfig, VarInt,
+    AckFrequencyConfig, Connection, Endpoint, EndpointConfig, RecvStream, ServerConfig,
+    TokioRuntime, TransportConfig, VarInt,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -47,9 +47,10 @@ impl Engine for Quinn {
             return cannot("--datagram mirror".into(), "it takes a size, or discover");
         }
         match knobs.gso.map(|burst| burst as u64) {
-            Some(burst) if burst > MOST_BURST => {
-                cannot(format!("--gso {burst}"), "its bursts are of 10 datagrams at most")
-            }
+            Some(burst) if burst > MOST_BURST => cannot(
+                format!("--gso {burst}"),
+                "its bursts are of 10 datagrams at most",
+            ),
             Some(burst) => range("--gso", burst, 1, MOST_BURST),
             None => Ok(()),
         }
@@ -165,7 +166,9 @@ async fn drain(
 
 /// So much of the payload as is left, without a copy.
 fn part_of(payload: &Bytes, left: u64) -> Bytes {
-    let n = payload.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+    let n = payload
+        .len()
+        .min(usize::try_from(left).unwrap_or(usize::MAX));
     payload.slice(..n)
 }
 

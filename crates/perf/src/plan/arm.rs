@@ -164,9 +164,7 @@ impl Tuning {
     }
 
     fn refuse_foreign(&self, arm: &str, transport: Transport) -> Result<(), PlanError> {
-        let foreign = self
-            .turned()
-            .find(|(_, _, who)| !who.contains(&transport));
+        let foreign = self.turned().find(|(_, _, who)| !who.contains(&transport));
         foreign.map_or(Ok(()), |(knob, concerns, _)| {
             Err(PlanError::Foreign {
                 arm: arm.into(),

@@ -55,7 +55,10 @@ fn what_cannot_be_is_refused_with_its_reason() {
         let error = plan(&[text]).unwrap_err().to_string();
         assert!(error.contains(reason), "{text}: {error}");
     }
-    assert_eq!(plan(&["tls", "tls"]).unwrap_err(), PlanError::Twice("tls".into()));
+    assert_eq!(
+        plan(&["tls", "tls"]).unwrap_err(),
+        PlanError::Twice("tls".into())
+    );
 }
 
 #[test]
@@ -71,7 +74,10 @@ fn what_is_said_for_all_reaches_whom_it_concerns() {
     let idle = Arm::read_all(["tls"], &general, None).unwrap_err();
     assert!(idle.to_string().contains("--gso concerns none"), "{idle}");
     let idle = Arm::read_all(["tls"], &Tuning::default(), Some(Engine::Quinn)).unwrap_err();
-    assert!(idle.to_string().contains("--engine concerns none"), "{idle}");
+    assert!(
+        idle.to_string().contains("--engine concerns none"),
+        "{idle}"
+    );
 }
 
 #[test]
@@ -92,7 +98,10 @@ fn an_mtu_alone_leaves_the_wire_bare() {
     let (offload, mtu) = (true, 9000);
     assert_eq!(bare, Terrain::Bare(Ends { offload, mtu }));
     let far = Terrain::described(&[("rtt", "9ms".into())], None).unwrap();
-    assert!(matches!(far, Terrain::Emulated(_, Ends { offload: false, .. })));
+    assert!(matches!(
+        far,
+        Terrain::Emulated(_, Ends { offload: false, .. })
+    ));
     let forced = Terrain::described(&[("rtt", "9ms".into())], Some(true)).unwrap();
     assert!(forced.ends().unwrap().offload);
     assert!(Terrain::described(&words("12"), None).is_err());
@@ -120,7 +129,12 @@ fn a_pattern_is_lanes() {
 
 #[test]
 fn sizes_are_read_as_people_write_them() {
-    for (text, bytes) in [("0", 0), ("64k", 65_536), ("2GB", 2_000_000_000), ("1MiB", 1 << 20)] {
+    for (text, bytes) in [
+        ("0", 0),
+        ("64k", 65_536),
+        ("2GB", 2_000_000_000),
+        ("1MiB", 1 << 20),
+    ] {
         assert_eq!(size(text), Ok(bytes), "{text}");
     }
     for text in ["", "k", "-1", "1.5k", "9x", "99999999999g"] {

@@ -59,9 +59,7 @@ impl Work {
             Pattern::Down => (&[Lane::Down], None),
             Pattern::Up => (&[Lane::Up], None),
             Pattern::Both => (&[Lane::Down, Lane::Up], None),
-            Pattern::Requests { request, response } => {
-                (&[Lane::Ask { request, response }], None)
-            }
+            Pattern::Requests { request, response } => (&[Lane::Ask { request, response }], None),
             Pattern::Mixed { request, response } => {
                 (&[Lane::Down], Some(Lane::Ask { request, response }))
             }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod remote;
+
 use std::time::Duration;
 
 use roundtrip_path::sandbox_before_main;
@@ -36,7 +38,7 @@ fn measured(plan: Plan) -> Outcome {
 
 fn assert_paid(side: &Side) {
     assert!(side.usage.cpu() > Duration::ZERO, "{side:?}");
-    assert!(side.usage.wall >= side.usage.cpu() / 8, "{side:?}");
+    assert!(side.usage.thread <= side.usage.wall, "one thread: {side:?}");
     for calls in [side.wire.send_calls, side.wire.receive_calls] {
         assert!(calls.unwrap() > 0, "{side:?}");
     }
@@ -52,9 +54,15 @@ fn each_transport_carries_all_of_it_and_both_sides_pay() {
         assert_eq!((visit.server.sent, visit.client.received), (BYTES, BYTES));
         assert_paid(&visit.server);
         assert_paid(&visit.client);
-        assert!(visit.server.wire.packets_sent.unwrap() >= BYTES / MTU, "{arm:?}");
+        assert!(
+            visit.server.wire.packets_sent.unwrap() >= BYTES / MTU,
+            "{arm:?}"
+        );
         let heard = visit.server.wire.acks_received.unwrap();
-        assert!(heard > 0 && heard <= visit.server.wire.packets_sent.unwrap(), "{arm:?}");
+        assert!(
+            heard > 0 && heard <= visit.server.wire.packets_sent.unwrap(),
+            "{arm:?}"
+        );
         assert!(arm.figures.sender.unwrap().median > 0.0);
     }
     let [_, tls, quic] = &outcome.arms[..] else {
@@ -70,8 +78,16 @@ fn the_client_may_send_or_both() {
     let arms = ["tcp", "tls", "quic"];
     for arm in &measured(plan(&arms, Pattern::Up)).arms {
         let visit = &arm.visits[0];
-        assert_eq!((visit.client.sent, visit.server.received), (BYTES, BYTES), "{arm:?}");
-        assert_eq!((visit.server.sent, visit.client.received), (0, 0), "{arm:?}");
+        assert_eq!(
+            (visit.client.sent, visit.server.received),
+            (BYTES, BYTES),
+            "{arm:?}"
+        );
+        assert_eq!(
+            (visit.server.sent, visit.client.received),
+            (0, 0),
+            "{arm:?}"
+        );
     }
     for arm in &measured(plan(&arms, Pattern::Both)).arms {
         let visit = &arm.visits[0];
@@ -135,7 +151,10 @@ fn time_ends_what_has_no_end() {
 
 #[test]
 fn knobs_are_turned() {
-    let outcome = measured(plan(&["quic", "quic+gso1", "quic+ack64", "quic+datagram1200"], Pattern::Down));
+    let outcome = measured(plan(
+        &["quic", "quic+gso1", "quic+ack64", "quic+datagram1200"],
+        Pattern::Down,
+    ));
     let wire = |place: usize| outcome.arms[place].visits[0].server.wire;
     let per_call = |place: usize| {
         wire(place).packets_sent.unwrap() as f64 / wire(place).send_calls.unwrap() as f64
@@ -149,7 +168,11 @@ fn knobs_are_turned() {
 #[test]
 fn a_path_may_lie_between() {
     let mut far = plan(&["tls", "quic"], Pattern::Down);
-    far.terrain = Terrain::described(&[("rtt", "10ms".into()), ("loss", "down:nth:40".into())], None).unwrap();
+    far.terrain = Terrain::described(
+        &[("rtt", "10ms".into()), ("loss", "down:nth:40".into())],
+        None,
+    )
+    .unwrap();
     far.work.amount = Amount::Bytes(500_000);
     let outcome = measured(far);
     for arm in &outcome.arms {

@@ -1,15 +1,17 @@
 //! The flags of `perf`. Arms and knobs are read by the crate's own words; the path's are `path`'s.
 
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use roundtrip_model::parse_duration;
 use roundtrip_perf::PlanError;
 use roundtrip_perf::plan::{
     AckEvery, Amount, Cipher, Congestion, Datagram, Engine, Pattern, Pin, Tuning, Work, size,
 };
+use roundtrip_perf::remote::PORT;
 
 use super::Color;
 use super::path::Said;
@@ -27,17 +29,15 @@ Examples:
   roundtrip perf
   roundtrip perf tls quic quic+gso1 quic+ack64 --offload off
   roundtrip perf --pattern requests --request 100 --response 4k --connections 8
-  roundtrip perf tls quic --rtt 30ms --loss 0.1% --cc bbr")]
+  roundtrip perf tls quic --rtt 30ms --loss 0.1% --cc bbr
+  roundtrip perf server, and on another machine: roundtrip perf client HOST")]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct PerfArgs {
-    /// Ways to carry bytes: tcp, tls or quic, with knobs of their own as in quic+gso1+ack64; otherwise tcp, tls and quic
-    #[arg(value_name = "ARM")]
-    pub arms: Vec<String>,
+    #[command(subcommand)]
+    pub command: Option<PerfCommand>,
 
     #[command(flatten)]
-    pub work: WorkArgs,
-    #[command(flatten)]
-    pub knobs: KnobArgs,
-
+    pub task: TaskArgs,
     /// CPUs on which sender and receiver stay: two of those allowed, or none
     #[arg(long, value_name = "SENDER,RECEIVER", value_parser = Pin::parse, help_heading = "Where")]
     pub pin: Option<Pin>,
@@ -46,18 +46,66 @@ pub(crate) struct PerfArgs {
     pub offload: Option<Switch>,
     #[command(flatten)]
     pub path: Said,
+}
 
+/// The two halves, where they are two machines.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PerfCommand {
+    /// The server's half, for `perf client` on another machine; serves one client after the other
+    Server {
+        /// Where it listens; each measurement has a further port of its own
+        #[arg(long, value_name = "ADDRESS:PORT", default_value_t = EVERYWHERE)]
+        listen: SocketAddr,
+        /// The CPU on which it stays
+        #[arg(long, value_name = "N")]
+        cpu: Option<usize>,
+        /// Serve one client, and end
+        #[arg(long)]
+        once: bool,
+    },
+    /// The client's half, against `perf server` on HOST
+    Client {
+        /// Where the server is: HOST or HOST:PORT
+        #[arg(value_name = "HOST")]
+        host: String,
+        #[command(flatten)]
+        task: Box<TaskArgs>,
+        /// The CPU on which it stays
+        #[arg(long, value_name = "N")]
+        cpu: Option<usize>,
+    },
+}
+
+const EVERYWHERE: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), PORT);
+
+/// What is measured, and what comes out.
+#[derive(Debug, Args)]
+pub(crate) struct TaskArgs {
+    /// Ways to carry bytes: tcp, tls or quic, with knobs of their own as in quic+gso1+ack64; otherwise tcp, tls and quic
+    #[arg(value_name = "ARM")]
+    pub arms: Vec<String>,
+    #[command(flatten)]
+    pub work: WorkArgs,
+    #[command(flatten)]
+    pub knobs: KnobArgs,
+    #[command(flatten)]
+    pub output: PerfOutputArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What comes out")]
+pub(crate) struct PerfOutputArgs {
     /// One JSON document (schema roundtrip/perf/1)
-    #[arg(long, help_heading = "What comes out")]
+    #[arg(long)]
     pub json: bool,
     /// The report goes to this file
-    #[arg(short, long, value_name = "FILE", help_heading = "What comes out")]
+    #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// No line on standard error while it is measured
-    #[arg(short, long, help_heading = "What comes out")]
+    #[arg(short, long)]
     pub quiet: bool,
     /// Colour
-    #[arg(long, value_enum, default_value_t, value_name = "WHEN", help_heading = "What comes out")]
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
     pub color: Color,
 }
 
@@ -184,7 +232,11 @@ impl KnobArgs {
 /// Seconds as a bare number, or a time with its unit.
 fn seconds(text: &str) -> Result<Duration, String> {
     let bare = text.parse::<f64>().is_ok();
-    let time = parse_duration(&if bare { format!("{text}s") } else { text.to_owned() })?;
+    let time = parse_duration(&if bare {
+        format!("{text}s")
+    } else {
+        text.to_owned()
+    })?;
     if time.is_zero() {
         return Err("nothing is measured in no time".into());
     }

@@ -27,7 +27,8 @@ impl Progress {
         }
         let gigabits = now.bytes as f64 * 8e-9 / now.elapsed.as_secs_f64();
         let (round, rounds, arm) = (now.round, now.rounds, now.arm);
-        let line = format!("\r\u{1b}[Kperf: round {round} of {rounds}: {arm}, {gigabits:.2} Gbit/s");
+        let line =
+            format!("\r\u{1b}[Kperf: round {round} of {rounds}: {arm}, {gigabits:.2} Gbit/s");
         Stream::Err.print(line);
         self.shown = Some(Instant::now());
     }

@@ -98,7 +98,12 @@ async fn work(connections: &[Connection], job: &Job) -> Result<Side, PerfError> 
     Ok(side)
 }
 
-async fn run(connection: Connection, lane: Lane, until: Until, job: Job) -> Result<Side, PerfError> {
+async fn run(
+    connection: Connection,
+    lane: Lane,
+    until: Until,
+    job: Job,
+) -> Result<Side, PerfError> {
     let done = match lane {
         Lane::Down => take(&connection, &until, &job).await,
         Lane::Up => give(&connection, &until, &job).await,

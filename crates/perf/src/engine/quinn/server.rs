@@ -96,10 +96,7 @@ impl Station for Serving {
 }
 
 /// Until the last of the connections that are expected has ended.
-async fn attend(
-    endpoint: &Endpoint,
-    counter: &Arc<Counter>,
-) -> Result<Vec<Connection>, PerfError> {
+async fn attend(endpoint: &Endpoint, counter: &Arc<Counter>) -> Result<Vec<Connection>, PerfError> {
     let (mut connections, mut tasks) = (Vec::new(), JoinSet::new());
     for _ in 0..counter.job.work.connections {
         let incoming = timeout(PATIENCE, endpoint.accept()).await;
