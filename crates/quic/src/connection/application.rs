@@ -143,7 +143,7 @@ impl Connection {
             rtt: rtt.smoothed(),
             min_rtt: rtt.min(),
             key_updates: self.crypto.key_updates(),
-            ecn: self.recovery.ecn_mark(),
+            ecn: self.recovery.is_ecn_capable(),
             stream_bytes_sent: streams.bytes_sent,
             stream_bytes_resent: streams.bytes_resent,
             stream_bytes_received: streams.bytes_received,

@@ -70,7 +70,7 @@ impl Connection {
     }
 
     fn end(&mut self, why: CloseReason) {
-        self.timers.close = Some(self.clock.after(3 * self.recovery.pto()));
+        self.timers.close = Some(self.clock.after(3 * self.recovery.pto_span()));
         self.untimely.clear();
         self.tell(Event::Closed(why));
     }

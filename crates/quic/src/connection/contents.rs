@@ -37,10 +37,15 @@ impl Connection {
         if level != Level::Early && self.received[space.index()].has_any_pending() {
             self.write_acknowledgement(now, space, pen);
         }
+        let before = pen.position();
         if !permitted {
+            // Else nothing would ever tell that the acknowledgements sent so far have come. RFC 9000 §13.2.4.
+            if self.recovery.needs_ping(space) && Frame::Ping.write(pen) {
+                self.items.push(Item::Ping);
+                contents.eliciting = true;
+            }
             return contents;
         }
-        let before = pen.position();
         if level != Level::Early {
             self.write_crypto(level, pen);
         }
@@ -51,7 +56,7 @@ impl Connection {
         }
         let probes = &mut self.probes[space.index()];
         if *probes > 0 {
-            if pen.position() == before && pen.u8(Frame::Ping.kind() as u8) {
+            if pen.position() == before && Frame::Ping.write(pen) {
                 self.items.push(Item::Ping);
             }
             // The peer must not sit on what this probe asks for. draft-ietf-quic-ack-frequency §5.
@@ -112,7 +117,7 @@ impl Connection {
     }
 
     fn write_control(&mut self, level: Level, pen: &mut Pen<'_>) {
-        if self.control.ping && pen.u8(Frame::Ping.kind() as u8) {
+        if self.control.ping && Frame::Ping.write(pen) {
             self.control.ping = false;
             self.items.push(Item::Ping);
         }

@@ -160,7 +160,10 @@ impl Connection {
                 self.streams.on_stream_data_blocked(id, limit)
             }
             Frame::StreamsBlocked { bidi, limit } => self.streams.on_streams_blocked(bidi, limit),
-            // DATA_BLOCKED: limits move with what is read, and with nothing else.
+            Frame::DataBlocked(limit) => {
+                self.streams.on_data_blocked(limit);
+                Ok(())
+            }
             _ => Ok(()),
         }
     }

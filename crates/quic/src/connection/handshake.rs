@@ -14,6 +14,7 @@ use super::{Connection, State};
 use crate::crypto::Level;
 use crate::error::{CloseReason, Violation};
 use crate::mtu::Mtu;
+use crate::recovery;
 use crate::space::Space;
 use crate::{Code, Event, Time};
 
@@ -101,7 +102,7 @@ impl Connection {
                 let remote = self.paths.active.remote;
                 self.control.token = self.local_ids.issuer().token(now, remote);
                 self.control.token_waits = self.control.token.is_some();
-                self.timers.early_keys = Some(now.after(3 * self.recovery.pto()));
+                self.timers.early_keys = Some(now.after(3 * self.recovery.pto_span()));
                 self.confirm(now);
             }
         }
@@ -142,11 +143,11 @@ impl Connection {
     }
 
     pub(super) fn tell_recovery(&mut self) {
-        self.recovery.set_handshake_state(
-            self.crypto.has(Level::Handshake),
-            self.handshake.is_confirmed,
-            self.handshake.peer_validated || self.side == Side::Server,
-        );
+        self.recovery.set_handshake_state(recovery::Handshake {
+            has_handshake_keys: self.crypto.has(Level::Handshake),
+            confirmed: self.handshake.is_confirmed,
+            peer_validated: self.handshake.peer_validated || self.side == Side::Server,
+        });
     }
 
     fn take_parameters(&mut self, now: Time) -> Result<(), Violation> {

@@ -23,7 +23,7 @@ impl Connection {
         self.clock = now;
         // The server's address is known to be its own: no limit to what is sent there.
         let mut path = Path::new(self.paths.active.remote, local, true);
-        path.challenge(now.after(3 * self.recovery.pto()));
+        path.challenge(now.after(3 * self.recovery.pto_span()));
         self.paths.active = path;
         // What is no probe makes the server follow.
         self.control.ping = true;
@@ -42,7 +42,7 @@ impl Connection {
         let is_elsewhere = way.remote.ip() != self.paths.active.remote.ip();
         let mut path = Path::new(way.remote, way.local, is_return);
         path.on_received(self.datagram_received);
-        let deadline = now.after(3 * self.recovery.pto());
+        let deadline = now.after(3 * self.recovery.pto_span());
         if !is_return {
             path.challenge(deadline);
         }
@@ -72,8 +72,7 @@ impl Connection {
     fn begin_anew(&mut self, _now: Time) {
         self.mtu = self.new_mtu();
         let config = self.config.clone();
-        self.recovery.on_new_path(&config);
-        self.recovery.set_datagram(self.mtu.current());
+        self.recovery.on_new_path(&config, self.mtu.current());
     }
 
     pub(super) fn on_path_response(&mut self, _now: Time, data: &[u8; 8]) {

@@ -151,7 +151,7 @@ impl Connection {
         Some(Transmit {
             to: target.remote,
             from: target.local,
-            ecn: self.mark(),
+            ecn: self.recovery.ecn(),
             segment: room,
             length: room,
         })

@@ -3,7 +3,7 @@
 use roundtrip_wire::quic::{Pen, number_length, write_short};
 
 use super::{Connection, State};
-use crate::burst::{ECT0, LONGEST, MOST};
+use crate::burst::{LONGEST, MOST};
 use crate::crypto::{Level, TAG};
 use crate::recovery::Allowance;
 use crate::space::Space;
@@ -99,7 +99,7 @@ impl Connection {
         let ack_due = self.received[Space::Data.index()].is_due(now);
         let wants = self.has_control_work() || self.streams.wants_to_send();
         if !wants && !ack_due {
-            self.recovery.set_app_limited();
+            self.recovery.set_app_limited(self.mtu.current());
             return None;
         }
         let segment = self.segment(buffer.len())?;
@@ -121,7 +121,7 @@ impl Connection {
             return None;
         }
         if filled.packets < permitted && !self.streams.wants_to_send() {
-            self.recovery.set_app_limited();
+            self.recovery.set_app_limited(segment as u16);
         }
         Some(self.sent_to_active(now, segment, &filled))
     }
@@ -311,15 +311,10 @@ impl Connection {
         Transmit {
             to: self.paths.active.remote,
             from: self.paths.active.local,
-            ecn: self.mark(),
+            ecn: self.recovery.ecn(),
             segment: segment.min(filled.length),
             length: filled.length,
         }
-    }
-
-    /// The mark of packets that are to be acknowledged. RFC 9000 §13.4.
-    pub(super) fn mark(&self) -> u8 {
-        if self.recovery.ecn_mark() { ECT0 } else { 0 }
     }
 
     pub(super) fn count_sent(&mut self, now: Time, packets: usize, bytes: usize, eliciting: bool) {

@@ -95,7 +95,7 @@ impl Connection {
             self.timers.paced = None;
         }
         // RFC 9001 §6.5.
-        let after = 3 * self.recovery.pto();
+        let after = 3 * self.recovery.pto_span();
         self.crypto.forget_old_keys(now, after);
     }
 
@@ -106,7 +106,7 @@ impl Connection {
         self.feedback = feedback;
         if let Timeout::Probe { space, count } = timeout {
             self.stats.probe_timeouts += 1;
-            self.probes[space.index()] = count;
+            self.probes[space.index()] = count as u8;
         }
     }
 
@@ -118,7 +118,7 @@ impl Connection {
     /// At least three times the probe timeout. RFC 9000 §10.1.
     fn idle_deadline(&self) -> Option<Time> {
         let idle = self.timers.idle;
-        (!idle.is_zero()).then(|| self.timers.alive.after(idle.max(3 * self.recovery.pto())))
+        (!idle.is_zero()).then(|| self.timers.alive.after(idle.max(3 * self.recovery.pto_span())))
     }
 
     fn keep_alive_deadline(&self) -> Option<Time> {
