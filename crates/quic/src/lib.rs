@@ -36,4 +36,5 @@ mod time;
 
 pub use config::{AckPolicy, Cipher, CongestionControl, DatagramSize, Transport};
 pub use error::{CloseReason, Code};
+pub use streams::{Dir, Peek, Read, ReadError, StreamEvent, StreamId, WriteError};
 pub use time::Time;

@@ -29,8 +29,8 @@ use std::collections::VecDeque;
 use roundtrip_wire::quic::{Parameters, Side};
 
 use crate::Transport;
-pub(crate) use outcome::StreamCounters;
 pub use id::{Dir, StreamId};
+pub(crate) use outcome::StreamCounters;
 pub use outcome::{Peek, Read, ReadError, StreamEvent, WriteError};
 
 use limits::{Own, Receiving, Sending, Theirs};

@@ -139,7 +139,11 @@ impl Streams {
         let key = self.find(id).ok_or(ReadError::Unknown)?;
         let offer = self.offer(key)?;
         if !matches!(offer, Read::Bytes(_)) || into.is_empty() {
-            return Ok(if into.is_empty() { Read::Blocked } else { offer });
+            return Ok(if into.is_empty() {
+                Read::Blocked
+            } else {
+                offer
+            });
         }
         let mut count = 0;
         // Twice where the ring turns.
@@ -208,7 +212,8 @@ impl Streams {
                 self.events.push_back(StreamEvent::Writable(id));
                 free -= worth;
             }
-            self.writers.pop(outgoing.map(|outgoing| &mut outgoing.writer));
+            self.writers
+                .pop(outgoing.map(|outgoing| &mut outgoing.writer));
         }
     }
 

@@ -73,7 +73,10 @@ impl Incoming {
     pub(super) fn check(&self, end: u64, fin: bool) -> Result<u64, Violation> {
         if let Some(size) = self.size {
             if end > size || (fin && end != size) {
-                return Err(Violation::new(Code::FINAL_SIZE_ERROR, "the final size of a stream changed"));
+                return Err(Violation::new(
+                    Code::FINAL_SIZE_ERROR,
+                    "the final size of a stream changed",
+                ));
             }
         } else if fin && end < self.highest {
             let why = "a stream ends before data that was sent on it";
@@ -92,7 +95,13 @@ impl Incoming {
 
     /// Data that was checked.
     #[inline]
-    pub(super) fn take(&mut self, offset: u64, data: &[u8], fin: bool, spares: &mut Spares) -> Arrived {
+    pub(super) fn take(
+        &mut self,
+        offset: u64,
+        data: &[u8],
+        fin: bool,
+        spares: &mut Spares,
+    ) -> Arrived {
         let end = offset + data.len() as u64;
         if fin {
             self.size = Some(end);
@@ -178,7 +187,9 @@ impl Incoming {
         match self.state {
             State::Reset(code) => Offer::Reset(code),
             State::Stopped(_) => Offer::Blocked,
-            State::Open if self.whole > self.read => Offer::Bytes((self.whole - self.read) as usize),
+            State::Open if self.whole > self.read => {
+                Offer::Bytes((self.whole - self.read) as usize)
+            }
             State::Open if self.size == Some(self.read) => Offer::End,
             State::Open => Offer::Blocked,
         }

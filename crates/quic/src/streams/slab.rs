@@ -83,7 +83,9 @@ impl Slab {
     }
 
     pub(super) fn streams_mut(&mut self) -> impl Iterator<Item = &mut Stream> {
-        self.slots.iter_mut().filter_map(|slot| slot.stream.as_mut())
+        self.slots
+            .iter_mut()
+            .filter_map(|slot| slot.stream.as_mut())
     }
 
     #[cfg(test)]

@@ -92,7 +92,11 @@ mod tests {
             assert_eq!(table.get(u64::from(index)), expected);
         }
         assert_eq!(table.get(100_000), None);
-        assert!(table.young.len() <= 4 * 100 + SLACK + 1, "{}", table.young.len());
+        assert!(
+            table.young.len() <= 4 * 100 + SLACK + 1,
+            "{}",
+            table.young.len()
+        );
         for index in (0..100_000).step_by(1000) {
             table.remove(index);
             table.remove(index);
