@@ -152,6 +152,11 @@ impl Recovery {
         number
     }
 
+    /// The next packet's number, or one below it where that is skipped.
+    pub(crate) fn upcoming(&self, space: Space) -> u64 {
+        self.spaces[space.index()].number
+    }
+
     pub(crate) fn largest_acked(&self, space: Space) -> Option<u64> {
         self.spaces[space.index()].largest_acked
     }
@@ -171,9 +176,9 @@ impl Recovery {
         self.mark = u8::from(self.ecn.marks());
     }
 
-    /// The ECN bits of the packets of this burst. RFC 3168 §5.
-    pub(crate) fn ecn(&self) -> u8 {
-        self.mark * 0b10
+    /// Whether the datagrams of this burst carry ECT(0).
+    pub(crate) fn ecn_mark(&self) -> bool {
+        self.mark > 0
     }
 
     /// How many of the `want`ed datagrams may leave.

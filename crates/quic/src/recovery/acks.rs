@@ -3,6 +3,8 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use roundtrip_wire::quic::Ack;
+
 use super::ecn::Report;
 use super::feedback::Feedback;
 use super::ledger::{Ledger, Settled, Told};
@@ -12,6 +14,18 @@ use crate::error::{Code, Violation};
 use crate::space::Space;
 
 impl Recovery {
+    /// An ACK frame, and how long the peer says that it waited. RFC 9002 §A.7.
+    pub(crate) fn on_ack(
+        &mut self,
+        now: Time,
+        space: Space,
+        ack: &Ack<'_>,
+        delay: Duration,
+        feedback: &mut Feedback,
+    ) -> Result<(), Violation> {
+        self.on_ranges(now, space, ack.ranges(), ack.ecn, delay, feedback)
+    }
+
     /// The ranges of an ACK frame from the highest down, the counts of ECT(0), ECT(1) and CE if it has them, and how long
     /// the peer says it waited.
     pub(crate) fn on_ranges(
@@ -163,7 +177,7 @@ impl Recovery {
             sent: burst.time,
             in_flight: self.in_flight,
             in_flight_before,
-            app_limited: burst.app_limited,
+            app_limited: burst.app_limited && !self.is_used(burst.in_flight),
             sample,
             smoothed: self.rtt.smoothed(),
             min: self.rtt.min(),
@@ -171,6 +185,16 @@ impl Recovery {
             rate,
             round_ended,
         }
+    }
+
+    /// Whoever fills most of the window, at times, may have more: applications write in pieces. RFC 9002 §7.8.
+    fn is_used(&self, in_flight: u64) -> bool {
+        let window = self.controller.window();
+        let enough = match self.controller.is_slow_start() {
+            true => window / 2,
+            false => window / 8 * 7,
+        };
+        in_flight >= enough
     }
 
     fn compact(&mut self, now: Time, space: Space) {

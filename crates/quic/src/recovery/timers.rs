@@ -19,7 +19,7 @@ impl Recovery {
         match loss {
             Some(time) => Some(*time),
             None if self.blocked => None,
-            None => self.pto().map(|(time, _)| time),
+            None => self.next_probe().map(|(time, _)| time),
         }
     }
 
@@ -29,11 +29,11 @@ impl Recovery {
     }
 
     /// How long to wait for what is sent in the Data space, not doubled. For idle, draining and path timers.
-    pub(crate) fn pto_span(&self) -> Duration {
+    pub(crate) fn pto(&self) -> Duration {
         self.rtt.pto() + self.max_ack_delay
     }
 
-    fn pto(&self) -> Option<(Time, Space)> {
+    fn next_probe(&self) -> Option<(Time, Space)> {
         let mut earliest: Option<(Time, Space)> = None;
         for space in Space::ALL {
             let ledger = &self.spaces[space.index()];
@@ -42,7 +42,7 @@ impl Recovery {
                 continue;
             }
             let span = match space {
-                Space::Data => self.pto_span(),
+                Space::Data => self.pto(),
                 _ => self.rtt.pto(),
             };
             let sent = self.bursts.get(ledger.last_eliciting).time;
@@ -76,7 +76,7 @@ impl Recovery {
             self.detect_losses(now, space, feedback);
             return Timeout::Lost;
         }
-        match self.pto() {
+        match self.next_probe() {
             Some((time, space)) if time <= now && !self.blocked => {
                 self.ptos_in_a_row += 1;
                 self.counters.ptos += 1;
