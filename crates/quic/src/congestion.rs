@@ -2,10 +2,25 @@
 //!
 //! RFC 9002 §7. Counting, times and loss detection belong to `recovery`; the spacing of bursts to `pacer`.
 
+mod cubic;
+mod hystart;
+mod reno;
+#[cfg(test)]
+mod tests;
+mod window;
+
 use std::fmt::Debug;
 use std::time::Duration;
 
-use crate::Time;
+use crate::{CongestionControl, Time};
+use window::Window;
+
+pub(crate) fn controller(kind: CongestionControl, datagram: u16) -> Box<dyn Controller> {
+    match kind {
+        CongestionControl::Reno => Box::new(reno::Reno::new(datagram)),
+        CongestionControl::Cubic | CongestionControl::Bbr => Box::new(cubic::Cubic::new(datagram)),
+    }
+}
 
 /// What one acknowledgement told.
 #[derive(Debug, Clone)]

@@ -1,1 +1,154 @@
 //! When the next burst may leave, and how long it may be. RFC 9002 §7.7.
+//!
+//! A bucket that fills at the pacing rate. It holds what the path carries in a millisecond, as Linux' TCP sizes its
+//! bursts, but always an initial window, so that a short answer leaves at once. On a fast path that is more than the
+//! window, and the bucket never limits; on a slow one a burst stays as short as its queue deserves.
+
+use std::time::Duration;
+
+use crate::Time;
+
+/// What the path carries in so long may leave at once.
+const SPAN: Duration = Duration::from_millis(1);
+/// An initial window. RFC 9002 §7.2.
+const LEAST_BUCKET: u64 = 10;
+/// Whoever has to wait does so until this many datagrams may leave, lest each costs a timer.
+const LEAST_BURST: u64 = 2;
+
+#[derive(Debug)]
+pub(crate) struct Pacer {
+    enabled: bool,
+    /// In bytes; below zero while a burst is paid for later.
+    credit: i64,
+    filled: Option<Time>,
+}
+
+impl Pacer {
+    pub(crate) fn new(enabled: bool) -> Self {
+        Self {
+            enabled,
+            credit: 0,
+            filled: None,
+        }
+    }
+
+    /// How many of the `want`ed datagrams may leave now, at least one; or when to ask again. The rate is in bytes a second.
+    pub(crate) fn allowance(
+        &mut self,
+        now: Time,
+        rate: u64,
+        datagram: u16,
+        want: usize,
+    ) -> Result<usize, Time> {
+        if !self.enabled {
+            return Ok(want);
+        }
+        let datagram = u64::from(datagram).max(1);
+        let span = carried(rate, SPAN);
+        let bucket = span.max(LEAST_BUCKET * datagram);
+        let gained = match self.filled {
+            Some(then) => carried(rate, now.since(then)),
+            None => bucket,
+        };
+        self.filled = Some(now);
+        let full = i64::try_from(bucket).unwrap_or(i64::MAX);
+        let gained = i64::try_from(gained).unwrap_or(i64::MAX);
+        self.credit = self.credit.saturating_add(gained).min(full);
+        let quantum = span
+            .max(LEAST_BURST * datagram)
+            .min(want as u64 * datagram)
+            .min(bucket);
+        let quantum = i64::try_from(quantum).unwrap_or(i64::MAX);
+        if self.credit >= quantum {
+            let fit = u64::try_from(self.credit).unwrap_or(0) / datagram;
+            return Ok(usize::try_from(fit).unwrap_or(want).clamp(1, want.max(1)));
+        }
+        let missing = u64::try_from(quantum - self.credit).unwrap_or(0);
+        Err(now.after(lasting(missing, rate)))
+    }
+
+    pub(crate) fn on_sent(&mut self, bytes: u64) {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        self.credit = self.credit.saturating_sub(bytes);
+    }
+}
+
+fn carried(rate: u64, span: Duration) -> u64 {
+    let bytes = u128::from(rate) * span.as_nanos() / 1_000_000_000;
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+/// Rounded up, so that waiting so long is enough.
+fn lasting(bytes: u64, rate: u64) -> Duration {
+    let nanos = (u128::from(bytes) * 1_000_000_000).div_ceil(u128::from(rate.max(1)));
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DATAGRAM: u16 = 1200;
+
+    /// The longest run of bytes that left within any millisecond, and all of them, over a second of wanting more.
+    fn drain(rate: u64, want: usize) -> (u64, u64) {
+        let mut pacer = Pacer::new(true);
+        let mut sent: Vec<(u64, u64)> = Vec::new();
+        let mut now = Time::ZERO;
+        while now < Time(1_000_000_000) {
+            match pacer.allowance(now, rate, DATAGRAM, want) {
+                Ok(count) => {
+                    let bytes = count as u64 * u64::from(DATAGRAM);
+                    pacer.on_sent(bytes);
+                    sent.push((now.0, bytes));
+                }
+                // Sleepers wake late.
+                Err(until) => now = until.after(Duration::from_micros(50)),
+            }
+        }
+        let within = |from: u64| {
+            let near = sent
+                .iter()
+                .filter(|(at, _)| (from..from + 1_000_000).contains(at));
+            near.map(|(_, bytes)| bytes).sum::<u64>()
+        };
+        let busiest = sent.iter().map(|(at, _)| within(*at)).max().unwrap_or(0);
+        (busiest, sent.iter().map(|(_, bytes)| bytes).sum())
+    }
+
+    #[test]
+    fn the_rate_is_kept_and_bursts_are_short() {
+        for (rate, longest) in [(1_250_000, 10), (12_500_000, 22), (125_000_000, 215)] {
+            let (busiest, all) = drain(rate, 64);
+            let datagrams = busiest / u64::from(DATAGRAM);
+            assert!(datagrams <= longest, "{rate}: {datagrams} at once");
+            let share = all as f64 / rate as f64;
+            assert!((0.95..1.05).contains(&share), "{rate}: {share}");
+        }
+    }
+
+    #[test]
+    fn an_initial_window_leaves_at_once() {
+        let mut pacer = Pacer::new(true);
+        assert_eq!(pacer.allowance(Time(7), 10_000, DATAGRAM, 10), Ok(10));
+        pacer.on_sent(12_000);
+        assert!(pacer.allowance(Time(7), 10_000, DATAGRAM, 10).is_err());
+    }
+
+    #[test]
+    fn without_pacing_everything_may_leave() {
+        let mut pacer = Pacer::new(false);
+        pacer.on_sent(1 << 40);
+        assert_eq!(pacer.allowance(Time(7), 1, DATAGRAM, 64), Ok(64));
+    }
+
+    #[test]
+    fn a_path_that_is_fast_never_waits() {
+        let mut pacer = Pacer::new(true);
+        for step in 0..100 {
+            let now = Time(step * 40_000);
+            assert_eq!(pacer.allowance(now, 3_000_000_000, DATAGRAM, 64), Ok(64));
+            pacer.on_sent(64 * 1200);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What Reno and CUBIC share: a window, a threshold, and the period in which one reduction is enough.
+
+use std::time::Duration;
+
+use super::Acknowledged;
+use super::hystart::Hystart;
+use crate::Time;
+
+/// RFC 9002 §7.2: ten datagrams, but no more than this unless two are larger.
+const INITIAL: u64 = 14_720;
+
+#[derive(Debug, Clone)]
+pub(super) struct Window {
+    pub(super) bytes: u64,
+    pub(super) threshold: u64,
+    pub(super) datagram: u64,
+    /// Packets sent up to here belong to the congestion that was answered. RFC 9002 §7.3.2.
+    recovery: Option<Time>,
+}
+
+impl Window {
+    pub(super) fn new(datagram: u16) -> Self {
+        let datagram = u64::from(datagram);
+        Self {
+            bytes: (10 * datagram).min(INITIAL.max(2 * datagram)),
+            threshold: u64::MAX,
+            datagram,
+            recovery: None,
+        }
+    }
+
+    pub(super) fn is_slow_start(&self) -> bool {
+        self.bytes < self.threshold
+    }
+
+    pub(super) fn is_recovering(&self, sent: Time) -> bool {
+        self.recovery.is_some_and(|since| sent <= since)
+    }
+
+    pub(super) fn slow_start(&mut self, hystart: &mut Hystart, told: &Acknowledged) {
+        let (growth, over) = hystart.grow(told);
+        self.bytes = self.bytes.saturating_add(growth);
+        if over {
+            self.threshold = self.bytes;
+        }
+    }
+
+    pub(super) fn reduce(&mut self, now: Time, to: u64) {
+        self.recovery = Some(now);
+        self.threshold = to.max(self.least());
+        self.bytes = self.threshold;
+    }
+
+    /// After persistent congestion. RFC 9002 §7.6.2.
+    pub(super) fn collapse(&mut self) {
+        self.bytes = self.least();
+        self.recovery = None;
+    }
+
+    /// RFC 9002 §7.2.
+    fn least(&self) -> u64 {
+        2 * self.datagram
+    }
+
+    /// A window a round trip, and a little more, so that pacing is never what limits; in slow start twice as much.
+    /// RFC 9002 §7.7.
+    pub(super) fn pacing_rate(&self, smoothed: Duration) -> u64 {
+        let nanos = smoothed.as_nanos().max(1);
+        let (more, of) = if self.is_slow_start() { (2, 1) } else { (5, 4) };
+        let rate = u128::from(self.bytes) * 1_000_000_000 * more / of / nanos;
+        u64::try_from(rate).unwrap_or(u64::MAX)
+    }
+
+    /// Nothing has been sent or lost yet where this grows: the first window is counted in datagrams.
+    pub(super) fn set_datagram(&mut self, size: u16) {
+        self.datagram = u64::from(size);
+        self.bytes = self.bytes.max(self.least());
+    }
+}
