@@ -234,7 +234,7 @@ impl Connection {
         Some(Transmit {
             to: self.paths.active.remote,
             from: self.paths.active.local,
-            ecn: self.recovery.ecn(),
+            ecn: self.mark(),
             segment: length,
             length,
         })
