@@ -20,10 +20,10 @@ pub(super) struct Departure {
 }
 
 impl Departures {
-    /// Those that are less than `apart` from each other count as one.
-    pub(super) fn note(&mut self, at: Time, in_flight: u64, lost: u64, apart: Duration) {
+    /// Those that are closer than `spacing` count as one.
+    pub(super) fn note(&mut self, at: Time, in_flight: u64, lost: u64, spacing: Duration) {
         match self.0.back_mut() {
-            Some(last) if at <= last.at.after(apart) => last.in_flight = in_flight,
+            Some(last) if at <= last.at.after(spacing) => last.in_flight = in_flight,
             _ => {
                 if self.0.len() == MOST {
                     self.0.pop_front();

@@ -123,9 +123,8 @@ impl Bbr {
             return;
         }
         match self.state {
-            State::Down if self.is_time_to_probe() => self.refill(),
+            State::Down | State::Cruise if self.is_time_to_probe() => self.refill(),
             State::Down if self.is_time_to_cruise() => self.state = State::Cruise,
-            State::Cruise if self.is_time_to_probe() => self.refill(),
             State::Refill if self.rounds.started => {
                 self.cycle.is_sample = true;
                 self.go_up(sample);
