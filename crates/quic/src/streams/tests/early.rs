@@ -32,7 +32,9 @@ fn refused_data_goes_again_from_the_start() {
     client.check();
     assert!(!client.wants_to_send() && !client.has_control());
     // Whether they are told as lost before or after makes no difference.
-    sent.iter().for_each(|sent| peer::lost(&mut client, sent));
+    for sent in &sent {
+        peer::lost(&mut client, sent);
+    }
     assert!(!client.wants_to_send());
     client.set_peer(&parameters(&transport()));
     let mut ends = [client, Streams::new(Side::Server, &transport())];

@@ -26,15 +26,19 @@ fn streams_take_turns_of_a_few_packets() {
         client.write(id, Bytes::from(vec![0; 1 << 20])).unwrap();
     }
     let mut sent = [0; 5];
-    let mut last = (u32::MAX, 0);
+    let mut recent = (u32::MAX, 0);
     for _ in 0..1000 {
         let packet = peer::send(&mut client, 1400).unwrap();
         let [chunk] = packet.chunks[..] else {
             panic!("{packet:?}")
         };
         sent[chunk.slot as usize] += chunk.length;
-        let run = if chunk.slot == last.0 { last.1 + 1 } else { 1 };
-        last = (chunk.slot, run);
+        let run = if chunk.slot == recent.0 {
+            recent.1 + 1
+        } else {
+            1
+        };
+        recent = (chunk.slot, run);
         assert!(run <= 18);
     }
     let (least, most) = (sent.iter().min().unwrap(), sent.iter().max().unwrap());

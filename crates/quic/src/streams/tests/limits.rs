@@ -9,6 +9,8 @@ use crate::error::Violation;
 use crate::sent::Item;
 use crate::{Code, Transport};
 
+type Case = fn(&mut Streams, u64) -> Result<(), Violation>;
+
 fn streams(side: Side) -> Streams {
     let mut streams = Streams::new(side, &transport());
     streams.set_peer(&peer::parameters(&transport()));
@@ -55,7 +57,7 @@ fn more_than_the_connection_may_hold_is_an_error() {
 #[test]
 fn a_final_size_does_not_change() {
     let id = client(Dir::Uni, 0).0;
-    let cases: [fn(&mut Streams, u64) -> Result<(), Violation>; 6] = [
+    let cases: [Case; 6] = [
         |s, id| s.on_stream(id, 10, b"x", false),
         |s, id| s.on_stream(id, 0, b"123456789", true),
         |s, id| s.on_stream(id, 10, b"x", true),
@@ -187,7 +189,9 @@ fn who_is_held_back_says_so_once() {
     assert_eq!(items, [&Item::StreamDataBlocked(one.0)]);
     // The limit rose before the frame was sent again: it would be wrong.
     client.on_max_stream_data(one.0, 2000).unwrap();
-    sent.iter().for_each(|sent| peer::lost(client, sent));
+    for sent in &sent {
+        peer::lost(client, sent);
+    }
     assert!(!client.has_control() && client.wants_to_send());
     let others = [
         client.open(Dir::Bidi).unwrap(),

@@ -82,10 +82,6 @@ impl World {
         (!known.is_empty()).then(|| known[pick % known.len()])
     }
 
-    fn may_write(&self, end: usize, id: StreamId) -> bool {
-        id.is_bidi() || id.is_opened_by(SIDES[end])
-    }
-
     fn half(&mut self, writer: usize, id: StreamId) -> &mut Half {
         self.halves.entry((writer, id)).or_default()
     }
@@ -94,7 +90,7 @@ impl World {
         let Some(id) = self.pick(end, pick) else {
             return;
         };
-        let is_open = self.may_write(end, id) && {
+        let is_open = (id.is_bidi() || id.is_opened_by(SIDES[end])) && {
             let half = self.half(end, id);
             !half.finished && !half.reset
         };
