@@ -1,5 +1,7 @@
 //! The receiving half of a stream: what came, in whatever order, and how far it was read. RFC 9000 §3.2, §4.
 
+use roundtrip_wire::quic::LARGEST_VARINT;
+
 use super::ring::{Ring, Spares};
 use super::spans::Spans;
 use crate::Code;
@@ -63,6 +65,7 @@ pub(super) struct Arrived {
 
 impl Incoming {
     pub(super) fn new(window: u64) -> Self {
+        let window = window.min(LARGEST_VARINT);
         Self {
             window,
             limit: window,
@@ -231,7 +234,8 @@ impl Incoming {
     }
 
     pub(super) fn next_limit(&self) -> u64 {
-        (self.read.saturating_add(self.window)).max(self.limit)
+        let limit = self.read.saturating_add(self.window);
+        limit.min(LARGEST_VARINT).max(self.limit)
     }
 
     /// The peer is being told of [`Incoming::next_limit`].

@@ -284,3 +284,27 @@ fn hostile_fragments_end_the_connection_and_hold_little() {
     server.on_stream(far, (8 << 20) - 1, b"x", false).unwrap();
     assert_eq!(server.ring_bytes(), 8 << 20);
 }
+
+#[test]
+fn numbers_too_large_for_the_wire_hold_nothing_up() {
+    let mut ends = peer::pair(&Transport {
+        stream_window: u64::MAX,
+        window: u64::MAX,
+        ..transport()
+    });
+    let id = client(Dir::Bidi, 0);
+    ends[1].on_stream(id.0, 0, b"data", false).unwrap();
+    ends[1].consume(id, 4);
+    // Nothing more can be allowed than was at first.
+    ends[1].on_stream_data_blocked(id.0, 0).unwrap();
+    ends[1].on_data_blocked(0);
+    assert!(!ends[1].has_control());
+    ends[1].reset(id, u64::MAX).unwrap();
+    ends[1].stop(id, u64::MAX).unwrap();
+    let sent = peer::send(&mut ends[1], 300).unwrap();
+    assert_eq!(
+        sent.items,
+        [Item::ResetStream(id.0), Item::StopSending(id.0)]
+    );
+    assert!(!ends[1].has_control());
+}
