@@ -1,16 +1,30 @@
-//! QUIC as an observer sees it: headers, coalesced packets, and Initial packets opened.
+//! QUIC's bytes: headers, coalesced packets, frames and transport parameters, read and written; Initial packets opened.
 //!
 //! Initial keys derive from a connection id that travels in clear, so whoever sees the client's first
-//! datagram can read both hellos. Everything later stays closed, and connections are not kept here.
+//! datagram can read both hellos. All other protection, and connections, are the business of `quic`.
 
 mod crypto_stream;
 mod frame;
+mod header;
+mod id;
 mod initial;
 mod packet;
+mod parameters;
+mod pen;
+mod reader;
 mod version;
 
 pub use crypto_stream::CryptoStream;
-pub use frame::{Frame, Frames};
+pub use frame::{
+    Ack, Frame, Frames, PacketKind, stream_header_size, write_ack, write_stream_header,
+};
+pub use header::{
+    LongHeader, expand_number, number_length, set_length, write_long, write_retry, write_short,
+    write_version_negotiation,
+};
+pub use id::ConnectionId;
 pub use initial::{InitialKeys, Opened, Side, retry_is_authentic};
-pub use packet::{ConnectionId, LongKind, LongPacket, Packet, Packets, Retry};
+pub use packet::{LongKind, LongPacket, Packet, Packets, Retry};
+pub use parameters::Parameters;
+pub use pen::{LARGEST_VARINT, Pen, varint_size};
 pub use version::Version;

@@ -69,7 +69,7 @@ impl Doorman {
         let of_peer = |note: &Note| note.peer == peer;
         let place = notes
             .iter()
-            .rposition(|note| of_peer(note) && note.destination.0 == destination)
+            .rposition(|note| of_peer(note) && note.destination.as_slice() == destination)
             // After a Retry the client is known by its address: it has proved that it is there.
             .or_else(|| notes.iter().rposition(of_peer));
         let Some(place) = place else {
@@ -127,7 +127,7 @@ impl Doorman {
         }
         notes.push_back(Note {
             peer,
-            destination: packet.destination.clone(),
+            destination: packet.destination,
             keys,
             hello,
         });

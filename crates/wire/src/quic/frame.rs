@@ -1,170 +1,168 @@
-//! The frames that Initial packets may carry. RFC 9000 §12.4 and §19.
+//! Frames: what packets carry. RFC 9000 §19, RFC 9221, draft-ietf-quic-ack-frequency.
 
-use std::ops::RangeInclusive;
+mod ack;
+mod read;
+mod write;
 
-use crate::Result;
-use crate::cursor::Cursor;
-use crate::text::printable;
+pub use ack::{Ack, write_ack};
+pub use read::Frames;
+pub use write::{stream_header_size, write_stream_header};
+
+use super::ConnectionId;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame<'a> {
     /// As many bytes of it as stand in a row.
     Padding(usize),
     Ping,
-    Ack {
-        /// In the sender's units: its `ack_delay_exponent` is not known yet. RFC 9000 §19.3.
-        delay: u64,
-        /// From the highest packet numbers down.
-        ranges: Vec<RangeInclusive<u64>>,
+    Ack(Ack<'a>),
+    ResetStream {
+        id: u64,
+        code: u64,
+        size: u64,
+    },
+    StopSending {
+        id: u64,
+        code: u64,
     },
     Crypto {
         offset: u64,
         data: &'a [u8],
     },
+    NewToken(&'a [u8]),
+    Stream {
+        id: u64,
+        offset: u64,
+        data: &'a [u8],
+        fin: bool,
+    },
+    MaxData(u64),
+    MaxStreamData {
+        id: u64,
+        limit: u64,
+    },
+    MaxStreams {
+        bidi: bool,
+        limit: u64,
+    },
+    DataBlocked(u64),
+    StreamDataBlocked {
+        id: u64,
+        limit: u64,
+    },
+    StreamsBlocked {
+        bidi: bool,
+        limit: u64,
+    },
+    NewConnectionId {
+        sequence: u64,
+        retire_prior_to: u64,
+        id: ConnectionId,
+        reset_token: [u8; 16],
+    },
+    RetireConnectionId(u64),
+    PathChallenge([u8; 8]),
+    PathResponse([u8; 8]),
     Close {
         /// 0x0100 and above carry a TLS alert in the low byte. RFC 9001 §4.8.
         code: u64,
-        reason: String,
+        /// The type of the frame at fault; none where the application closed.
+        frame: Option<u64>,
+        reason: &'a [u8],
     },
+    HandshakeDone,
+    AckFrequency {
+        sequence: u64,
+        threshold: u64,
+        max_delay_us: u64,
+        reordering: u64,
+    },
+    ImmediateAck,
+    Datagram(&'a [u8]),
 }
 
-/// The frames of an opened payload; an error is the last item.
-#[derive(Debug, Clone)]
-pub struct Frames<'a> {
-    cursor: Cursor<'a>,
-    broken: bool,
+/// What a packet is, as far as it decides what it may carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PacketKind {
+    Initial,
+    ZeroRtt,
+    Handshake,
+    OneRtt,
 }
 
-impl<'a> Frames<'a> {
-    pub fn new(payload: &'a [u8]) -> Self {
-        Self {
-            cursor: Cursor::new("QUIC frame", payload),
-            broken: false,
+impl Frame<'_> {
+    /// The frame type. RFC 9000 §19.
+    pub fn kind(&self) -> u64 {
+        match self {
+            Self::Padding(_) => 0x00,
+            Self::Ping => 0x01,
+            Self::Ack(ack) => 0x02 + u64::from(ack.ecn.is_some()),
+            Self::ResetStream { .. } => 0x04,
+            Self::StopSending { .. } => 0x05,
+            Self::Crypto { .. } => 0x06,
+            Self::NewToken(_) => 0x07,
+            // As it is written here: with a length, and with an offset where that is not 0.
+            Self::Stream { offset, fin, .. } => {
+                0x0a | u64::from(*offset != 0) << 2 | u64::from(*fin)
+            }
+            Self::MaxData(_) => 0x10,
+            Self::MaxStreamData { .. } => 0x11,
+            Self::MaxStreams { bidi, .. } => 0x13 - u64::from(*bidi),
+            Self::DataBlocked(_) => 0x14,
+            Self::StreamDataBlocked { .. } => 0x15,
+            Self::StreamsBlocked { bidi, .. } => 0x17 - u64::from(*bidi),
+            Self::NewConnectionId { .. } => 0x18,
+            Self::RetireConnectionId(_) => 0x19,
+            Self::PathChallenge(_) => 0x1a,
+            Self::PathResponse(_) => 0x1b,
+            Self::Close { frame, .. } => 0x1d - u64::from(frame.is_some()),
+            Self::HandshakeDone => 0x1e,
+            Self::ImmediateAck => 0x1f,
+            Self::Datagram(_) => 0x31,
+            Self::AckFrequency { .. } => 0xaf,
         }
     }
 
-    fn read(&mut self) -> Result<Frame<'a>> {
-        let cursor = &mut self.cursor;
-        match cursor.varint()? {
-            0x00 => {
-                let more = cursor.rest().iter().take_while(|byte| **byte == 0).count();
-                cursor.take(more)?;
-                Ok(Frame::Padding(more + 1))
-            }
-            0x01 => Ok(Frame::Ping),
-            0x02 => read_ack(cursor),
-            0x03 => {
-                let ack = read_ack(cursor)?;
-                for _ecn_count in 0..3 {
-                    cursor.varint()?;
-                }
-                Ok(ack)
-            }
-            0x06 => Ok(Frame::Crypto {
-                offset: cursor.varint()?,
-                data: cursor.take_varint()?,
-            }),
-            0x1c => {
-                let code = cursor.varint()?;
-                cursor.varint()?; // the type of the frame at fault
-                let reason = printable(cursor.take_varint()?);
-                Ok(Frame::Close { code, reason })
-            }
-            _ => Err(cursor.malformed("its type is not allowed in an Initial packet")),
-        }
-    }
-}
-
-/// RFC 9000 §19.3.1: ranges and the gaps between them, counted downwards.
-fn read_ack<'a>(cursor: &mut Cursor<'_>) -> Result<Frame<'a>> {
-    let mut largest = cursor.varint()?;
-    let delay = cursor.varint()?;
-    let more = cursor.varint()?;
-    let below_zero = cursor.malformed("an ACK reaches below packet number 0");
-    let mut smallest = largest
-        .checked_sub(cursor.varint()?)
-        .ok_or_else(|| below_zero.clone())?;
-    let mut ranges = vec![smallest..=largest];
-    for _ in 0..more {
-        let gap = cursor.varint()?;
-        let length = cursor.varint()?;
-        largest = smallest
-            .checked_sub(gap + 2)
-            .ok_or_else(|| below_zero.clone())?;
-        smallest = largest
-            .checked_sub(length)
-            .ok_or_else(|| below_zero.clone())?;
-        ranges.push(smallest..=largest);
-    }
-    Ok(Frame::Ack { delay, ranges })
-}
-
-impl<'a> Iterator for Frames<'a> {
-    type Item = Result<Frame<'a>>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.broken || self.cursor.is_empty() {
-            return None;
-        }
-        let frame = self.read();
-        self.broken = frame.is_err();
-        Some(frame)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn frames(payload: &[u8]) -> Vec<Result<Frame<'_>>> {
-        Frames::new(payload).collect()
+    /// RFC 9002 §2.
+    #[inline]
+    pub fn is_ack_eliciting(&self) -> bool {
+        !matches!(self, Self::Padding(_) | Self::Ack(_) | Self::Close { .. })
     }
 
-    #[test]
-    fn every_frame_of_an_initial_is_read() {
-        let payload = [
-            &[0, 0, 0, 1][..],
-            &[0x02, 10, 0, 1, 2, 0, 1],
-            &[0x03, 0, 7, 0, 0, 1, 2, 3],
-            &[0x06, 0x40, 0x64, 2, 8, 9],
-            &[0x1c, 0x41, 0x28, 6, 3, b'n', b'o', b'\n'],
-        ]
-        .concat();
-        assert_eq!(
-            frames(&payload),
-            [
-                Ok(Frame::Padding(3)),
-                Ok(Frame::Ping),
-                Ok(Frame::Ack {
-                    delay: 0,
-                    ranges: vec![8..=10, 5..=6]
-                }),
-                Ok(Frame::Ack {
-                    delay: 7,
-                    ranges: vec![0..=0]
-                }),
-                Ok(Frame::Crypto {
-                    offset: 100,
-                    data: &[8, 9]
-                }),
-                Ok(Frame::Close {
-                    code: 0x128,
-                    reason: "no\u{fffd}".into()
-                }),
-            ]
-        );
+    /// A packet of nothing else does not move the connection to another path. RFC 9000 §9.1.
+    #[inline]
+    pub fn is_probing(&self) -> bool {
+        matches!(
+            self,
+            Self::Padding(_)
+                | Self::PathChallenge(_)
+                | Self::PathResponse(_)
+                | Self::NewConnectionId { .. }
+        )
     }
 
-    #[test]
-    fn nonsense_ends_the_payload() {
-        for payload in [
-            &[0x08, 0, 0][..],
-            &[0x06, 0, 9, 1],
-            &[0x02, 1, 0, 0, 2],
-            &[0x02, 5, 0, 1, 0, 4, 0],
-        ] {
-            let read = frames(payload);
-            assert!(matches!(read.as_slice(), [Err(_)]), "{payload:?}: {read:?}");
+    /// May a packet of that kind carry it? RFC 9000 §12.4 and §12.5.
+    #[inline]
+    pub fn is_allowed(&self, kind: PacketKind) -> bool {
+        match kind {
+            PacketKind::OneRtt => true,
+            PacketKind::Initial | PacketKind::Handshake => matches!(
+                self,
+                Self::Padding(_)
+                    | Self::Ping
+                    | Self::Ack(_)
+                    | Self::Crypto { .. }
+                    | Self::Close { frame: Some(_), .. }
+            ),
+            PacketKind::ZeroRtt => !matches!(
+                self,
+                Self::Ack(_)
+                    | Self::Crypto { .. }
+                    | Self::NewToken(_)
+                    | Self::PathResponse(_)
+                    | Self::RetireConnectionId(_)
+                    | Self::HandshakeDone
+            ),
         }
     }
 }

@@ -1,19 +1,14 @@
 //! Datagrams cut into packets. RFC 9000 §12.2 and §17, RFC 8999.
 
-use super::Version;
+use super::{ConnectionId, Version};
 use crate::Result;
 use crate::cursor::Cursor;
 
-/// RFC 9000 §17.2. Versions yet unknown may have ids of up to 255 bytes (RFC 8999 §5.1).
-const LONGEST_ID: usize = 20;
 const FORM_LONG: u8 = 0x80;
 const FIXED: u8 = 0x40;
 const SPIN: u8 = 0x20;
 /// The authentication tag of a Retry. RFC 9001 §5.8.
 const TAG: usize = 16;
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct ConnectionId(pub Vec<u8>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LongKind {
@@ -25,8 +20,9 @@ pub enum LongKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Packet<'a> {
     VersionNegotiation {
-        destination: ConnectionId,
-        source: ConnectionId,
+        /// Up to 255 bytes, as in other versions. RFC 8999 §5.1.
+        destination: &'a [u8],
+        source: &'a [u8],
         versions: Vec<Version>,
     },
     Retry(Retry<'a>),
@@ -40,8 +36,8 @@ pub enum Packet<'a> {
     /// A long header of a version that is not known here: it takes the rest of the datagram.
     Unknown {
         version: Version,
-        destination: ConnectionId,
-        source: ConnectionId,
+        destination: &'a [u8],
+        source: &'a [u8],
     },
 }
 
@@ -111,8 +107,8 @@ fn read_packet(bytes: &[u8]) -> Result<(Packet<'_>, &[u8])> {
         return Ok((Packet::Short { spin, bytes }, &[]));
     }
     let version = Version(cursor.u32()?);
-    let destination = read_id(&mut cursor, version)?;
-    let source = read_id(&mut cursor, version)?;
+    let destination = cursor.vector8()?.rest();
+    let source = cursor.vector8()?.rest();
     if version.0 == 0 {
         // RFC 9000 §17.2.1.
         let versions = cursor.collect(|c| c.u32().map(Version))?;
@@ -131,6 +127,7 @@ fn read_packet(bytes: &[u8]) -> Result<(Packet<'_>, &[u8])> {
         };
         return Ok((packet, &[]));
     }
+    let (destination, source) = (known_id(&cursor, destination)?, known_id(&cursor, source)?);
     let Some(kind) = version.long_kind(first >> 4) else {
         let retry = read_retry(&cursor, bytes, version, destination, source)?;
         return Ok((Packet::Retry(retry), &[]));
@@ -158,12 +155,9 @@ fn read_packet(bytes: &[u8]) -> Result<(Packet<'_>, &[u8])> {
     Ok((Packet::Long(packet), rest))
 }
 
-fn read_id(cursor: &mut Cursor<'_>, version: Version) -> Result<ConnectionId> {
-    let id = cursor.vector8()?.rest();
-    if version.is_known() && id.len() > LONGEST_ID {
-        return Err(cursor.malformed("a connection id is longer than 20 bytes"));
-    }
-    Ok(ConnectionId(id.to_vec()))
+/// RFC 9000 §17.2.
+fn known_id(cursor: &Cursor<'_>, id: &[u8]) -> Result<ConnectionId> {
+    ConnectionId::new(id).ok_or_else(|| cursor.malformed("a connection id is longer than 20 bytes"))
 }
 
 fn read_retry<'a>(

@@ -16,7 +16,8 @@ impl Version {
         self.0 & 0x0f0f_0f0f == 0x0a0a_0a0a
     }
 
-    pub(super) fn is_known(self) -> bool {
+    /// One whose packets can be read and written here.
+    pub fn is_known(self) -> bool {
         matches!(self, Self::V1 | Self::V2)
     }
 
@@ -33,6 +34,21 @@ impl Version {
             2 => Some(LongKind::Handshake),
             // A Retry, which is no protected packet.
             _ => None,
+        }
+    }
+
+    /// The two type bits of a long header; of a Retry where there is no kind.
+    pub(super) fn long_bits(self, kind: Option<LongKind>) -> u8 {
+        let numbered = match kind {
+            Some(LongKind::Initial) => 0,
+            Some(LongKind::ZeroRtt) => 1,
+            Some(LongKind::Handshake) => 2,
+            None => 3,
+        };
+        if self == Self::V2 {
+            (numbered + 1) & 0b11
+        } else {
+            numbered
         }
     }
 }

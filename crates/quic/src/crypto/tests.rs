@@ -1,0 +1,1 @@
+//! Handshakes between two of them without any network.

@@ -1,0 +1,46 @@
+//! What an acknowledgement or a timer has settled: for the streams, the handshake and the connection to act on.
+
+use crate::sent::{Chunk, Item};
+use crate::space::Space;
+
+/// One is kept for each connection, and cleared by whoever has read it.
+#[derive(Debug, Default)]
+pub(crate) struct Feedback {
+    /// Stream data that arrived: neighbours of one stream are one run.
+    pub(crate) acked: Vec<Chunk>,
+    /// Stream data to be sent again. Some of it may be acknowledged later all the same.
+    pub(crate) lost: Vec<Chunk>,
+    pub(crate) acked_items: Vec<(Space, Item)>,
+    pub(crate) lost_items: Vec<(Space, Item)>,
+    /// The largest packet number that is acknowledged for the first time.
+    pub(crate) newest: Option<u64>,
+    /// Packets acknowledged for the first time.
+    pub(crate) acked_packets: u64,
+    /// Packets declared lost, and what they held in flight.
+    pub(crate) lost_packets: u64,
+    pub(crate) lost_bytes: u64,
+    /// Packets that had been declared lost and arrived after all.
+    pub(crate) spurious: u64,
+    /// The largest datagram among those acknowledged, 0 where there is none. For `Mtu::on_acked`.
+    pub(crate) acked_size: u16,
+    /// The smallest datagram among those lost, probes of the path's limit aside. For `Mtu::on_lost`.
+    pub(crate) lost_size: Option<u16>,
+}
+
+impl Feedback {
+    pub(crate) fn clear(&mut self) {
+        let mut before = std::mem::take(self);
+        before.acked.clear();
+        before.lost.clear();
+        before.acked_items.clear();
+        before.lost_items.clear();
+        self.acked = before.acked;
+        self.lost = before.lost;
+        self.acked_items = before.acked_items;
+        self.lost_items = before.lost_items;
+    }
+
+    pub(crate) fn newly_acked(&self) -> bool {
+        self.newest.is_some()
+    }
+}

@@ -1,0 +1,75 @@
+//! Connection ids: what tells whose packet it is. RFC 9000 §5.1.
+
+use std::fmt;
+
+/// RFC 9000 §17.2. Versions yet unknown may have ids of up to 255 bytes (RFC 8999 §5.1).
+const LONGEST: usize = 20;
+
+/// At most 20 bytes, held in place.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct ConnectionId {
+    length: u8,
+    /// Zeros behind `length`, so that equal ids are equal in all bytes.
+    bytes: [u8; LONGEST],
+}
+
+impl ConnectionId {
+    pub const EMPTY: Self = Self {
+        length: 0,
+        bytes: [0; LONGEST],
+    };
+    pub const LONGEST: usize = LONGEST;
+
+    /// None of more than 20 bytes.
+    #[inline]
+    pub fn new(id: &[u8]) -> Option<Self> {
+        let mut bytes = [0; LONGEST];
+        bytes.get_mut(..id.len())?.copy_from_slice(id);
+        Some(Self {
+            length: id.len() as u8,
+            bytes,
+        })
+    }
+
+    #[inline]
+    pub fn as_slice(&self) -> &[u8] {
+        self.bytes
+            .get(..usize::from(self.length))
+            .unwrap_or_default()
+    }
+
+    #[inline]
+    pub fn len(&self) -> usize {
+        usize::from(self.length)
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+}
+
+impl fmt::Debug for ConnectionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ConnectionId({})", crate::text::hex(self.as_slice()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_hold_twenty_bytes_and_no_more() {
+        for length in 0..=LONGEST {
+            let bytes = vec![0xab; length];
+            let id = ConnectionId::new(&bytes).unwrap();
+            assert_eq!((id.as_slice(), id.len()), (&bytes[..], length));
+            assert_eq!(id.is_empty(), length == 0);
+        }
+        assert_eq!(ConnectionId::new(&[0; LONGEST + 1]), None);
+        // Zeros at the end count.
+        assert_ne!(ConnectionId::new(&[1]), ConnectionId::new(&[1, 0]));
+        assert_eq!(ConnectionId::new(&[]), Some(ConnectionId::EMPTY));
+    }
+}

@@ -1,0 +1,153 @@
+//! Transport parameters read and judged. RFC 9000 §7.4 and §18.
+
+use super::{Parameters, number};
+use crate::cursor::Cursor;
+use crate::quic::{ConnectionId, Side};
+use crate::{Error, Result};
+
+/// RFC 9000 §4.6.
+const MOST_STREAMS: u64 = 1 << 60;
+/// RFC 9000 §14: QUIC needs a path that carries these.
+const SMALLEST_DATAGRAM: u64 = 1200;
+const MOST_ACK_DELAY_EXPONENT: u64 = 20;
+/// In milliseconds, not reached.
+const ACK_DELAY_END: u64 = 1 << 14;
+const FEWEST_IDS: u64 = 2;
+/// Two addresses with ports, the length of an id and a reset token. RFC 9000 §18.2.
+const PREFERRED_ADDRESS: usize = 4 + 2 + 16 + 2 + 1 + 16;
+
+impl Parameters {
+    /// What is twice there, out of its range, or not `from`'s to say, is an error; what is not known is skipped.
+    pub fn read(bytes: &[u8], from: Side) -> Result<Self> {
+        let mut cursor = Cursor::new(WHAT, bytes);
+        let mut parameters = Self::default();
+        let mut numbers = Vec::new();
+        while !cursor.is_empty() {
+            let number = cursor.varint()?;
+            let value = cursor.take_varint()?;
+            numbers.push(number);
+            parameters.take(number, value, from)?;
+        }
+        numbers.sort_unstable();
+        if numbers
+            .windows(2)
+            .any(|pair| matches!(pair, [a, b] if a == b))
+        {
+            return Err(malformed("one is there twice"));
+        }
+        // draft-ietf-quic-ack-frequency §3.
+        let ends = parameters.max_ack_delay * 1000;
+        if parameters.min_ack_delay.is_some_and(|least| least > ends) {
+            return Err(malformed("min_ack_delay is above max_ack_delay"));
+        }
+        Ok(parameters)
+    }
+
+    fn take(&mut self, number: u64, value: &[u8], from: Side) -> Result<()> {
+        match number {
+            number::ORIGINAL_DESTINATION_CONNECTION_ID
+            | number::STATELESS_RESET_TOKEN
+            | number::PREFERRED_ADDRESS
+            | number::RETRY_SOURCE_CONNECTION_ID
+                if from == Side::Client =>
+            {
+                return Err(malformed("a client declares what only a server may"));
+            }
+            number::ORIGINAL_DESTINATION_CONNECTION_ID => {
+                self.original_destination_connection_id = Some(id(value)?);
+            }
+            number::INITIAL_SOURCE_CONNECTION_ID => {
+                self.initial_source_connection_id = Some(id(value)?);
+            }
+            number::RETRY_SOURCE_CONNECTION_ID => {
+                self.retry_source_connection_id = Some(id(value)?);
+            }
+            number::STATELESS_RESET_TOKEN => {
+                let token = value.try_into();
+                self.stateless_reset_token =
+                    Some(token.map_err(|_| malformed("a reset token has not 16 bytes"))?);
+            }
+            number::PREFERRED_ADDRESS => {
+                self.preferred_address = Some(preferred_address(value)?);
+            }
+            number::DISABLE_ACTIVE_MIGRATION => self.disable_active_migration = flag(value)?,
+            number::GREASE_QUIC_BIT => self.grease_quic_bit = flag(value)?,
+            _ => return self.take_integer(number, value),
+        }
+        Ok(())
+    }
+
+    fn take_integer(&mut self, number: u64, value: &[u8]) -> Result<()> {
+        let (field, least, most) = match number {
+            number::MAX_IDLE_TIMEOUT => (&mut self.max_idle_timeout, 0, u64::MAX),
+            number::MAX_UDP_PAYLOAD_SIZE => {
+                (&mut self.max_udp_payload_size, SMALLEST_DATAGRAM, u64::MAX)
+            }
+            number::INITIAL_MAX_DATA => (&mut self.initial_max_data, 0, u64::MAX),
+            number::INITIAL_MAX_STREAM_DATA_BIDI_LOCAL => {
+                (&mut self.initial_max_stream_data_bidi_local, 0, u64::MAX)
+            }
+            number::INITIAL_MAX_STREAM_DATA_BIDI_REMOTE => {
+                (&mut self.initial_max_stream_data_bidi_remote, 0, u64::MAX)
+            }
+            number::INITIAL_MAX_STREAM_DATA_UNI => {
+                (&mut self.initial_max_stream_data_uni, 0, u64::MAX)
+            }
+            number::INITIAL_MAX_STREAMS_BIDI => {
+                (&mut self.initial_max_streams_bidi, 0, MOST_STREAMS)
+            }
+            number::INITIAL_MAX_STREAMS_UNI => (&mut self.initial_max_streams_uni, 0, MOST_STREAMS),
+            number::ACK_DELAY_EXPONENT => {
+                (&mut self.ack_delay_exponent, 0, MOST_ACK_DELAY_EXPONENT)
+            }
+            number::MAX_ACK_DELAY => (&mut self.max_ack_delay, 0, ACK_DELAY_END - 1),
+            number::ACTIVE_CONNECTION_ID_LIMIT => {
+                (&mut self.active_connection_id_limit, FEWEST_IDS, u64::MAX)
+            }
+            number::MAX_DATAGRAM_FRAME_SIZE => (&mut self.max_datagram_frame_size, 0, u64::MAX),
+            number::MIN_ACK_DELAY => (self.min_ack_delay.insert(0), 0, u64::MAX),
+            // RFC 9000 §7.4.2.
+            _ => return Ok(()),
+        };
+        let mut cursor = Cursor::new(WHAT, value);
+        let read = cursor.varint()?;
+        cursor.finish()?;
+        if !(least..=most).contains(&read) {
+            return Err(malformed("one is out of its range"));
+        }
+        *field = read;
+        Ok(())
+    }
+}
+
+const WHAT: &str = "the transport parameters";
+
+fn malformed(why: &'static str) -> Error {
+    Error::malformed(WHAT, why)
+}
+
+fn id(value: &[u8]) -> Result<ConnectionId> {
+    ConnectionId::new(value).ok_or_else(|| malformed("a connection id is longer than 20 bytes"))
+}
+
+fn flag(value: &[u8]) -> Result<bool> {
+    if value.is_empty() {
+        Ok(true)
+    } else {
+        Err(malformed("one that has no value has one"))
+    }
+}
+
+fn preferred_address(value: &[u8]) -> Result<Vec<u8>> {
+    let length = value.get(4 + 2 + 16 + 2).copied().map(usize::from);
+    match length {
+        Some(1..=ConnectionId::LONGEST)
+            if length.map(|n| PREFERRED_ADDRESS + n) == Some(value.len()) =>
+        {
+            Ok(value.to_vec())
+        }
+        _ => Err(malformed(
+            "the preferred address has not the length it says",
+        )),
+    }
+}
