@@ -120,7 +120,7 @@ impl Phases {
         permitted
     }
 
-    fn advance(&mut self) {
+    pub(super) fn advance(&mut self) {
         let following = self.secrets.next_packet_keys();
         let next = std::mem::replace(&mut self.next, following);
         self.sealer.replace(next.local);

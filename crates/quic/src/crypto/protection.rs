@@ -199,6 +199,7 @@ impl Unmasked {
 /// RFC 9000 §A.3.
 #[inline]
 fn expand_number(truncated: u64, length: usize, expected: u64) -> u64 {
+    let expected = expected.min(1 << 62);
     let window = 1_u64 << (8 * length);
     let half = window / 2;
     let candidate = (expected & !(window - 1)) | truncated;
