@@ -1,6 +1,10 @@
-//! The system calls that the standard library and `socket2` do not offer. The only `unsafe` of the crate.
+//! The system calls that the standard library and `socket2` do not offer. The only `unsafe` of the crate: what TCP needs
+//! here, what datagrams and threads need in the files below.
 
 #![allow(unsafe_code)]
+
+pub(crate) mod thread;
+pub(crate) mod udp;
 
 use std::io;
 use std::mem;
@@ -149,7 +153,12 @@ pub(crate) fn set_receive_stamps(socket: &impl AsRawFd) -> io::Result<()> {
     set_int(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
 }
 
-fn set_int(socket: &impl AsRawFd, level: i32, option: i32, value: libc::c_int) -> io::Result<()> {
+pub(crate) fn set_int(
+    socket: &impl AsRawFd,
+    level: i32,
+    option: i32,
+    value: libc::c_int,
+) -> io::Result<()> {
     // SAFETY: the pointer and the length describe `value`, which outlives the call.
     let outcome = unsafe {
         libc::setsockopt(

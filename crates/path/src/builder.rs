@@ -34,6 +34,7 @@ pub struct Builder {
     seed: u64,
     offload: bool,
     wires: Wires,
+    bare: bool,
     record: Option<PathBuf>,
     names: Vec<String>,
     name_server: bool,
@@ -47,6 +48,7 @@ impl Default for Builder {
             seed: 0,
             offload: false,
             wires: Wires::default(),
+            bare: false,
             record: None,
             names: Vec::new(),
             name_server: false,
@@ -127,6 +129,21 @@ impl Builder {
         self
     }
 
+    /// Joins both ends by one veth pair and nothing else, which costs the processor no more than the kernel does: for
+    /// measurements of that. All that the relay would have to do (delay, loss, a rate, boxes, recordings …) goes
+    /// without saying or is [`Error::Bare`], and [`Path::counters`] stay at 0.
+    ///
+    /// With [`Builder::offload`] the interfaces are as the kernel makes them: TCP's super-segments and what was sent
+    /// with `UDP_SEGMENT` cross as they are, and no checksum is ever computed. Without, every packet is a real segment,
+    /// with a checksum that its sender computes and its receiver verifies; `UDP_SEGMENT` still works, cut in the
+    /// sender's stack (from Linux 6.11 on; older ones refuse it where the interface finishes no checksums: EIO), and
+    /// nothing joins them again.
+    #[must_use]
+    pub fn bare(mut self) -> Self {
+        self.bare = true;
+        self
+    }
+
     /// Records both ends as pcapng, with comments that say what the path did to each packet. [`Path::close`] tells
     /// whether all of it could be written.
     #[must_use]
@@ -169,8 +186,12 @@ impl Builder {
         };
         let stations = stretch::stations(&self.stretches, setting).map_err(Error::Middlebox)?;
         let recording = self.start_recording()?;
-        let (keeper, estate) = Keeper::start(self.wires)?;
-        let wired = wiring::wire(estate, self.manner())?;
+        let manner = self.manner();
+        let (keeper, estate) = Keeper::start(manner.wires)?;
+        let wired = match manner.wires {
+            Wires::Bare => wiring::bare::wire(estate, manner)?,
+            Wires::Veth | Wires::Tun => wiring::wire(estate, manner)?,
+        };
         let Wired {
             user,
             client,
@@ -185,10 +206,8 @@ impl Builder {
             offload: self.offload,
             recording,
         };
-        let relay = Relay::start(taps, plan).map_err(|source| Error::Setup {
-            step: Step::StartRelay,
-            source,
-        })?;
+        let start = |taps| Relay::start(taps, plan).map_err(wiring::at(Step::StartRelay));
+        let relay = taps.map(start).transpose()?;
         let user = user.map(Arc::new);
         let names = Arc::new(Names::new(&self.names, self.name_server));
         Ok(Path {
@@ -214,7 +233,7 @@ impl Builder {
 
     fn manner(&self) -> Manner {
         Manner {
-            wires: self.wires,
+            wires: if self.bare { Wires::Bare } else { self.wires },
             mtu: self.mtu,
             offload: self.offload,
         }
@@ -266,10 +285,35 @@ impl Builder {
                 }
             }
         }
+        if self.bare {
+            self.check_bare()?;
+        }
         if self.offload && looks_into_segments {
             return Err(Error::OffloadWithBoxes);
         }
         Ok(())
+    }
+
+    /// Nothing may have been said that takes a relay.
+    fn check_bare(&self) -> Result<(), Error> {
+        let any = |is: fn(&Stretch) -> bool| self.stretches.iter().any(is);
+        let plain = Link::default();
+        let mut links = self
+            .stretches
+            .iter()
+            .flat_map(|stretch| [Direction::Up, Direction::Down].map(|way| stretch.link.get(way)));
+        let wanted = [
+            (any(|stretch| !stretch.boxes.is_empty()), "a middlebox"),
+            (
+                links.any(|link| *link != plain),
+                "delay, loss, a rate or the like",
+            ),
+            (self.stretches.len() > 1, "a second link"),
+            (self.record.is_some(), "a recording"),
+            (self.wires == Wires::Tun, "a TAP device"),
+        ];
+        let first = wanted.into_iter().find(|(is_wanted, _)| *is_wanted);
+        first.map_or(Ok(()), |(_, what)| Err(Error::Bare(what)))
     }
 }
 
@@ -331,6 +375,32 @@ mod tests {
         ] {
             let error = path.set(word, value).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_bare_wire_does_nothing_that_takes_a_relay() {
+        let refused = |change: fn(Builder) -> Builder| {
+            let refusal = change(Path::builder().bare()).check();
+            refusal.err().map(|error| error.to_string())
+        };
+        assert_eq!(refused(|bare| bare.mtu(9000).offload(true).seed(1)), None);
+        for (change, what) in [
+            (
+                (|bare| bare.rtt(Duration::from_millis(1))) as fn(Builder) -> Builder,
+                "delay",
+            ),
+            (|bare| bare.drop_nth(Direction::Down, 1), "loss"),
+            (
+                |bare| bare.middlebox("strip-fast-open".parse().unwrap()),
+                "a middlebox",
+            ),
+            (Builder::then, "a second link"),
+            (|bare| bare.record("/nowhere"), "a recording"),
+            (|bare| bare.tun(true), "a TAP device"),
+        ] {
+            let refusal = refused(change).unwrap_or_default();
+            assert!(refusal.contains(what), "{what}: {refusal}");
         }
     }
 

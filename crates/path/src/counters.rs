@@ -6,7 +6,7 @@ use std::time::Duration;
 use roundtrip_model::Histogram;
 
 /// Both directions since the path was built.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Counters {
     /// From the client to the server.
     pub up: Tally,

@@ -35,6 +35,9 @@ pub enum Error {
         "boxes and holes look into real segments, which there are none of with offload: leave out one of them"
     )]
     OffloadWithBoxes,
+    /// See [`Builder::bare`](crate::Builder::bare).
+    #[error("a bare wire has nothing in between that could do this: {0}; leave out one of them")]
+    Bare(&'static str),
     /// See [`Path::connect_uplink`](crate::Path::connect_uplink).
     #[error(
         "an uplink changes the host's own network, which only root may do: run it with sudo, or leave the uplink out"

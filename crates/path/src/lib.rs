@@ -11,6 +11,9 @@
 //! lose and lets middleboxes meddle with the rest. [`Path::builder`] says what the path is, [`Namespace`] puts commands
 //! and threads on either side, [`Path::counters`] tells what crossed and how exactly.
 //!
+//! A bare wire ([`Builder::bare`]) is the same with one veth pair and no relay, for whoever measures what the processor
+//! does.
+//!
 //! # How it is made without privilege
 //!
 //! An ordinary user may make network namespaces in a user namespace of its own, which only a process with a single

@@ -2,7 +2,10 @@
 //!
 //! Both sides share one subnet, as if the relay were a cable: it forwards frames as they are, answers nothing and
 //! decrements nothing. Neighbours are entered by hand, so that every packet that crosses is one that somebody sent.
-//! Addresses are those set aside for benchmarks (RFC 2544 via RFC 6890, RFC 5180 §8), which no real host has.
+//! Addresses are those set aside for benchmarks (RFC 2544 via RFC 6890, RFC 5180 §8), which no real host has. A wire without
+//! the relay is `bare`'s.
+
+pub(crate) mod bare;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -36,6 +39,8 @@ pub(crate) enum Wires {
     Veth,
     /// TAP devices, for whom `/dev/net/tun` is open.
     Tun,
+    /// One pair of interfaces, with no relay in between.
+    Bare,
 }
 
 /// How the path is to be wired.
@@ -101,8 +106,8 @@ pub(crate) struct Wired {
     pub(crate) server: OwnedFd,
     /// Keeps the relay's interfaces alive.
     pub(crate) relay: OwnedFd,
-    /// On the wires to the client and to the server.
-    pub(crate) taps: [Tap; 2],
+    /// On the wires to the client and to the server, where there is something in between.
+    pub(crate) taps: Option<[Tap; 2]>,
 }
 
 pub(crate) fn wire(estate: Estate, manner: Manner) -> Result<Wired, Error> {
@@ -141,7 +146,7 @@ pub(crate) fn wire(estate: Estate, manner: Manner) -> Result<Wired, Error> {
             .bring_up(LOOPBACK)
             .map_err(at(Step::ConfigureInterface))?;
         raise(links, side.end(), manner.offload)?;
-        settle(links, side, peer)?;
+        settle(links, side.end(), side, peer)?;
         let tap_runs = || -> io::Result<bool> {
             Ok(manner.wires == Wires::Tun
                 || interface::is_running(relay_links.as_fd(), side.tap.name)?)
@@ -159,10 +164,10 @@ pub(crate) fn wire(estate: Estate, manner: Manner) -> Result<Wired, Error> {
         client,
         server,
         relay,
-        taps: taps.map(match manner.wires {
-            Wires::Veth => Tap::Socket,
+        taps: Some(taps.map(match manner.wires {
+            Wires::Veth | Wires::Bare => Tap::Socket,
             Wires::Tun => Tap::Device,
-        }),
+        })),
     })
 }
 
@@ -175,14 +180,13 @@ fn open(room: Room) -> (OwnedFd, Rtnetlink) {
 /// Its checksums are left to whoever is downstream, on purpose: a kernel before 6.11 refuses `UDP_SEGMENT` on an
 /// interface without checksum offload. The relay completes them.
 fn raise(links: &Rtnetlink, end: End<'_>, offload: bool) -> Result<(), Error> {
-    let unwanted = [
-        Offload::TcpSegmentation,
-        Offload::Segmentation,
-        Offload::Receive,
-    ];
-    for unwanted in unwanted.into_iter().filter(|_| !offload) {
-        interface::switch_off(links.as_fd(), end.name, unwanted)
-            .map_err(at(Step::SwitchOffOffloads))?;
+    if !offload {
+        let segments = [
+            Offload::TcpSegmentation,
+            Offload::Segmentation,
+            Offload::Receive,
+        ];
+        switch_off(links, end, &segments)?;
     }
     links
         .tame(end.index, offload)
@@ -192,8 +196,16 @@ fn raise(links: &Rtnetlink, end: End<'_>, offload: bool) -> Result<(), Error> {
         .map_err(at(Step::ConfigureInterface))
 }
 
-fn settle(links: &Rtnetlink, side: Side, peer: Side) -> Result<(), Error> {
-    let index = side.end().index;
+fn switch_off(links: &Rtnetlink, end: End<'_>, unwanted: &[Offload]) -> Result<(), Error> {
+    for unwanted in unwanted {
+        interface::switch_off(links.as_fd(), end.name, *unwanted)
+            .map_err(at(Step::SwitchOffOffloads))?;
+    }
+    Ok(())
+}
+
+fn settle(links: &Rtnetlink, end: End<'_>, side: Side, peer: Side) -> Result<(), Error> {
+    let index = end.index;
     for (address, prefix) in side.addresses() {
         links
             .assign(index, address, prefix)

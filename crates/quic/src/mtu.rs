@@ -1,1 +1,200 @@
 //! How large datagrams may be: fixed, mirrored, or searched for. RFC 8899.
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use crate::{DatagramSize, Time};
+
+/// Every path of QUIC carries this. RFC 9000 §14.1.
+pub(crate) const BASE: u16 = 1200;
+/// A size is too large when so many probes of it are lost. RFC 8899 §5.1.2.
+const MOST_PROBES: u8 = 3;
+/// The search ends where less than this is to be gained.
+const GAIN: u16 = 16;
+/// How long until a larger size is tried again. RFC 8899 §5.1.1.
+const RAISE: Duration = Duration::from_secs(600);
+/// How long until the search begins anew after a black hole.
+const PAUSE: Duration = Duration::from_secs(60);
+/// So many losses in a row of nothing but large datagrams, and the path has stopped carrying them.
+const SUSPICIOUS: u8 = 3;
+
+/// One for each path.
+#[derive(Debug)]
+pub(crate) struct Mtu {
+    current: u16,
+    /// Neither the peer nor the interface takes more.
+    limit: u16,
+    /// Nothing larger is tried in this search.
+    ceiling: u16,
+    search: Search,
+    /// The probe on its way.
+    probe: Option<u16>,
+    /// How many probes of the current candidate are lost.
+    lost_probes: u8,
+    /// How many losses in a row were of large datagrams only.
+    suspicions: u8,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Search {
+    Never,
+    Running,
+    /// Over. It begins anew so long after the next time that somebody asks for a probe.
+    Rests(Duration),
+    Until(Time),
+}
+
+impl Mtu {
+    /// `first_seen` is the size of the client's first datagram, for a server that mirrors; `peer_max` its
+    /// max_udp_payload_size; `ceiling` what the interface carries at most, as a UDP payload.
+    pub(crate) fn new(
+        kind: DatagramSize,
+        first_seen: Option<u16>,
+        peer_max: u64,
+        ceiling: u16,
+    ) -> Self {
+        let limit = u16::try_from(peer_max).unwrap_or(u16::MAX).min(ceiling).max(BASE);
+        let (current, search) = match (kind, first_seen) {
+            (DatagramSize::Fixed(size), _) | (DatagramSize::Mirror, Some(size)) => {
+                (size.clamp(BASE, limit), Search::Never)
+            }
+            (DatagramSize::Mirror, None) | (DatagramSize::Discover, _) => (BASE, Search::Running),
+        };
+        Self {
+            current,
+            limit,
+            ceiling: limit,
+            search,
+            probe: None,
+            lost_probes: 0,
+            suspicions: 0,
+        }
+    }
+
+    /// What datagrams may hold.
+    pub(crate) fn current(&self) -> u16 {
+        self.current
+    }
+
+    /// The size of a probe that should leave now. The largest is tried first: mostly it is right.
+    pub(crate) fn probe(&mut self, now: Time) -> Option<u16> {
+        match self.search {
+            Search::Rests(span) => self.search = Search::Until(now.after(span)),
+            Search::Until(time) if time <= now => {
+                self.search = Search::Running;
+                self.ceiling = self.limit;
+            }
+            _ => {}
+        }
+        if self.search != Search::Running || self.probe.is_some() {
+            return None;
+        }
+        if self.ceiling.saturating_sub(self.current) < GAIN && self.ceiling < self.limit
+            || self.ceiling <= self.current
+        {
+            self.search = Search::Rests(RAISE);
+            return None;
+        }
+        Some(self.candidate())
+    }
+
+    fn candidate(&self) -> u16 {
+        if self.ceiling == self.limit {
+            self.limit
+        } else {
+            self.current + (self.ceiling - self.current).div_ceil(2)
+        }
+    }
+
+    pub(crate) fn on_probe_sent(&mut self, size: u16) {
+        self.probe = Some(size);
+    }
+
+    /// Whether datagrams may be larger from here on.
+    pub(crate) fn on_probe_acked(&mut self, size: u16) -> bool {
+        if self.probe == Some(size) {
+            self.probe = None;
+            self.lost_probes = 0;
+        }
+        let grows = size > self.current && size <= self.limit && self.search == Search::Running;
+        if grows {
+            self.current = size;
+            self.ceiling = self.ceiling.max(size);
+            self.suspicions = 0;
+        }
+        grows
+    }
+
+    pub(crate) fn on_probe_lost(&mut self, size: u16) {
+        if self.probe != Some(size) {
+            return;
+        }
+        self.probe = None;
+        self.lost_probes += 1;
+        if self.lost_probes >= MOST_PROBES {
+            self.lower_ceiling(size - 1);
+        }
+    }
+
+    fn lower_ceiling(&mut self, ceiling: u16) {
+        self.lost_probes = 0;
+        self.ceiling = ceiling.clamp(BASE, self.ceiling.max(BASE));
+    }
+
+    /// `Feedback::acked_size`, once for each acknowledgement, after `on_lost`.
+    pub(crate) fn on_acked(&mut self, size: u16) {
+        if size > BASE {
+            self.suspicions = 0;
+        }
+    }
+
+    /// `Feedback::lost_size`, the smallest of those lost at once. Whether the path proves to be a black hole: `current` is
+    /// smaller then. RFC 8899 §4.3.
+    pub(crate) fn on_lost(&mut self, size: u16) -> bool {
+        if size <= BASE {
+            return false;
+        }
+        self.suspicions += 1;
+        self.suspicions >= SUSPICIOUS && self.fall()
+    }
+
+    /// Nothing at all is acknowledged any more, `Recovery::ptos_in_a_row` times: it may be for the size. As `on_lost`.
+    pub(crate) fn on_probe_timeout(&mut self, in_a_row: u32) -> bool {
+        in_a_row >= u32::from(SUSPICIOUS) && self.fall()
+    }
+
+    fn fall(&mut self) -> bool {
+        self.suspicions = 0;
+        if self.current <= BASE {
+            return false;
+        }
+        self.current = BASE;
+        self.probe = None;
+        if self.search != Search::Never {
+            self.search = Search::Rests(PAUSE);
+        }
+        true
+    }
+
+    /// The system refused a datagram of this size. Whether `current` is smaller now.
+    pub(crate) fn too_big(&mut self, size: u16) -> bool {
+        if size <= BASE {
+            return false;
+        }
+        self.limit = self.limit.min(size - 1);
+        self.lower_ceiling(size - 1);
+        if self.probe == Some(size) {
+            self.probe = None;
+        }
+        let shrinks = self.current > self.limit;
+        if shrinks {
+            self.current = BASE;
+            if self.search != Search::Never {
+                self.search = Search::Running;
+            }
+        }
+        shrinks
+    }
+}

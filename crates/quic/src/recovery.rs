@@ -1,5 +1,320 @@
 //! Losses found, probes timed, bytes in flight counted. RFC 9002.
+//!
+//! A packet sent is one entry in a ring and a few additions. An acknowledgement walks the entries that it settles, in a
+//! row, and tells the controller once. Times and the state of the path are kept for each burst.
 
+mod acks;
+mod delivery;
+mod ecn;
 mod feedback;
+mod ledger;
+mod losses;
+mod numbers;
+mod paths;
+#[cfg(test)]
+mod tests;
+mod timers;
 
+use std::time::Duration;
+
+use crate::congestion::{Controller, controller};
+use crate::pacer::Pacer;
+use crate::rtt::Rtt;
+use crate::sent::entry::{ELICITING, MARKED, MTU_PROBE, OUTSTANDING};
+use crate::sent::{Bursts, Chunk, Entry, Item, Items};
+use crate::space::Space;
+use crate::{Time, Transport};
+use delivery::Delivery;
+use ecn::Ecn;
 pub(crate) use feedback::Feedback;
+use ledger::Ledger;
+use losses::Reordering;
+use numbers::Skips;
+
+/// No space keeps more packets than this: 4 MiB, and more than 150 MB in flight.
+const MOST_PACKETS: usize = 1 << 17;
+
+#[derive(Debug)]
+pub(crate) struct Recovery {
+    spaces: [Ledger; 3],
+    bursts: Bursts,
+    /// The number of the current burst, what it put in flight, whether anything left with it, and whether it is marked.
+    burst: u32,
+    burst_bytes: u64,
+    burst_packets: u64,
+    mark: u8,
+    items: Items,
+    in_flight: u64,
+    rtt: Rtt,
+    max_ack_delay: Duration,
+    controller: Box<dyn Controller>,
+    pacer: Pacer,
+    delivery: Delivery,
+    reordering: Reordering,
+    ecn: Ecn,
+    skips: Skips,
+    handshake: Handshake,
+    /// A server may not send: it has used up three times what came. RFC 9002 §6.2.2.1.
+    blocked: bool,
+    ptos_in_a_row: u32,
+    /// Since when a client that has nothing in flight waits. RFC 9002 §6.2.2.1.
+    anchor: Time,
+    /// Packets of `Data` below this left on a path that is no longer used.
+    path_start: u64,
+    counters: Counters,
+}
+
+/// How far the handshake is, for the choice of probes. RFC 9002 §6.2.1, §6.2.2.1.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Handshake {
+    pub(crate) has_handshake_keys: bool,
+    pub(crate) confirmed: bool,
+    /// The peer is certain of this side's address. Always so for a server; for a client after an acknowledgement in the
+    /// Handshake space, or once confirmed.
+    pub(crate) peer_validated: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counters {
+    /// Packets of all kinds.
+    pub(crate) sent: u64,
+    pub(crate) lost: u64,
+    pub(crate) lost_bytes: u64,
+    /// Declared lost, and acknowledged after all.
+    pub(crate) spurious: u64,
+    pub(crate) ptos: u64,
+    pub(crate) bursts: u64,
+    /// Packets that a router marked.
+    pub(crate) congestion_marks: u64,
+}
+
+/// What may leave now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Allowance {
+    /// So many datagrams, at least one.
+    Packets(usize),
+    /// None: the window is full.
+    Window,
+    /// None before then.
+    Paced(Time),
+}
+
+/// What a timer was about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Timeout {
+    /// Nothing was due.
+    None,
+    /// Packets are lost; the feedback tells which.
+    Lost,
+    /// So many packets that elicit acknowledgements are to be sent in that space, whatever the window says. The feedback
+    /// holds what is best sent in them, where anything is in flight.
+    Probe { space: Space, count: usize },
+}
+
+impl Recovery {
+    /// The seed decides which packet numbers are skipped.
+    pub(crate) fn new(config: &Transport, datagram: u16, seed: u64) -> Self {
+        Self {
+            spaces: Default::default(),
+            bursts: Bursts::new(),
+            burst: 0,
+            burst_bytes: 0,
+            burst_packets: 0,
+            mark: 0,
+            items: Items::default(),
+            in_flight: 0,
+            rtt: Rtt::new(config.initial_rtt),
+            max_ack_delay: Duration::from_millis(25),
+            controller: controller(config.congestion, datagram),
+            pacer: Pacer::new(config.pacing),
+            delivery: Delivery::default(),
+            reordering: Reordering::default(),
+            ecn: Ecn::new(config.ecn),
+            skips: Skips::new(seed),
+            handshake: Handshake::default(),
+            blocked: false,
+            ptos_in_a_row: 0,
+            anchor: Time::ZERO,
+            path_start: 0,
+            counters: Counters::default(),
+        }
+    }
+
+    /// The number of the next packet, which has to be sent before another is asked for; one that is not counts as skipped.
+    #[inline]
+    pub(crate) fn next_number(&mut self, space: Space) -> u64 {
+        let ledger = &mut self.spaces[space.index()];
+        let mut number = ledger.number;
+        if space == Space::Data && self.skips.is_skipped(number) {
+            number += 1;
+        }
+        ledger.number = number + 1;
+        number
+    }
+
+    /// The next packet's number, or one below it where that is skipped.
+    pub(crate) fn upcoming(&self, space: Space) -> u64 {
+        self.spaces[space.index()].number
+    }
+
+    pub(crate) fn largest_acked(&self, space: Space) -> Option<u64> {
+        self.spaces[space.index()].largest_acked
+    }
+
+    /// What leaves from here on leaves now, in one burst.
+    pub(crate) fn begin_burst(&mut self, now: Time) {
+        self.end_burst();
+        if self.in_flight == 0 {
+            self.give_memory_back(now);
+        }
+        self.delivery.on_burst(now, self.in_flight);
+        let burst = self.delivery.burst(now, self.in_flight);
+        self.bursts.begin(burst, self.burst_packets > 0);
+        self.counters.bursts += u64::from(self.burst_packets > 0);
+        self.burst = self.bursts.newest();
+        self.burst_packets = 0;
+        self.mark = u8::from(self.ecn.marks());
+    }
+
+    /// Whether the datagrams of this burst carry ECT(0).
+    pub(crate) fn ecn_mark(&self) -> bool {
+        self.mark > 0
+    }
+
+    /// How many of the `want`ed datagrams may leave.
+    pub(crate) fn allowance(&mut self, now: Time, datagram: u16, want: usize) -> Allowance {
+        self.end_burst();
+        let room = self.controller.window().saturating_sub(self.in_flight);
+        let fit = usize::try_from(room / u64::from(datagram.max(1))).unwrap_or(usize::MAX);
+        let kept = self.spaces.iter().map(Ledger::len).max().unwrap_or(0);
+        let fit = fit.min((MOST_PACKETS / 2).saturating_sub(kept)).min(want);
+        if fit == 0 {
+            return Allowance::Window;
+        }
+        let rate = self.controller.pacing_rate(self.rtt.smoothed());
+        match self.pacer.allowance(now, rate, datagram, fit) {
+            Ok(count) => Allowance::Packets(count),
+            Err(until) => Allowance::Paced(until),
+        }
+    }
+
+    /// A packet left with the current burst. What elicits no acknowledgement counts as nothing in flight, padded or not.
+    #[inline]
+    pub(crate) fn on_sent(
+        &mut self,
+        space: Space,
+        number: u64,
+        size: u16,
+        chunk: Option<Chunk>,
+        items: &mut Vec<Item>,
+        eliciting: bool,
+    ) {
+        let mut flags = OUTSTANDING | (MARKED * self.mark);
+        let mut chain = 0;
+        if !items.is_empty() {
+            let is_probe = |item: &Item| matches!(item, Item::MtuProbe(_));
+            flags |= MTU_PROBE * u8::from(items.iter().any(is_probe));
+            chain = self.items.keep(items);
+        }
+        let size = size * u16::from(eliciting);
+        flags |= ELICITING * u8::from(eliciting);
+        let ledger = &mut self.spaces[space.index()];
+        if number != ledger.next() || ledger.is_full() {
+            self.in_flight -= ledger.make_room(number, &mut self.items, MOST_PACKETS);
+        }
+        ledger.push(Entry::new(chunk, self.burst, chain, size, flags));
+        if eliciting {
+            ledger.eliciting += 1;
+            ledger.last_eliciting = self.burst;
+        }
+        ledger.marked += u64::from(self.mark);
+        self.in_flight += u64::from(size);
+        self.burst_bytes += u64::from(size);
+        self.burst_packets += 1;
+    }
+
+    /// Tells those who count bursts what the current one has put in flight so far. Whoever needs that calls it; calling it
+    /// when a burst is complete is good, not needed.
+    pub(crate) fn end_burst(&mut self) {
+        let bytes = std::mem::take(&mut self.burst_bytes);
+        if bytes == 0 {
+            return;
+        }
+        let burst = self.bursts.current_mut();
+        burst.in_flight = self.in_flight;
+        let now = burst.time;
+        self.controller.on_sent(now, bytes, self.in_flight.saturating_sub(bytes));
+        self.pacer.on_sent(bytes);
+        let now_sent = self.spaces.iter().map(|ledger| ledger.marked).sum();
+        self.ecn.on_sent(now_sent);
+    }
+
+    /// There is nothing more to send although the window has room. Told within the burst that ran dry.
+    pub(crate) fn set_app_limited(&mut self, datagram: u16) {
+        if self.in_flight + u64::from(datagram) <= self.controller.window() {
+            self.delivery.set_app_limited(self.in_flight);
+            self.bursts.current_mut().app_limited = true;
+        }
+    }
+
+    pub(crate) fn set_max_ack_delay(&mut self, delay: Duration) {
+        self.max_ack_delay = delay;
+    }
+
+    pub(crate) fn set_datagram(&mut self, size: u16) {
+        self.controller.set_datagram(size);
+    }
+
+    pub(crate) fn set_handshake_state(&mut self, handshake: Handshake) {
+        self.handshake = handshake;
+    }
+
+    pub(crate) fn set_blocked(&mut self, blocked: bool) {
+        self.blocked = blocked;
+    }
+
+    pub(crate) fn rtt(&self) -> &Rtt {
+        &self.rtt
+    }
+
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    pub(crate) fn window(&self) -> u64 {
+        self.controller.window()
+    }
+
+    pub(crate) fn is_slow_start(&self) -> bool {
+        self.controller.is_slow_start()
+    }
+
+    pub(crate) fn has_in_flight_eliciting(&self, space: Space) -> bool {
+        self.spaces[space.index()].eliciting > 0
+    }
+
+    /// A long row of packets left that the peer does not have to acknowledge: one PING, and what is kept of them goes.
+    pub(crate) fn needs_ping(&self, space: Space) -> bool {
+        let ledger = &self.spaces[space.index()];
+        ledger.eliciting == 0 && ledger.len() >= 32
+    }
+
+    /// Marks arrive, and the peer tells of them.
+    pub(crate) fn is_ecn_capable(&self) -> bool {
+        self.ecn.is_capable()
+    }
+
+    pub(crate) fn ptos_in_a_row(&self) -> u32 {
+        self.ptos_in_a_row
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        let sent = self.spaces.iter().map(|ledger| ledger.sent()).sum();
+        let bursts = self.counters.bursts + u64::from(self.burst_packets > 0);
+        Counters {
+            sent,
+            bursts,
+            ..self.counters
+        }
+    }
+}

@@ -4,12 +4,23 @@
 //! else a packet carried lies aside, as `Item`s in a slab. When it left, and how fast the path was then, is
 //! kept once for each burst. What is done about an acknowledgement or a loss belongs to `recovery`.
 
+mod bursts;
+pub(crate) mod entry;
+mod items;
+mod ring;
+
+pub(crate) use bursts::{Burst, Bursts};
+pub(crate) use entry::Entry;
+pub(crate) use items::Items;
+pub(crate) use ring::Ring;
+
 /// A run of one stream's bytes, of one packet or of neighbours put together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Chunk {
     /// Where `streams` keeps the stream. Never `u32::MAX`.
     pub(crate) slot: u32,
     pub(crate) offset: u64,
+    /// In one packet less than 65 536.
     pub(crate) length: u32,
     /// The run ends the stream.
     pub(crate) fin: bool,

@@ -13,8 +13,9 @@ const EMPTY_NAMES: [&str; 8] = [
 ];
 
 /// The files that may hold `unsafe`, or folders that end in `/`.
-const UNSAFE: [&str; 6] = [
+const UNSAFE: [&str; 7] = [
     "crates/net/src/sys.rs",
+    "crates/net/src/sys/",
     "crates/doctor/src/kernel.rs",
     "crates/path/src/syscall/",
     // What is promised to `fork` and to the loader can only be kept where it is promised.

@@ -16,6 +16,10 @@ pub(crate) enum Offload {
     Segmentation,
     /// Join arriving segments.
     Receive,
+    /// Finish the checksums of what leaves.
+    ChecksumOut,
+    /// Verify those of what arrives.
+    ChecksumIn,
 }
 
 impl Offload {
@@ -25,6 +29,8 @@ impl Offload {
             Self::TcpSegmentation => 0x1f,
             Self::Segmentation => 0x24,
             Self::Receive => 0x2c,
+            Self::ChecksumOut => 0x17,
+            Self::ChecksumIn => 0x15,
         }
     }
 }

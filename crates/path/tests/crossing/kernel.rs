@@ -86,6 +86,48 @@ pub(crate) fn segment(socket: &UdpSocket, size: u16) {
     set(socket, libc::IPPROTO_UDP, libc::UDP_SEGMENT, size.into());
 }
 
+/// Whether this thread's `eth0` does what the `ETHTOOL_G…` command asks about (linux/ethtool.h).
+pub(crate) fn does(command: u32) -> bool {
+    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    let mut value = [command, 0];
+    // SAFETY: `ifreq` is integers and pointers, for which zeroes (null) are valid.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(b"eth0") {
+        *to = libc::c_char::from_ne_bytes([*from]);
+    }
+    request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
+    // SAFETY: `request` names the interface and points at an `ethtool_value`, both alive through the call.
+    let returned =
+        unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) };
+    assert_eq!(returned, 0, "{}", io::Error::last_os_error());
+    value[1] != 0
+}
+
+/// How this connection avoids congestion.
+pub(crate) fn congestion_control(stream: &TcpStream) -> String {
+    let mut name = [0_u8; 16];
+    let mut length = name.len() as libc::socklen_t;
+    // SAFETY: pointer and length are those of `name`; the kernel writes at most `length` bytes.
+    let returned = unsafe {
+        let name = name.as_mut_ptr().cast();
+        libc::getsockopt(
+            stream.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_CONGESTION,
+            name,
+            &raw mut length,
+        )
+    };
+    assert_eq!(returned, 0, "{}", io::Error::last_os_error());
+    let text = name.into_iter().take_while(|byte| *byte != 0);
+    text.map(char::from).collect()
+}
+
+/// Takes several datagrams by one read, where the kernel has joined them.
+pub(crate) fn join(socket: &UdpSocket) {
+    set(socket, libc::IPPROTO_UDP, libc::UDP_GRO, 1);
+}
+
 /// A counter of this thread's network, such as `Tcp` `InCsumErrors`.
 pub(crate) fn counter(protocol: &str, name: &str) -> u64 {
     let table = std::fs::read_to_string("/proc/thread-self/net/snmp").unwrap();

@@ -3,6 +3,7 @@
 // In a test, a helper that panics is a test that fails.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod bare;
 mod fast_open;
 mod firewalls;
 mod handshakes;

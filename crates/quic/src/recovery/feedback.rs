@@ -29,24 +29,15 @@ pub(crate) struct Feedback {
 
 impl Feedback {
     pub(crate) fn clear(&mut self) {
-        self.acked.clear();
-        self.lost.clear();
-        self.acked_items.clear();
-        self.lost_items.clear();
-        let Self {
-            acked,
-            lost,
-            acked_items,
-            lost_items,
-            ..
-        } = std::mem::take(self);
-        *self = Self {
-            acked,
-            lost,
-            acked_items,
-            lost_items,
-            ..Self::default()
-        };
+        let mut before = std::mem::take(self);
+        before.acked.clear();
+        before.lost.clear();
+        before.acked_items.clear();
+        before.lost_items.clear();
+        self.acked = before.acked;
+        self.lost = before.lost;
+        self.acked_items = before.acked_items;
+        self.lost_items = before.lost_items;
     }
 
     pub(crate) fn newly_acked(&self) -> bool {

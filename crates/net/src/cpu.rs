@@ -1,0 +1,109 @@
+//! What a thread costs the processor, and on which one it runs. The system calls are `sys`'s.
+
+use std::io;
+use std::time::Duration;
+
+use crate::sys::thread::{self, Mask};
+
+/// Keeps the calling thread on one processor, numbered as the kernel numbers them.
+pub fn pin_to(cpu: usize) -> io::Result<()> {
+    let mut mask: Mask = [0; 128];
+    let bits = mask.get_mut(cpu / 64).ok_or(io::ErrorKind::InvalidInput)?;
+    *bits |= 1 << (cpu % 64);
+    thread::set_affinity(&mask)
+}
+
+/// Those that the calling thread may run on, ascending.
+pub fn allowed_cpus() -> io::Result<Vec<usize>> {
+    let mask = thread::affinity()?;
+    let is_allowed = |cpu: &usize| {
+        mask.get(cpu / 64)
+            .is_some_and(|b| b & (1 << (cpu % 64)) != 0)
+    };
+    Ok((0..mask.len() * 64).filter(is_allowed).collect())
+}
+
+/// The processor's time that the calling thread has had so far.
+///
+/// What the kernel does for it in interrupts, such as carrying a packet to the other end of a veth pair, counts as the
+/// time of the thread that it happens to interrupt.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ThreadCpu {
+    /// `getrusage`: the sum is exact to the microsecond, how it is divided is estimated from ticks on most kernels.
+    pub user: Duration,
+    pub system: Duration,
+    /// `CLOCK_THREAD_CPUTIME_ID`: both together, to the nanosecond.
+    pub exact: Duration,
+}
+
+impl ThreadCpu {
+    pub fn now() -> Self {
+        let (user, system) = thread::usage();
+        Self {
+            user,
+            system,
+            exact: thread::cpu_time(),
+        }
+    }
+
+    /// What was spent between two looks of one thread.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            user: self.user.saturating_sub(earlier.user),
+            system: self.system.saturating_sub(earlier.system),
+            exact: self.exact.saturating_sub(earlier.exact),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hint::black_box;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_pinned_thread_may_run_there_alone() {
+        let all = allowed_cpus().unwrap();
+        for cpu in all.clone() {
+            let seen = thread::spawn(move || {
+                pin_to(cpu).unwrap();
+                allowed_cpus().unwrap()
+            });
+            assert_eq!(seen.join().unwrap(), [cpu]);
+        }
+        assert_eq!(allowed_cpus().unwrap(), all, "others stay where they were");
+    }
+
+    #[test]
+    fn no_thread_is_pinned_to_a_processor_that_is_not_there() {
+        for cpu in [8191, 8192, usize::MAX] {
+            assert_eq!(
+                pin_to(cpu).unwrap_err().kind(),
+                io::ErrorKind::InvalidInput,
+                "{cpu}"
+            );
+        }
+    }
+
+    #[test]
+    fn work_counts_and_what_other_threads_do_does_not() {
+        let before = ThreadCpu::now();
+        let worker = thread::spawn(|| {
+            let before = ThreadCpu::now();
+            let mut sum = 0_u64;
+            while ThreadCpu::now().since(before).exact < Duration::from_millis(30) {
+                sum = (0..10_000).fold(sum, |sum, n| black_box(sum.wrapping_add(n)));
+            }
+            black_box(sum);
+            ThreadCpu::now().since(before)
+        });
+        let work = worker.join().unwrap();
+        let waited = ThreadCpu::now().since(before);
+        assert!(work.exact >= Duration::from_millis(30), "{work:?}");
+        assert!(work.user + work.system >= Duration::from_millis(15));
+        assert!(waited.exact < work.exact / 4, "{waited:?}, {work:?}");
+    }
+}

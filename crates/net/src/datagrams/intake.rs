@@ -1,0 +1,187 @@
+//! Where datagrams come in: some slots, each for the longest run that the kernel joins, filled again and again.
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::BorrowedFd;
+use std::slice::ChunksMut;
+
+use super::control::{self, Incoming};
+use crate::sys::udp::Slots;
+
+/// More would not make a call cheaper.
+pub const MOST_SLOTS: usize = 64;
+/// No UDP packet is longer, and no run of joined ones.
+const SLOT: usize = 64 << 10;
+/// What the kernel joins comes in few slots; and where it joins nothing, as many datagrams come by one call.
+const USUAL_SLOTS: usize = 8;
+
+/// Made once, and used for every [`Datagrams::receive`](super::Datagrams::receive). Slots that nothing ever came in cost
+/// address space and no memory.
+pub struct Intake {
+    bytes: Box<[u8]>,
+    /// Of each slot, in bytes.
+    size: usize,
+    slots: Slots,
+    /// Of the last call; `None` where the slot's content was dropped.
+    headings: Vec<Option<Heading>>,
+}
+
+/// A run of datagrams from one peer, as they follow each other.
+#[derive(Debug)]
+pub struct Arrival<'a> {
+    pub from: SocketAddr,
+    /// The address that it was sent to.
+    pub to: Option<IpAddr>,
+    /// The two bits of RFC 3168 §5, the same for the whole run.
+    pub ecn: u8,
+    /// The length of each datagram but the last, which may be shorter; never 0.
+    pub stride: usize,
+    pub bytes: &'a mut [u8],
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Heading {
+    from: SocketAddr,
+    incoming: Incoming,
+    length: usize,
+}
+
+/// What one call brought.
+pub(super) struct Taken {
+    pub(super) runs: usize,
+    pub(super) datagrams: u64,
+    pub(super) truncated: u64,
+}
+
+impl Default for Intake {
+    fn default() -> Self {
+        Self::new(USUAL_SLOTS)
+    }
+}
+
+impl Intake {
+    /// With so many slots of 64 KiB, from 1 to [`MOST_SLOTS`].
+    pub fn new(slots: usize) -> Self {
+        Self::with_slots_of(SLOT, slots.clamp(1, MOST_SLOTS))
+    }
+
+    fn with_slots_of(size: usize, slots: usize) -> Self {
+        Self {
+            bytes: vec![0; slots * size].into(),
+            size,
+            slots: Slots::new(slots),
+            headings: Vec::with_capacity(slots),
+        }
+    }
+
+    /// What came by the last call, in the order of its arrival.
+    pub fn arrivals_mut(&mut self) -> impl Iterator<Item = Arrival<'_>> {
+        let slots = self.bytes.chunks_exact_mut(self.size).zip(&self.headings);
+        slots.filter_map(|(slot, heading)| {
+            let heading = (*heading)?;
+            let bytes = slot.get_mut(..heading.length)?;
+            Some(Arrival {
+                from: heading.from,
+                to: heading.incoming.to,
+                ecn: heading.incoming.ecn,
+                stride: heading.stride(),
+                bytes,
+            })
+        })
+    }
+
+    pub(super) fn fill(&mut self, socket: BorrowedFd<'_>) -> io::Result<Taken> {
+        self.headings.clear();
+        let filled = self.slots.receive(socket, &mut self.bytes, self.size)?;
+        let envelopes = self.slots.envelopes().take(filled);
+        self.headings.extend(envelopes.map(|envelope| {
+            let from = control::address(envelope.name)?;
+            (!envelope.truncated).then(|| Heading {
+                from,
+                incoming: Incoming::read(envelope.control),
+                length: envelope.length,
+            })
+        }));
+        let whole = self.headings.iter().flatten();
+        let datagrams = whole.clone().map(Heading::datagrams);
+        let runs = whole.clone().count();
+        Ok(Taken {
+            runs,
+            datagrams: datagrams.sum(),
+            truncated: (filled - runs) as u64,
+        })
+    }
+}
+
+impl Heading {
+    fn stride(&self) -> usize {
+        self.incoming.stride.unwrap_or(self.length).max(1)
+    }
+
+    /// An empty datagram is one, too.
+    fn datagrams(&self) -> u64 {
+        self.length.div_ceil(self.stride()).max(1) as u64
+    }
+}
+
+impl Arrival<'_> {
+    /// One after the other; none where the datagram is empty.
+    pub fn datagrams_mut(&mut self) -> ChunksMut<'_, u8> {
+        self.bytes.chunks_mut(self.stride)
+    }
+}
+
+impl fmt::Debug for Intake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Intake")
+            .field("headings", &self.headings)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::super::{Datagrams, Parcel};
+    use super::*;
+
+    fn socket() -> Datagrams {
+        Datagrams::bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap()
+    }
+
+    #[test]
+    fn what_does_not_fit_its_slot_is_dropped_and_counted() {
+        let (client, server) = (socket(), socket());
+        let mut intake = Intake::with_slots_of(100, 4);
+        for length in [100, 101, 99] {
+            let bytes = vec![length; length.into()];
+            let parcel = Parcel {
+                to: server.local_addr().unwrap(),
+                from: None,
+                ecn: 0,
+                segment: usize::MAX,
+                bytes: &bytes,
+            };
+            client.send(&parcel).unwrap();
+        }
+        let mut lengths = Vec::new();
+        while lengths.len() < 2 {
+            assert!(server.wait(None).unwrap());
+            server.receive(&mut intake).unwrap();
+            lengths.extend(intake.arrivals_mut().map(|arrival| {
+                assert!(
+                    arrival
+                        .bytes
+                        .iter()
+                        .all(|b| usize::from(*b) == arrival.stride)
+                );
+                arrival.bytes.len()
+            }));
+        }
+        assert_eq!(lengths, [100, 99]);
+        let calls = server.calls();
+        assert_eq!((calls.datagrams_in, calls.truncated), (2, 1));
+    }
+}

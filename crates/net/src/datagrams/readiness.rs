@@ -1,0 +1,142 @@
+//! Waiting for datagrams, for room, and for another thread, to the microsecond (`ppoll`).
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::sys;
+
+/// Descriptors that one call waits for.
+pub const MOST_WATCHED: usize = 16;
+
+const NOBODY: libc::pollfd = libc::pollfd {
+    fd: -1,
+    events: 0,
+    revents: 0,
+};
+
+/// Ends the wait of another thread. A clone is another handle on the same bell.
+#[derive(Debug, Clone)]
+pub struct Waker {
+    event: Arc<File>,
+}
+
+impl Waker {
+    pub fn new() -> io::Result<Self> {
+        let event = Arc::new(sys::udp::event()?.into());
+        Ok(Self { event })
+    }
+
+    /// Ends the wait that is under way, or else the next one; however often it is rung before, only that one.
+    pub fn wake(&self) {
+        // It fails only when it was rung 2⁶⁴ − 2 times and not heard: then it is ringing.
+        let _ = (&*self.event).write(&1_u64.to_ne_bytes());
+    }
+
+    /// Has it been rung since it was last heard? For who watches the descriptor alone;
+    /// [`Datagrams::wait_with`](super::Datagrams::wait_with) has heard it already.
+    pub fn hear(&self) -> bool {
+        (&*self.event).read(&mut [0; 8]).is_ok()
+    }
+}
+
+impl AsFd for Waker {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.event.as_fd()
+    }
+}
+
+/// Why a wait ended; nothing of it: the time is over, or a signal came.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Ready {
+    /// There is something to receive, or an error to be told.
+    pub datagrams: bool,
+    /// There is room to send.
+    pub room: bool,
+    /// The [`Waker`] was rung.
+    pub woken: bool,
+}
+
+/// One descriptor of several, and what is awaited of it.
+#[derive(Debug)]
+pub struct Watched<'a> {
+    descriptor: BorrowedFd<'a>,
+    writes: bool,
+    is_ready: bool,
+}
+
+impl<'a> Watched<'a> {
+    /// Until there is something to read.
+    pub fn for_reading(descriptor: &'a impl AsFd) -> Self {
+        Self::new(descriptor.as_fd(), false)
+    }
+
+    /// Until something may be written.
+    pub fn for_writing(descriptor: &'a impl AsFd) -> Self {
+        Self::new(descriptor.as_fd(), true)
+    }
+
+    fn new(descriptor: BorrowedFd<'a>, writes: bool) -> Self {
+        Self {
+            descriptor,
+            writes,
+            is_ready: false,
+        }
+    }
+
+    /// Was it so when the last wait ended? An error or a closed end is something to read, and to write.
+    pub fn is_ready(&self) -> bool {
+        self.is_ready
+    }
+
+    fn events(&self) -> libc::c_short {
+        if self.writes {
+            libc::POLLOUT
+        } else {
+            libc::POLLIN
+        }
+    }
+}
+
+/// Waits until one of them is ready, and returns how many are. 0: the time is over (`None`: never), or a signal came.
+/// More than [`MOST_WATCHED`] are `InvalidInput`.
+pub fn wait_for_any(watched: &mut [Watched<'_>], timeout: Option<Duration>) -> io::Result<usize> {
+    let mut places = [NOBODY; MOST_WATCHED];
+    let places = places
+        .get_mut(..watched.len())
+        .ok_or(io::ErrorKind::InvalidInput)?;
+    for (place, one) in places.iter_mut().zip(&*watched) {
+        place.fd = one.descriptor.as_raw_fd();
+        place.events = one.events();
+    }
+    let ready = sys::udp::poll(places, timeout)?;
+    for (place, one) in places.iter().zip(watched) {
+        one.is_ready = place.revents != 0;
+    }
+    Ok(ready)
+}
+
+pub(super) fn wait(
+    socket: BorrowedFd<'_>,
+    room: bool,
+    waker: Option<&Waker>,
+    timeout: Option<Duration>,
+) -> io::Result<Ready> {
+    let mut places = [NOBODY; 2];
+    let [of_socket, of_waker] = &mut places;
+    of_socket.fd = socket.as_raw_fd();
+    of_socket.events = libc::POLLIN | if room { libc::POLLOUT } else { 0 };
+    if let Some(waker) = waker {
+        of_waker.fd = waker.event.as_raw_fd();
+        of_waker.events = libc::POLLIN;
+    }
+    sys::udp::poll(&mut places, timeout)?;
+    let [of_socket, of_waker] = places;
+    Ok(Ready {
+        datagrams: of_socket.revents & !libc::POLLOUT != 0,
+        room: of_socket.revents & libc::POLLOUT != 0,
+        woken: of_waker.revents != 0 && waker.is_some_and(Waker::hear),
+    })
+}

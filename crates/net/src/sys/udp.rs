@@ -1,0 +1,184 @@
+//! The system calls of datagrams: many segments out by one call, many datagrams in by one, and waiting to the
+//! microsecond. What control messages say is read and written in `datagrams::control`.
+
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr;
+use std::time::Duration;
+
+use socket2::SockAddr;
+
+/// Control messages are aligned as their header is. Enough for all that is asked for, twice.
+#[repr(C, align(8))]
+#[derive(Clone, Copy)]
+pub(crate) struct Control(pub(crate) [u8; 192]);
+
+/// As long as the longer of `sockaddr_in` and `sockaddr_in6`, and aligned as either.
+#[repr(C, align(8))]
+#[derive(Clone, Copy)]
+struct Name([u8; 32]);
+
+/// One `sendmsg`; `control` is how much of the control area is filled.
+pub(crate) fn send(
+    socket: BorrowedFd<'_>,
+    to: &SockAddr,
+    bytes: &[u8],
+    (control, filled): (&Control, usize),
+) -> io::Result<()> {
+    let mut part = libc::iovec {
+        iov_base: bytes.as_ptr().cast_mut().cast(),
+        iov_len: bytes.len(),
+    };
+    // SAFETY: all-zero is a valid `msghdr`.
+    let mut message: libc::msghdr = unsafe { mem::zeroed() };
+    message.msg_name = to.as_ptr().cast_mut().cast();
+    message.msg_namelen = to.len();
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    if filled > 0 {
+        message.msg_control = control.0.as_ptr().cast_mut().cast();
+        message.msg_controllen = filled.min(control.0.len());
+    }
+    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    // SAFETY: address, bytes and control area are alive and of the stated lengths; sending only reads them.
+    let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, flags) };
+    if sent < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// What `recvmmsg` fills beside the bytes, for so many messages; made once and used again.
+pub(crate) struct Slots {
+    headers: Box<[libc::mmsghdr]>,
+    parts: Box<[libc::iovec]>,
+    names: Box<[Name]>,
+    controls: Box<[Control]>,
+}
+
+// SAFETY: its pointers are written anew before each call that follows them, and nobody follows them between calls.
+unsafe impl Send for Slots {}
+
+/// What came in one slot, beside its bytes.
+pub(crate) struct Envelope<'a> {
+    /// A `sockaddr` as the kernel writes it.
+    pub(crate) name: &'a [u8],
+    pub(crate) control: &'a [u8],
+    pub(crate) length: usize,
+    /// Bytes or control messages did not fit.
+    pub(crate) truncated: bool,
+}
+
+impl Slots {
+    pub(crate) fn new(count: usize) -> Self {
+        // SAFETY: all-zero is a valid `mmsghdr` and a valid `iovec`: integers, and pointers that may be null.
+        let (header, part) = unsafe { (mem::zeroed(), mem::zeroed()) };
+        Self {
+            headers: vec![header; count].into(),
+            parts: vec![part; count].into(),
+            names: vec![Name([0; 32]); count].into(),
+            controls: vec![Control([0; 192]); count].into(),
+        }
+    }
+
+    /// One `recvmmsg` into pieces of `size` bytes. Returns how many slots were filled.
+    pub(crate) fn receive(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        bytes: &mut [u8],
+        size: usize,
+    ) -> io::Result<usize> {
+        let pieces = bytes.chunks_exact_mut(size);
+        let count = pieces.len().min(self.headers.len());
+        let rest = self.parts.iter_mut().zip(&mut self.names);
+        let rest = rest.zip(&mut self.controls);
+        for ((piece, header), ((part, name), control)) in pieces.zip(&mut self.headers).zip(rest) {
+            part.iov_base = piece.as_mut_ptr().cast();
+            part.iov_len = piece.len();
+            let message = &mut header.msg_hdr;
+            message.msg_name = (&raw mut *name).cast();
+            message.msg_namelen = mem::size_of::<Name>() as libc::socklen_t;
+            message.msg_iov = &raw mut *part;
+            message.msg_iovlen = 1;
+            message.msg_control = (&raw mut *control).cast();
+            message.msg_controllen = mem::size_of::<Control>();
+            message.msg_flags = 0;
+            header.msg_len = 0;
+        }
+        // SAFETY: the first `count` headers point to an address, a piece and a control area each, all alive, distinct
+        // and of the stated lengths.
+        let filled = unsafe {
+            libc::recvmmsg(
+                socket.as_raw_fd(),
+                self.headers.as_mut_ptr(),
+                count as libc::c_uint,
+                libc::MSG_DONTWAIT as _,
+                ptr::null_mut(),
+            )
+        };
+        usize::try_from(filled).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// What the last call filled, in its order; only as many as it said mean anything.
+    pub(crate) fn envelopes(&self) -> impl Iterator<Item = Envelope<'_>> {
+        let beside = self.names.iter().zip(&self.controls);
+        let lost = libc::MSG_TRUNC | libc::MSG_CTRUNC;
+        self.headers
+            .iter()
+            .zip(beside)
+            .map(move |(header, (name, control))| {
+                let message = &header.msg_hdr;
+                let name_length = message.msg_namelen as usize;
+                let control_length = message.msg_controllen;
+                Envelope {
+                    name: name.0.get(..name_length).unwrap_or_default(),
+                    control: control.0.get(..control_length).unwrap_or_default(),
+                    length: header.msg_len as usize,
+                    truncated: message.msg_flags & lost != 0,
+                }
+            })
+    }
+}
+
+/// Waits until one of them is ready, the time is over (`None`: never), or a signal came. Returns how many are ready.
+pub(crate) fn poll(watched: &mut [libc::pollfd], timeout: Option<Duration>) -> io::Result<usize> {
+    let timeout = timeout.map(|timeout| libc::timespec {
+        tv_sec: timeout.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+        tv_nsec: timeout.subsec_nanos().into(),
+    });
+    let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
+    // SAFETY: pointer and length are those of `watched`; the timeout is null or alive; no signal mask is given.
+    let ready = unsafe {
+        libc::ppoll(
+            watched.as_mut_ptr(),
+            watched.len() as libc::nfds_t,
+            timeout,
+            ptr::null(),
+        )
+    };
+    usize::try_from(ready).or_else(|_| {
+        let error = io::Error::last_os_error();
+        match error.kind() {
+            // The kernel leaves what it would have said unsaid.
+            io::ErrorKind::Interrupted => {
+                for one in watched {
+                    one.revents = 0;
+                }
+                Ok(0)
+            }
+            _ => Err(error),
+        }
+    })
+}
+
+/// A counter whose descriptor is readable while it is not 0.
+pub(crate) fn event() -> io::Result<OwnedFd> {
+    // SAFETY: takes integers only.
+    let descriptor = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: just opened, and owned by nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}

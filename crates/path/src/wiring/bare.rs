@@ -1,0 +1,68 @@
+//! The wire without anything in between: `client eth0 – eth0 server`. The sides are as they are with the relay.
+
+use std::os::fd::AsFd;
+
+use super::{
+    CLIENT, END_INDEX, LOOPBACK, Manner, SERVER, Side, Wired, at, await_readiness, open, raise,
+    settle, switch_off,
+};
+use crate::error::{Error, Step};
+use crate::keeper::Estate;
+use crate::rtnetlink::{End, Rtnetlink};
+use crate::syscall::interface::{self, Offload};
+
+/// The kernel tells of a carrier late where both ends have the same number (`linkwatch_urgent_event`).
+const SERVER_INDEX: u32 = END_INDEX + 1;
+
+pub(crate) fn wire(estate: Estate, manner: Manner) -> Result<Wired, Error> {
+    let Estate {
+        user,
+        client,
+        server,
+        relay,
+        taps: _,
+    } = estate;
+    let (client, client_links) = open(client);
+    let (server, server_links) = open(server);
+    let near = CLIENT.end();
+    let far = End {
+        index: SERVER_INDEX,
+        ..SERVER.end()
+    };
+    client_links
+        .create_wire(near, far, server.as_fd(), manner.mtu)
+        .map_err(at(Step::CreateWire))?;
+    let sides = [
+        (&client_links, near, CLIENT, SERVER),
+        (&server_links, far, SERVER, CLIENT),
+    ];
+    for (links, end, side, peer) in sides {
+        links
+            .bring_up(LOOPBACK)
+            .map_err(at(Step::ConfigureInterface))?;
+        if !manner.offload {
+            // No relay is going to complete them.
+            switch_off(links, end, &[Offload::ChecksumOut, Offload::ChecksumIn])?;
+        }
+        raise(links, end, manner.offload)?;
+        settle(links, end, side, peer)?;
+    }
+    for (links, _, side, _) in sides {
+        await_side(links, side)?;
+    }
+    Ok(Wired {
+        user,
+        client,
+        server,
+        relay: relay.network,
+        taps: None,
+    })
+}
+
+fn await_side(links: &Rtnetlink, side: Side) -> Result<(), Error> {
+    await_readiness(|| {
+        Ok(interface::is_running(links.as_fd(), side.end().name)?
+            && links.is_local(side.v4.into())?
+            && links.is_local(side.v6.into())?)
+    })
+}

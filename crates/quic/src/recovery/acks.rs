@@ -1,0 +1,215 @@
+//! What an ACK frame does. RFC 9002 §A.7.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use roundtrip_wire::quic::Ack;
+
+use super::ecn::Report;
+use super::feedback::Feedback;
+use super::ledger::{Ledger, Settled, Told};
+use super::{Recovery, Time};
+use crate::congestion::Acknowledged;
+use crate::error::{Code, Violation};
+use crate::space::Space;
+
+impl Recovery {
+    /// An ACK frame, and how long the peer says that it waited. RFC 9002 §A.7.
+    pub(crate) fn on_ack(
+        &mut self,
+        now: Time,
+        space: Space,
+        ack: &Ack<'_>,
+        delay: Duration,
+        feedback: &mut Feedback,
+    ) -> Result<(), Violation> {
+        self.on_ranges(now, space, ack.ranges(), ack.ecn, delay, feedback)
+    }
+
+    /// The ranges of an ACK frame from the highest down, the counts of ECT(0), ECT(1) and CE if it has them, and how long
+    /// the peer says it waited.
+    pub(crate) fn on_ranges(
+        &mut self,
+        now: Time,
+        space: Space,
+        ranges: impl IntoIterator<Item = RangeInclusive<u64>>,
+        ecn: Option<[u64; 3]>,
+        delay: Duration,
+        feedback: &mut Feedback,
+    ) -> Result<(), Violation> {
+        self.end_burst();
+        let index = space.index();
+        let mut ranges = ranges.into_iter().peekable();
+        let Some(largest) = ranges.peek().map(|range| *range.end()) else {
+            return Ok(());
+        };
+        let ledger = &mut self.spaces[index];
+        if largest >= ledger.next() {
+            return Err(Violation::new(
+                Code::PROTOCOL_VIOLATION,
+                "it acknowledges a packet that was never sent",
+            ));
+        }
+        let grows = ledger.largest_acked.is_none_or(|before| largest > before);
+        ledger.largest_acked = ledger.largest_acked.max(Some(largest));
+        let mut settled = Settled::default();
+        let mut told = Told {
+            space,
+            items: &mut self.items,
+            feedback,
+            reordering: &mut self.reordering,
+            largest,
+        };
+        for range in ranges {
+            if *range.end() < ledger.ring.first() {
+                break;
+            }
+            ledger.settle(range, &mut settled, &mut told)?;
+        }
+        ledger.eliciting -= settled.eliciting;
+        let in_flight_before = self.in_flight;
+        self.in_flight -= settled.bytes;
+        if settled.packets + settled.spurious > 0 {
+            let sample = self.sample(now, space, largest, &settled, delay);
+            if grows {
+                self.hear_marks(now, space, ecn, &settled);
+            }
+            self.conclude(now, space, &settled, sample, in_flight_before, feedback);
+        }
+        Ok(())
+    }
+
+    /// RFC 9002 §5.1: only where the largest is new, and something new asked for the acknowledgement.
+    fn sample(
+        &mut self,
+        now: Time,
+        space: Space,
+        largest: u64,
+        settled: &Settled,
+        delay: Duration,
+    ) -> Option<Duration> {
+        let (newest, burst) = settled.newest?;
+        let old_path = space == Space::Data && newest < self.path_start;
+        if newest != largest || settled.eliciting == 0 || old_path {
+            return None;
+        }
+        let delay = match space {
+            Space::Initial => Duration::ZERO,
+            _ if self.handshake.confirmed => delay.min(self.max_ack_delay),
+            _ => delay,
+        };
+        let sample = now.since(self.bursts.get(burst).time);
+        self.rtt.on_sample(now, sample, delay);
+        Some(sample)
+    }
+
+    fn hear_marks(
+        &mut self,
+        now: Time,
+        space: Space,
+        counts: Option<[u64; 3]>,
+        settled: &Settled,
+    ) {
+        let report = Report {
+            space,
+            counts,
+            acked: settled.marked,
+            sent: self.spaces[space.index()].marked,
+        };
+        let congested = self.ecn.on_report(&report);
+        self.counters.congestion_marks += congested;
+        if let Some((_, burst)) = settled.newest
+            && congested > 0
+        {
+            let sent = self.bursts.get(burst).time;
+            self.controller.on_marked(now, sent);
+            self.reordering.close_episode();
+        }
+    }
+
+    /// Losses first, then what arrived, each told once. RFC 9002 §A.7.
+    fn conclude(
+        &mut self,
+        now: Time,
+        space: Space,
+        settled: &Settled,
+        sample: Option<Duration>,
+        in_flight_before: u64,
+        feedback: &mut Feedback,
+    ) {
+        if settled.undone {
+            self.controller.on_spurious();
+        }
+        self.detect_losses(now, space, feedback);
+        if let Some((number, burst)) = settled.newest {
+            feedback.newest = feedback.newest.max(Some(number));
+            if settled.bytes > 0 {
+                let acknowledged = self.acknowledged(now, settled, burst, sample, in_flight_before);
+                self.controller.on_acknowledged(&acknowledged);
+            }
+            // A server may acknowledge an Initial and still be unable to send: the client keeps its distance. RFC 9002 §6.2.1.
+            if self.handshake.peer_validated {
+                self.ptos_in_a_row = 0;
+            }
+        }
+        self.anchor = now;
+        feedback.acked_packets += settled.packets;
+        feedback.spurious += settled.spurious;
+        feedback.acked_size = feedback.acked_size.max(settled.size);
+        self.counters.spurious += settled.spurious;
+        self.compact(now, space);
+    }
+
+    fn acknowledged(
+        &mut self,
+        now: Time,
+        settled: &Settled,
+        burst: u32,
+        sample: Option<Duration>,
+        in_flight_before: u64,
+    ) -> Acknowledged {
+        let burst = *self.bursts.get(burst);
+        let bytes = settled.bytes + settled.late_bytes;
+        let (round_ended, rate) = self.delivery.on_delivered(now, bytes, &burst);
+        Acknowledged {
+            now,
+            bytes: settled.bytes,
+            sent: burst.time,
+            in_flight: self.in_flight,
+            in_flight_before,
+            app_limited: burst.app_limited && !self.is_used(burst.in_flight),
+            sample,
+            smoothed: self.rtt.smoothed(),
+            min: self.rtt.min(),
+            delivered: self.delivery.delivered,
+            rate,
+            round_ended,
+        }
+    }
+
+    /// Whoever fills most of the window, at times, may have more: applications write in pieces. RFC 9002 §7.8.
+    fn is_used(&self, in_flight: u64) -> bool {
+        let window = self.controller.window();
+        let enough = match self.controller.is_slow_start() {
+            true => window / 2,
+            false => window / 8 * 7,
+        };
+        in_flight >= enough
+    }
+
+    fn compact(&mut self, now: Time, space: Space) {
+        let kept = self.rtt.pto() * 3;
+        let bursts = &self.bursts;
+        let is_recent = |burst| now.since(bursts.get(burst).time) < kept;
+        self.spaces[space.index()].compact(is_recent);
+        self.release_bursts();
+    }
+
+    pub(super) fn release_bursts(&mut self) {
+        let oldest = |ledger: &Ledger| ledger.oldest_burst(&self.bursts);
+        let oldest = self.spaces.iter().map(oldest);
+        if let Some(oldest) = oldest.max_by_key(|burst| self.bursts.age(*burst)) {
+            self.bursts.release(oldest);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Whether marks survive the path, and what routers say by them. RFC 9000 §13.4.2, §A.4.
+
+use crate::space::Space;
+
+/// So many packets are marked to find out.
+const TRIAL: u64 = 10;
+
+#[derive(Debug)]
+pub(super) struct Ecn {
+    state: State,
+    /// What was marked before this path, of all packets ever marked.
+    base: u64,
+    /// Of the trial's packets.
+    lost: u64,
+    /// The peer's counts of ECT(0), ECT(1) and CE, for each space.
+    counts: [[u64; 3]; 3],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Off,
+    Trial,
+    /// The trial's packets are on their way.
+    Waiting,
+    Capable,
+    Failed,
+}
+
+/// What an ACK frame says, and what is known of the packets that it acknowledges for the first time.
+pub(super) struct Report {
+    pub(super) space: Space,
+    pub(super) counts: Option<[u64; 3]>,
+    /// Marked packets newly acknowledged.
+    pub(super) acked: u64,
+    /// Marked packets ever sent in this space.
+    pub(super) sent: u64,
+}
+
+impl Ecn {
+    pub(super) fn new(enabled: bool) -> Self {
+        Self {
+            state: if enabled { State::Trial } else { State::Off },
+            base: 0,
+            lost: 0,
+            counts: [[0; 3]; 3],
+        }
+    }
+
+    pub(super) fn marks(&self) -> bool {
+        matches!(self.state, State::Trial | State::Capable)
+    }
+
+    pub(super) fn is_capable(&self) -> bool {
+        self.state == State::Capable
+    }
+
+    /// So many packets were ever marked.
+    pub(super) fn on_sent(&mut self, marked: u64) {
+        if self.state == State::Trial && marked >= self.base + TRIAL {
+            self.state = State::Waiting;
+        }
+    }
+
+    /// Marked packets are lost: where none of a trial came, the marks are why.
+    pub(super) fn on_lost(&mut self, marked: u64) {
+        self.lost += marked;
+        if self.state == State::Waiting && self.lost >= TRIAL {
+            self.state = State::Failed;
+        }
+    }
+
+    /// Only for a frame that acknowledges a larger number than any before. How many more packets routers have marked.
+    pub(super) fn on_report(&mut self, report: &Report) -> u64 {
+        if matches!(self.state, State::Off | State::Failed) {
+            return 0;
+        }
+        let Some(counts) = report.counts else {
+            if report.acked > 0 {
+                self.state = State::Failed;
+            }
+            return 0;
+        };
+        let before = std::mem::replace(&mut self.counts[report.space.index()], counts);
+        let grown = |kind: usize| counts[kind].checked_sub(before[kind]);
+        let (Some(plain), Some(other), Some(congested)) = (grown(0), grown(1), grown(2)) else {
+            self.state = State::Failed;
+            return 0;
+        };
+        let told = counts[0].saturating_add(counts[2]);
+        // Every marked packet is told of, none that was not marked, and nobody turned ECT(0) into ECT(1).
+        if plain.saturating_add(congested) < report.acked || told > report.sent || other > 0 {
+            self.state = State::Failed;
+            return 0;
+        }
+        if report.acked > 0 {
+            self.state = State::Capable;
+        }
+        congested
+    }
+
+    /// What the old path did to marks says nothing of the new. So many packets were ever marked.
+    pub(super) fn on_new_path(&mut self, marked: u64) {
+        if self.state != State::Off {
+            self.state = State::Trial;
+            self.base = marked;
+            self.lost = 0;
+        }
+    }
+}

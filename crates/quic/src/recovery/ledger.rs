@@ -1,0 +1,229 @@
+//! The packets of one space: which were acknowledged, lost, or are still outstanding.
+
+use std::ops::RangeInclusive;
+
+use super::feedback::Feedback;
+use super::losses::Reordering;
+use crate::error::{Code, Violation};
+use crate::sent::entry::{ACKED, ELICITING, LOST, MARKED, OUTSTANDING, Runs};
+use crate::sent::{Bursts, Entry, Items, Ring};
+use crate::space::Space;
+
+/// Where more than this are kept, those go first that are lost or elicit nothing.
+const MOST_AT_EASE: usize = 256;
+
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    pub(super) ring: Ring,
+    /// The next packet's number.
+    pub(super) number: u64,
+    pub(super) largest_acked: Option<u64>,
+    /// None below it is outstanding, and it is not acknowledged.
+    pub(super) unresolved: u64,
+    /// How many packets outstanding elicit acknowledgements, and the burst of the newest ever sent.
+    pub(super) eliciting: u64,
+    pub(super) last_eliciting: u32,
+    /// How many were ever marked with ECT(0), and how many numbers skipped.
+    pub(super) marked: u64,
+    skipped: u64,
+}
+
+/// What the packets amount to that an ACK frame acknowledges for the first time.
+#[derive(Debug, Default)]
+pub(super) struct Settled {
+    pub(super) bytes: u64,
+    /// What had been given up as lost and came.
+    pub(super) late_bytes: u64,
+    pub(super) packets: u64,
+    pub(super) eliciting: u64,
+    pub(super) marked: u64,
+    /// The newest one's number and burst.
+    pub(super) newest: Option<(u64, u32)>,
+    pub(super) size: u16,
+    pub(super) spurious: u64,
+    /// The last loss of a congestion event has proved to be none.
+    pub(super) undone: bool,
+}
+
+impl Ledger {
+    pub(super) fn next(&self) -> u64 {
+        self.ring.next()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.ring.len()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.ring.is_full()
+    }
+
+    pub(super) fn push(&mut self, entry: Entry) {
+        self.ring.push(entry);
+    }
+
+    pub(super) fn sent(&self) -> u64 {
+        self.ring.next() - self.skipped
+    }
+
+    /// Settles one range of an ACK frame, from its lowest number on.
+    pub(super) fn settle(
+        &mut self,
+        range: RangeInclusive<u64>,
+        settled: &mut Settled,
+        told: &mut Told<'_>,
+    ) -> Result<(), Violation> {
+        let from = (*range.start()).max(self.ring.first());
+        let after = *range.end() + 1;
+        let mut runs = Runs::new();
+        let mut last = None;
+        let mut number = from;
+        while number < after {
+            let Some(entry) = self.ring.at_mut(number) else {
+                break;
+            };
+            let was = *entry;
+            if was.is(ACKED) {
+                number = was.offset;
+                entry.offset = was.offset.max(after);
+                continue;
+            }
+            entry.flags = ACKED;
+            entry.offset = after;
+            if was.is(OUTSTANDING) {
+                settled.add(&was, told);
+                last = Some((number, was.burst));
+            } else {
+                settled.add_late(&was, number, told)?;
+            }
+            runs.add(&was, &mut told.feedback.acked);
+            number += 1;
+        }
+        runs.end(&mut told.feedback.acked);
+        settled.newest = settled.newest.or(last);
+        if (from..after).contains(&self.unresolved) {
+            self.unresolved = after;
+            told.reordering.end_lost_run(told.space);
+        }
+        Ok(())
+    }
+
+    /// Forgets what is settled at the front. A lost packet is remembered for as long as `is_recent` says of its burst.
+    pub(super) fn compact(&mut self, is_recent: impl Fn(u32) -> bool) {
+        let mut first = self.ring.first();
+        while first < self.ring.next() {
+            let entry = self.ring.at(first);
+            let passes_gap = self.largest_acked.is_some_and(|largest| largest > first);
+            first = if entry.is(ACKED) {
+                entry.offset
+            } else if entry.is(OUTSTANDING) || (entry.is(LOST) && is_recent(entry.burst)) {
+                break;
+            } else if entry.is(LOST) || passes_gap {
+                first + 1
+            } else {
+                break;
+            };
+        }
+        self.release(first);
+    }
+
+    fn release(&mut self, below: u64) {
+        self.ring.release(below);
+        self.unresolved = self.unresolved.max(self.ring.first());
+    }
+
+    /// Before an entry that is not the next, or finds no room. Returns the bytes in flight that are forgotten.
+    #[cold]
+    pub(super) fn make_room(&mut self, number: u64, items: &mut Items, most: usize) -> u64 {
+        while self.ring.next() < number {
+            self.ring.push(Entry::GAP);
+            self.skipped += 1;
+        }
+        self.number = self.number.max(number + 1);
+        if !self.ring.is_full() || self.ring.len() < MOST_AT_EASE {
+            return 0;
+        }
+        let mut forgotten = 0;
+        let mut first = self.ring.first();
+        let enough = first + (self.ring.len() / 4) as u64;
+        // Whoever lets so many stand has no claim to the content of the oldest.
+        let mut too_many = self.ring.len() >= most;
+        while first < enough {
+            let entry = self.ring.at(first);
+            if entry.is(OUTSTANDING) {
+                if entry.is(ELICITING) && !std::mem::take(&mut too_many) {
+                    break;
+                }
+                self.eliciting -= u64::from(entry.is(ELICITING));
+                forgotten += u64::from(entry.size);
+                items.take(entry.items, |_| {});
+            }
+            first = if entry.is(ACKED) { entry.offset } else { first + 1 };
+        }
+        self.release(first);
+        forgotten
+    }
+
+    /// The oldest burst that its packets refer to.
+    pub(super) fn oldest_burst(&self, bursts: &Bursts) -> u32 {
+        let mut number = self.ring.first();
+        while number < self.ring.next() {
+            let entry = self.ring.at(number);
+            if !entry.is(OUTSTANDING | LOST | ACKED) {
+                number += 1;
+                continue;
+            }
+            return entry.burst;
+        }
+        bursts.newest()
+    }
+}
+
+/// Who is told of what is settled.
+pub(super) struct Told<'a> {
+    pub(super) space: Space,
+    pub(super) items: &'a mut Items,
+    pub(super) feedback: &'a mut Feedback,
+    pub(super) reordering: &'a mut Reordering,
+    /// The largest number that the frame acknowledges.
+    pub(super) largest: u64,
+}
+
+impl Told<'_> {
+    fn take(&mut self, chain: u32) {
+        let acked = &mut self.feedback.acked_items;
+        let space = self.space;
+        self.items.take(chain, |item| acked.push((space, item)));
+    }
+}
+
+impl Settled {
+    #[inline]
+    fn add(&mut self, was: &Entry, told: &mut Told<'_>) {
+        self.bytes += u64::from(was.size);
+        self.packets += 1;
+        self.eliciting += u64::from(was.is(ELICITING));
+        self.marked += u64::from(was.is(MARKED));
+        self.size = self.size.max(was.size);
+        if was.items != 0 {
+            told.take(was.items);
+        }
+    }
+
+    /// Acknowledged without being outstanding: it had been given up, or never sent.
+    #[cold]
+    fn add_late(&mut self, was: &Entry, number: u64, told: &mut Told<'_>) -> Result<(), Violation> {
+        if !was.is(LOST) {
+            return Err(Violation::new(
+                Code::PROTOCOL_VIOLATION,
+                "it acknowledges a packet number that was never used",
+            ));
+        }
+        self.spurious += 1;
+        self.late_bytes += u64::from(was.size);
+        self.size = self.size.max(was.size);
+        told.reordering.end_lost_run(told.space);
+        self.undone |= told.reordering.on_late(was.episode, told.largest.saturating_sub(number));
+        Ok(())
+    }
+}

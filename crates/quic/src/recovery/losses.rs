@@ -1,0 +1,200 @@
+//! Which packets are lost, and what their loss says of the path. RFC 9002 §6.1, §7.6.
+
+use std::time::Duration;
+
+use super::Recovery;
+use super::feedback::Feedback;
+use crate::Time;
+use crate::congestion::Lost;
+use crate::sent::entry::{ACKED, ELICITING, LOST, MARKED, MTU_PROBE, OUTSTANDING, REQUEUED, Runs};
+use crate::space::Space;
+
+/// A packet is lost when one sent so many later has arrived. RFC 9002 §6.1.1.
+const PACKET_THRESHOLD: u64 = 3;
+/// Where packets prove to be reordered, the threshold grows up to this.
+const MOST_REORDERED: u64 = 128;
+/// RFC 9002 §7.6.1.
+const PERSISTENT: u32 = 3;
+
+#[derive(Debug)]
+pub(super) struct Reordering {
+    pub(super) threshold: u64,
+    /// When the first packet left of those outstanding that are older than some acknowledged; by then it is lost.
+    pub(super) loss_times: [Option<Time>; 3],
+    /// When the first packet left of the latest row of lost ones with none acknowledged between. RFC 9002 §7.6.2.
+    lost_since: [Option<Time>; 3],
+    /// The current congestion event: the last that the controller was told of, when it began, and how many of its losses
+    /// are not known to be none.
+    episode: u8,
+    began: Option<Time>,
+    open: u64,
+}
+
+impl Default for Reordering {
+    fn default() -> Self {
+        Self {
+            threshold: PACKET_THRESHOLD,
+            loss_times: [None; 3],
+            lost_since: [None; 3],
+            episode: 0,
+            began: None,
+            open: 0,
+        }
+    }
+}
+
+impl Reordering {
+    pub(super) fn end_lost_run(&mut self, space: Space) {
+        self.lost_since[space.index()] = None;
+    }
+
+    /// A packet given up has come, so many numbers behind the newest. Whether no loss of the congestion event is left.
+    pub(super) fn on_late(&mut self, episode: u8, behind: u64) -> bool {
+        self.threshold = self.threshold.max((behind + 1).min(MOST_REORDERED));
+        if episode != self.episode || self.open == 0 {
+            return false;
+        }
+        self.open -= 1;
+        self.open == 0
+    }
+
+    /// A packet that left then is lost. Returns the congestion event that it belongs to.
+    fn on_lost(&mut self, now: Time, sent: Time) -> u8 {
+        if self.began.is_none_or(|began| sent > began) {
+            self.began = Some(now);
+            self.episode = self.episode.wrapping_add(1);
+            self.open = 0;
+        }
+        self.open += 1;
+        self.episode
+    }
+
+    /// An eliciting packet that left then is lost too. How long nothing has arrived of what was sent.
+    fn lost_span(&mut self, space: Space, sent: Time) -> Duration {
+        let since = *self.lost_since[space.index()].get_or_insert(sent);
+        sent.since(since)
+    }
+
+    /// Something else than a loss has reduced the window since: that is not undone.
+    pub(super) fn close_episode(&mut self) {
+        self.open = 0;
+    }
+
+    pub(super) fn forget(&mut self, space: Space) {
+        self.loss_times[space.index()] = None;
+        self.lost_since[space.index()] = None;
+    }
+}
+
+#[derive(Debug, Default)]
+struct Losses {
+    bytes: u64,
+    newest: Option<Time>,
+    span: Duration,
+    marked: u64,
+}
+
+impl Recovery {
+    /// Looks at what is outstanding below the largest acknowledged, from the oldest on, and tells the controller at most
+    /// once.
+    pub(super) fn detect_losses(&mut self, now: Time, space: Space, feedback: &mut Feedback) {
+        let index = space.index();
+        self.reordering.loss_times[index] = None;
+        let Some(largest) = self.spaces[index].largest_acked else {
+            return;
+        };
+        let mut losses = Losses::default();
+        let mut runs = Runs::new();
+        let mut number = self.spaces[index].unresolved;
+        let end = (largest + 1).min(self.spaces[index].next());
+        while number < end {
+            let entry = self.spaces[index].ring.at(number);
+            if entry.is(ACKED) {
+                self.reordering.end_lost_run(space);
+                number = entry.offset;
+            } else if entry.is(OUTSTANDING) {
+                let sent = self.bursts.get(entry.burst).time;
+                let due = sent.after(self.rtt.loss_delay());
+                if largest - number < self.reordering.threshold && due > now {
+                    self.reordering.loss_times[index] = Some(due);
+                    break;
+                }
+                self.lose(now, space, number, &mut losses, &mut runs, feedback);
+                number += 1;
+            } else {
+                number += 1;
+            }
+        }
+        self.spaces[index].unresolved = number;
+        runs.end(&mut feedback.lost);
+        self.tell_losses(now, &losses);
+    }
+
+    fn lose(
+        &mut self,
+        now: Time,
+        space: Space,
+        number: u64,
+        losses: &mut Losses,
+        runs: &mut Runs,
+        feedback: &mut Feedback,
+    ) {
+        let ledger = &mut self.spaces[space.index()];
+        let Some(entry) = ledger.ring.at_mut(number) else {
+            return;
+        };
+        let was = *entry;
+        entry.flags = was.flags & !OUTSTANDING | LOST;
+        entry.items = 0;
+        ledger.eliciting -= u64::from(was.is(ELICITING));
+        self.in_flight -= u64::from(was.size);
+        let sent = self.bursts.get(was.burst).time;
+        if was.size > 0 && !was.is(MTU_PROBE) {
+            losses.bytes += u64::from(was.size);
+            losses.newest = Some(sent);
+            losses.marked += u64::from(was.is(MARKED));
+            entry.episode = self.reordering.on_lost(now, sent);
+            if self.rtt.sampled().is_some_and(|first| sent > first) {
+                losses.span = losses.span.max(self.reordering.lost_span(space, sent));
+            }
+            let least = feedback.lost_size.unwrap_or(u16::MAX);
+            feedback.lost_size = Some(least.min(was.size));
+        } else {
+            // None of any event: it tells nothing of congestion when it comes late.
+            entry.episode = self.reordering.episode.wrapping_sub(1);
+        }
+        self.counters.lost += 1;
+        self.counters.lost_bytes += u64::from(was.size);
+        feedback.lost_packets += 1;
+        feedback.lost_bytes += u64::from(was.size);
+        let told = was.is(REQUEUED);
+        if !told {
+            runs.add(&was, &mut feedback.lost);
+        }
+        self.items.take(was.items, |item| {
+            if !told {
+                feedback.lost_items.push((space, item));
+            }
+        });
+    }
+
+    fn tell_losses(&mut self, now: Time, losses: &Losses) {
+        let Some(sent) = losses.newest else {
+            return;
+        };
+        self.ecn.on_lost(losses.marked);
+        self.delivery.lost += losses.bytes;
+        let period = (self.rtt.pto() + self.max_ack_delay) * PERSISTENT;
+        let persistent = losses.span > period;
+        if persistent {
+            self.rtt.forget_min();
+        }
+        self.controller.on_lost(&Lost {
+            now,
+            bytes: losses.bytes,
+            sent,
+            in_flight: self.in_flight,
+            persistent,
+        });
+    }
+}

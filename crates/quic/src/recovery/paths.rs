@@ -1,0 +1,88 @@
+//! What ends before it is settled: a space whose keys go, a first flight that was refused, a path that is left.
+
+use super::feedback::Feedback;
+use super::{Pacer, Recovery, Reordering, Rtt};
+use crate::congestion::controller;
+use crate::sent::entry::{ACKED, OUTSTANDING, REQUEUED, Runs};
+use crate::space::Space;
+use crate::{Time, Transport};
+
+impl Recovery {
+    /// The keys of the space are gone: what it has in flight counts no more. RFC 9002 §6.4.
+    pub(crate) fn discard(&mut self, space: Space) {
+        self.forget(space, None);
+    }
+
+    /// Everything of the space is to be sent again, through no fault of the path: after a Retry, or where early data was
+    /// refused. RFC 9002 §6.2.3.
+    pub(crate) fn retransmit_all(&mut self, space: Space, feedback: &mut Feedback) {
+        self.forget(space, Some(feedback));
+    }
+
+    fn forget(&mut self, space: Space, mut feedback: Option<&mut Feedback>) {
+        self.end_burst();
+        let ledger = &mut self.spaces[space.index()];
+        let mut runs = Runs::new();
+        let mut number = ledger.ring.first();
+        while number < ledger.ring.next() {
+            let entry = ledger.ring.at(number);
+            number = if entry.is(ACKED) { entry.offset } else { number + 1 };
+            if !entry.is(OUTSTANDING) {
+                continue;
+            }
+            self.in_flight -= u64::from(entry.size);
+            let tell = !entry.is(REQUEUED);
+            if let (Some(feedback), true) = (feedback.as_deref_mut(), tell) {
+                runs.add(&entry, &mut feedback.lost);
+            }
+            self.items.take(entry.items, |item| {
+                if let (Some(feedback), true) = (feedback.as_deref_mut(), tell) {
+                    feedback.lost_items.push((space, item));
+                }
+            });
+        }
+        if let Some(feedback) = feedback {
+            runs.end(&mut feedback.lost);
+        }
+        ledger.ring.release(number);
+        ledger.ring.shrink();
+        ledger.unresolved = ledger.ring.first();
+        ledger.eliciting = 0;
+        self.reordering.forget(space);
+        self.ptos_in_a_row = 0;
+        self.release_bursts();
+    }
+
+    /// The peer is somewhere else: nothing is known of the way there. What is in flight on the old path is neither in
+    /// flight here, nor a sample, nor a sign of congestion. RFC 9000 §9.4.
+    pub(crate) fn on_new_path(&mut self, config: &Transport, datagram: u16) {
+        self.end_burst();
+        let ledger = &mut self.spaces[Space::Data.index()];
+        for number in ledger.ring.first()..ledger.ring.next() {
+            if let Some(entry) = ledger.ring.at_mut(number) {
+                if entry.is(OUTSTANDING) {
+                    self.in_flight -= u64::from(entry.size);
+                }
+                entry.size = 0;
+            }
+        }
+        self.path_start = ledger.ring.next();
+        self.rtt = Rtt::new(config.initial_rtt);
+        self.controller = controller(config.congestion, datagram);
+        self.pacer = Pacer::new(config.pacing);
+        self.reordering = Reordering::default();
+        let marked = self.spaces.iter().map(|ledger| ledger.marked).sum();
+        self.ecn.on_new_path(marked);
+        self.ptos_in_a_row = 0;
+    }
+
+    /// A connection at rest holds little: where nothing was in flight for a second, large rings go.
+    pub(super) fn give_memory_back(&mut self, now: Time) {
+        let before = self.bursts.current().time;
+        if now.since(before).as_secs() >= 1 {
+            for ledger in &mut self.spaces {
+                ledger.ring.shrink();
+            }
+        }
+    }
+}

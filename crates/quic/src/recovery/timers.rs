@@ -1,0 +1,117 @@
+//! When to look again, and what to do then: losses that time decides, and probes. RFC 9002 §6.2.
+
+use std::time::Duration;
+
+use super::feedback::Feedback;
+use super::{Recovery, Timeout};
+use crate::Time;
+use crate::sent::entry::{ELICITING, MTU_PROBE, OUTSTANDING, REQUEUED, Runs};
+use crate::space::Space;
+
+/// The wait doubles no further than to this many times the first.
+const MOST_DOUBLINGS: u32 = 16;
+/// RFC 9002 §6.2.4.
+const PROBES: usize = 2;
+
+impl Recovery {
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        let loss = self.reordering.loss_times.iter().flatten().min();
+        match loss {
+            Some(time) => Some(*time),
+            None if self.blocked => None,
+            None => self.next_probe().map(|(time, _)| time),
+        }
+    }
+
+    /// Without the peer's delay and without doubling.
+    fn doubled(&self, span: Duration) -> Duration {
+        span.saturating_mul(1 << self.ptos_in_a_row.min(MOST_DOUBLINGS))
+    }
+
+    /// How long to wait for what is sent in the Data space, not doubled. For idle, draining and path timers.
+    pub(crate) fn pto(&self) -> Duration {
+        self.rtt.pto() + self.max_ack_delay
+    }
+
+    fn next_probe(&self) -> Option<(Time, Space)> {
+        let mut earliest: Option<(Time, Space)> = None;
+        for space in Space::ALL {
+            let ledger = &self.spaces[space.index()];
+            let waits = space != Space::Data || self.handshake.confirmed;
+            if ledger.eliciting == 0 || !waits {
+                continue;
+            }
+            let span = match space {
+                Space::Data => self.pto(),
+                _ => self.rtt.pto(),
+            };
+            let sent = self.bursts.get(ledger.last_eliciting).time;
+            let time = sent.after(self.doubled(span));
+            if earliest.is_none_or(|(other, _)| time < other) {
+                earliest = Some((time, space));
+            }
+        }
+        if earliest.is_none() && !self.handshake.peer_validated {
+            // The server may wait for the client to prove its address, and the client for the server. §6.2.2.1.
+            let space = match self.handshake.has_handshake_keys {
+                true => Space::Handshake,
+                false => Space::Initial,
+            };
+            earliest = Some((self.anchor.after(self.doubled(self.rtt.pto())), space));
+        }
+        earliest
+    }
+
+    pub(crate) fn on_timeout(&mut self, now: Time, feedback: &mut Feedback) -> Timeout {
+        self.end_burst();
+        let times = self.reordering.loss_times;
+        let lost = Space::ALL
+            .into_iter()
+            .filter_map(|space| Some((times[space.index()]?, space)))
+            .min_by_key(|(time, _)| *time);
+        if let Some((time, space)) = lost {
+            if time > now {
+                return Timeout::None;
+            }
+            self.detect_losses(now, space, feedback);
+            return Timeout::Lost;
+        }
+        match self.next_probe() {
+            Some((time, space)) if time <= now && !self.blocked => {
+                self.ptos_in_a_row += 1;
+                self.counters.ptos += 1;
+                self.anchor = now;
+                let count = self.requeue_oldest(space, feedback);
+                Timeout::Probe { space, count }
+            }
+            _ => Timeout::None,
+        }
+    }
+
+    /// Asks for the content of the oldest packets to be sent again, which may be what the peer waits for, without giving
+    /// them up. Returns how many probes to send. RFC 9002 §6.2.4.
+    fn requeue_oldest(&mut self, space: Space, feedback: &mut Feedback) -> usize {
+        let ledger = &mut self.spaces[space.index()];
+        if ledger.eliciting == 0 {
+            return 1;
+        }
+        let mut runs = Runs::new();
+        let mut found = 0;
+        let mut number = ledger.unresolved;
+        while number < ledger.ring.next() && found < PROBES {
+            if let Some(entry) = ledger.ring.at_mut(number)
+                && entry.flags & (OUTSTANDING | ELICITING | REQUEUED | MTU_PROBE)
+                    == (OUTSTANDING | ELICITING)
+            {
+                found += 1;
+                entry.flags |= REQUEUED;
+                runs.add(entry, &mut feedback.lost);
+                let told = |item| feedback.lost_items.push((space, item));
+                self.items.tell(entry.items, told);
+            }
+            number += 1;
+        }
+        runs.end(&mut feedback.lost);
+        PROBES
+    }
+}

@@ -1,0 +1,85 @@
+//! When packets left, and how fast the path delivered then: once for all packets of one burst.
+
+use std::collections::VecDeque;
+
+use crate::Time;
+
+/// What was true when a burst left. draft-ietf-ccwg-bbr §4.1.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Burst {
+    pub(crate) time: Time,
+    /// All bytes delivered, and the last time that some were.
+    pub(crate) delivered: u64,
+    pub(crate) delivered_at: Time,
+    /// When the newest packet left that had been acknowledged.
+    pub(crate) acked_sent_at: Time,
+    /// All bytes lost.
+    pub(crate) lost: u64,
+    /// In flight, the burst included.
+    pub(crate) in_flight: u64,
+    pub(crate) app_limited: bool,
+}
+
+/// Those that packets in a ring still refer to. There is always one.
+#[derive(Debug)]
+pub(crate) struct Bursts {
+    bursts: VecDeque<Burst>,
+    first: u32,
+    /// The newest, which packets are being sent in.
+    current: Burst,
+}
+
+impl Bursts {
+    pub(crate) fn new() -> Self {
+        Self {
+            bursts: VecDeque::new(),
+            first: 0,
+            current: Burst::default(),
+        }
+    }
+
+    /// By this number packets refer to the newest.
+    pub(crate) fn newest(&self) -> u32 {
+        self.first.wrapping_add(self.bursts.len() as u32)
+    }
+
+    pub(crate) fn current(&self) -> &Burst {
+        &self.current
+    }
+
+    pub(crate) fn current_mut(&mut self) -> &mut Burst {
+        &mut self.current
+    }
+
+    /// Begins another; `used` says whether any packet refers to the one before.
+    pub(crate) fn begin(&mut self, burst: Burst, used: bool) {
+        if used {
+            self.bursts.push_back(self.current);
+        }
+        self.current = burst;
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, index: u32) -> &Burst {
+        let place = index.wrapping_sub(self.first) as usize;
+        self.bursts.get(place).unwrap_or(&self.current)
+    }
+
+    /// No packet refers to one before `oldest` any more.
+    pub(crate) fn release(&mut self, oldest: u32) {
+        let count = oldest.wrapping_sub(self.first) as usize;
+        if count > 0 && count <= self.bursts.len() {
+            self.bursts.drain(..count);
+            self.first = oldest;
+        }
+    }
+
+    /// How long ago a burst was begun, in bursts: what is older compares as greater.
+    pub(crate) fn age(&self, index: u32) -> u32 {
+        self.newest().wrapping_sub(index)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.bursts.len() + 1
+    }
+}

@@ -1,0 +1,131 @@
+//! One packet in the ring: 32 bytes, half a cache line.
+
+use super::Chunk;
+
+/// Sent, neither acknowledged nor lost.
+pub(crate) const OUTSTANDING: u8 = 1;
+/// Declared lost; remembered for a while in case it comes after all.
+pub(crate) const LOST: u8 = 1 << 1;
+/// Acknowledged, and so are all from its number up to that in `offset`, which is excluded.
+pub(crate) const ACKED: u8 = 1 << 2;
+/// The number was never used: a peer that acknowledges it lies. RFC 9000 §21.4. No flag at all means the same.
+pub(crate) const SKIPPED: u8 = 0;
+pub(crate) const ELICITING: u8 = 1 << 3;
+pub(crate) const FIN: u8 = 1 << 4;
+/// It left with ECT(0).
+pub(crate) const MARKED: u8 = 1 << 5;
+/// Larger than what is known to arrive: a probe of the path's limit.
+pub(crate) const MTU_PROBE: u8 = 1 << 6;
+/// A probe timeout has asked for its content to be sent again; it is not asked for twice.
+pub(crate) const REQUEUED: u8 = 1 << 7;
+
+const NO_STREAM: u32 = u32::MAX;
+
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Entry {
+    /// Of the stream data; in an acknowledged entry the number above it from which on entries may be unacknowledged.
+    pub(crate) offset: u64,
+    slot: u32,
+    /// The burst that it left with.
+    pub(crate) burst: u32,
+    /// Its first item in the slab, 0 for none.
+    pub(crate) items: u32,
+    length: u16,
+    /// What it holds in flight, 0 if it elicits no acknowledgement.
+    pub(crate) size: u16,
+    pub(crate) flags: u8,
+    /// The congestion event that its loss belongs to.
+    pub(crate) episode: u8,
+}
+
+const _: () = assert!(size_of::<Entry>() == 32);
+
+impl Entry {
+    pub(crate) const GAP: Self = Self {
+        offset: 0,
+        slot: NO_STREAM,
+        burst: 0,
+        items: 0,
+        length: 0,
+        size: 0,
+        flags: SKIPPED,
+        episode: 0,
+    };
+
+    #[inline]
+    pub(crate) fn new(chunk: Option<Chunk>, burst: u32, items: u32, size: u16, flags: u8) -> Self {
+        let chunk = chunk.unwrap_or(Chunk {
+            slot: NO_STREAM,
+            offset: 0,
+            length: 0,
+            fin: false,
+        });
+        Self {
+            offset: chunk.offset,
+            slot: chunk.slot,
+            burst,
+            items,
+            length: chunk.length as u16,
+            size,
+            flags: flags | (FIN * u8::from(chunk.fin)),
+            episode: 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// While it is not acknowledged.
+    #[inline]
+    pub(crate) fn chunk(&self) -> Option<Chunk> {
+        (self.slot != NO_STREAM).then_some(Chunk {
+            slot: self.slot,
+            offset: self.offset,
+            length: u32::from(self.length),
+            fin: self.is(FIN),
+        })
+    }
+}
+
+/// Neighbouring runs of one stream, put together as they come.
+#[derive(Debug)]
+pub(crate) struct Runs {
+    run: Chunk,
+}
+
+impl Runs {
+    pub(crate) fn new() -> Self {
+        let run = Chunk {
+            slot: NO_STREAM,
+            offset: 0,
+            length: 0,
+            fin: false,
+        };
+        Self { run }
+    }
+
+    #[inline]
+    pub(crate) fn add(&mut self, entry: &Entry, to: &mut Vec<Chunk>) {
+        let run = &mut self.run;
+        let follows =
+            entry.slot == run.slot && entry.offset == run.offset + u64::from(run.length);
+        if follows && run.length < u32::MAX / 2 && entry.slot != NO_STREAM {
+            run.length += u32::from(entry.length);
+            run.fin |= entry.is(FIN);
+        } else if let Some(chunk) = entry.chunk() {
+            let before = std::mem::replace(run, chunk);
+            if before.slot != NO_STREAM {
+                to.push(before);
+            }
+        }
+    }
+
+    pub(crate) fn end(self, to: &mut Vec<Chunk>) {
+        if self.run.slot != NO_STREAM {
+            to.push(self.run);
+        }
+    }
+}

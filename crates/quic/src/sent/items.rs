@@ -1,0 +1,93 @@
+//! What packets carried beside stream data: chains of nodes in one slab, so that a packet holds no list of its own.
+
+use super::Item;
+
+#[derive(Debug)]
+struct Node {
+    item: Item,
+    next: u32,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Items {
+    /// The chain that begins with index n begins in node n − 1.
+    nodes: Vec<Node>,
+    free: u32,
+    used: usize,
+}
+
+impl Items {
+    /// Keeps the items in their order and returns their chain, 0 for none.
+    pub(crate) fn keep(&mut self, items: &mut Vec<Item>) -> u32 {
+        let mut chain = 0;
+        while let Some(item) = items.pop() {
+            chain = self.put(item, chain);
+        }
+        chain
+    }
+
+    fn put(&mut self, item: Item, next: u32) -> u32 {
+        self.used += 1;
+        let free = self.free;
+        if let Some(node) = free.checked_sub(1).and_then(|i| self.nodes.get_mut(i as usize)) {
+            self.free = node.next;
+            *node = Node { item, next };
+            return free;
+        }
+        self.nodes.push(Node { item, next });
+        u32::try_from(self.nodes.len()).unwrap_or(0)
+    }
+
+    /// Tells each item of the chain, and keeps it.
+    pub(crate) fn tell(&self, chain: u32, mut told: impl FnMut(Item)) {
+        let mut at = chain;
+        while let Some(node) = at.checked_sub(1).and_then(|i| self.nodes.get(i as usize)) {
+            told(node.item);
+            at = node.next;
+        }
+    }
+
+    /// Tells each item of the chain, and forgets it.
+    pub(crate) fn take(&mut self, chain: u32, mut told: impl FnMut(Item)) {
+        let mut at = chain;
+        while let Some(node) = at.checked_sub(1).and_then(|i| self.nodes.get_mut(i as usize)) {
+            told(node.item);
+            let next = std::mem::replace(&mut node.next, self.free);
+            self.free = at;
+            self.used -= 1;
+            at = next;
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.used
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chains_keep_their_order_and_their_room_is_used_again() {
+        let mut items = Items::default();
+        let told = |items: &Items, chain| {
+            let mut all = Vec::new();
+            items.tell(chain, |item| all.push(item));
+            all
+        };
+        assert_eq!(items.keep(&mut Vec::new()), 0);
+        let first = items.keep(&mut vec![Item::Ping, Item::MaxData]);
+        let second = items.keep(&mut vec![Item::NewToken]);
+        assert_eq!(told(&items, first), [Item::Ping, Item::MaxData]);
+        assert_eq!(told(&items, second), [Item::NewToken]);
+        items.take(first, |_| {});
+        for _ in 0..1000 {
+            let chain = items.keep(&mut vec![Item::HandshakeDone, Item::Ping]);
+            assert_eq!(told(&items, chain), [Item::HandshakeDone, Item::Ping]);
+            items.take(chain, |_| {});
+        }
+        assert_eq!(told(&items, second), [Item::NewToken]);
+        assert_eq!((items.len(), items.nodes.len()), (1, 3));
+    }
+}

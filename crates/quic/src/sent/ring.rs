@@ -1,0 +1,98 @@
+//! The packets of one space, by number, from the oldest that matters to the newest.
+//!
+//! Entries lie at their number modulo a power of two. An acknowledged entry points past others that are acknowledged
+//! too, so that what an ACK frame repeats is jumped over.
+
+use super::Entry;
+
+const LEAST: usize = 16;
+
+#[derive(Debug, Default)]
+pub(crate) struct Ring {
+    /// Empty, or a power of two.
+    entries: Vec<Entry>,
+    first: u64,
+    next: u64,
+}
+
+impl Ring {
+    /// The oldest number that is kept.
+    #[inline]
+    pub(crate) fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// One above the newest.
+    #[inline]
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        (self.next - self.first) as usize
+    }
+
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.len() == self.entries.len()
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Of a number within `first..next`; of any other it is some entry or a gap, never a panic.
+    #[inline]
+    pub(crate) fn at(&self, number: u64) -> Entry {
+        let index = self.index(number);
+        self.entries.get(index).copied().unwrap_or(Entry::GAP)
+    }
+
+    #[inline]
+    pub(crate) fn at_mut(&mut self, number: u64) -> Option<&mut Entry> {
+        let index = self.index(number);
+        self.entries.get_mut(index)
+    }
+
+    #[inline]
+    fn index(&self, number: u64) -> usize {
+        number as usize & self.entries.len().wrapping_sub(1)
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, entry: Entry) {
+        if self.is_full() {
+            self.grow();
+        }
+        let index = self.index(self.next);
+        if let Some(place) = self.entries.get_mut(index) {
+            *place = entry;
+            self.next += 1;
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let size = (self.entries.len() * 2).max(LEAST);
+        let mut larger = vec![Entry::GAP; size];
+        for number in self.first..self.next {
+            if let Some(place) = larger.get_mut(number as usize & (size - 1)) {
+                *place = self.at(number);
+            }
+        }
+        self.entries = larger;
+    }
+
+    /// Forgets everything below.
+    #[inline]
+    pub(crate) fn release(&mut self, below: u64) {
+        self.first = below.clamp(self.first, self.next);
+    }
+
+    /// Gives the memory back where nothing is kept.
+    pub(crate) fn shrink(&mut self) {
+        if self.first == self.next {
+            self.entries = Vec::new();
+        }
+    }
+}
