@@ -81,9 +81,10 @@ impl Add for Usage {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        let (longer, shorter) = match self.wall >= other.wall {
-            true => (self, other),
-            false => (other, self),
+        let (longer, shorter) = if self.wall >= other.wall {
+            (self, other)
+        } else {
+            (other, self)
         };
         Self {
             wall: longer.wall,

@@ -61,9 +61,7 @@ impl Scene {
             match (join(serving), join(driving)) {
                 (Ok(server), Ok(client)) => Ok(Visit { server, client }),
                 // Who waited in vain says less than who failed.
-                (Err(error), Err(PerfError::Silence(_))) | (_, Err(error)) | (Err(error), _) => {
-                    Err(error)
-                }
+                (Err(error), Ok(_) | Err(PerfError::Silence(_))) | (_, Err(error)) => Err(error),
             }
         })
     }

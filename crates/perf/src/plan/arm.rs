@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::knobs::{DEFAULT_WRITE, Datagram, Knobs, Tuning};
+use super::knobs::{Cipher, DEFAULT_WRITE, Datagram, Knobs, Tuning};
 use super::{Congestion, range};
 use crate::engine;
 use crate::error::PlanError;
@@ -203,9 +203,9 @@ impl Tuning {
             self.datagram = Some(word.parse()?);
         } else if let Some(bytes) = number("write") {
             self.write_size = Some(super::size(bytes)? as usize);
-        } else if let Ok(cipher) = word.parse() {
+        } else if let Ok(cipher) = word.parse::<Cipher>() {
             self.cipher = Some(cipher);
-        } else if let Ok(control) = word.parse() {
+        } else if let Ok(control) = word.parse::<Congestion>() {
             self.congestion = Some(control);
         } else {
             return Err(PlanError::Value {
