@@ -129,7 +129,7 @@ fn knobs(arm: &Arm) -> Value {
         "datagram": is_quic.then(|| match knobs.datagram {
             Datagram::Engine => "engine".to_owned(),
             Datagram::Of(bytes) => bytes.to_string(),
-            Datagram::Mirror => "mirror".to_owned(),
+            Datagram::Mirror(bytes) => format!("mirror{bytes}"),
             Datagram::Discover => "discover".to_owned(),
         }),
     })

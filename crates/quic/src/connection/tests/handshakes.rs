@@ -42,7 +42,11 @@ fn a_server_sends_three_times_what_came_and_no_more_until_it_knows_the_address()
     pair.run_for(Duration::from_secs(20));
     let first = pair.bytes[0] / pair.sent[0];
     assert!(first >= 1200);
-    assert!(pair.bytes[1] <= 3 * first, "{} after {first}", pair.bytes[1]);
+    assert!(
+        pair.bytes[1] <= 3 * first,
+        "{} after {first}",
+        pair.bytes[1]
+    );
     assert!(pair.bytes[1] > 0);
 }
 
