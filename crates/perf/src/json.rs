@@ -192,6 +192,7 @@ fn usage(usage: &Usage) -> Value {
         "thread_s": usage.thread.as_secs_f64(),
         "user_s": usage.user.as_secs_f64(),
         "system_s": usage.system.as_secs_f64(),
+        "waited_s": usage.waited.map(|waited| waited.as_secs_f64()),
         "core": core,
     })
 }
