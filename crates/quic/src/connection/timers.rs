@@ -48,12 +48,14 @@ impl Connection {
             State::Closing | State::Draining => return self.timers.close,
             State::Drained => return None,
         }
+        // What must not be sent now makes nobody wait. RFC 9000 §8.1.
+        let sends = self.paths.active.credit() >= super::LEAST_PACKET;
         [
             self.recovery.deadline(),
-            self.received[Space::Data.index()].deadline(),
+            self.received[Space::Data.index()].deadline().filter(|_| sends),
             self.idle_deadline(),
             self.keep_alive_deadline(),
-            self.timers.paced,
+            self.timers.paced.filter(|_| sends),
             self.timers.early_keys,
             self.paths.deadline(),
         ]
