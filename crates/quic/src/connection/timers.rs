@@ -57,6 +57,7 @@ impl Connection {
             self.keep_alive_deadline(),
             self.timers.paced.filter(|_| sends),
             self.timers.early_keys,
+            self.old_keys_deadline(),
             self.paths.deadline(),
         ]
         .into_iter()
@@ -96,9 +97,7 @@ impl Connection {
         if is_due(self.timers.paced, now) {
             self.timers.paced = None;
         }
-        // RFC 9001 §6.5.
-        let after = 3 * self.recovery.pto();
-        self.crypto.forget_old_keys(now, after);
+        self.crypto.forget_old_keys(now, 3 * self.recovery.pto());
     }
 
     fn on_recovery_timeout(&mut self, now: Time) {
@@ -124,6 +123,12 @@ impl Connection {
     fn idle_deadline(&self) -> Option<Time> {
         let idle = self.timers.idle;
         (!idle.is_zero()).then(|| self.timers.alive.after(idle.max(3 * self.recovery.pto())))
+    }
+
+    /// RFC 9001 §6.5.
+    fn old_keys_deadline(&self) -> Option<Time> {
+        let since = self.crypto.old_keys_since()?;
+        Some(since.after(3 * self.recovery.pto()))
     }
 
     fn keep_alive_deadline(&self) -> Option<Time> {

@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn reset_tokens_depend_on_id_and_key() {
-        let id = |bytes: &[u8]| ConnectionId(bytes.to_vec());
+        let id = |bytes: &[u8]| ConnectionId::new(bytes).unwrap();
         let token = vault(1).reset_token(&id(b"12345678"));
         assert_eq!(token, vault(1).reset_token(&id(b"12345678")));
         assert_ne!(token, vault(1).reset_token(&id(b"12345679")));

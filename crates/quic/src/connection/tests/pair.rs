@@ -84,6 +84,8 @@ pub(super) struct Pair {
     pub(super) bursts: [Vec<usize>; 2],
     pub(super) client_events: Vec<Event>,
     pub(super) server_events: Vec<Event>,
+    /// Each datagram may be answered before the next one comes.
+    pub(super) answers_each: bool,
     flying: BinaryHeap<Flying>,
     order: u64,
     server_transport: Arc<Transport>,
@@ -122,6 +124,7 @@ impl Pair {
             bursts: [Vec::new(), Vec::new()],
             client_events: Vec::new(),
             server_events: Vec::new(),
+            answers_each: false,
             flying: BinaryHeap::new(),
             order: 0,
             server_transport: Arc::new(server.clone()),
@@ -251,6 +254,9 @@ impl Pair {
             let now = self.now;
             let end = if to_server { End::Server } else { End::Client };
             self.connection(end).receive(now, &way, &mut datagram);
+            if self.answers_each {
+                self.send();
+            }
         }
     }
 
