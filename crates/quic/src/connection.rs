@@ -45,7 +45,6 @@ use crate::stats::Stats;
 use crate::streams::Streams;
 use crate::{Event, Time, Transport};
 use asking::Asks;
-use chance::Chance;
 use closing::Farewell;
 use control::Control;
 use handshake::Handshake;
@@ -55,6 +54,7 @@ use paths::{Path, Paths};
 use spin::Spin;
 use timers::Timers;
 
+pub(crate) use chance::Chance;
 pub(crate) use opening::{Arrival, Issuer, Opening};
 
 /// Every path carries UDP payloads as large as this. RFC 9000 §14.

@@ -64,7 +64,7 @@ impl Vault {
 
     /// RFC 9000 §10.3.2.
     pub(crate) fn reset_token(&self, id: &ConnectionId) -> [u8; 16] {
-        let tag = hmac::sign(&self.resets, id_bytes(id));
+        let tag = hmac::sign(&self.resets, id.as_slice());
         first_bytes(tag.as_ref())
     }
 }
@@ -82,10 +82,6 @@ impl TokenKind {
             .into_iter()
             .find(|kind| kind.byte() == byte)
     }
-}
-
-fn id_bytes(id: &ConnectionId) -> &[u8] {
-    id.as_slice()
 }
 
 /// A key for one purpose.
