@@ -48,9 +48,12 @@ impl Connection {
             State::Closing | State::Draining => return self.timers.close,
             State::Drained => return None,
         }
+        // Where nothing may be sent, no acknowledgement is waited for: the peer's next packet changes that.
+        let acknowledges = self.paths.active.credit() >= super::LEAST_DATAGRAM;
+        let acknowledgement = self.received[Space::Data.index()].deadline();
         [
             self.recovery.deadline(),
-            self.received[Space::Data.index()].deadline(),
+            acknowledgement.filter(|_| acknowledges),
             self.idle_deadline(),
             self.keep_alive_deadline(),
             self.timers.paced,
