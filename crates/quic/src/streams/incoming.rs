@@ -146,12 +146,14 @@ impl Incoming {
 
     /// The peer cut the stream off; its size was checked.
     pub(super) fn reset(&mut self, code: u64, size: u64, spares: &mut Spares) -> Arrived {
+        // The size that a FIN said: what was sent before a reset may have come whole, and is no whole stream.
+        let was_whole = self.is_whole();
         self.size = Some(size);
         match self.state {
             State::Stopped(_) => return self.drop_up_to(size),
             State::Reset(_) => return Arrived::default(),
             // All data has come: the reset says nothing more. RFC 9000 §3.2.
-            State::Open if self.is_whole() => return Arrived::default(),
+            State::Open if was_whole => return Arrived::default(),
             State::Open => {}
         }
         self.state = State::Reset(code);
