@@ -218,10 +218,11 @@ impl Recovery {
         }
         let size = size * u16::from(eliciting);
         flags |= ELICITING * u8::from(eliciting);
-        let ledger = &mut self.spaces[space.index()];
-        if number != ledger.next() || ledger.is_full() {
-            self.in_flight -= ledger.make_room(number, &mut self.items, MOST_PACKETS);
+        let index = space.index();
+        if number != self.spaces[index].next() || self.spaces[index].is_full() {
+            self.make_room(space, number);
         }
+        let ledger = &mut self.spaces[index];
         ledger.push(Entry::new(chunk, self.burst, chain, size, flags));
         if eliciting {
             ledger.eliciting += 1;
@@ -231,6 +232,13 @@ impl Recovery {
         self.in_flight += u64::from(size);
         self.burst_bytes += u64::from(size);
         self.burst_packets += 1;
+    }
+
+    #[cold]
+    fn make_room(&mut self, space: Space, number: u64) {
+        let ledger = &mut self.spaces[space.index()];
+        self.in_flight -= ledger.make_room(number, &mut self.items, MOST_PACKETS);
+        self.release_bursts();
     }
 
     /// Tells those who count bursts what the current one has put in flight so far. Whoever needs that calls it; calling it

@@ -8,7 +8,7 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-const VERBS: [&str; 13] = [
+const VERBS: [&str; 14] = [
     "demo",
     "probe",
     "compare",
@@ -20,6 +20,7 @@ const VERBS: [&str; 13] = [
     "gate",
     "origin",
     "path",
+    "perf",
     "man",
     "completions",
 ];

@@ -24,6 +24,7 @@ const LAYERS: [(u8, &str); 19] = [
     (4, "gate"),
     (4, "origin"),
     (4, "doctor"),
+    (4, "perf"),
     (5, "compare"),
     (5, "lab"),
     (6, "roundtrip"),
