@@ -53,7 +53,7 @@ impl Connection {
         if !wanted {
             return None;
         }
-        let limit = self.segment(buffer.len())?.min(LONGEST);
+        let limit = self.segment(buffer.len(), LEAST_DATAGRAM)?.min(LONGEST);
         let permitted = self.permitted(now, limit as u16, 1) > 0;
         let mut drafts = Vec::new();
         let mut at = 0;

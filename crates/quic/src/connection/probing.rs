@@ -47,7 +47,7 @@ impl Connection {
             local: path.local,
             size: LEAST_DATAGRAM.min(path.credit()),
         };
-        if target.size < super::LEAST_PROBE {
+        if target.size < super::LEAST_PACKET {
             return None;
         }
         path.on_challenge_sent(data);

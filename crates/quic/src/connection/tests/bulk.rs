@@ -78,6 +78,8 @@ fn keys_are_updated_while_data_flows() {
     assert!(pair.carry(End::Server, 100_000));
     assert!(pair.client.update_keys());
     assert!(pair.carry(End::Server, 500_000));
+    assert!(!pair.server().update_keys(), "too soon after the last");
+    pair.run_for(Duration::from_secs(1));
     assert!(pair.server().update_keys());
     assert!(pair.carry(End::Client, 500_000));
     assert_eq!(pair.client.stats().key_updates, 2);
@@ -94,6 +96,7 @@ fn the_peer_is_asked_to_acknowledge_rarely() {
             ..Transport::default()
         });
         pair.connect();
+        pair.answers_each = true;
         assert!(pair.carry(End::Server, LARGE));
         acks.push(pair.client.stats().acks_sent);
     }
