@@ -34,7 +34,10 @@ fn data_flows_over_any_distance() {
             // Ten packets at first, twice as many each round trip: 2^9 · 10 are enough, and half a millisecond of
             // delayed acknowledgements is much where a round trip is short.
             let most = if micros < 1000 { 400 } else { 24 };
-            assert!(trips <= most, "{congestion:?} {micros} µs: {trips} round trips");
+            assert!(
+                trips <= most,
+                "{congestion:?} {micros} µs: {trips} round trips"
+            );
             assert_eq!(simulation.stats(SERVER, server).packets_lost, 0);
         }
     }

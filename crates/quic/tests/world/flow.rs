@@ -43,7 +43,9 @@ fn who_does_not_read_gets_a_window_and_no_more() {
     simulation.run_for(RTT * 100);
     let sent = simulation.stats(SERVER, server).stream_bytes_sent;
     assert_eq!(sent, WINDOW);
-    simulation.with_traffic(CLIENT, client, |traffic, connection| traffic.resume(connection));
+    simulation.with_traffic(CLIENT, client, |traffic, connection| {
+        traffic.resume(connection)
+    });
     simulation.run_until_completed(client, 4);
 }
 
@@ -56,9 +58,15 @@ fn one_stream_that_nobody_reads_does_not_hold_the_others() {
     let mut simulation = Simulation::with(3, &transport, |_| {});
     let (client, server) = simulation.establish();
     simulation.with_traffic(CLIENT, client, |traffic, _| traffic.ignores_uni = true);
-    let unread = simulation.nodes[SERVER].connection(server).open(Dir::Uni).unwrap();
+    let unread = simulation.nodes[SERVER]
+        .connection(server)
+        .open(Dir::Uni)
+        .unwrap();
     let data = Bytes::from(vec![0; 30_000]);
-    simulation.nodes[SERVER].connection(server).write(unread, data).unwrap();
+    simulation.nodes[SERVER]
+        .connection(server)
+        .write(unread, data)
+        .unwrap();
     for _ in 0..3 {
         simulation.request(client, 0, 200_000);
     }
@@ -75,19 +83,33 @@ fn a_stream_that_is_stopped_or_reset_ends_at_both_sides() {
     connection.write(stopped, data()).unwrap();
     let reset = connection.open(Dir::Uni).unwrap();
     connection.write(reset, data()).unwrap();
-    simulation.nodes[SERVER].lives.entry(server).or_default().traffic.ignores_uni = true;
+    simulation.nodes[SERVER]
+        .lives
+        .entry(server)
+        .or_default()
+        .traffic
+        .ignores_uni = true;
     simulation.run_for(RTT);
 
     let connection = simulation.nodes[SERVER].connection(server);
     connection.stop(stopped, 7).unwrap();
-    simulation.nodes[CLIENT].connection(client).reset(reset, 8).unwrap();
+    simulation.nodes[CLIENT]
+        .connection(client)
+        .reset(reset, 8)
+        .unwrap();
     let connection = simulation.nodes[CLIENT].connection(client);
     assert_eq!(connection.write(reset, data()), Err(WriteError::Finished));
     simulation.run_for(RTT);
     let connection = simulation.nodes[CLIENT].connection(client);
-    assert_eq!(connection.write(stopped, data()), Err(WriteError::Stopped(7)));
+    assert_eq!(
+        connection.write(stopped, data()),
+        Err(WriteError::Stopped(7))
+    );
     let connection = simulation.nodes[SERVER].connection(server);
-    assert_eq!(connection.read(reset, &mut [0; 10]), Err(ReadError::Reset(8)));
+    assert_eq!(
+        connection.read(reset, &mut [0; 10]),
+        Err(ReadError::Reset(8))
+    );
     simulation.request(client, 100, 100);
     simulation.run_until_completed(client, 1);
 }
