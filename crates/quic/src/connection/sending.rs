@@ -225,7 +225,13 @@ impl Connection {
         let number = self.recovery.next_number(Space::Data);
         let packet = packet.get_mut(..length)?;
         shape.write(number, packet);
-        self.seal(Level::OneRtt, number, packet, shape.number_at, shape.number_length)?;
+        self.seal(
+            Level::OneRtt,
+            number,
+            packet,
+            shape.number_at,
+            shape.number_length,
+        )?;
         self.recovery.on_sent(
             Space::Data,
             number,
@@ -269,7 +275,13 @@ impl Connection {
         let number = self.recovery.next_number(Space::Data);
         let packet = packet.get_mut(..length)?;
         shape.write(number, packet);
-        self.seal(Level::OneRtt, number, packet, shape.number_at, shape.number_length)?;
+        self.seal(
+            Level::OneRtt,
+            number,
+            packet,
+            shape.number_at,
+            shape.number_length,
+        )?;
         filled.eliciting |= contents.eliciting;
         self.recovery.on_sent(
             Space::Data,

@@ -170,7 +170,10 @@ impl Pair {
                     continue;
                 }
                 let connection = self.connection(end);
-                if connection.deadline().is_some_and(|deadline| deadline <= now) {
+                if connection
+                    .deadline()
+                    .is_some_and(|deadline| deadline <= now)
+                {
                     connection.on_timeout(now);
                 }
             }
