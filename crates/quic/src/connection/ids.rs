@@ -158,8 +158,8 @@ impl RemoteIds {
                     "it gave two connection ids the same sequence number",
                 ));
             }
-        } else if sequence < self.retire_prior_to {
-            // It came late: it is retired at once.
+        } else if sequence < self.retire_prior_to.max(self.current.sequence) {
+            // It came late, or again after it was retired: ids are taken into use in their order.
             self.retire(sequence, retired);
         } else {
             self.spare.push(RemoteId {

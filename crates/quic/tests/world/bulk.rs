@@ -10,7 +10,11 @@ const MEGABYTE: u64 = 1_000_000;
 
 #[test]
 fn downloads_and_uploads_come_whole() {
-    for (brought, wanted) in [(0, 5 * MEGABYTE), (5 * MEGABYTE, 0), (2 * MEGABYTE, 2 * MEGABYTE)] {
+    for (brought, wanted) in [
+        (0, 5 * MEGABYTE),
+        (5 * MEGABYTE, 0),
+        (2 * MEGABYTE, 2 * MEGABYTE),
+    ] {
         let mut simulation = Simulation::new(1);
         let (client, server) = simulation.establish();
         simulation.request(client, brought, wanted);
@@ -154,12 +158,16 @@ fn three_hundred_connections_share_an_endpoint() {
         simulation.request(*client, 500, 5000);
     }
     simulation.run_until("all answers", |simulation| {
-        clients.iter().all(|client| simulation.completed(*client) == 1)
+        clients
+            .iter()
+            .all(|client| simulation.completed(*client) == 1)
     });
     assert_eq!(simulation.nodes[SERVER].endpoint.len(), 300);
     let now = simulation.now;
     for client in clients {
-        simulation.nodes[CLIENT].connection(client).close(now, 0, b"");
+        simulation.nodes[CLIENT]
+            .connection(client)
+            .close(now, 0, b"");
     }
     simulation.run_for(RTT * 60);
     assert_eq!(simulation.nodes[SERVER].endpoint.remove_drained(), 300);

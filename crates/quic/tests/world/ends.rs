@@ -12,7 +12,9 @@ fn what_one_side_says_the_other_hears_and_both_forget() {
     let mut simulation = Simulation::new(1);
     let (client, server) = simulation.establish();
     let now = simulation.now;
-    simulation.nodes[CLIENT].connection(client).close(now, 77, b"enough");
+    simulation.nodes[CLIENT]
+        .connection(client)
+        .close(now, 77, b"enough");
     simulation.run_for(RTT);
     let heard = simulation.nodes[SERVER].lives[&server].closed();
     let said = CloseReason::Application {
@@ -20,7 +22,10 @@ fn what_one_side_says_the_other_hears_and_both_forget() {
         reason: "enough".to_owned(),
     };
     assert_eq!(heard, Some(&said));
-    assert_eq!(simulation.life(client).closed(), Some(&CloseReason::Local { code: 77 }));
+    assert_eq!(
+        simulation.life(client).closed(),
+        Some(&CloseReason::Local { code: 77 })
+    );
     simulation.run_for(Duration::from_secs(2));
     for host in [CLIENT, SERVER] {
         assert_eq!(simulation.nodes[host].endpoint.remove_drained(), 1);
@@ -39,7 +44,10 @@ fn who_hears_nothing_gives_up_after_the_idle_timeout() {
     simulation.run_for(Duration::from_secs(4));
     assert_eq!(simulation.life(client).closed(), None);
     simulation.run_for(Duration::from_secs(2));
-    assert_eq!(simulation.life(client).closed(), Some(&CloseReason::TimedOut));
+    assert_eq!(
+        simulation.life(client).closed(),
+        Some(&CloseReason::TimedOut)
+    );
     let closed = simulation.nodes[SERVER].lives[&server].closed();
     assert_eq!(closed, Some(&CloseReason::TimedOut));
     assert_eq!(simulation.nodes[SERVER].endpoint.remove_drained(), 1);
@@ -66,7 +74,10 @@ fn a_server_that_nobody_answers_for_is_given_up() {
     simulation.up.is_down = true;
     let client = simulation.connect();
     simulation.run_for(Duration::from_secs(60));
-    assert_eq!(simulation.life(client).closed(), Some(&CloseReason::TimedOut));
+    assert_eq!(
+        simulation.life(client).closed(),
+        Some(&CloseReason::TimedOut)
+    );
     // Probes grow rare: RFC 9002 §6.2.1.
     let sent = simulation.up.counts.datagrams;
     assert!((4..=24).contains(&sent), "{sent}");
@@ -117,5 +128,10 @@ fn handles_of_connections_that_are_gone_name_nothing() {
     }
     let (next, _) = simulation.establish();
     assert_ne!(next, client);
-    assert!(simulation.nodes[CLIENT].endpoint.connection(client).is_none());
+    assert!(
+        simulation.nodes[CLIENT]
+            .endpoint
+            .connection(client)
+            .is_none()
+    );
 }

@@ -48,7 +48,10 @@ fn both_versions_are_spoken() {
         let mut simulation = Simulation::new(2);
         simulation.client_config.version = version;
         let (client, server) = simulation.establish();
-        assert_eq!(simulation.nodes[SERVER].connection(server).version(), version);
+        assert_eq!(
+            simulation.nodes[SERVER].connection(server).version(),
+            version
+        );
         simulation.request(client, 0, 10_000);
         simulation.run_until_completed(client, 1);
     }
@@ -134,7 +137,12 @@ fn early_data_that_is_refused_is_sent_again() {
     simulation.run_until_completed(client, 1);
     let connection = simulation.nodes[CLIENT].connection(client);
     assert_eq!(connection.early_accepted(), Some(false));
-    assert!(simulation.life(client).time_of(&Event::EarlyRefused).is_some());
+    assert!(
+        simulation
+            .life(client)
+            .time_of(&Event::EarlyRefused)
+            .is_some()
+    );
 }
 
 #[test]

@@ -43,7 +43,12 @@ fn noise_begins_nothing_and_gets_little() {
     }
     assert!(simulation.nodes[SERVER].endpoint.is_empty());
     assert!(simulation.nodes[CLIENT].endpoint.is_empty());
-    let got: usize = simulation.seen.unwrap().iter().map(|sent| sent.bytes.len()).sum();
+    let got: usize = simulation
+        .seen
+        .unwrap()
+        .iter()
+        .map(|sent| sent.bytes.len())
+        .sum();
     assert!(got > 0 && got < gave, "{got} bytes for {gave}");
 }
 
@@ -184,8 +189,12 @@ fn a_forged_version_negotiation_is_ignored_once_the_server_has_spoken() {
     simulation.act();
     let first = simulation.seen.take().unwrap().remove(0).bytes;
     let versions = [roundtrip_wire::quic::Version(7)];
-    let forged =
-        roundtrip_wire::quic::write_version_negotiation(&first[15..23], &first[6..14], &versions, 0);
+    let forged = roundtrip_wire::quic::write_version_negotiation(
+        &first[15..23],
+        &first[6..14],
+        &versions,
+        0,
+    );
     simulation.inject(CLIENT, server, &forged);
     simulation.act();
     assert!(simulation.life(client).closed().is_some());

@@ -12,7 +12,12 @@ fn spoil(simulation: &mut Simulation, change: impl Fn(&mut Link)) {
 
 #[test]
 fn data_comes_whole_however_much_is_lost() {
-    for (loss, size) in [(5, 2_000_000), (20, 1_000_000), (100, 300_000), (200, 150_000)] {
+    for (loss, size) in [
+        (5, 2_000_000),
+        (20, 1_000_000),
+        (100, 300_000),
+        (200, 150_000),
+    ] {
         for seed in 0..4 {
             let mut simulation = Simulation::new(100 * loss + seed);
             spoil(&mut simulation, |link| link.loss = loss);
@@ -89,7 +94,10 @@ fn reordered_packets_are_put_in_order() {
     let server = simulation.nodes[SERVER].accepted[0];
     // Some are taken for lost, and then known not to be.
     let stats = simulation.stats(SERVER, server);
-    assert!(stats.spurious > 0 && stats.spurious <= stats.packets_lost, "{stats:?}");
+    assert!(
+        stats.spurious > 0 && stats.spurious <= stats.packets_lost,
+        "{stats:?}"
+    );
 }
 
 #[test]

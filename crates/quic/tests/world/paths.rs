@@ -45,15 +45,20 @@ fn a_client_that_moves_takes_another_id() {
     let moved: SocketAddr = "203.0.113.9:50000".parse().unwrap();
     simulation.hosts.insert(moved, CLIENT);
     let now = simulation.now;
-    simulation.nodes[CLIENT].connection(client).migrate(now, Some(moved.ip()));
+    simulation.nodes[CLIENT]
+        .connection(client)
+        .migrate(now, Some(moved.ip()));
     simulation.run_until_completed(client, 1);
     assert_eq!(simulation.nodes[SERVER].connection(server).remote(), moved);
     // Those who watch both ways see no id on both. RFC 9000 §9.5.
     let seen = simulation.seen.take().unwrap();
     let server_address = simulation.nodes[SERVER].address;
     let ids = |of: SocketAddr| {
-        let sent = seen.iter().filter(move |sent| sent.from == of && sent.to == server_address);
-        sent.map(|sent| sent.bytes[1..9].to_vec()).collect::<std::collections::HashSet<_>>()
+        let sent = seen
+            .iter()
+            .filter(move |sent| sent.from == of && sent.to == server_address);
+        sent.map(|sent| sent.bytes[1..9].to_vec())
+            .collect::<std::collections::HashSet<_>>()
     };
     let (before, after) = (ids("198.51.100.1:50000".parse().unwrap()), ids(moved));
     assert!(!before.is_empty() && !after.is_empty());
@@ -71,7 +76,9 @@ fn a_server_that_forbids_moving_is_left_in_peace() {
     simulation.run_for(2 * RTT);
     let (now, before) = (simulation.now, simulation.nodes[CLIENT].address);
     let elsewhere = "203.0.113.9".parse().unwrap();
-    simulation.nodes[CLIENT].connection(client).migrate(now, Some(elsewhere));
+    simulation.nodes[CLIENT]
+        .connection(client)
+        .migrate(now, Some(elsewhere));
     simulation.request(client, 1000, 1000);
     simulation.run_until_completed(client, 1);
     assert_eq!(simulation.nodes[SERVER].connection(server).remote(), before);
@@ -126,7 +133,11 @@ fn keys_change_while_data_flows() {
     for turn in 0..12 {
         // Not at the same time on both sides: that would be one update.
         simulation.run_for(RTT * 3 / 2);
-        let (host, handle) = if turn % 2 == 0 { (CLIENT, client) } else { (SERVER, server) };
+        let (host, handle) = if turn % 2 == 0 {
+            (CLIENT, client)
+        } else {
+            (SERVER, server)
+        };
         let connection = simulation.nodes[host].connection(handle);
         updates += u64::from(connection.update_keys());
         connection.ping();
@@ -153,7 +164,11 @@ fn keys_change_while_packets_are_lost_and_reordered() {
         simulation.request(client, 500_000, 500_000);
         for turn in 0..20 {
             simulation.run_for(RTT);
-            let (host, handle) = if turn % 2 == 0 { (CLIENT, client) } else { (SERVER, server) };
+            let (host, handle) = if turn % 2 == 0 {
+                (CLIENT, client)
+            } else {
+                (SERVER, server)
+            };
             simulation.nodes[host].connection(handle).update_keys();
         }
         simulation.run_until_completed(client, 1);

@@ -39,8 +39,15 @@ fn bulk_leaves_in_full_bursts_of_full_datagrams() {
     let bytes = after.bytes_sent - before.bytes_sent;
     // Header, frame and tag: about 40 bytes in 1200 or more.
     assert!(bytes < LARGE as u64 * 105 / 100, "{bytes}");
-    assert!(packets * 1100 < bytes, "{packets} packets for {bytes} bytes");
-    assert!(after.datagram > 1400, "the path's limit is found: {}", after.datagram);
+    assert!(
+        packets * 1100 < bytes,
+        "{packets} packets for {bytes} bytes"
+    );
+    assert!(
+        after.datagram > 1400,
+        "the path's limit is found: {}",
+        after.datagram
+    );
 }
 
 #[test]
@@ -111,7 +118,10 @@ fn early_data_arrives_with_the_first_flight() {
     first.connect();
     first.run_for(Duration::from_secs(1));
     let mut pair = Pair::with(&transport, &transport, client, server);
-    let id = pair.client.open(Dir::Uni).expect("the limits are remembered");
+    let id = pair
+        .client
+        .open(Dir::Uni)
+        .expect("the limits are remembered");
     pair.client.write(id, Bytes::from(vec![9; 3000])).unwrap();
     pair.client.finish(id).unwrap();
     let start = pair.now;

@@ -54,7 +54,14 @@ fn measure(in_flight: u64, at_once: u64, loss: Option<u64>) -> f64 {
             arrived.truncate(16);
             let ranges = arrived.iter().cloned();
             recovery
-                .on_ranges(now, Space::Data, ranges, None, Duration::ZERO, &mut feedback)
+                .on_ranges(
+                    now,
+                    Space::Data,
+                    ranges,
+                    None,
+                    Duration::ZERO,
+                    &mut feedback,
+                )
                 .unwrap();
             settled += feedback.acked_packets + feedback.lost_packets;
             feedback.clear();
