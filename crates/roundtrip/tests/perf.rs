@@ -99,7 +99,7 @@ fn two_processes_make_one_measurement() {
     let mut said = BufReader::new(server.stdout.take().unwrap());
     said.read_line(&mut address).unwrap();
     let line = format!(
-        "client {} tls quic --bytes 2MB --rounds 1 --json",
+        "client {} tls quic --cc reno --bytes 2MB --rounds 1 --json",
         address.trim()
     );
     let document = document(&perf(&line));
