@@ -251,7 +251,8 @@ impl Recovery {
         let burst = self.bursts.current_mut();
         burst.in_flight = self.in_flight;
         let now = burst.time;
-        self.controller.on_sent(now, bytes, self.in_flight.saturating_sub(bytes));
+        self.controller
+            .on_sent(now, bytes, self.in_flight.saturating_sub(bytes));
         self.pacer.on_sent(bytes);
         let now_sent = self.spaces.iter().map(|ledger| ledger.marked).sum();
         self.ecn.on_sent(now_sent);

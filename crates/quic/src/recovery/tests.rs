@@ -176,8 +176,14 @@ impl Rig {
     fn try_ack(&mut self, space: Space, ranges: &[RangeInclusive<u64>]) -> Result<(), Violation> {
         self.feedback.clear();
         let ranges = ranges.iter().cloned();
-        self.recovery
-            .on_ranges(self.now, space, ranges, None, Duration::ZERO, &mut self.feedback)
+        self.recovery.on_ranges(
+            self.now,
+            space,
+            ranges,
+            None,
+            Duration::ZERO,
+            &mut self.feedback,
+        )
     }
 
     fn time_out(&mut self) -> super::Timeout {

@@ -12,7 +12,10 @@ fn neighbours_are_one_run_and_the_controller_is_told_once() {
     rig.ack(&[1..=8]);
     assert_eq!(rig.feedback.acked, [run(1, 8)]);
     assert_eq!(rig.feedback.newest, Some(8));
-    assert_eq!((rig.feedback.acked_packets, rig.feedback.acked_size), (8, SIZE));
+    assert_eq!(
+        (rig.feedback.acked_packets, rig.feedback.acked_size),
+        (8, SIZE)
+    );
     assert_eq!(rig.notes(), [acked(8000)]);
     // The same again tells nothing.
     rig.ack(&[1..=8]);
@@ -37,7 +40,11 @@ fn runs_end_where_streams_and_fins_do() {
         rig.put(Space::Data, Some(chunk(slot, offset, 5, fin)), &[], true);
     }
     rig.ack(&[1..=4]);
-    let expected = [chunk(1, 0, 10, true), chunk(2, 10, 5, false), chunk(2, 20, 5, false)];
+    let expected = [
+        chunk(1, 0, 10, true),
+        chunk(2, 10, 5, false),
+        chunk(2, 20, 5, false),
+    ];
     assert_eq!(rig.feedback.acked, expected);
 }
 
@@ -109,7 +116,10 @@ fn a_skipped_number_is_watched_until_a_later_one_is_acknowledged() {
     let skipped = skip(&mut rig);
     assert_eq!(rig.recovery.counters().sent, skipped + 1);
     rig.ack(&[skipped + 1..=skipped + 1, 0..=skipped - 1]);
-    assert_eq!((rig.recovery.in_flight(), rig.feedback.lost_packets), (0, 0));
+    assert_eq!(
+        (rig.recovery.in_flight(), rig.feedback.lost_packets),
+        (0, 0)
+    );
     assert_eq!(rig.recovery.spaces[2].len(), 0);
 }
 
@@ -177,4 +187,36 @@ fn the_window_limits_what_may_leave() {
     assert_eq!(rig.recovery.allowance(now, SIZE, 64), Allowance::Packets(3));
     rig.send(3);
     assert_eq!(rig.recovery.allowance(now, SIZE, 64), Allowance::Window);
+}
+
+#[test]
+fn marks_are_obeyed_once_the_path_is_known_to_carry_them() {
+    let mut rig = Rig::with(&Transport::default());
+    rig.send(6);
+    assert!(rig.recovery.ecn_mark());
+    rig.send(6);
+    rig.recovery.begin_burst(rig.now);
+    assert!(!rig.recovery.ecn_mark());
+    rig.wait(RTT);
+    let mut ack = |range: RangeInclusive<u64>, counts| {
+        let feedback = &mut rig.feedback;
+        rig.recovery
+            .on_ranges(
+                rig.now,
+                Space::Data,
+                [range],
+                Some(counts),
+                Duration::ZERO,
+                feedback,
+            )
+            .unwrap();
+        std::mem::take(&mut *rig.notes.lock().unwrap())
+    };
+    assert!(!ack(0..=7, [8, 0, 0]).contains(&Note::Marked));
+    assert!(ack(0..=9, [8, 0, 2]).contains(&Note::Marked));
+    // An older frame overtaken by a newer one is not looked at.
+    assert!(!ack(0..=9, [0, 0, 0]).contains(&Note::Marked));
+    assert_eq!(rig.recovery.counters().congestion_marks, 2);
+    rig.recovery.begin_burst(rig.now);
+    assert!(rig.recovery.ecn_mark() && rig.recovery.is_ecn_capable());
 }

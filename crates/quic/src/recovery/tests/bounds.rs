@@ -12,7 +12,11 @@ fn a_receiver_forgets_its_acknowledgements() {
     let ledger = &rig.recovery.spaces[2];
     assert!(ledger.ring.capacity() <= 512, "{}", ledger.ring.capacity());
     assert!(rig.recovery.items.len() <= 512);
-    assert!(rig.recovery.bursts.len() <= 513, "{}", rig.recovery.bursts.len());
+    assert!(
+        rig.recovery.bursts.len() <= 513,
+        "{}",
+        rig.recovery.bursts.len()
+    );
     assert!(rig.recovery.needs_ping(Space::Data));
     rig.send_items(Space::Data, &[Item::Ping], true);
     assert!(!rig.recovery.needs_ping(Space::Data));
@@ -51,7 +55,10 @@ fn everything_acknowledged_leaves_nothing() {
             None => rig.ack(&[newest - 19..=newest]),
         }
     }
-    assert_eq!((rig.recovery.in_flight(), rig.recovery.spaces[2].len()), (0, 0));
+    assert_eq!(
+        (rig.recovery.in_flight(), rig.recovery.spaces[2].len()),
+        (0, 0)
+    );
     assert_eq!(rig.recovery.spaces[2].ring.capacity(), 32);
     assert_eq!(rig.recovery.bursts.len(), 1);
     rig.wait(ms(1500));

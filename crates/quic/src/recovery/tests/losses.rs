@@ -14,7 +14,10 @@ fn three_packets_later_it_is_lost() {
     rig.ack(&[5..=5, 3..=3]);
     // 1 and 2 by their numbers; 4 only later, by time.
     assert_eq!(rig.feedback.lost, [run(1, 2)]);
-    assert_eq!((rig.feedback.lost_packets, rig.feedback.lost_bytes), (2, 2000));
+    assert_eq!(
+        (rig.feedback.lost_packets, rig.feedback.lost_bytes),
+        (2, 2000)
+    );
     assert_eq!(rig.feedback.lost_size, Some(SIZE));
     assert_eq!(rig.notes(), [acked(1000), lost(2000), acked(1000)]);
     assert_eq!(rig.recovery.in_flight(), 2000);

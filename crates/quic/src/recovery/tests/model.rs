@@ -11,7 +11,10 @@ enum Step {
     /// So many packets in one burst; of which stream each is, or that it elicits nothing.
     Send(Vec<Option<u32>>),
     /// Of the numbers up to so many below the newest, those whose bit is set, downwards.
-    Ack { below: u64, bits: u64 },
+    Ack {
+        below: u64,
+        bits: u64,
+    },
     Wait(u64),
     TimeOut,
 }
@@ -139,7 +142,10 @@ impl Pair {
         assert_eq!(contents(&self.rig.feedback.lost), lost);
         let outstanding = |p: &&Packet| p.state == State::Outstanding && p.content.is_some();
         let in_flight = self.packets.values().filter(outstanding).count();
-        assert_eq!(self.rig.recovery.in_flight(), in_flight as u64 * u64::from(SIZE));
+        assert_eq!(
+            self.rig.recovery.in_flight(),
+            in_flight as u64 * u64::from(SIZE)
+        );
         assert_eq!(self.rig.recovery.spaces[2].eliciting, in_flight as u64);
     }
 

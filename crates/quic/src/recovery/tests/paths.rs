@@ -29,7 +29,10 @@ fn a_refused_flight_is_sent_again_and_blames_nobody() {
     rig.ack(&[0..=5]);
     assert_eq!(rig.feedback.acked, []);
     rig.ack(&[0..=6]);
-    assert_eq!((rig.feedback.newest, rig.recovery.in_flight()), (Some(6), 0));
+    assert_eq!(
+        (rig.feedback.newest, rig.recovery.in_flight()),
+        (Some(6), 0)
+    );
 }
 
 #[test]
@@ -45,7 +48,10 @@ fn the_old_path_says_nothing_of_the_new() {
     rig.ack(&[8..=8]);
     assert_eq!((rig.feedback.lost_packets, rig.feedback.lost_bytes), (5, 0));
     assert_eq!(rig.feedback.lost, [run(1, 5)]);
-    assert_eq!((rig.recovery.rtt().sampled(), rig.recovery.window()), (None, window));
+    assert_eq!(
+        (rig.recovery.rtt().sampled(), rig.recovery.window()),
+        (None, window)
+    );
     rig.send(1);
     rig.wait(ms(30));
     rig.ack(&[9..=9]);

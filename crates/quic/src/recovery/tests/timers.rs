@@ -25,7 +25,10 @@ fn a_probe_is_due_after_the_estimate_and_then_twice_as_late() {
     }
     rig.ack(&[1..=1]);
     assert_eq!(rig.recovery.ptos_in_a_row(), 0);
-    assert_eq!((rig.recovery.deadline(), rig.recovery.counters().ptos), (None, 3));
+    assert_eq!(
+        (rig.recovery.deadline(), rig.recovery.counters().ptos),
+        (None, 3)
+    );
 }
 
 #[test]
@@ -116,7 +119,10 @@ fn probes_carry_the_oldest_content_once() {
     assert_eq!(rig.time_out(), PROBE);
     assert_eq!(rig.feedback.lost_items, [(Space::Data, Item::MaxData)]);
     assert_eq!(rig.feedback.lost, [run(1, 1)]);
-    assert_eq!((rig.feedback.lost_packets, rig.recovery.in_flight()), (0, 5000));
+    assert_eq!(
+        (rig.feedback.lost_packets, rig.recovery.in_flight()),
+        (0, 5000)
+    );
     rig.wait(ms(325));
     assert_eq!(rig.time_out(), PROBE);
     assert_eq!(rig.feedback.lost, [run(2, 2)]);
@@ -124,7 +130,10 @@ fn probes_carry_the_oldest_content_once() {
     rig.send(1);
     rig.wait(RTT);
     rig.ack(&[6..=6]);
-    assert_eq!((rig.feedback.lost_packets, rig.recovery.in_flight()), (5, 0));
+    assert_eq!(
+        (rig.feedback.lost_packets, rig.recovery.in_flight()),
+        (5, 0)
+    );
     assert_eq!(rig.feedback.lost, [run(4, 1)]);
     assert_eq!(rig.feedback.lost_items, []);
     assert_eq!(rig.recovery.items.len(), 0);
