@@ -28,6 +28,14 @@ impl Histogram {
         }
     }
 
+    /// All that another counted.
+    pub fn extend(&mut self, other: &Self) {
+        for (bucket, count) in other.counts.iter().enumerate() {
+            self.count(bucket, *count);
+        }
+        self.max = self.max.max(other.max);
+    }
+
     fn count(&mut self, bucket: usize, more: u64) {
         if self.counts.len() <= bucket {
             self.counts.resize(bucket + 1, 0);
@@ -133,6 +141,17 @@ mod tests {
             assert!((1.0..=1.07).contains(&ratio), "{share}: {ratio}");
         }
         assert_eq!(histogram.max(), Duration::from_millis(1));
+    }
+
+    #[test]
+    fn what_two_counted_is_counted_once_each() {
+        let (mut one, mut other) = (Histogram::default(), Histogram::default());
+        one.record(Duration::from_micros(3));
+        other.record(Duration::from_micros(7));
+        one.extend(&other);
+        one.extend(&Histogram::default());
+        assert_eq!((one.total(), one.max()), (2, Duration::from_micros(7)));
+        assert!(one.quantile(0.5) < Duration::from_micros(4));
     }
 
     #[test]

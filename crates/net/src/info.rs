@@ -26,6 +26,18 @@ const LARGEST_SEGMENT: u32 = 65_535;
 #[derive(Debug, Clone, Copy)]
 pub struct TcpInfo(sys::RawTcpInfo);
 
+/// Of a connection, both ways. Counters of the kernel have 32 bits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Segments {
+    pub sent: u64,
+    pub sent_with_data: u64,
+    pub received: u64,
+    pub received_with_data: u64,
+    pub resent: u64,
+    /// The most data that one of ours may carry.
+    pub largest: u64,
+}
+
 impl TcpInfo {
     pub fn of(socket: &impl AsRawFd) -> Option<Self> {
         sys::tcp_info(socket).ok().map(Self)
@@ -77,6 +89,25 @@ impl TcpInfo {
 
     pub(crate) fn mss(&self) -> u32 {
         self.0.snd_mss
+    }
+
+    /// What went over the wire so far.
+    pub fn segments(&self) -> Segments {
+        Segments {
+            sent: self.0.segs_out.into(),
+            sent_with_data: self.0.data_segs_out.into(),
+            received: self.0.segs_in.into(),
+            received_with_data: self.0.data_segs_in.into(),
+            resent: self.0.total_retrans.into(),
+            largest: self.0.snd_mss.into(),
+        }
+    }
+
+    /// Of the time in which there was something to send: was it more than half the receiver's window, or our buffer,
+    /// that held it back? None where nothing was sent.
+    pub fn held_by_window(&self) -> Option<bool> {
+        let held = self.0.rwnd_limited.saturating_add(self.0.sndbuf_limited);
+        (self.0.busy_time > 0).then_some(held > self.0.busy_time / 2)
     }
 
     pub fn retransmits(&self) -> u32 {

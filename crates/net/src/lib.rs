@@ -23,7 +23,7 @@ mod wait;
 pub use clock::SystemClock;
 pub use connect::{Bind, Connect, datagram_socket};
 pub use error::NetError;
-pub use info::TcpInfo;
+pub use info::{Segments, TcpInfo};
 pub use listening::{Listening, listen, listen_udp};
 pub use plain::Plain;
 pub use resolver::{ResolveError, Resolver, Wanted, add as add_answer};

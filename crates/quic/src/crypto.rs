@@ -1,1 +1,365 @@
 //! The TLS session of a connection, its keys, and the protection of packets. RFC 9001.
+//!
+//! Which frames carry handshake bytes, and when packets leave, is `connection`'s. What tokens hold is `endpoint`'s.
+
+mod inbound;
+mod levels;
+mod outbound;
+mod phases;
+mod protection;
+mod session;
+mod spans;
+#[cfg(test)]
+mod tests;
+mod vault;
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use roundtrip_wire::quic::{ConnectionId, Side, Version};
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{CipherSuite, ClientConfig, HandshakeKind, NamedGroup, ServerConfig};
+
+use crate::Time;
+use crate::error::{Code, Violation};
+use levels::{Levels, Pair};
+use session::Session;
+
+// `endpoint` uses them.
+#[allow(unused_imports)]
+pub(crate) use levels::InitialKeys;
+#[allow(unused_imports)]
+pub(crate) use vault::{TokenKind, Vault};
+
+/// The authentication tag behind each packet's payload. RFC 9001 §5.3.
+pub(crate) const TAG: usize = 16;
+
+/// Which keys protect a packet. RFC 9001 §4.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Level {
+    Initial,
+    /// 0-RTT: it carries no handshake bytes, and shares its packet numbers with `OneRtt`.
+    Early,
+    Handshake,
+    OneRtt,
+}
+
+/// A packet whose protection was removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Opened {
+    pub(crate) number: u64,
+    /// Where its frames are.
+    pub(crate) payload: Range<usize>,
+    /// False but for 1-RTT packets.
+    pub(crate) key_phase: bool,
+}
+
+/// Why a packet could not be opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Closed {
+    /// It is no packet of this connection's, or damaged, or too old. It is to be ignored (RFC 9001 §5.5), or may be a
+    /// stateless reset.
+    Undecryptable,
+    /// See [`Crypto::awaits`].
+    NoKeys,
+    Violation(Violation),
+}
+
+/// The cryptographic half of one connection.
+pub(crate) struct Crypto {
+    levels: Levels,
+    session: Session,
+}
+
+impl Crypto {
+    /// `id` is the destination of the first Initial.
+    pub(crate) fn client(
+        config: Arc<ClientConfig>,
+        name: ServerName<'static>,
+        parameters: Vec<u8>,
+        id: &ConnectionId,
+        version: Version,
+    ) -> Result<Self, rustls::Error> {
+        let session = Session::client(config, name, parameters, version)?;
+        Ok(Self::new(session, id))
+    }
+
+    /// `id` is the destination of the Initial that the client sent, the last one where it was sent a Retry.
+    pub(crate) fn server(
+        config: Arc<ServerConfig>,
+        parameters: Vec<u8>,
+        id: &ConnectionId,
+        version: Version,
+    ) -> Result<Self, rustls::Error> {
+        let session = Session::server(config, parameters, version)?;
+        Ok(Self::new(session, id))
+    }
+
+    fn new(session: Session, id: &ConnectionId) -> Self {
+        let mut levels = Levels::default();
+        levels.initial = session.initial_keys(id).map(Pair::new);
+        let mut crypto = Self { levels, session };
+        crypto.session.collect(&mut crypto.levels);
+        crypto
+    }
+
+    /// After a Retry: new Initial keys, and all Initial handshake bytes are to be sent again.
+    pub(crate) fn restart(&mut self, id: &ConnectionId) {
+        self.levels.initial = self.session.initial_keys(id).map(Pair::new);
+        self.session.rewind();
+    }
+
+    pub(crate) fn side(&self) -> Side {
+        self.session.side()
+    }
+
+    /// Can packets be sealed at that level?
+    pub(crate) fn has(&self, level: Level) -> bool {
+        match level {
+            Level::Initial => self.levels.initial.is_some(),
+            Level::Early => self.levels.early_seal.is_some(),
+            Level::Handshake => self.levels.handshake.is_some(),
+            Level::OneRtt => self.levels.one_rtt.is_some(),
+        }
+    }
+
+    /// Can packets be opened at that level? A server opens no 1-RTT packet before the handshake is complete. RFC 9001
+    /// §5.7.
+    pub(crate) fn can_open(&self, level: Level) -> bool {
+        match level {
+            Level::Initial => self.levels.initial.is_some(),
+            Level::Early => self.levels.early_open.is_some(),
+            Level::Handshake => self.levels.handshake.is_some(),
+            Level::OneRtt => self.levels.one_rtt.is_some() && self.is_handshake_complete(),
+        }
+    }
+
+    /// Keys that open packets of that level may still come: such packets are worth keeping.
+    pub(crate) fn awaits(&self, level: Level) -> bool {
+        let before = match level {
+            Level::Initial => false,
+            Level::Early => {
+                self.side() == Side::Server && self.session.write_level() == Level::Initial
+            }
+            Level::Handshake => self.session.write_level() == Level::Initial,
+            Level::OneRtt => !self.is_handshake_complete(),
+        };
+        before && !self.session.has_failed()
+    }
+
+    /// Protects `packet`: header, payload and room for the [`TAG`]. The number's bytes (1 to 4, from `number_at`) and,
+    /// in 1-RTT packets, the key phase are already written. Number and payload have at least 4 bytes together.
+    #[inline]
+    pub(crate) fn seal(
+        &mut self,
+        level: Level,
+        number: u64,
+        packet: &mut [u8],
+        number_at: usize,
+        number_length: usize,
+    ) -> Result<(), Violation> {
+        match &mut self.levels.one_rtt {
+            Some(phases) if level == Level::OneRtt => {
+                phases.sealer.seal(number, packet, number_at, number_length)
+            }
+            _ => self
+                .levels
+                .seal(level, number, packet, number_at, number_length),
+        }
+    }
+
+    /// Removes a packet's protection in place; `expected` is the next number of its space. On failure its payload is
+    /// destroyed: look for a stateless reset's token first.
+    #[inline]
+    pub(crate) fn open(
+        &mut self,
+        level: Level,
+        packet: &mut [u8],
+        number_at: usize,
+        expected: u64,
+        now: Time,
+    ) -> Result<Opened, Closed> {
+        if level == Level::OneRtt && !self.session.is_complete() {
+            return Err(Closed::NoKeys);
+        }
+        self.levels.open(level, packet, number_at, expected, now)
+    }
+
+    /// Handshake bytes of a CRYPTO frame.
+    pub(crate) fn receive(
+        &mut self,
+        level: Level,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<(), Violation> {
+        self.session.receive(&mut self.levels, level, offset, data)
+    }
+
+    /// The next handshake bytes to send at that level, at most `room`, and their offset; they count as sent. None also
+    /// while there are no keys for them.
+    pub(crate) fn chunk(&mut self, level: Level, room: usize) -> Option<(u64, &[u8])> {
+        if !self.has(level) {
+            return None;
+        }
+        self.session.outbound(level)?.chunk(room)
+    }
+
+    pub(crate) fn wants_to_send(&self, level: Level) -> bool {
+        self.has(level) && self.session.wants_to_send(level)
+    }
+
+    pub(crate) fn on_acked(&mut self, level: Level, offset: u64, length: u64) {
+        if let Some(outbound) = self.session.outbound(level) {
+            outbound.on_acked(offset..offset.saturating_add(length));
+        }
+    }
+
+    pub(crate) fn on_lost(&mut self, level: Level, offset: u64, length: u64) {
+        if let Some(outbound) = self.session.outbound(level) {
+            outbound.on_lost(offset..offset.saturating_add(length));
+        }
+    }
+
+    /// The keys of that level are needed no more, nor is what was sent with them. RFC 9001 §4.9.
+    pub(crate) fn discard(&mut self, level: Level) {
+        match level {
+            Level::Initial => self.levels.initial = None,
+            Level::Early => {
+                self.levels.early_seal = None;
+                self.levels.early_open = None;
+            }
+            Level::Handshake => self.levels.handshake = None,
+            // They live as long as the connection.
+            Level::OneRtt => return,
+        }
+        self.session.forget(level);
+    }
+
+    /// RFC 9001 §4.1.1.
+    pub(crate) fn is_handshake_complete(&self) -> bool {
+        self.session.is_complete()
+    }
+
+    /// The handshake is confirmed: from now on keys may be updated. RFC 9001 §4.1.2.
+    pub(crate) fn confirm(&mut self) {
+        if let Some(phases) = &mut self.levels.one_rtt {
+            phases.confirm();
+        }
+    }
+
+    /// The peer's transport parameters. A server has them from the ClientHello on, unauthenticated until the handshake
+    /// is complete; a client once it is.
+    pub(crate) fn peer_parameters(&self) -> Option<&[u8]> {
+        self.session.peer_parameters()
+    }
+
+    /// Those that a server gave with the ticket in use: they hold for early data. RFC 9000 §7.4.1.
+    pub(crate) fn remembered_parameters(&self) -> Option<&[u8]> {
+        self.session.remembered_parameters()
+    }
+
+    /// Was early data taken? None where it is not known yet, and where a client had no keys for any.
+    pub(crate) fn early_accepted(&self) -> Option<bool> {
+        self.session.early_accepted()
+    }
+
+    /// Begins a new key phase; false: that is not permitted now. RFC 9001 §6.1.
+    pub(crate) fn update_keys(&mut self) -> bool {
+        self.levels
+            .one_rtt
+            .as_mut()
+            .is_some_and(phases::Phases::update)
+    }
+
+    /// The keys in use have protected so much that they should be updated. To be asked now and then. RFC 9001 §6.6.
+    pub(crate) fn is_update_due(&self) -> bool {
+        let phases = self.levels.one_rtt.as_ref();
+        phases.is_some_and(|phases| phases.sealer.is_worn())
+    }
+
+    /// The peer acknowledged the 1-RTT packet of that number: the largest of an ACK frame is enough.
+    pub(crate) fn on_acked_in_phase(&mut self, number: u64) {
+        if let Some(phases) = &mut self.levels.one_rtt {
+            phases.on_acked(number);
+        }
+    }
+
+    /// The key phase of the 1-RTT packets that are sealed next.
+    #[inline]
+    pub(crate) fn key_phase(&self) -> bool {
+        let phases = self.levels.one_rtt.as_ref();
+        phases.is_some_and(phases::Phases::phase)
+    }
+
+    /// Keys of the last phase are kept, since then beside new ones that the peer uses.
+    pub(crate) fn old_keys_since(&self) -> Option<Time> {
+        self.levels.one_rtt.as_ref()?.old_keys_since()
+    }
+
+    /// Forgets the keys of the last phase once the peer has used the new ones for so long: three PTOs. RFC 9001 §6.5.
+    pub(crate) fn forget_old_keys(&mut self, now: Time, after: Duration) {
+        if let Some(phases) = &mut self.levels.one_rtt {
+            phases.forget_old_keys(now, after);
+        }
+    }
+
+    /// By both sides.
+    pub(crate) fn key_updates(&self) -> u64 {
+        let phases = self.levels.one_rtt.as_ref();
+        phases.map_or(0, phases::Phases::updates)
+    }
+
+    pub(crate) fn alpn(&self) -> Option<&[u8]> {
+        self.session.tls().alpn_protocol()
+    }
+
+    /// The name that the client asked for.
+    pub(crate) fn server_name(&self) -> Option<&str> {
+        self.session.server_name()
+    }
+
+    pub(crate) fn peer_certificates(&self) -> Option<&[CertificateDer<'static>]> {
+        self.session.tls().peer_certificates()
+    }
+
+    pub(crate) fn cipher(&self) -> Option<CipherSuite> {
+        let suite = self.session.tls().negotiated_cipher_suite();
+        suite.map(|suite| suite.suite())
+    }
+
+    pub(crate) fn group(&self) -> Option<NamedGroup> {
+        let group = self.session.tls().negotiated_key_exchange_group();
+        group.map(rustls::crypto::SupportedKxGroup::name)
+    }
+
+    pub(crate) fn handshake_kind(&self) -> Option<HandshakeKind> {
+        self.session.tls().handshake_kind()
+    }
+
+    pub(crate) fn is_resumed(&self) -> bool {
+        self.handshake_kind() == Some(HandshakeKind::Resumed)
+    }
+
+    /// What TLS found wrong, in its own words: behind the [`Violation`] that [`Self::receive`] returned.
+    pub(crate) fn failure(&self) -> Option<&rustls::Error> {
+        self.session.failure()
+    }
+}
+
+impl Level {
+    /// Where handshake bytes of this level stand in a row of three.
+    fn slot(self) -> Option<usize> {
+        match self {
+            Self::Initial => Some(0),
+            Self::Early => None,
+            Self::Handshake => Some(1),
+            Self::OneRtt => Some(2),
+        }
+    }
+}
+
+#[cold]
+fn violation(why: &'static str) -> Violation {
+    Violation::new(Code::PROTOCOL_VIOLATION, why)
+}

@@ -1,1 +1,296 @@
 //! The connections of one socket: who a datagram belongs to, and the answers to those that belong to nobody.
+//!
+//! Datagrams are routed by connection ids that say, to us alone, which connection they are of: nothing is looked up for
+//! a packet. What a connection does with its datagrams is `connection`'s; the socket and the clock are the owner's.
+//!
+//! The owner hands datagrams to [`Endpoint::receive`] and comes by at [`Endpoint::deadline`] with
+//! [`Endpoint::on_timeout`]; both name the connections that may have something to say or to send. After any of that,
+//! and after new connections, [`Endpoint::reply`] may have answers that belong to no connection.
+
+mod answers;
+mod arrivals;
+mod config;
+mod ids;
+mod issuer;
+mod table;
+mod timers;
+mod tokens;
+
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use roundtrip_wire::quic::ConnectionId;
+use rustls::pki_types::ServerName;
+
+use crate::connection::{Chance, Connection, Opening};
+use crate::error::ConnectError;
+use crate::{Time, Transmit, Way};
+use answers::Answers;
+use ids::{ID, Router};
+use issuer::{EndpointIssuer, Secrets};
+use table::Table;
+use timers::Timers;
+use tokens::Tokens;
+
+pub use config::{ClientConfig, Retry, ServerConfig};
+pub use table::Handle;
+
+const FORM_LONG: u8 = 0x80;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Endpoint {
+    server: Option<Arc<ServerConfig>>,
+    secrets: Arc<Secrets>,
+    table: Table,
+    router: Router,
+    /// Clients' connections by the destination that they chose for their first packets, and by where these came from.
+    firsts: HashMap<(SocketAddr, ConnectionId), Handle>,
+    /// Our own connections to each server: whose stateless reset may have come?
+    dialled: HashMap<SocketAddr, Vec<Handle>>,
+    arrived: VecDeque<Handle>,
+    /// Clients that have yet to prove where they are.
+    handshaking: usize,
+    served: usize,
+    tokens: Tokens,
+    tokens_taken: u64,
+    answers: Answers,
+    timers: Timers,
+    chance: Chance,
+}
+
+impl Endpoint {
+    /// Whatever of this endpoint must not be guessed comes from `seed`, which is used once: a second endpoint, or the
+    /// same after a restart, takes another.
+    pub fn new(server: Option<ServerConfig>, seed: [u8; 32]) -> Self {
+        let mut chance = Chance::new(&seed);
+        let key = server.as_ref().and_then(|server| server.key);
+        let key = key.unwrap_or_else(|| chance.seed());
+        let secrets = Arc::new(Secrets::new(chance.seed(), key));
+        Self {
+            server: server.map(Arc::new),
+            table: Table::default(),
+            router: Router::default(),
+            firsts: HashMap::new(),
+            dialled: HashMap::new(),
+            arrived: VecDeque::new(),
+            handshaking: 0,
+            served: 0,
+            tokens: Tokens::default(),
+            tokens_taken: 0,
+            answers: Answers::new(chance.seed()),
+            timers: Timers::default(),
+            secrets,
+            chance,
+        }
+    }
+
+    /// Begins a connection to the server at `remote`, whose certificate must be for `name`.
+    pub fn connect(
+        &mut self,
+        now: Time,
+        config: &ClientConfig,
+        remote: SocketAddr,
+        name: &str,
+    ) -> Result<Handle, ConnectError> {
+        if !config.version.is_known() {
+            return Err(ConnectError::Version(config.version));
+        }
+        let server = ServerName::try_from(name)
+            .map_err(|_| ConnectError::Name(name.to_owned()))?
+            .to_owned();
+        let handle = self.table.reserve().ok_or(ConnectError::TooMany)?;
+        let opening = Opening {
+            transport: config.transport.clone(),
+            version: config.version,
+            remote,
+            local: None,
+            issuer: Box::new(EndpointIssuer::of_client(self.secrets.clone(), handle)),
+            seed: self.chance.seed(),
+        };
+        let first = self.chance.id();
+        let (tls, token) = (config.tls.clone(), config.token.clone());
+        let connection = Connection::client(now, opening, tls, server, token, first)?;
+        self.table.fill(handle, connection, None);
+        self.dialled.entry(remote).or_default().push(handle);
+        self.touch(handle);
+        Ok(handle)
+    }
+
+    /// Takes a datagram, which is decrypted in place, and says whose it was: that connection may have events and
+    /// something to send.
+    pub fn receive(&mut self, now: Time, way: &Way, datagram: &mut [u8]) -> Option<Handle> {
+        let Some(handle) = self.route(way.remote, datagram) else {
+            return self.receive_stray(now, way, datagram);
+        };
+        self.deliver(now, way, datagram, handle);
+        Some(handle)
+    }
+
+    fn deliver(&mut self, now: Time, way: &Way, datagram: &mut [u8], handle: Handle) {
+        let Some(entry) = self.table.get_mut(handle) else {
+            return;
+        };
+        entry.connection.receive(now, way, datagram);
+        if entry.handshaking && !entry.connection.is_handshaking() {
+            entry.handshaking = false;
+            self.handshaking = self.handshaking.saturating_sub(1);
+        }
+        self.touch(handle);
+    }
+
+    /// The connection that the first packet's destination names.
+    #[inline]
+    fn route(&mut self, remote: SocketAddr, datagram: &[u8]) -> Option<Handle> {
+        let first = *datagram.first()?;
+        if first & FORM_LONG == 0 {
+            let id = datagram.get(1..)?.first_chunk::<ID>()?;
+            return self.find(*id);
+        }
+        // RFC 8999 §5.1: the version's four bytes, then the destination behind its length.
+        let (length, rest) = datagram.get(5..)?.split_first()?;
+        let id = rest.get(..usize::from(*length))?;
+        if let Ok(own) = <[u8; ID]>::try_from(id)
+            && let Some(handle) = self.find(own)
+        {
+            return Some(handle);
+        }
+        let key = (remote, ConnectionId::new(id)?);
+        self.firsts.get(&key).copied()
+    }
+
+    #[inline]
+    fn find(&mut self, id: [u8; ID]) -> Option<Handle> {
+        let handle = self.router.handle(&self.secrets.ids, id);
+        self.table.holds(handle).then_some(handle)
+    }
+
+    /// It names no connection: a stateless reset, the beginning of a connection, or what a connection long gone gets.
+    fn receive_stray(&mut self, now: Time, way: &Way, datagram: &mut [u8]) -> Option<Handle> {
+        if datagram.first()? & FORM_LONG == 0 {
+            if let Some(handle) = self.find_reset(way.remote, datagram) {
+                self.table.get_mut(handle)?.connection.on_reset(now);
+                self.touch(handle);
+                return Some(handle);
+            }
+            if self.server.is_some() {
+                let id = datagram.get(1..)?.first_chunk::<ID>()?;
+                let token = self.secrets.reset_token(*id);
+                self.answers.reset(now, way, datagram.len(), token);
+            }
+            return None;
+        }
+        let server = self.server.clone()?;
+        self.receive_first(now, way, datagram, &server)
+    }
+
+    /// RFC 9000 §10.3.1.
+    fn find_reset(&self, remote: SocketAddr, datagram: &[u8]) -> Option<Handle> {
+        let candidates = self.dialled.get(&remote)?;
+        let resets = |handle: &&Handle| {
+            let entry = self.table.get(**handle);
+            entry.is_some_and(|entry| entry.connection.is_reset(datagram))
+        };
+        candidates.iter().find(resets).copied()
+    }
+
+    /// An answer that belongs to no connection is put in place of what `buffer` held.
+    pub fn reply(&mut self, buffer: &mut Vec<u8>) -> Option<Transmit> {
+        self.answers.take(buffer)
+    }
+
+    /// The next connection that a client began. It has had its first datagram.
+    pub fn accept(&mut self) -> Option<Handle> {
+        self.arrived.pop_front()
+    }
+
+    pub fn connection(&mut self, handle: Handle) -> Option<&mut Connection> {
+        // Its deadline may be another when its owner is done with it.
+        self.touch(handle);
+        self.table
+            .get_mut(handle)
+            .map(|entry| &mut entry.connection)
+    }
+
+    pub fn handles(&self) -> impl Iterator<Item = Handle> + '_ {
+        self.table.handles()
+    }
+
+    /// How many connections there are.
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many clients were told to prove their address first.
+    pub fn retries_sent(&self) -> u64 {
+        self.answers.retries()
+    }
+
+    /// How many clients had a token from an earlier connection that proved their address.
+    pub fn tokens_taken(&self) -> u64 {
+        self.tokens_taken
+    }
+
+    /// Forgets a connection, best one that is drained: the peer of another gets stateless resets from a server, and no
+    /// answer from a client.
+    pub fn remove(&mut self, handle: Handle) -> Option<Connection> {
+        let entry = self.table.remove(handle)?;
+        if let Some(first) = &entry.first {
+            self.firsts.remove(first);
+            self.served = self.served.saturating_sub(1);
+        }
+        self.handshaking -= usize::from(entry.handshaking).min(self.handshaking);
+        let remote = entry.connection.remote();
+        if let Some(dialled) = self.dialled.get_mut(&remote) {
+            dialled.retain(|other| *other != handle);
+            if dialled.is_empty() {
+                self.dialled.remove(&remote);
+            }
+        }
+        self.arrived.retain(|other| *other != handle);
+        Some(entry.connection)
+    }
+
+    /// Forgets all connections that are drained, and says how many. What they had to tell is lost.
+    pub fn remove_drained(&mut self) -> usize {
+        let drained: Vec<Handle> = self
+            .handles()
+            .filter(|handle| {
+                let entry = self.table.get(*handle);
+                entry.is_some_and(|entry| entry.connection.is_drained())
+            })
+            .collect();
+        drained
+            .iter()
+            .filter_map(|handle| self.remove(*handle))
+            .count()
+    }
+
+    /// When [`Endpoint::on_timeout`] is to be called.
+    pub fn deadline(&mut self) -> Option<Time> {
+        self.timers.deadline(&mut self.table)
+    }
+
+    /// Lets time pass for the connections whose deadline has come, and adds them to `due`: they may have events, and
+    /// something to send.
+    pub fn on_timeout(&mut self, now: Time, due: &mut Vec<Handle>) {
+        let first = due.len();
+        self.timers.take_due(&mut self.table, now, due);
+        for handle in due.get(first..).unwrap_or_default() {
+            if let Some(entry) = self.table.get_mut(*handle) {
+                entry.connection.on_timeout(now);
+            }
+            self.timers.touch(&mut self.table, *handle);
+        }
+    }
+
+    #[inline]
+    fn touch(&mut self, handle: Handle) {
+        self.timers.touch(&mut self.table, handle);
+    }
+}

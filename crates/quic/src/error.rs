@@ -83,3 +83,16 @@ fn list(versions: &[Version]) -> String {
     let names: Vec<String> = versions.iter().map(|v| format!("{:#x}", v.0)).collect();
     names.join(", ")
 }
+
+/// Why a connection could not be begun.
+#[derive(Debug, Error)]
+pub enum ConnectError {
+    #[error("'{0}' is neither a host name nor an address, so no certificate can be for it")]
+    Name(String),
+    #[error("QUIC version {:#010x} is not spoken here; 1 and 2 are", .0.0)]
+    Version(Version),
+    #[error("TLS cannot begin with this configuration: {0}")]
+    Tls(#[from] rustls::Error),
+    #[error("this endpoint has as many connections as it can tell apart")]
+    TooMany,
+}

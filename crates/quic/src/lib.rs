@@ -34,6 +34,12 @@ mod stats;
 mod streams;
 mod time;
 
+pub use burst::{Transmit, Way};
 pub use config::{AckPolicy, Cipher, CongestionControl, DatagramSize, Transport};
-pub use error::{CloseReason, Code};
+pub use connection::Connection;
+pub use endpoint::{ClientConfig, Endpoint, Handle, Retry, ServerConfig};
+pub use error::{CloseReason, Code, ConnectError};
+pub use event::Event;
+pub use stats::Stats;
+pub use streams::{Dir, Peek, Read, ReadError, StreamEvent, StreamId, WriteError};
 pub use time::Time;

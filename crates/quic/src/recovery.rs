@@ -212,7 +212,8 @@ impl Recovery {
         let mut flags = OUTSTANDING | (MARKED * self.mark);
         let mut chain = 0;
         if !items.is_empty() {
-            let is_probe = |item: &Item| matches!(item, Item::MtuProbe(_));
+            // What asks something of a path may be lost with it.
+            let is_probe = |item: &Item| matches!(item, Item::MtuProbe(_) | Item::PathChallenge(_));
             flags |= MTU_PROBE * u8::from(items.iter().any(is_probe));
             chain = self.items.keep(items);
         }

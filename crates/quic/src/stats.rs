@@ -1,1 +1,41 @@
 //! What a connection has counted.
+
+use std::time::Duration;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stats {
+    pub packets_sent: u64,
+    pub packets_received: u64,
+    /// Packets that came a second time.
+    pub duplicates: u64,
+    /// Packets that no key opened.
+    pub undecryptable: u64,
+    pub datagrams_received: u64,
+    /// UDP payload.
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+    pub acks_sent: u64,
+    pub acks_received: u64,
+    pub packets_lost: u64,
+    pub bytes_lost: u64,
+    /// Packets that were taken for lost and came after all.
+    pub spurious: u64,
+    /// How often the probe timer fired. RFC 9002 §6.2.
+    pub probe_timeouts: u64,
+    pub bursts: u64,
+    /// The UDP payload of a full datagram.
+    pub datagram: u16,
+    pub window: u64,
+    pub in_flight: u64,
+    pub rtt: Duration,
+    pub min_rtt: Duration,
+    pub key_updates: u64,
+    /// Whether packets are marked as able to carry congestion marks.
+    pub ecn: bool,
+    /// New stream data sent.
+    pub stream_bytes_sent: u64,
+    pub stream_bytes_resent: u64,
+    pub stream_bytes_received: u64,
+    /// How often the way to the peer changed.
+    pub migrations: u64,
+}

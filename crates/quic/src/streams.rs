@@ -1,1 +1,273 @@
 //! The streams of a connection: what is written, what came, and how much either side may send. RFC 9000 §2–4.
+//!
+//! `outgoing` and `incoming` are the two halves of a stream. What the application does is in `application`, what the
+//! peer's frames do in `arrival`, what goes into packets in `assembly` and `control`, and what becomes of it in
+//! `feedback`. Packets, keys and times belong to `connection`.
+
+mod application;
+mod arrival;
+mod assembly;
+mod control;
+mod ending;
+mod feedback;
+mod fit;
+mod id;
+mod incoming;
+mod limits;
+mod outcome;
+mod outgoing;
+mod ring;
+mod slab;
+mod spans;
+mod stream;
+mod table;
+#[cfg(test)]
+mod tests;
+mod turn;
+mod writers;
+
+use std::collections::VecDeque;
+
+use roundtrip_wire::quic::{Parameters, Side};
+
+use crate::Transport;
+pub use id::{Dir, StreamId};
+pub(crate) use outcome::StreamCounters;
+pub use outcome::{Peek, Read, ReadError, StreamEvent, WriteError};
+
+use limits::{Own, Receiving, Sending, Theirs};
+use outgoing::Outgoing;
+use ring::Spares;
+use slab::Slab;
+use turn::Turns;
+
+/// Smaller send buffers are not worth their bookkeeping.
+const LEAST_SEND_BUFFER: u64 = 4096;
+/// What each stream may write although the others have filled the buffer, or although the peer does not let it send.
+const RESERVE: u64 = 16 << 10;
+/// What comes out of order may lie in so many pieces, and in one more for each KiB of the connection's window.
+const LEAST_FRAGMENTS: u64 = 1024;
+
+#[derive(Debug)]
+pub(crate) struct Streams {
+    side: Side,
+    slab: Slab,
+    own: Pair<Own>,
+    theirs: Pair<Theirs>,
+    receiving: Receiving,
+    sending: Sending,
+    /// What the peer may send on each stream before it is read.
+    stream_window: u64,
+    /// What this side may send on each stream before the peer says more.
+    initial: Initial,
+    /// Streams with new data that their own limit lets go.
+    ready: Turns,
+    /// Streams with something to send that no limit holds.
+    urgent: Turns,
+    /// Streams with other frames to send.
+    control: Turns,
+    /// Streams whose writer waits for room in the buffer.
+    writers: Turns,
+    /// What the first of `ready` has sent in its turn.
+    turn: u64,
+    send_buffer: u64,
+    /// What of the send buffer is taken.
+    held: u64,
+    spares: Spares,
+    /// In how many pieces lies what came out of order?
+    fragments: usize,
+    most_fragments: usize,
+    /// The stream that the last frame was about, and its key.
+    recent: (StreamId, u32),
+    events: VecDeque<StreamEvent>,
+    counters: StreamCounters,
+}
+
+/// One for each direction.
+#[derive(Debug, Default)]
+struct Pair<T> {
+    bidi: T,
+    uni: T,
+}
+
+/// The peer's `initial_max_stream_data_*`. RFC 9000 §18.2.
+#[derive(Debug, Default)]
+struct Initial {
+    bidi_local: u64,
+    bidi_remote: u64,
+    uni: u64,
+}
+
+impl Streams {
+    pub(crate) fn new(side: Side, config: &Transport) -> Self {
+        let most_fragments = LEAST_FRAGMENTS.saturating_add(config.window >> 10);
+        Self {
+            side,
+            slab: Slab::default(),
+            own: Pair::default(),
+            theirs: Pair {
+                bidi: Theirs::new(config.bidi_streams),
+                uni: Theirs::new(config.uni_streams),
+            },
+            receiving: Receiving::new(config.window),
+            sending: Sending::default(),
+            stream_window: config.stream_window,
+            initial: Initial::default(),
+            ready: Turns::default(),
+            urgent: Turns::default(),
+            control: Turns::default(),
+            writers: Turns::default(),
+            turn: 0,
+            send_buffer: config.send_buffer.max(LEAST_SEND_BUFFER),
+            held: 0,
+            spares: Spares::default(),
+            fragments: 0,
+            most_fragments: usize::try_from(most_fragments).unwrap_or(usize::MAX),
+            recent: (StreamId(u64::MAX), u32::MAX),
+            events: VecDeque::new(),
+            counters: StreamCounters::default(),
+        }
+    }
+
+    /// What the peer allows: the remembered parameters before early data is sent, and its own once they are known.
+    /// Limits only rise; where early data was refused, [`Streams::refuse_early`] comes first.
+    pub(crate) fn set_peer(&mut self, parameters: &Parameters) {
+        self.initial = Initial {
+            bidi_local: parameters.initial_max_stream_data_bidi_local,
+            bidi_remote: parameters.initial_max_stream_data_bidi_remote,
+            uni: parameters.initial_max_stream_data_uni,
+        };
+        self.sending.raise(parameters.initial_max_data);
+        for stream in self.slab.streams_mut() {
+            if let Some(outgoing) = &mut stream.outgoing {
+                outgoing.raise(self.initial.limit(stream.id, self.side));
+            }
+        }
+        self.raise_own(Dir::Bidi, parameters.initial_max_streams_bidi);
+        self.raise_own(Dir::Uni, parameters.initial_max_streams_uni);
+        let keys: Vec<u32> = self.slab.keys().collect();
+        for key in keys {
+            self.schedule(key);
+            self.wake_raised(key);
+        }
+    }
+
+    /// What happened since; an event about a stream that is over by now is not told.
+    pub(crate) fn poll(&mut self) -> Option<StreamEvent> {
+        loop {
+            let event = self.events.pop_front()?;
+            match event {
+                StreamEvent::Opened(dir) => self.theirs.get_mut(dir).told = false,
+                StreamEvent::Readable(id) => {
+                    let stream = self.find(id).and_then(|key| self.slab.get_mut(key));
+                    match stream.and_then(|stream| stream.incoming.as_mut()) {
+                        Some(incoming) if incoming.stop_code().is_none() => incoming.told = false,
+                        _ => continue,
+                    }
+                }
+                _ => {}
+            }
+            return Some(event);
+        }
+    }
+
+    pub(crate) fn counters(&self) -> StreamCounters {
+        StreamCounters {
+            bytes_received: self.receiving.received(),
+            ..self.counters
+        }
+    }
+
+    /// How many streams there are, of both sides, of which something is still to be sent, received or read.
+    pub(crate) fn count(&self) -> usize {
+        self.slab.len()
+    }
+
+    /// Lets go of the memory that is kept for the next data: the connection rests.
+    pub(crate) fn rest(&mut self) {
+        self.spares.clear();
+    }
+
+    /// The key of a stream that is not over.
+    fn find(&self, id: StreamId) -> Option<u32> {
+        if id == self.recent.0 && self.slab.get(self.recent.1).is_some() {
+            return Some(self.recent.1);
+        }
+        if id.is_opened_by(self.side) {
+            self.own.get(id.dir()).table.get(id.index())
+        } else {
+            self.theirs.get(id.dir()).table.get(id.index())
+        }
+    }
+
+    fn outgoing_mut(&mut self, key: u32) -> Option<&mut Outgoing> {
+        self.slab.get_mut(key)?.outgoing.as_mut()
+    }
+
+    /// Puts the stream into the queues that it belongs to now, and takes it from the others.
+    fn schedule(&mut self, key: u32) {
+        let Some(stream) = self.slab.get_mut(key) else {
+            return;
+        };
+        // Early data was refused, and the peer's true limit is smaller than the remembered one.
+        let is_withheld = stream.id.is_opened_by(self.side)
+            && stream.id.index() >= self.own.get(stream.id.dir()).limit;
+        if let Some(outgoing) = &mut stream.outgoing {
+            let is_ready = !is_withheld && outgoing.sendable() > 0;
+            self.ready.set(key, &mut outgoing.ready, is_ready);
+            let is_urgent = !is_withheld && outgoing.is_urgent();
+            self.urgent.set(key, &mut outgoing.urgent, is_urgent);
+            stream.pending.blocked |= outgoing.note_blocked();
+            if is_ready && self.sending.credit() == 0 {
+                self.sending.note_blocked();
+            }
+        }
+        let has_control = !is_withheld && stream.pending.any();
+        self.control.set(key, &mut stream.control, has_control);
+    }
+
+    fn raise_own(&mut self, dir: Dir, limit: u64) {
+        let own = self.own.get_mut(dir);
+        if limit <= own.limit {
+            return;
+        }
+        let withheld = own.limit..limit.min(own.table.count());
+        own.limit = limit;
+        own.blocked_pending = false;
+        if std::mem::take(&mut own.wanted) {
+            self.events.push_back(StreamEvent::Available(dir));
+        }
+        for index in withheld {
+            if let Some(key) = self.own.get(dir).table.get(index) {
+                self.schedule(key);
+            }
+        }
+    }
+}
+
+impl<T> Pair<T> {
+    fn get(&self, dir: Dir) -> &T {
+        match dir {
+            Dir::Bidi => &self.bidi,
+            Dir::Uni => &self.uni,
+        }
+    }
+
+    fn get_mut(&mut self, dir: Dir) -> &mut T {
+        match dir {
+            Dir::Bidi => &mut self.bidi,
+            Dir::Uni => &mut self.uni,
+        }
+    }
+}
+
+impl Initial {
+    /// What `side` may send on the stream at first.
+    fn limit(&self, id: StreamId, side: Side) -> u64 {
+        match (id.dir(), id.is_opened_by(side)) {
+            (Dir::Uni, _) => self.uni,
+            (Dir::Bidi, true) => self.bidi_remote,
+            (Dir::Bidi, false) => self.bidi_local,
+        }
+    }
+}

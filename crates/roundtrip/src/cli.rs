@@ -6,6 +6,7 @@ mod diff;
 mod gate;
 mod lab;
 mod path;
+mod perf;
 mod probe;
 mod rdap;
 
@@ -23,6 +24,7 @@ pub(crate) use gate::{
 };
 pub(crate) use lab::{LabArgs, LabCommand, LabRunArgs};
 pub(crate) use path::{PathArgs, Wait};
+pub(crate) use perf::{PerfArgs, PerfCommand, Switch, TaskArgs};
 pub(crate) use probe::{ConnectionArgs, ProbeArgs, RequestArgs};
 pub(crate) use rdap::{RdapArgs, RdapOutputArgs};
 
@@ -61,6 +63,8 @@ pub(crate) enum Command {
     Origin(Box<OriginArgs>),
     /// Run any command at the near end of an emulated network path
     Path(Box<PathArgs>),
+    /// What a transport costs one core: TCP, TLS and QUIC under the same work
+    Perf(Box<PerfArgs>),
     /// Write the man pages into a directory
     Man {
         #[arg(value_name = "DIRECTORY")]

@@ -12,6 +12,7 @@ mod lab;
 mod origin;
 mod output;
 mod path;
+mod perf;
 mod probe;
 mod rdap;
 
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Command::Gate(args) => gate::run(&args),
         Command::Origin(args) => origin::run(*args),
         Command::Path(args) => path::run(&args),
+        Command::Perf(args) => perf::run(&args),
         Command::Man { directory } => generate::man(&directory),
         Command::Completions { shell } => generate::completions(shell),
     };

@@ -8,7 +8,7 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-const VERBS: [&str; 13] = [
+const VERBS: [&str; 14] = [
     "demo",
     "probe",
     "compare",
@@ -20,6 +20,7 @@ const VERBS: [&str; 13] = [
     "gate",
     "origin",
     "path",
+    "perf",
     "man",
     "completions",
 ];
@@ -38,6 +39,9 @@ fn help_is_the_contract() {
     for verb in ["put", "show", "list", "revoke", "import", "seal"] {
         let name = format!("gate_session_{verb}");
         insta::assert_snapshot!(name, help(&["gate", "session", verb]));
+    }
+    for verb in ["server", "client"] {
+        insta::assert_snapshot!(format!("perf_{verb}"), help(&["perf", verb]));
     }
     insta::assert_snapshot!("origin_echo", help(&["origin", "echo"]));
 }

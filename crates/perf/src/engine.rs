@@ -1,0 +1,165 @@
+//! What carries the bytes: one engine for each transport and each implementation of it.
+//!
+//! An engine works on the calling thread, and on threads that inherit its core and its network. Both sides count their
+//! payload into a [`Pulse`] that others may watch, and account for themselves in a [`Side`] from the first payload to the
+//! last: handshakes are not in it.
+
+mod channel;
+mod lanes;
+mod own;
+mod quinn;
+mod tcp;
+mod tls;
+
+use std::net::SocketAddr;
+use std::ops::AddAssign;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use roundtrip_model::Histogram;
+use serde::{Deserialize, Serialize};
+
+use crate::account::Usage;
+use crate::error::{PerfError, PlanError};
+use crate::identity::{Identity, Trust};
+use crate::plan::{self, Knobs, Work};
+
+/// Whoever waits for the other side waits no longer.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// One implementation of one transport.
+pub trait Engine: Sync {
+    /// Refuses a knob that this engine cannot turn: never in silence.
+    fn check(&self, knobs: &Knobs) -> Result<(), PlanError>;
+
+    /// Listens. The calling thread will serve.
+    fn listen(
+        &self,
+        at: SocketAddr,
+        identity: &Identity,
+        job: &Job,
+    ) -> Result<Box<dyn Station>, PerfError>;
+
+    /// The client's side: connects, does the work, and returns when it is done.
+    fn drive(&self, to: SocketAddr, trust: &Trust, job: &Job) -> Result<Side, PerfError>;
+}
+
+/// A server that listens.
+pub trait Station {
+    fn address(&self) -> SocketAddr;
+
+    /// Serves the connections of one client, on the calling thread, until they have ended.
+    fn serve(self: Box<Self>) -> Result<Side, PerfError>;
+}
+
+/// What both sides of a measurement know.
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub work: Work,
+    pub knobs: Knobs,
+    /// Where the side is kept, if it is.
+    pub core: Option<usize>,
+    /// Payload that was received.
+    pub pulse: Pulse,
+}
+
+/// Bytes so far, for whoever watches.
+#[derive(Clone, Debug, Default)]
+pub struct Pulse(Arc<AtomicU64>);
+
+/// What one side did, and what it cost.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Side {
+    pub sent: u64,
+    pub received: u64,
+    pub usage: Usage,
+    pub wire: Wire,
+    /// Of requests; the client knows them.
+    #[serde(skip)]
+    pub latencies: Histogram,
+}
+
+/// What went over the wire for it, over the whole life of the connections. What an engine cannot know is not there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wire {
+    pub packets_sent: Option<u64>,
+    pub packets_received: Option<u64>,
+    /// Acknowledgements: TCP segments without data, QUIC's ACK frames.
+    pub acks_sent: Option<u64>,
+    pub acks_received: Option<u64>,
+    /// Packets that the sender took for lost.
+    pub lost: Option<u64>,
+    pub retransmitted: Option<u64>,
+    /// System calls that sent, and that received.
+    pub send_calls: Option<u64>,
+    pub receive_calls: Option<u64>,
+    /// The most payload of a segment (TCP), or of a datagram (QUIC).
+    pub largest: Option<u64>,
+    /// Was it for most of the time a window, the receiver's or the sender's buffer, that held the sender back?
+    pub held_by_window: Option<bool>,
+}
+
+/// The engine of this name.
+pub fn of(engine: plan::Engine) -> &'static dyn Engine {
+    match engine {
+        plan::Engine::Kernel => &tcp::Tcp,
+        plan::Engine::Rustls => &tls::Tls,
+        plan::Engine::Own => &own::Own,
+        plan::Engine::Quinn => &self::quinn::Quinn,
+    }
+}
+
+impl Pulse {
+    pub(crate) fn add(&self, bytes: usize) {
+        self.0.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub fn total(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Threads or connections of one side, which worked at the same time.
+impl AddAssign for Side {
+    fn add_assign(&mut self, other: Self) {
+        self.sent += other.sent;
+        self.received += other.received;
+        self.usage = self.usage + other.usage;
+        self.wire = self.wire.with(other.wire);
+        self.latencies.extend(&other.latencies);
+    }
+}
+
+impl Wire {
+    /// Sums, where both know.
+    #[must_use]
+    pub(crate) fn with(self, other: Self) -> Self {
+        let sum = |one: Option<u64>, other: Option<u64>| Some(one? + other?);
+        Self {
+            packets_sent: sum(self.packets_sent, other.packets_sent),
+            packets_received: sum(self.packets_received, other.packets_received),
+            acks_sent: sum(self.acks_sent, other.acks_sent),
+            acks_received: sum(self.acks_received, other.acks_received),
+            lost: sum(self.lost, other.lost),
+            retransmitted: sum(self.retransmitted, other.retransmitted),
+            send_calls: sum(self.send_calls, other.send_calls),
+            receive_calls: sum(self.receive_calls, other.receive_calls),
+            largest: self.largest.max(other.largest),
+            held_by_window: match (self.held_by_window, other.held_by_window) {
+                (Some(one), Some(other)) => Some(one && other),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// All of them, where there is one at least.
+pub(crate) fn together(sides: impl IntoIterator<Item = Side>) -> Side {
+    let mut sides = sides.into_iter();
+    let mut whole = sides.next().unwrap_or_default();
+    for side in sides {
+        whole += side;
+    }
+    whole
+}

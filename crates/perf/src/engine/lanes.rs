@@ -1,0 +1,321 @@
+//! What the TCP family does with its channels: a connection and a thread for each lane, all on the core of their side.
+//! How a channel is made is the transport's.
+
+use std::io::{self, BufRead};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::channel::{self, Channel, Line};
+use super::{Job, PATIENCE, Side, together};
+use crate::account::Meter;
+use crate::error::PerfError;
+use crate::plan::{Amount, Lane};
+use crate::protocol::{CHANNEL_HEAD, ENDLESS, Head};
+
+/// How often a lane that waits for bytes looks at the clock.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// What makes a channel of a connection.
+pub(super) trait Ends: Sync {
+    type Channel: Channel;
+
+    fn open(&self, line: Line) -> Result<Self::Channel, PerfError>;
+}
+
+/// When lanes stop.
+struct Until {
+    deadline: Option<Instant>,
+    share: Option<u64>,
+    /// Bulk lanes that are not done: requests beside them go on as long.
+    bulk: AtomicUsize,
+}
+
+pub(super) fn drive<E: Ends>(ends: &E, to: SocketAddr, job: &Job) -> Result<Side, PerfError> {
+    let mut lanes = Vec::new();
+    for _ in 0..job.work.connections {
+        for lane in job.work.lanes() {
+            let line = channel::connect(to, job.knobs.congestion)?;
+            lanes.push((lane, ends.open(line)?));
+        }
+    }
+    let until = Until::starting_now(job, lanes.iter().map(|(lane, _)| *lane));
+    let sides = on_threads(lanes, |(lane, channel)| {
+        Visitor::new(channel, job).work(lane, &until)
+    })?;
+    Ok(together(sides))
+}
+
+pub(super) fn serve<E: Ends>(
+    ends: &E,
+    listener: &TcpListener,
+    job: &Job,
+) -> Result<Side, PerfError> {
+    let expected = job.work.lanes().len() * job.work.connections as usize;
+    let arrivals = (0..expected).map(|_| accept(listener));
+    let sides = on_threads(arrivals, |line| {
+        let channel = ends.open(line?)?;
+        Host::new(channel, job).work()
+    })?;
+    Ok(together(sides))
+}
+
+fn accept(listener: &TcpListener) -> Result<Line, PerfError> {
+    let accepted = listener.accept().and_then(|(stream, _)| Line::new(stream));
+    accepted.map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => PerfError::Silence(PATIENCE),
+        _ => PerfError::io("cannot accept a connection")(error),
+    })
+}
+
+/// Each on a thread of its own, which inherits network and core.
+fn on_threads<T: Send>(
+    items: impl IntoIterator<Item = T>,
+    work: impl Fn(T) -> Result<Side, PerfError> + Sync,
+) -> Result<Vec<Side>, PerfError> {
+    let work = &work;
+    thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for item in items {
+            let thread = thread::Builder::new()
+                .name("lane".into())
+                .spawn_scoped(scope, move || work(item));
+            threads.push(thread.map_err(PerfError::io("cannot start a thread"))?);
+        }
+        let ended = threads.into_iter().map(|thread| {
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        ended.collect()
+    })
+}
+
+/// The client's end of a lane.
+struct Visitor<'a, C> {
+    channel: C,
+    job: &'a Job,
+    side: Side,
+}
+
+impl<'a, C: Channel> Visitor<'a, C> {
+    fn new(channel: C, job: &'a Job) -> Self {
+        Self {
+            channel,
+            job,
+            side: Side::default(),
+        }
+    }
+
+    fn work(mut self, lane: Lane, until: &Until) -> Result<Side, PerfError> {
+        let meter = Meter::start(self.job.core);
+        let done = match lane {
+            Lane::Down => self.take(until),
+            Lane::Up => self.give(until),
+            Lane::Ask { request, response } => self.ask(until, request, response),
+        };
+        if lane.is_bulk() {
+            until.bulk.fetch_sub(1, Ordering::Relaxed);
+        }
+        self.side.usage = meter.read();
+        self.side.wire = self.channel.line().wire();
+        done.map_err(told)?;
+        Ok(self.side)
+    }
+
+    fn take(&mut self, until: &Until) -> io::Result<()> {
+        let wanted = until.share.unwrap_or(ENDLESS);
+        let head = Head { wanted, follows: 0 };
+        self.channel.send(&head.encode())?;
+        self.channel.line().set_read_timeout(GLANCE)?;
+        let mut silent_since = Instant::now();
+        while self.side.received < wanted {
+            let n = match self.channel.fill_buf() {
+                Ok([]) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(bytes) => bytes.len(),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+                Err(error) => return Err(error),
+            };
+            self.channel.consume(n);
+            self.side.received += n as u64;
+            self.job.pulse.add(n);
+            let now = Instant::now();
+            if until.is_over(now) {
+                break;
+            }
+            match n {
+                0 if now.duration_since(silent_since) > PATIENCE => {
+                    return Err(io::ErrorKind::WouldBlock.into());
+                }
+                0 => {}
+                _ => silent_since = now,
+            }
+        }
+        Ok(())
+    }
+
+    /// Done when the server has all of it.
+    fn give(&mut self, until: &Until) -> io::Result<()> {
+        let follows = until.share.unwrap_or(ENDLESS);
+        let head = Head { wanted: 0, follows };
+        self.channel.send(&head.encode())?;
+        let payload = vec![0x5a; self.job.knobs.write_size];
+        while self.side.sent < follows && !until.is_over(Instant::now()) {
+            let part = part_of(&payload, follows - self.side.sent);
+            self.channel.send(part)?;
+            self.side.sent += part.len() as u64;
+        }
+        self.channel.finish()?;
+        while let n @ 1.. = self.channel.fill_buf()?.len() {
+            self.channel.consume(n);
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, until: &Until, request: u64, response: u64) -> io::Result<()> {
+        let head = Head {
+            wanted: response,
+            follows: request,
+        };
+        let mut message = head.encode().to_vec();
+        message.resize(CHANNEL_HEAD + request as usize, 0x5a);
+        while !until.is_over_for_requests() {
+            let asked = Instant::now();
+            self.channel.send(&message)?;
+            self.side.sent += request;
+            let pulse = &self.job.pulse;
+            self.side.received += drain(&mut self.channel, response, |n| pulse.add(n))?;
+            self.side.latencies.record(asked.elapsed());
+        }
+        Ok(())
+    }
+}
+
+/// The server's end of a lane.
+struct Host<'a, C> {
+    channel: C,
+    job: &'a Job,
+    payload: Vec<u8>,
+    side: Side,
+}
+
+impl<'a, C: Channel> Host<'a, C> {
+    fn new(channel: C, job: &'a Job) -> Self {
+        Self {
+            channel,
+            job,
+            payload: vec![0x5a; job.knobs.write_size],
+            side: Side::default(),
+        }
+    }
+
+    fn work(mut self) -> Result<Side, PerfError> {
+        let first = self.head().map_err(told)?;
+        let meter = Meter::start(self.job.core);
+        let mut next = first;
+        let mut done = Ok(());
+        while let (Some(head), Ok(())) = (next, &done) {
+            done = self.answer(head);
+            next = match done {
+                Ok(()) if head.follows != ENDLESS => self.head().unwrap_or_default(),
+                _ => None,
+            };
+        }
+        // Who is gone already needs no farewell.
+        let _ = self.channel.finish();
+        self.side.usage = meter.read();
+        self.side.wire = self.channel.line().wire();
+        done.map_err(told)?;
+        Ok(self.side)
+    }
+
+    /// None where the client has ended.
+    fn head(&mut self) -> io::Result<Option<Head>> {
+        if self.channel.fill_buf()?.is_empty() {
+            return Ok(None);
+        }
+        let mut bytes = [0; CHANNEL_HEAD];
+        self.channel.read_exact(&mut bytes)?;
+        Ok(Some(Head::decode(bytes)))
+    }
+
+    fn answer(&mut self, head: Head) -> io::Result<()> {
+        let pulse = &self.job.pulse;
+        self.side.received += drain(&mut self.channel, head.follows, |n| pulse.add(n))?;
+        let mut left = head.wanted;
+        while left > 0 {
+            let part = part_of(&self.payload, left);
+            match self.channel.send(part) {
+                // Who asked for no end makes one by going.
+                Err(_) if head.wanted == ENDLESS => return Ok(()),
+                sent => sent?,
+            }
+            left -= part.len() as u64;
+            self.side.sent += part.len() as u64;
+        }
+        Ok(())
+    }
+}
+
+/// Reads so much and forgets it; [`ENDLESS`] ends with the channel.
+fn drain(
+    channel: &mut (impl BufRead + ?Sized),
+    wanted: u64,
+    mut see: impl FnMut(usize),
+) -> io::Result<u64> {
+    let mut taken = 0;
+    while taken < wanted {
+        let n = channel.fill_buf()?.len() as u64;
+        if n == 0 && wanted == ENDLESS {
+            break;
+        }
+        if n == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let n = n.min(wanted - taken);
+        channel.consume(n as usize);
+        see(n as usize);
+        taken += n;
+    }
+    Ok(taken)
+}
+
+fn part_of(payload: &[u8], left: u64) -> &[u8] {
+    let n = payload
+        .len()
+        .min(usize::try_from(left).unwrap_or(usize::MAX));
+    payload.get(..n).unwrap_or(payload)
+}
+
+fn told(error: io::Error) -> PerfError {
+    match error.kind() {
+        io::ErrorKind::WouldBlock => PerfError::Silence(PATIENCE),
+        _ => PerfError::io("a connection broke")(error),
+    }
+}
+
+impl Until {
+    fn starting_now(job: &Job, lanes: impl Iterator<Item = Lane>) -> Self {
+        let deadline = match job.work.amount {
+            Amount::For(time) => Some(Instant::now() + time),
+            Amount::Bytes(_) => None,
+        };
+        Self {
+            deadline,
+            share: job.work.share(),
+            bulk: AtomicUsize::new(lanes.filter(|lane| lane.is_bulk()).count()),
+        }
+    }
+
+    fn is_over(&self, now: Instant) -> bool {
+        self.deadline.is_some_and(|deadline| now >= deadline)
+    }
+
+    fn is_over_for_requests(&self) -> bool {
+        match self.deadline {
+            Some(deadline) => Instant::now() >= deadline,
+            None => self.bulk.load(Ordering::Relaxed) == 0,
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! QUIC by quinn, as it is: one runtime on the calling thread, and those of its knobs that it gives out.
+
+mod client;
+mod server;
+mod socket;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use quinn::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
+use quinn::{
+    AckFrequencyConfig, Connection, Endpoint, EndpointConfig, RecvStream, ServerConfig,
+    TokioRuntime, TransportConfig, VarInt,
+};
+use tokio::runtime::{Builder, Runtime};
+
+use super::{Engine, Job, PATIENCE, Side, Station, Wire};
+use crate::error::{PerfError, PlanError};
+use crate::identity::{Identity, Trust};
+use crate::plan::{AckEvery, Congestion, Datagram, Knobs, range};
+use socket::{Calls, Counting};
+
+/// The greatest burst that quinn puts together (`MAX_TRANSMIT_SEGMENTS`).
+const MOST_BURST: u64 = 10;
+/// More than any work has lanes.
+const STREAMS: u32 = 20_000;
+/// How many pieces of a stream are taken at once.
+const PIECES: usize = 32;
+const DONE: VarInt = VarInt::from_u32(0);
+
+pub(super) struct Quinn;
+
+impl Engine for Quinn {
+    fn check(&self, knobs: &Knobs) -> Result<(), PlanError> {
+        let cannot = |what: String, instead| {
+            Err(PlanError::Engine {
+                engine: "quinn",
+                what,
+                instead,
+            })
+        };
+        if knobs.ack_every == Some(AckEvery::Auto) {
+            return cannot("--ack-every auto".into(), "it takes a number of packets");
+        }
+        if let Datagram::Mirror(_) = knobs.datagram {
+            return cannot("--datagram mirror".into(), "it takes a size, or discover");
+        }
+        match knobs.gso.map(|burst| burst as u64) {
+            Some(burst) if burst > MOST_BURST => cannot(
+                format!("--gso {burst}"),
+                "its bursts are of 10 datagrams at most",
+            ),
+            Some(burst) => range("--gso", burst, 1, MOST_BURST),
+            None => Ok(()),
+        }
+    }
+
+    fn listen(
+        &self,
+        at: SocketAddr,
+        identity: &Identity,
+        job: &Job,
+    ) -> Result<Box<dyn Station>, PerfError> {
+        Ok(Box::new(server::Serving::listen(at, identity, job)?))
+    }
+
+    fn drive(&self, to: SocketAddr, trust: &Trust, job: &Job) -> Result<Side, PerfError> {
+        let runtime = runtime()?;
+        runtime.block_on(client::drive(to, trust, job))
+    }
+}
+
+fn runtime() -> Result<Runtime, PerfError> {
+    Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(PerfError::io("cannot start a runtime"))
+}
+
+/// Within a runtime.
+fn endpoint(
+    at: SocketAddr,
+    server: Option<ServerConfig>,
+    knobs: &Knobs,
+) -> Result<(Endpoint, Arc<Calls>), PerfError> {
+    let opening = || {
+        let (socket, calls) = Counting::bind(at, knobs.gso)?;
+        let runtime = Arc::new(TokioRuntime);
+        let config = EndpointConfig::default();
+        let endpoint = Endpoint::new_with_abstract_socket(config, server, socket, runtime)?;
+        Ok((endpoint, calls))
+    };
+    opening().map_err(|source| PerfError::Listen { at, source })
+}
+
+fn transport(knobs: &Knobs) -> Arc<TransportConfig> {
+    let mut config = TransportConfig::default();
+    config
+        .max_concurrent_bidi_streams(STREAMS.into())
+        .max_idle_timeout(PATIENCE.try_into().ok())
+        .congestion_controller_factory(congestion(knobs.congestion));
+    if let Some(AckEvery::Packets(packets)) = knobs.ack_every {
+        // The threshold is how many may come without an acknowledgement at once (draft-ietf-quic-ack-frequency §4).
+        let mut frequency = AckFrequencyConfig::default();
+        frequency.ack_eliciting_threshold(packets.saturating_sub(1).into());
+        config.ack_frequency_config(Some(frequency));
+    }
+    if let Datagram::Of(bytes) = knobs.datagram {
+        config.initial_mtu(bytes).mtu_discovery_config(None);
+    }
+    if knobs.gso == Some(1) {
+        config.enable_segmentation_offload(false);
+    }
+    Arc::new(config)
+}
+
+fn congestion(control: Congestion) -> Arc<dyn ControllerFactory + Send + Sync> {
+    match control {
+        Congestion::Cubic => Arc::new(CubicConfig::default()),
+        Congestion::Reno => Arc::new(NewRenoConfig::default()),
+        Congestion::Bbr => Arc::new(BbrConfig::default()),
+    }
+}
+
+/// What quinn has counted on a connection. It does not tell which of its packets carry something again, nor what its
+/// windows held back.
+fn wire(connection: &Connection) -> Wire {
+    let stats = connection.stats();
+    Wire {
+        packets_sent: Some(stats.udp_tx.datagrams),
+        packets_received: Some(stats.udp_rx.datagrams),
+        acks_sent: Some(stats.frame_tx.acks),
+        acks_received: Some(stats.frame_rx.acks),
+        lost: Some(stats.path.lost_packets),
+        retransmitted: None,
+        // Those of the socket, which connections share.
+        send_calls: Some(0),
+        receive_calls: Some(0),
+        largest: Some(stats.path.current_mtu.into()),
+        held_by_window: None,
+    }
+}
+
+/// Of all connections of a side together.
+fn wires(connections: &[Connection], calls: &Calls) -> Wire {
+    let each = connections.iter().map(wire);
+    let mut all = each.reduce(Wire::with).unwrap_or_default();
+    (all.send_calls, all.receive_calls) = (Some(calls.sends()), Some(calls.receives()));
+    all
+}
+
+/// Reads to the end of a stream and forgets it all; how much it was is `see`n as it comes.
+async fn drain(
+    stream: &mut RecvStream,
+    mut see: impl FnMut(usize),
+) -> Result<(), quinn::ReadError> {
+    let mut pieces: [Bytes; PIECES] = std::array::from_fn(|_| Bytes::new());
+    while let Some(n) = stream.read_chunks(&mut pieces).await? {
+        for piece in pieces.iter_mut().take(n) {
+            see(std::mem::take(piece).len());
+        }
+    }
+    Ok(())
+}
+
+/// So much of the payload as is left, without a copy.
+fn part_of(payload: &Bytes, left: u64) -> Bytes {
+    let n = payload
+        .len()
+        .min(usize::try_from(left).unwrap_or(usize::MAX));
+    payload.slice(..n)
+}
+
+fn broken(error: impl std::fmt::Display) -> PerfError {
+    PerfError::Stream(error.to_string())
+}

@@ -1,0 +1,180 @@
+//! TLS 1.3 over TCP, by rustls: the yardstick. What the application hands over becomes records and leaves in one system
+//! call (`writev`); what comes is read in large pieces and looked at where it was decrypted.
+
+use std::io::{self, BufRead, Read};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+
+use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection};
+
+use super::channel::{self, Channel, Line};
+use super::lanes::{self, Ends};
+use super::{Engine, Job, Side, Station};
+use crate::error::{PerfError, PlanError};
+use crate::identity::{self, Identity, Trust};
+use crate::plan::Knobs;
+
+pub(super) struct Tls;
+
+struct Listening {
+    listener: TcpListener,
+    address: SocketAddr,
+    guests: Guests,
+    job: Job,
+}
+
+/// Connections that come.
+pub(super) struct Guests(Arc<ServerConfig>);
+
+/// Connections that go.
+pub(super) struct Visits(Arc<ClientConfig>);
+
+pub(super) struct Sealed {
+    tls: Connection,
+    line: Line,
+    /// Decrypted, and not yet consumed.
+    ready: usize,
+}
+
+impl Engine for Tls {
+    fn check(&self, _: &Knobs) -> Result<(), PlanError> {
+        Ok(())
+    }
+
+    fn listen(
+        &self,
+        at: SocketAddr,
+        identity: &Identity,
+        job: &Job,
+    ) -> Result<Box<dyn Station>, PerfError> {
+        let listener = channel::listen(at, job.knobs.congestion)?;
+        let address = listener
+            .local_addr()
+            .map_err(|source| PerfError::Listen { at, source })?;
+        Ok(Box::new(Listening {
+            listener,
+            address,
+            guests: Guests(Arc::new(identity.server(job.knobs.cipher)?)),
+            job: job.clone(),
+        }))
+    }
+
+    fn drive(&self, to: SocketAddr, trust: &Trust, job: &Job) -> Result<Side, PerfError> {
+        let visits = Visits(Arc::new(trust.client(job.knobs.cipher)?));
+        lanes::drive(&visits, to, job)
+    }
+}
+
+impl Station for Listening {
+    fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    fn serve(self: Box<Self>) -> Result<Side, PerfError> {
+        lanes::serve(&self.guests, &self.listener, &self.job)
+    }
+}
+
+impl Ends for Guests {
+    type Channel = Sealed;
+
+    fn open(&self, line: Line) -> Result<Sealed, PerfError> {
+        Sealed::shake(ServerConnection::new(self.0.clone())?.into(), line)
+    }
+}
+
+impl Ends for Visits {
+    type Channel = Sealed;
+
+    fn open(&self, line: Line) -> Result<Sealed, PerfError> {
+        let name = identity::server_name()?;
+        Sealed::shake(ClientConnection::new(self.0.clone(), name)?.into(), line)
+    }
+}
+
+impl Sealed {
+    fn shake(mut tls: Connection, mut line: Line) -> Result<Self, PerfError> {
+        // A write is encrypted whole, however large it is.
+        tls.set_buffer_limit(None);
+        while tls.is_handshaking() {
+            tls.complete_io(&mut line)
+                .map_err(PerfError::io("the TLS handshake failed"))?;
+        }
+        Ok(Self {
+            tls,
+            line,
+            ready: 0,
+        })
+    }
+
+    fn flush_records(&mut self) -> io::Result<()> {
+        while self.tls.wants_write() {
+            self.tls.write_tls(&mut self.line)?;
+        }
+        Ok(())
+    }
+
+    /// Decrypts until there is something to see, or the end.
+    fn decrypt(&mut self) -> io::Result<()> {
+        while self.ready == 0 && self.tls.read_tls(&mut self.line)? > 0 {
+            let state = self.tls.process_new_packets().map_err(io::Error::other)?;
+            self.ready = state.plaintext_bytes_to_read();
+            if state.peer_has_closed() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Channel for Sealed {
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        io::Write::write_all(&mut self.tls.writer(), bytes)?;
+        self.flush_records()
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.tls.send_close_notify();
+        self.flush_records()?;
+        self.line.shut()
+    }
+
+    fn line(&self) -> &Line {
+        &self.line
+    }
+}
+
+impl BufRead for Sealed {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.ready == 0 {
+            // Bytes of records that came with others are decrypted already.
+            let state = self.tls.process_new_packets().map_err(io::Error::other)?;
+            self.ready = state.plaintext_bytes_to_read();
+            if state.peer_has_closed() && self.ready == 0 {
+                return Ok(&[]);
+            }
+        }
+        self.decrypt()?;
+        match self.ready {
+            0 => Ok(&[]),
+            _ => self.tls.reader().into_first_chunk(),
+        }
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.tls.reader().consume(amount);
+        self.ready = self.ready.saturating_sub(amount);
+    }
+}
+
+impl Read for Sealed {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let ready = self.fill_buf()?;
+        let n = ready.len().min(into.len());
+        if let (Some(to), Some(from)) = (into.get_mut(..n), ready.get(..n)) {
+            to.copy_from_slice(from);
+        }
+        self.consume(n);
+        Ok(n)
+    }
+}

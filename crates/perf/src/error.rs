@@ -1,0 +1,122 @@
+//! What keeps a measurement from being made.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use roundtrip_path::WordError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum PerfError {
+    /// What was asked for contradicts itself, or nobody here can do it.
+    #[error("{0}")]
+    Plan(#[from] PlanError),
+    #[error(transparent)]
+    Path(#[from] roundtrip_path::Error),
+    #[error("cannot keep a thread on CPU {core}: {source}; --pin names others, or none")]
+    Pin { core: usize, source: io::Error },
+    #[error("cannot listen at {at}: {source}")]
+    Listen { at: SocketAddr, source: io::Error },
+    #[error("cannot connect to {to}: {source}")]
+    Connect { to: SocketAddr, source: io::Error },
+    #[error(
+        "cannot find {host}: {source}; write a name or an address, and a port if it is not the usual, as in HOST:PORT"
+    )]
+    Name { host: String, source: io::Error },
+    #[error(
+        "cannot use congestion control '{name}': {source}; an ordinary user may use what \
+         /proc/sys/net/ipv4/tcp_allowed_congestion_control lists (--cc)"
+    )]
+    Congestion {
+        name: &'static str,
+        source: io::Error,
+    },
+    #[error("{doing}: {source}")]
+    Io {
+        doing: &'static str,
+        source: io::Error,
+    },
+    #[error("cannot prepare TLS: {0}")]
+    Tls(#[from] rustls::Error),
+    #[error("cannot make a certificate: {0}")]
+    Certificate(#[from] rcgen::Error),
+    #[error("QUIC: {0}")]
+    Connection(#[from] quinn::ConnectionError),
+    #[error("cannot begin a QUIC connection: {0}")]
+    Begin(#[from] quinn::ConnectError),
+    #[error("a stream ended before its time: {0}")]
+    Stream(String),
+    #[error("nothing came for {}: the other side has stopped, or cannot be reached", seconds(.0))]
+    Silence(Duration),
+    #[error("the server could not: {0}")]
+    Peer(String),
+    #[error("the conversation with the other end makes no sense: {0}")]
+    Language(String),
+}
+
+/// Wrong usage, in words for whoever typed it.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    #[error(
+        "`{text}` is no way to carry bytes; an arm is tcp, tls or quic with knobs, as in quic+ack10+gso1"
+    )]
+    Arm { text: String },
+    #[error("`{arm}`: {knob} says nothing to {transport}; it concerns {concerns}")]
+    Foreign {
+        arm: String,
+        knob: &'static str,
+        transport: &'static str,
+        concerns: &'static str,
+    },
+    #[error("--{knob} concerns none of the arms that run; it is for {concerns}")]
+    Idle {
+        knob: &'static str,
+        concerns: &'static str,
+    },
+    #[error("{engine} cannot do {what}: {instead}")]
+    Engine {
+        engine: &'static str,
+        what: String,
+        instead: &'static str,
+    },
+    #[error("{what} must be from {least} to {most}, not {given}")]
+    Range {
+        what: &'static str,
+        least: u64,
+        most: u64,
+        given: u64,
+    },
+    #[error("the arm `{0}` is there twice")]
+    Twice(String),
+    #[error("{one} and {other} exclude each other: {why}")]
+    Contradiction {
+        one: &'static str,
+        other: &'static str,
+        why: &'static str,
+    },
+    #[error("this process may not run on CPU {core}; it may on {allowed}")]
+    Core { core: usize, allowed: String },
+    #[error("the path cannot be: --{0}")]
+    Word(#[from] WordError),
+    #[error("`{text}` is no {what}; {how}")]
+    Value {
+        what: &'static str,
+        text: String,
+        how: &'static str,
+    },
+}
+
+impl PerfError {
+    /// Whether it is the user's to change.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::Plan(_))
+    }
+
+    pub(crate) fn io(doing: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { doing, source }
+    }
+}
+
+fn seconds(time: &Duration) -> String {
+    format!("{:.0} s", time.as_secs_f64())
+}

@@ -1,0 +1,93 @@
+//! Who the server is: a key and a certificate made for one run, which the client trusts and nobody else; and the TLS
+//! configurations of both sides. TLS 1.3 and one cipher suite, so that a figure is the figure of a cipher.
+
+use std::sync::Arc;
+
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+use rustls::crypto::CryptoProvider;
+use rustls::crypto::aws_lc_rs::{self, cipher_suite};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore, ServerConfig, SupportedCipherSuite};
+
+use crate::error::PerfError;
+use crate::plan::Cipher;
+use crate::protocol::{ALPN, NAME};
+
+/// The server's.
+pub struct Identity {
+    certificate: CertificateDer<'static>,
+    key: PrivateKeyDer<'static>,
+}
+
+/// The client's: what it trusts.
+#[derive(Clone)]
+pub struct Trust(CertificateDer<'static>);
+
+impl Identity {
+    pub fn make() -> Result<Self, PerfError> {
+        let CertifiedKey { cert, signing_key } = generate_simple_self_signed([NAME.to_owned()])?;
+        Ok(Self {
+            certificate: cert.der().clone(),
+            key: PrivatePkcs8KeyDer::from(signing_key.serialize_der()).into(),
+        })
+    }
+
+    pub fn trust(&self) -> Trust {
+        Trust(self.certificate.clone())
+    }
+
+    pub(crate) fn server(&self, cipher: Cipher) -> Result<ServerConfig, PerfError> {
+        let mut config = ServerConfig::builder_with_provider(provider(cipher))
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .with_no_client_auth()
+            .with_single_cert(vec![self.certificate.clone()], self.key.clone_key())?;
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        Ok(config)
+    }
+}
+
+impl Trust {
+    pub(crate) fn of(certificate: Vec<u8>) -> Self {
+        Self(certificate.into())
+    }
+
+    pub(crate) fn certificate(&self) -> &[u8] {
+        &self.0
+    }
+
+    pub(crate) fn client(&self, cipher: Cipher) -> Result<ClientConfig, PerfError> {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.0.clone())?;
+        let mut config = ClientConfig::builder_with_provider(provider(cipher))
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        Ok(config)
+    }
+}
+
+pub(crate) fn server_name() -> Result<ServerName<'static>, PerfError> {
+    ServerName::try_from(NAME)
+        .map_err(|_| rustls::Error::General("the server has no name".into()).into())
+}
+
+/// The suite that QUIC's first packets need, whatever comes after (RFC 9001 §5.2).
+pub(crate) fn initial_suite() -> Option<rustls::quic::Suite> {
+    cipher_suite::TLS13_AES_128_GCM_SHA256.tls13()?.quic_suite()
+}
+
+fn provider(cipher: Cipher) -> Arc<CryptoProvider> {
+    Arc::new(CryptoProvider {
+        cipher_suites: vec![suite(cipher)],
+        ..aws_lc_rs::default_provider()
+    })
+}
+
+fn suite(cipher: Cipher) -> SupportedCipherSuite {
+    match cipher {
+        Cipher::Aes128 => cipher_suite::TLS13_AES_128_GCM_SHA256,
+        Cipher::Aes256 => cipher_suite::TLS13_AES_256_GCM_SHA384,
+        Cipher::Chacha => cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
+    }
+}

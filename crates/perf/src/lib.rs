@@ -1,0 +1,39 @@
+//! What a transport costs one core: TCP, TLS over it, and QUIC, under the same work, measured in turn.
+//!
+//! ```text
+//! Plan ── checked ──▶ run ── round by round, arm by arm ──▶ Outcome ──▶ text, JSON
+//!                      │
+//!                    Scene: two namespaces, a thread in each, each kept on its core
+//!                      │        or `remote`: two machines, by a conversation over TCP
+//!                    Engine::listen → Station::serve  ◀── wire ──▶  Engine::drive
+//!                      │                                               │
+//!                    Side: payload, packets, CPU time               Side
+//! ```
+//!
+//! [`Plan`] says what is measured; contradictions end there. An [`Engine`] is one implementation of one transport.
+//! [`Usage`] says what a side cost, and what counts as its cost; [`Bottleneck`] who set the pace.
+//! Emulation of paths belongs to `path`, sockets and thread clocks to `net`.
+
+mod account;
+mod engine;
+mod error;
+mod identity;
+pub mod json;
+mod outcome;
+pub mod plan;
+mod protocol;
+pub mod remote;
+mod run;
+mod scene;
+pub mod text;
+mod verdict;
+
+pub use account::{Core, Usage};
+pub use engine::{Engine, Job, Pulse, Side, Station, Wire, of as engine_of};
+pub use error::{PerfError, PlanError};
+pub use identity::{Identity, Trust};
+pub use outcome::{ArmOutcome, Figures, Outcome, Visit};
+pub use plan::Plan;
+pub use run::{Progress, run};
+pub use scene::Scene;
+pub use verdict::Bottleneck;

@@ -1,0 +1,260 @@
+//! What was measured, and the figures that follow from it. Pure.
+
+use std::time::Duration;
+
+use roundtrip_model::{Histogram, Summary};
+
+use crate::account::Usage;
+use crate::engine::Side;
+use crate::plan::{Arm, Pattern, Plan, Role, Transport, Work};
+use crate::verdict::{Bottleneck, judge};
+
+/// A gigabyte here is 1e9 bytes, as links are counted.
+const GIGABYTE: f64 = 1e9;
+
+#[derive(Debug)]
+pub struct Outcome {
+    pub plan: Plan,
+    pub arms: Vec<ArmOutcome>,
+}
+
+#[derive(Debug)]
+pub struct ArmOutcome {
+    pub arm: Arm,
+    pub visits: Vec<Visit>,
+    pub figures: Figures,
+}
+
+/// One measurement, from both sides.
+#[derive(Clone, Debug, Default)]
+pub struct Visit {
+    pub server: Side,
+    pub client: Side,
+}
+
+/// Over all rounds of an arm; medians, where one number is asked for.
+#[derive(Clone, Debug)]
+pub struct Figures {
+    /// Payload, in Gbit/s.
+    pub gigabits: Option<Summary>,
+    /// CPU of either side, in [`Outcome::unit`].
+    pub sender: Option<Summary>,
+    pub receiver: Option<Summary>,
+    /// What TLS over TCP of the same run cost the sender, divided by what this did: the throughput that a sender's core
+    /// would have, relative to TLS.
+    pub ratio_to_tls: Option<f64>,
+    pub requests_per_second: Option<Summary>,
+    /// Of the requests of all rounds.
+    pub latencies: Histogram,
+    /// The one that was found most often.
+    pub bottleneck: Bottleneck,
+}
+
+impl Outcome {
+    pub fn of(plan: Plan, visits: Vec<Vec<Visit>>) -> Self {
+        let arms = plan.arms.iter().cloned().zip(visits);
+        let mut arms: Vec<ArmOutcome> = arms
+            .map(|(arm, visits)| ArmOutcome {
+                figures: Figures::of(&visits, &plan.work),
+                arm,
+                visits,
+            })
+            .collect();
+        // The first that is TLS: an arm without knobs comes before its variants, as it was written.
+        let tls = arms.iter().find(|arm| arm.arm.transport == Transport::Tls);
+        let tls = tls.and_then(|arm| arm.figures.sender).map(|s| s.median);
+        for arm in &mut arms {
+            let own = arm.figures.sender.map(|sender| sender.median);
+            arm.figures.ratio_to_tls = tls
+                .zip(own)
+                .filter(|(_, own)| *own > 0.0)
+                .map(|(tls, own)| tls / own);
+        }
+        Self { plan, arms }
+    }
+
+    /// What CPU is counted by: the payload, or requests where these are the work.
+    pub fn unit(&self) -> &'static str {
+        unit(&self.plan.work)
+    }
+}
+
+impl Visit {
+    pub fn sender(&self, work: &Work) -> &Side {
+        match work.sender() {
+            Role::Server => &self.server,
+            Role::Client => &self.client,
+        }
+    }
+
+    pub fn receiver(&self, work: &Work) -> &Side {
+        match work.sender() {
+            Role::Server => &self.client,
+            Role::Client => &self.server,
+        }
+    }
+
+    /// Payload that arrived, whichever way.
+    pub fn payload(&self) -> u64 {
+        self.server.received + self.client.received
+    }
+
+    /// The client's time: it begins and ends the work.
+    pub fn wall(&self) -> Duration {
+        self.client.usage.wall
+    }
+
+    pub fn requests(&self) -> u64 {
+        self.client.latencies.total()
+    }
+
+    fn gigabits(&self) -> Option<f64> {
+        per(self.payload() as f64 * 8.0 / GIGABYTE, self.wall())
+    }
+
+    fn requests_per_second(&self) -> Option<f64> {
+        let requests = self.requests();
+        per(requests as f64, self.wall()).filter(|_| requests > 0)
+    }
+
+    fn cost(&self, usage: &Usage, work: &Work) -> Option<f64> {
+        match work.pattern {
+            Pattern::Requests { .. } => {
+                let requests = self.requests();
+                (requests > 0).then(|| usage.cpu().as_secs_f64() * 1e6 / requests as f64)
+            }
+            _ => usage.per_gigabyte(self.payload()),
+        }
+    }
+}
+
+impl Figures {
+    fn of(visits: &[Visit], work: &Work) -> Self {
+        let over = |figure: &dyn Fn(&Visit) -> Option<f64>| {
+            let all: Vec<f64> = visits.iter().filter_map(figure).collect();
+            Summary::of(&all)
+        };
+        let mut latencies = Histogram::default();
+        for visit in visits {
+            latencies.extend(&visit.client.latencies);
+        }
+        Self {
+            gigabits: over(&Visit::gigabits),
+            sender: over(&|visit| visit.cost(&visit.sender(work).usage, work)),
+            receiver: over(&|visit| visit.cost(&visit.receiver(work).usage, work)),
+            ratio_to_tls: None,
+            requests_per_second: over(&Visit::requests_per_second),
+            latencies,
+            bottleneck: most_frequent(visits, work),
+        }
+    }
+}
+
+fn most_frequent(visits: &[Visit], work: &Work) -> Bottleneck {
+    let all: Vec<Bottleneck> = visits
+        .iter()
+        .map(|visit| judge(visit.sender(work), visit.receiver(work)))
+        .collect();
+    let often = |one: &Bottleneck| all.iter().filter(|other| *other == one).count();
+    // Of equals the first, so that the order of rounds decides and not chance.
+    let most = all.iter().rev().max_by_key(|one| often(one));
+    most.copied().unwrap_or(Bottleneck::Neither)
+}
+
+pub(crate) fn unit(work: &Work) -> &'static str {
+    match work.pattern {
+        Pattern::Requests { .. } => "µs/request",
+        _ => "s/GB",
+    }
+}
+
+fn per(amount: f64, time: Duration) -> Option<f64> {
+    (!time.is_zero()).then(|| amount / time.as_secs_f64())
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::plan::{Amount, Pin, Terrain};
+
+    pub(crate) fn plan(arms: &[&str]) -> Plan {
+        Plan {
+            arms: arms.iter().map(|arm| arm.parse().unwrap()).collect(),
+            work: Work {
+                pattern: Pattern::Down,
+                streams: 1,
+                connections: 1,
+                amount: Amount::For(Duration::from_secs(1)),
+            },
+            rounds: 3,
+            pin: Pin::default(),
+            terrain: Terrain::default(),
+        }
+    }
+
+    /// A gigabyte in a second, which cost the sender so many milliseconds.
+    pub(crate) fn visit(sender: u64) -> Visit {
+        let side = |sent, received, thread| Side {
+            sent,
+            received,
+            usage: Usage {
+                wall: Duration::from_secs(1),
+                thread: Duration::from_millis(thread),
+                ..Usage::default()
+            },
+            ..Side::default()
+        };
+        Visit {
+            server: side(1_100_000_000, 0, sender),
+            client: side(0, 1_000_000_000, 500),
+        }
+    }
+
+    #[test]
+    fn the_ratio_is_the_quotient_of_medians() {
+        let visits = |costs: [u64; 3]| costs.map(visit).to_vec();
+        let outcome = Outcome::of(
+            plan(&["tls", "quic"]),
+            vec![visits([200, 900, 210]), visits([400, 420, 10])],
+        );
+        let [tls, quic] = &outcome.arms[..] else {
+            panic!("two arms");
+        };
+        assert!((tls.figures.sender.unwrap().median - 0.21).abs() < 1e-9);
+        assert!((tls.figures.ratio_to_tls.unwrap() - 1.0).abs() < 1e-9);
+        assert!((quic.figures.ratio_to_tls.unwrap() - 0.21 / 0.4).abs() < 1e-9);
+        assert!((quic.figures.gigabits.unwrap().median - 8.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn without_tls_there_is_no_ratio() {
+        let outcome = Outcome::of(plan(&["tcp"]), vec![vec![visit(200)]]);
+        assert_eq!(outcome.arms[0].figures.ratio_to_tls, None);
+    }
+
+    #[test]
+    fn requests_are_what_counts_where_they_are_the_work() {
+        let mut plan = plan(&["tls"]);
+        plan.work.pattern = Pattern::Requests {
+            request: 1,
+            response: 1,
+        };
+        let mut seen = visit(50);
+        for _ in 0..1000 {
+            seen.client.latencies.record(Duration::from_micros(30));
+        }
+        let outcome = Outcome::of(plan, vec![vec![seen]]);
+        let figures = &outcome.arms[0].figures;
+        assert_eq!(outcome.unit(), "µs/request");
+        assert!((figures.sender.unwrap().median - 50.0).abs() < 1e-9);
+        assert!((figures.requests_per_second.unwrap().median - 1000.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_verdict_of_most_rounds_is_the_arms() {
+        let visits = [990, 100, 990].map(visit);
+        let work = plan(&["tls"]).work;
+        assert_eq!(most_frequent(&visits, &work), Bottleneck::Sender);
+        assert_eq!(most_frequent(&[], &work), Bottleneck::Neither);
+    }
+}

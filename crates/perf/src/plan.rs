@@ -1,0 +1,208 @@
+//! What is to be measured: a checked value. What can be typed is read in `arm` and `words`; nothing here does I/O.
+
+mod arm;
+mod knobs;
+mod work;
+
+pub use arm::{Arm, Engine, Transport};
+pub use knobs::{AckEvery, Cipher, Congestion, Datagram, Knobs, Tuning, size};
+pub use work::{Amount, Lane, Pattern, Role, Work};
+
+use crate::engine::{Job, Pulse};
+use crate::error::PlanError;
+
+/// An IPv4 header and a UDP header: what of a packet is no datagram's.
+pub const UDP_OVERHEAD: u16 = 28;
+const DEFAULT_MTU: u16 = 1500;
+
+/// All of it. [`Plan::check`] says whether it can be.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Measured in turn, round by round.
+    pub arms: Vec<Arm>,
+    pub work: Work,
+    pub rounds: u32,
+    pub pin: Pin,
+    pub terrain: Terrain,
+}
+
+/// On which processor each side stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Pin {
+    /// Of the side that sends: the server, unless the client alone sends.
+    pub sender: Option<usize>,
+    pub receiver: Option<usize>,
+}
+
+/// What lies between the two.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Terrain {
+    /// Two namespaces, joined by a wire and nothing else.
+    Bare(Ends),
+    /// The same, by an emulated path with these words.
+    Emulated(Vec<(String, String)>, Ends),
+    /// Another machine, by its name: what lies between is not ours to say.
+    Remote(String),
+}
+
+/// How both ends are set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// Do both leave segmentation to the interface?
+    pub offload: bool,
+    pub mtu: u16,
+}
+
+impl Default for Terrain {
+    fn default() -> Self {
+        Self::Bare(Ends {
+            offload: true,
+            mtu: DEFAULT_MTU,
+        })
+    }
+}
+
+impl Plan {
+    /// Contradictions, before anything is made.
+    pub fn check(&self) -> Result<(), PlanError> {
+        range("--rounds", u64::from(self.rounds), 1, 1000)?;
+        self.work.check()?;
+        for (place, arm) in self.arms.iter().enumerate() {
+            arm.check()?;
+            self.fits(arm)?;
+            if self.arms.iter().take(place).any(|other| other == arm) {
+                return Err(PlanError::Twice(arm.to_string()));
+            }
+        }
+        let both = self.pin.sender.zip(self.pin.receiver);
+        if both.is_some_and(|(sender, receiver)| sender == receiver) {
+            return Err(PlanError::Contradiction {
+                one: "one core for the sender",
+                other: "the same core for the receiver",
+                why: "neither's cost could be told; name two, or --pin none",
+            });
+        }
+        Ok(())
+    }
+
+    /// What a side of an arm has to know.
+    pub fn job(&self, arm: &Arm, role: Role, pulse: &Pulse) -> Job {
+        let is_sender = role == self.work.sender();
+        Job {
+            work: self.work,
+            knobs: arm.knobs,
+            core: if is_sender {
+                self.pin.sender
+            } else {
+                self.pin.receiver
+            },
+            pulse: pulse.clone(),
+        }
+    }
+
+    /// A datagram that is too long for the path would never arrive.
+    fn fits(&self, arm: &Arm) -> Result<(), PlanError> {
+        let (Datagram::Of(size) | Datagram::Mirror(size)) = arm.knobs.datagram else {
+            return Ok(());
+        };
+        let mtu = self.terrain.ends().map_or(u16::MAX, |ends| ends.mtu);
+        let most = mtu.saturating_sub(UDP_OVERHEAD);
+        range("--datagram", size.into(), 1200, most.into())
+    }
+}
+
+impl Pin {
+    /// Two cores where there are two; none where they would have to share one.
+    pub fn among(allowed: &[usize]) -> Self {
+        match *allowed {
+            [sender, receiver, ..] => Self {
+                sender: Some(sender),
+                receiver: Some(receiver),
+            },
+            _ => Self::default(),
+        }
+    }
+
+    /// `0,1` or `none`.
+    pub fn parse(text: &str) -> Result<Self, PlanError> {
+        let wrong = || PlanError::Value {
+            what: "pair of CPUs",
+            text: text.into(),
+            how: "write the sender's and the receiver's, as in 0,1, or none",
+        };
+        if text == "none" {
+            return Ok(Self::default());
+        }
+        let (sender, receiver) = text.split_once(',').ok_or_else(wrong)?;
+        let core = |text: &str| text.trim().parse().map(Some).map_err(|_| wrong());
+        Ok(Self {
+            sender: core(sender)?,
+            receiver: core(receiver)?,
+        })
+    }
+
+    pub fn check(self, allowed: &[usize]) -> Result<(), PlanError> {
+        for core in [self.sender, self.receiver].into_iter().flatten() {
+            if !allowed.contains(&core) {
+                let all: Vec<String> = allowed.iter().map(ToString::to_string).collect();
+                return Err(PlanError::Core {
+                    core,
+                    allowed: all.join(", "),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Terrain {
+    /// Takes what was said of the path. An MTU alone leaves the wire bare.
+    pub fn described(words: &[(&str, String)], offload: Option<bool>) -> Result<Self, PlanError> {
+        let mut scratch = roundtrip_path::Path::builder();
+        let mut mtu = DEFAULT_MTU;
+        for (word, value) in words {
+            scratch.set(word, value)?;
+            if *word == "mtu" {
+                mtu = value.trim().parse().unwrap_or(mtu);
+            }
+        }
+        let is_bare = words.iter().all(|(word, _)| *word == "mtu");
+        // On an emulated path packets cross one by one, as they do on a real one.
+        let offload = offload.unwrap_or(is_bare);
+        let ends = Ends { offload, mtu };
+        if is_bare {
+            return Ok(Self::Bare(ends));
+        }
+        let words = words
+            .iter()
+            .map(|(word, value)| ((*word).to_owned(), value.clone()));
+        Ok(Self::Emulated(words.collect(), ends))
+    }
+
+    pub fn ends(&self) -> Option<Ends> {
+        match self {
+            Self::Bare(ends) | Self::Emulated(_, ends) => Some(*ends),
+            Self::Remote(_) => None,
+        }
+    }
+}
+
+pub(crate) fn range(
+    what: &'static str,
+    given: u64,
+    least: u64,
+    most: u64,
+) -> Result<(), PlanError> {
+    if (least..=most).contains(&given) {
+        return Ok(());
+    }
+    Err(PlanError::Range {
+        what,
+        least,
+        most,
+        given,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,289 @@
+//! One way to carry bytes, with its knobs: a value that parses and prints as one word, `quic+ack10+gso1`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::knobs::{Cipher, DEFAULT_WRITE, Datagram, Knobs, Tuning};
+use super::{Congestion, range};
+use crate::engine;
+use crate::error::PlanError;
+
+const MOST_WRITE: u64 = 1 << 20;
+const QUIC: &str = "quic";
+const SEALED: &str = "tls and quic";
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Arm {
+    pub transport: Transport,
+    pub engine: Engine,
+    pub knobs: Knobs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    Tcp,
+    Tls,
+    Quic,
+}
+
+/// Whose code it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Engine {
+    Kernel,
+    Rustls,
+    /// Crate `quic`.
+    Own,
+    Quinn,
+}
+
+impl Transport {
+    pub const ALL: [Self; 3] = [Self::Tcp, Self::Tls, Self::Quic];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Tls => "tls",
+            Self::Quic => QUIC,
+        }
+    }
+
+    fn engine(self) -> Engine {
+        match self {
+            Self::Tcp => Engine::Kernel,
+            Self::Tls => Engine::Rustls,
+            Self::Quic => Engine::Own,
+        }
+    }
+}
+
+impl Engine {
+    pub const OF_QUIC: [Self; 2] = [Self::Own, Self::Quinn];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel",
+            Self::Rustls => "rustls",
+            Self::Own => "own",
+            Self::Quinn => "quinn",
+        }
+    }
+}
+
+impl Arm {
+    pub fn of(transport: Transport) -> Self {
+        Self {
+            transport,
+            engine: transport.engine(),
+            knobs: Knobs::default(),
+        }
+    }
+
+    /// Turns what was said for all arms on those that it concerns; what it says stays behind what the arm itself says.
+    fn read(text: &str, general: &Tuning, engine: Option<Engine>) -> Result<Self, PlanError> {
+        let unknown = || PlanError::Arm { text: text.into() };
+        let mut words = text.split('+');
+        let mut name = words.next().unwrap_or_default().split('/');
+        let transport = Transport::ALL
+            .into_iter()
+            .find(|transport| name.clone().next() == Some(transport.word()))
+            .ok_or_else(unknown)?;
+        let mut arm = Self::of(transport);
+        name.next();
+        if let Some(engine) = engine.filter(|_| transport == Transport::Quic) {
+            arm.engine = engine;
+        }
+        if let Some(named) = name.next() {
+            arm.engine = named.parse()?;
+        }
+        let mut tuning = general.concerning(transport);
+        for word in words {
+            tuning.hear(word, text)?;
+        }
+        tuning.refuse_foreign(text, transport)?;
+        arm.knobs = tuning.over(arm.knobs);
+        Ok(arm)
+    }
+
+    /// All of them. What was said for all has to concern one at least.
+    pub fn read_all<'a>(
+        texts: impl IntoIterator<Item = &'a str>,
+        general: &Tuning,
+        engine: Option<Engine>,
+    ) -> Result<Vec<Self>, PlanError> {
+        let read = |text| Self::read(text, general, engine);
+        let arms: Vec<Self> = texts.into_iter().map(read).collect::<Result<_, _>>()?;
+        general.refuse_idle(&arms)?;
+        let has_quic = arms.iter().any(|arm| arm.transport == Transport::Quic);
+        if engine.is_some() && !has_quic {
+            return Err(PlanError::Idle {
+                knob: "engine",
+                concerns: QUIC,
+            });
+        }
+        Ok(arms)
+    }
+
+    pub(crate) fn check(&self) -> Result<(), PlanError> {
+        let write = self.knobs.write_size as u64;
+        range("--write-size", write, 1, MOST_WRITE)?;
+        if (self.transport == Transport::Quic) != Engine::OF_QUIC.contains(&self.engine) {
+            return Err(PlanError::Engine {
+                engine: self.engine.word(),
+                what: self.transport.word().into(),
+                instead: "engines are chosen for quic, among own and quinn",
+            });
+        }
+        engine::of(self.engine).check(&self.knobs)
+    }
+}
+
+impl Tuning {
+    /// Each knob that was turned, with whom it concerns.
+    fn turned(&self) -> impl Iterator<Item = (&'static str, &'static str, &'static [Transport])> {
+        const QUIC_ALONE: &[Transport] = &[Transport::Quic];
+        [
+            self.cipher
+                .map(|_| ("cipher", SEALED, &[Transport::Tls, Transport::Quic][..])),
+            self.ack_every.map(|_| ("ack-every", QUIC, QUIC_ALONE)),
+            self.gso.map(|_| ("gso", QUIC, QUIC_ALONE)),
+            self.datagram.map(|_| ("datagram", QUIC, QUIC_ALONE)),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    /// A knob that turns nothing anywhere was turned by mistake.
+    fn refuse_idle(&self, arms: &[Arm]) -> Result<(), PlanError> {
+        for (knob, concerns, who) in self.turned() {
+            if !arms.iter().any(|arm| who.contains(&arm.transport)) {
+                return Err(PlanError::Idle { knob, concerns });
+            }
+        }
+        Ok(())
+    }
+
+    fn refuse_foreign(&self, arm: &str, transport: Transport) -> Result<(), PlanError> {
+        let foreign = self.turned().find(|(_, _, who)| !who.contains(&transport));
+        foreign.map_or(Ok(()), |(knob, concerns, _)| {
+            Err(PlanError::Foreign {
+                arm: arm.into(),
+                knob,
+                transport: transport.word(),
+                concerns,
+            })
+        })
+    }
+
+    fn concerning(&self, transport: Transport) -> Self {
+        let mut tuning = *self;
+        if transport != Transport::Quic {
+            (tuning.ack_every, tuning.gso, tuning.datagram) = (None, None, None);
+        }
+        if transport == Transport::Tcp {
+            tuning.cipher = None;
+        }
+        tuning
+    }
+
+    /// One word of an arm.
+    fn hear(&mut self, word: &str, arm: &str) -> Result<(), PlanError> {
+        let place = |digits: char| digits.is_ascii_digit();
+        let number = |prefix: &str| {
+            let rest = word.strip_prefix(prefix)?;
+            rest.starts_with(place).then_some(rest)
+        };
+        if let Some(packets) = word.strip_prefix("ack") {
+            self.ack_every = Some(packets.parse()?);
+        } else if let Some(burst) = number("gso") {
+            self.gso = Some(super::size(burst)? as usize);
+        } else if let Some(bytes) = number("datagram") {
+            self.datagram = Some(bytes.parse()?);
+        } else if word == "discover" || word.starts_with("mirror") {
+            self.datagram = Some(word.parse()?);
+        } else if let Some(bytes) = number("write") {
+            self.write_size = Some(super::size(bytes)? as usize);
+        } else if let Ok(cipher) = word.parse::<Cipher>() {
+            self.cipher = Some(cipher);
+        } else if let Ok(control) = word.parse::<Congestion>() {
+            self.congestion = Some(control);
+        } else {
+            return Err(PlanError::Value {
+                what: "knob",
+                text: format!("{word}` in `{arm}"),
+                how: "there are ackN, gsoN, datagramN, mirrorN, discover, writeN, aes128, aes256, chacha, cubic, reno and bbr",
+            });
+        }
+        Ok(())
+    }
+
+    fn over(self, knobs: Knobs) -> Knobs {
+        Knobs {
+            congestion: self.congestion.unwrap_or(knobs.congestion),
+            cipher: self.cipher.unwrap_or(knobs.cipher),
+            write_size: self.write_size.unwrap_or(knobs.write_size),
+            ack_every: self.ack_every.or(knobs.ack_every),
+            gso: self.gso.or(knobs.gso),
+            datagram: self.datagram.unwrap_or(knobs.datagram),
+        }
+    }
+}
+
+impl FromStr for Engine {
+    type Err = PlanError;
+
+    fn from_str(text: &str) -> Result<Self, PlanError> {
+        Self::OF_QUIC
+            .into_iter()
+            .find(|engine| engine.word() == text)
+            .ok_or_else(|| PlanError::Value {
+                what: "engine",
+                text: text.into(),
+                how: "there are own and quinn",
+            })
+    }
+}
+
+impl FromStr for Arm {
+    type Err = PlanError;
+
+    fn from_str(text: &str) -> Result<Self, PlanError> {
+        Self::read(text, &Tuning::default(), None)
+    }
+}
+
+/// Only what differs from an arm without knobs.
+impl fmt::Display for Arm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.transport.word())?;
+        if self.engine != self.transport.engine() {
+            write!(f, "/{}", self.engine.word())?;
+        }
+        let (knobs, plain) = (&self.knobs, Knobs::default());
+        if let Some(packets) = knobs.ack_every {
+            write!(f, "+ack{packets}")?;
+        }
+        if let Some(burst) = knobs.gso {
+            write!(f, "+gso{burst}")?;
+        }
+        match knobs.datagram {
+            Datagram::Engine => {}
+            Datagram::Of(bytes) => write!(f, "+datagram{bytes}")?,
+            Datagram::Mirror(bytes) => write!(f, "+mirror{bytes}")?,
+            Datagram::Discover => f.write_str("+discover")?,
+        }
+        if knobs.write_size != DEFAULT_WRITE {
+            write!(f, "+write{}", knobs.write_size)?;
+        }
+        if knobs.cipher != plain.cipher {
+            write!(f, "+{}", knobs.cipher.word())?;
+        }
+        if knobs.congestion != Congestion::Cubic {
+            write!(f, "+{}", knobs.congestion.word())?;
+        }
+        Ok(())
+    }
+}

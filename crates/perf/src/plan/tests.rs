@@ -1,0 +1,143 @@
+//! Plans that can be, and those that are refused with a reason.
+
+use std::time::Duration;
+
+use super::*;
+
+fn plan(arms: &[&str]) -> Result<Plan, PlanError> {
+    let arms: Result<Vec<Arm>, PlanError> = arms.iter().map(|text| text.parse()).collect();
+    let plan = Plan {
+        arms: arms?,
+        work: Work {
+            pattern: Pattern::Down,
+            streams: 1,
+            connections: 1,
+            amount: Amount::For(Duration::from_secs(1)),
+        },
+        rounds: 1,
+        pin: Pin::default(),
+        terrain: Terrain::default(),
+    };
+    plan.check().map(|()| plan)
+}
+
+#[test]
+fn an_arm_parses_and_prints_as_one_word() {
+    for text in [
+        "tcp",
+        "tls+write262144+aes256+bbr",
+        "quic+ack10+gso1+datagram1350+chacha+reno",
+        "quic+discover",
+    ] {
+        assert_eq!(plan(&[text]).unwrap().arms[0].to_string(), text);
+    }
+    assert_eq!("quic/quinn".parse::<Arm>(), "quic".parse());
+    assert_eq!("tls+write64k".parse::<Arm>(), "tls".parse());
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_its_reason() {
+    for (text, reason) in [
+        ("udp", "no way to carry bytes"),
+        ("quic+fast", "no knob"),
+        ("quic/moon", "no engine"),
+        ("tls/quinn", "chosen for quic"),
+        ("tcp+gso10", "says nothing to tcp; it concerns quic"),
+        ("tcp+aes256", "it concerns tls and quic"),
+        ("quic+gso44", "quinn cannot"),
+        ("quic+mirror", "quinn cannot"),
+        ("quic+ackauto", "quinn cannot"),
+        ("quic+ack0", "1 to 10000"),
+        ("quic+datagram1199", "from 1200 to 1472"),
+        ("quic+datagram1473", "from 1200 to 1472"),
+        ("tls+write0", "--write-size must be"),
+    ] {
+        let error = plan(&[text]).unwrap_err().to_string();
+        assert!(error.contains(reason), "{text}: {error}");
+    }
+    assert_eq!(
+        plan(&["tls", "tls"]).unwrap_err(),
+        PlanError::Twice("tls".into())
+    );
+}
+
+#[test]
+fn what_is_said_for_all_reaches_whom_it_concerns() {
+    let general = Tuning {
+        gso: Some(5),
+        cipher: Some(Cipher::Aes256),
+        ..Tuning::default()
+    };
+    let arms = Arm::read_all(["tcp", "tls", "quic+gso1"], &general, None).unwrap();
+    let names: Vec<String> = arms.iter().map(ToString::to_string).collect();
+    assert_eq!(names, ["tcp", "tls+aes256", "quic+gso1+aes256"]);
+    let idle = Arm::read_all(["tls"], &general, None).unwrap_err();
+    assert!(idle.to_string().contains("--gso concerns none"), "{idle}");
+    let idle = Arm::read_all(["tls"], &Tuning::default(), Some(Engine::Quinn)).unwrap_err();
+    assert!(
+        idle.to_string().contains("--engine concerns none"),
+        "{idle}"
+    );
+}
+
+#[test]
+fn cores_are_two_that_are_allowed() {
+    assert_eq!(Pin::among(&[3, 5]), Pin::parse("3,5").unwrap());
+    assert_eq!(Pin::among(&[3]), Pin::parse("none").unwrap());
+    assert!(Pin::parse("0").is_err() && Pin::parse("a,b").is_err());
+    assert!(Pin::parse("0,7").unwrap().check(&[0, 1]).is_err());
+    let mut shared = plan(&["tls"]).unwrap();
+    shared.pin = Pin::parse("1,1").unwrap();
+    assert!(shared.check().is_err());
+}
+
+#[test]
+fn an_mtu_alone_leaves_the_wire_bare() {
+    let words = |text: &str| [("mtu", text.to_owned())];
+    let bare = Terrain::described(&words("9000"), None).unwrap();
+    let (offload, mtu) = (true, 9000);
+    assert_eq!(bare, Terrain::Bare(Ends { offload, mtu }));
+    let far = Terrain::described(&[("rtt", "9ms".into())], None).unwrap();
+    assert!(matches!(
+        far,
+        Terrain::Emulated(_, Ends { offload: false, .. })
+    ));
+    let forced = Terrain::described(&[("rtt", "9ms".into())], Some(true)).unwrap();
+    assert!(forced.ends().unwrap().offload);
+    assert!(Terrain::described(&words("12"), None).is_err());
+}
+
+#[test]
+fn a_pattern_is_lanes() {
+    let mut work = plan(&["tls"]).unwrap().work;
+    (work.streams, work.connections) = (2, 3);
+    work.amount = Amount::Bytes(600);
+    assert_eq!((work.lanes().len(), work.share()), (2, Some(100)));
+    work.pattern = Pattern::Mixed {
+        request: 1,
+        response: 2,
+    };
+    assert_eq!((work.lanes().len(), work.share()), (3, Some(100)));
+    work.pattern = Pattern::Both;
+    assert_eq!((work.lanes().len(), work.share()), (4, Some(50)));
+    work.pattern = Pattern::Requests {
+        request: 1,
+        response: 2,
+    };
+    assert!(work.check().is_err(), "requests are not counted in bytes");
+}
+
+#[test]
+fn sizes_are_read_as_people_write_them() {
+    for (text, bytes) in [
+        ("0", 0),
+        ("64k", 65_536),
+        ("2GB", 2_000_000_000),
+        ("1MiB", 1 << 20),
+    ] {
+        assert_eq!(size(text), Ok(bytes), "{text}");
+    }
+    for text in ["", "k", "-1", "1.5k", "9x", "99999999999g"] {
+        assert!(size(text).is_err(), "{text}");
+    }
+}

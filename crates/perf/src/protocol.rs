@@ -1,0 +1,57 @@
+//! What client and server say to each other before payload flows: the heads of streams. Nothing here does I/O.
+//!
+//! Over QUIC it is the performance draft's (draft-banks-quic-performance): a stream begins with eight bytes, big-endian,
+//! that say how many the server shall send; the client's own bytes follow until it ends its half of the stream.
+//!
+//! A TCP connection ends but once, and requests follow each other on it. So a head has eight bytes more there: how many
+//! of the client's own follow. [`ENDLESS`] in either place means: until the connection ends.
+
+/// The draft's name in ALPN.
+pub(crate) const ALPN: &[u8] = b"perf";
+/// Whom the certificate is for.
+pub(crate) const NAME: &str = "perf";
+/// No count: as long as it lasts. It is the greatest that QUIC's own counts hold (RFC 9000 §16), so that no stream can
+/// ever come to it.
+pub(crate) const ENDLESS: u64 = (1 << 62) - 1;
+
+pub(crate) const STREAM_HEAD: usize = 8;
+pub(crate) const CHANNEL_HEAD: usize = 16;
+
+/// The head of something on a TCP connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// What the server shall send.
+    pub(crate) wanted: u64,
+    /// What the client sends first.
+    pub(crate) follows: u64,
+}
+
+impl Head {
+    pub(crate) fn encode(self) -> [u8; CHANNEL_HEAD] {
+        (u128::from(self.wanted) << 64 | u128::from(self.follows)).to_be_bytes()
+    }
+
+    pub(crate) fn decode(bytes: [u8; CHANNEL_HEAD]) -> Self {
+        let both = u128::from_be_bytes(bytes);
+        Self {
+            wanted: (both >> 64) as u64,
+            follows: both as u64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_head_of_a_channel_begins_as_a_stream_does() {
+        let head = Head {
+            wanted: 0x0102,
+            follows: ENDLESS,
+        };
+        let bytes = head.encode();
+        assert_eq!(bytes[..STREAM_HEAD], 0x0102_u64.to_be_bytes());
+        assert_eq!(Head::decode(bytes), head);
+    }
+}

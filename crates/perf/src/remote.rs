@@ -1,0 +1,248 @@
+//! A measurement between two machines: a conversation over TCP, one line of JSON each way, arranges each visit, and brings
+//! the server's half of the account to the client. What is measured runs beside it, on a port of its own.
+//!
+//! ```text
+//! client: {"arm":{…},"work":{…}}   →   server: {"ready":{"port":…,"certificate":[…]}}
+//! client: the work, by the arm's engine
+//!                                      server: {"done":{…}}, or at any time {"failed":"…"}
+//! ```
+//! The server serves one client after the other, and believes nothing: arms and work are checked as if they had been
+//! typed, lines are short, and who says nothing is not waited for.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::account::readings;
+use crate::engine::{self, Job, PATIENCE, Pulse, Side};
+use crate::error::PerfError;
+use crate::identity::{Identity, Trust};
+use crate::outcome::{Outcome, Visit};
+use crate::plan::{Arm, Plan, Role, Work};
+use crate::run::{Progress, in_turn};
+use crate::scene::keep_on;
+
+/// Where a server listens unless it is told to elsewhere.
+pub const PORT: u16 = 5210;
+/// More than any message has.
+const LONGEST: u64 = 64 * 1024;
+/// How often whoever watches is told.
+const GLANCE: Duration = Duration::from_millis(50);
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Request {
+    arm: Arm,
+    work: Work,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Reply {
+    Ready { port: u16, certificate: Vec<u8> },
+    Done(Box<Side>),
+    Failed(String),
+}
+
+/// Listens for clients' conversations.
+pub struct Server {
+    listener: TcpListener,
+    identity: Identity,
+    core: Option<usize>,
+}
+
+impl Server {
+    pub fn listen(at: SocketAddr, core: Option<usize>) -> Result<Self, PerfError> {
+        readings::counts_apart();
+        Ok(Self {
+            listener: TcpListener::bind(at).map_err(|source| PerfError::Listen { at, source })?,
+            identity: Identity::make()?,
+            core,
+        })
+    }
+
+    pub fn address(&self) -> Result<SocketAddr, PerfError> {
+        self.listener
+            .local_addr()
+            .map_err(PerfError::io("cannot tell where the server listens"))
+    }
+
+    /// Takes the next client, and serves it until it goes. What it got wrong, or what failed, is in the result.
+    pub fn serve_one(&self) -> Result<(), PerfError> {
+        keep_on(self.core)?;
+        let (stream, _) = self
+            .listener
+            .accept()
+            .map_err(PerfError::io("cannot accept a client"))?;
+        let mut talk = Talk::over(stream)?;
+        while let Some(request) = talk.hear()? {
+            match self.visit(&request, &mut talk) {
+                Ok(side) => talk.say(&Reply::Done(Box::new(side)))?,
+                Err(error) => {
+                    talk.say(&Reply::Failed(error.to_string()))?;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn visit(&self, request: &Request, talk: &mut Talk) -> Result<Side, PerfError> {
+        request.arm.check()?;
+        request.work.check()?;
+        let job = Job {
+            work: request.work,
+            knobs: request.arm.knobs,
+            core: self.core,
+            pulse: Pulse::default(),
+        };
+        let mut at = talk.local()?;
+        at.set_port(0);
+        let station = engine::of(request.arm.engine).listen(at, &self.identity, &job)?;
+        talk.say(&Reply::Ready {
+            port: station.address().port(),
+            certificate: self.identity.trust().certificate().to_vec(),
+        })?;
+        station.serve()
+    }
+}
+
+/// The client's half: all of the plan against the server at `host`, which may name a port.
+pub fn visit(
+    plan: Plan,
+    host: &str,
+    watch: &mut dyn FnMut(Progress<'_>),
+) -> Result<Outcome, PerfError> {
+    plan.check()?;
+    readings::counts_apart();
+    let at = resolve(host)?;
+    let stream = TcpStream::connect_timeout(&at, PATIENCE)
+        .map_err(|source| PerfError::Connect { to: at, source })?;
+    let mut talk = Talk::over(stream)?;
+    let visits = in_turn(&plan, |arm, round| {
+        let pulse = Pulse::default();
+        let job = plan.job(arm, Role::Client, &pulse);
+        let rounds = plan.rounds;
+        let began = Instant::now();
+        let mut tell = || {
+            watch(Progress {
+                arm,
+                round,
+                rounds,
+                bytes: pulse.total(),
+                elapsed: began.elapsed(),
+            });
+        };
+        call(&mut talk, at, arm, &job, &mut tell)
+    })?;
+    Ok(Outcome::of(plan, visits))
+}
+
+fn call(
+    talk: &mut Talk,
+    server: SocketAddr,
+    arm: &Arm,
+    job: &Job,
+    tell: &mut dyn FnMut(),
+) -> Result<Visit, PerfError> {
+    talk.say(&Request {
+        arm: arm.clone(),
+        work: job.work,
+    })?;
+    let (port, certificate) = match talk.hear()? {
+        Some(Reply::Ready { port, certificate }) => (port, certificate),
+        other => return Err(unexpected(other)),
+    };
+    let to = SocketAddr::new(server.ip(), port);
+    let client = std::thread::scope(|scope| {
+        let driving = scope.spawn(|| {
+            keep_on(job.core)?;
+            engine::of(arm.engine).drive(to, &Trust::of(certificate), job)
+        });
+        while !driving.is_finished() {
+            tell();
+            std::thread::sleep(GLANCE);
+        }
+        driving
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })?;
+    match talk.hear()? {
+        Some(Reply::Done(server)) => Ok(Visit {
+            server: *server,
+            client,
+        }),
+        other => Err(unexpected(other)),
+    }
+}
+
+fn unexpected(reply: Option<Reply>) -> PerfError {
+    match reply {
+        Some(Reply::Failed(why)) => PerfError::Peer(why),
+        Some(_) => PerfError::Language("an answer came out of turn".into()),
+        None => PerfError::Language("it ended the conversation".into()),
+    }
+}
+
+fn resolve(host: &str) -> Result<SocketAddr, PerfError> {
+    let named = |source| PerfError::Name {
+        host: host.into(),
+        source,
+    };
+    let found = match host.to_socket_addrs() {
+        Ok(mut found) => found.next(),
+        // No port was named.
+        Err(_) => (host, PORT).to_socket_addrs().map_err(named)?.next(),
+    };
+    found.ok_or_else(|| named(std::io::ErrorKind::NotFound.into()))
+}
+
+/// Lines of JSON, each way.
+struct Talk {
+    reader: BufReader<TcpStream>,
+}
+
+impl Talk {
+    fn over(stream: TcpStream) -> Result<Self, PerfError> {
+        let prepared = stream
+            .set_nodelay(true)
+            .and_then(|()| stream.set_write_timeout(Some(PATIENCE)))
+            // A visit is waited for on the server's side only while it goes on; between them it is short.
+            .and_then(|()| stream.set_read_timeout(Some(PATIENCE * 2)));
+        prepared.map_err(PerfError::io("cannot prepare the conversation"))?;
+        Ok(Self {
+            reader: BufReader::new(stream),
+        })
+    }
+
+    fn local(&self) -> Result<SocketAddr, PerfError> {
+        let local = self.reader.get_ref().local_addr();
+        local.map_err(PerfError::io("the conversation broke"))
+    }
+
+    fn say(&mut self, message: &impl Serialize) -> Result<(), PerfError> {
+        let mut line =
+            serde_json::to_vec(message).map_err(|error| PerfError::Language(error.to_string()))?;
+        line.push(b'\n');
+        let sent = self.reader.get_mut().write_all(&line);
+        sent.map_err(PerfError::io("the conversation broke"))
+    }
+
+    /// None where the other side has ended.
+    fn hear<T: for<'a> Deserialize<'a>>(&mut self) -> Result<Option<T>, PerfError> {
+        let mut line = Vec::new();
+        self.reader
+            .by_ref()
+            .take(LONGEST)
+            .read_until(b'\n', &mut line)
+            .map_err(PerfError::io("the conversation broke"))?;
+        if line.is_empty() {
+            return Ok(None);
+        }
+        let message = serde_json::from_slice(&line);
+        message
+            .map(Some)
+            .map_err(|error| PerfError::Language(error.to_string()))
+    }
+}

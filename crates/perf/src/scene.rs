@@ -1,0 +1,116 @@
+//! Where a measurement takes place: two namespaces of this process, joined by a bare wire or an emulated path, and in
+//! each a thread that is kept on its core.
+
+use std::net::SocketAddr;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use roundtrip_net::cpu::pin_to;
+use roundtrip_path::Path;
+
+use crate::account::readings;
+use crate::engine::{self, Job, PATIENCE, Pulse, Side};
+use crate::error::{PerfError, PlanError};
+use crate::identity::Identity;
+use crate::outcome::Visit;
+use crate::plan::{Arm, Plan, Role, Terrain};
+
+/// How often whoever watches is told.
+const GLANCE: Duration = Duration::from_millis(50);
+
+pub struct Scene {
+    path: Path,
+    identity: Identity,
+}
+
+impl Scene {
+    /// The process must be in its sandbox ([`roundtrip_path::enter_sandbox`]), or privileged.
+    pub fn build(terrain: &Terrain) -> Result<Self, PerfError> {
+        // Tried here, before anything is measured, and where there is a loopback.
+        readings::counts_apart();
+        Ok(Self {
+            path: path(terrain)?,
+            identity: Identity::make()?,
+        })
+    }
+
+    /// Measures an arm once. `watch` is told how much payload came so far, and in how long.
+    pub fn visit(
+        &self,
+        plan: &Plan,
+        arm: &Arm,
+        watch: &mut dyn FnMut(u64, Duration),
+    ) -> Result<Visit, PerfError> {
+        let pulse = Pulse::default();
+        let (tell, hear) = mpsc::channel();
+        thread::scope(|scope| {
+            let (server, client) = (
+                plan.job(arm, Role::Server, &pulse),
+                plan.job(arm, Role::Client, &pulse),
+            );
+            let serving = scope.spawn(move || self.serve(arm, &server, &tell));
+            let driving = scope.spawn(move || self.drive(arm, &client, hear));
+            let began = Instant::now();
+            while !(serving.is_finished() && driving.is_finished()) {
+                watch(pulse.total(), began.elapsed());
+                thread::sleep(GLANCE);
+            }
+            let join = |thread: thread::ScopedJoinHandle<'_, Result<Side, PerfError>>| {
+                thread
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            match (join(serving), join(driving)) {
+                (Ok(server), Ok(client)) => Ok(Visit { server, client }),
+                // Who waited in vain says less than who failed.
+                (Err(error), Ok(_) | Err(PerfError::Silence(_))) | (_, Err(error)) => Err(error),
+            }
+        })
+    }
+
+    fn serve(&self, arm: &Arm, job: &Job, tell: &Sender<SocketAddr>) -> Result<Side, PerfError> {
+        let namespace = self.path.server();
+        let at = SocketAddr::new(namespace.address_v4().into(), 0);
+        namespace.run(|| {
+            keep_on(job.core)?;
+            let station = engine::of(arm.engine).listen(at, &self.identity, job)?;
+            // Whoever would hear of it may be gone already.
+            let _ = tell.send(station.address());
+            station.serve()
+        })?
+    }
+
+    fn drive(&self, arm: &Arm, job: &Job, hear: Receiver<SocketAddr>) -> Result<Side, PerfError> {
+        self.path.client().run(move || {
+            keep_on(job.core)?;
+            let to = hear
+                .recv_timeout(PATIENCE)
+                .map_err(|_| PerfError::Silence(PATIENCE))?;
+            engine::of(arm.engine).drive(to, &self.identity.trust(), job)
+        })?
+    }
+}
+
+/// Threads that are started from here on inherit it.
+pub(crate) fn keep_on(core: Option<usize>) -> Result<(), PerfError> {
+    core.map_or(Ok(()), |core| {
+        pin_to(core).map_err(|source| PerfError::Pin { core, source })
+    })
+}
+
+fn path(terrain: &Terrain) -> Result<Path, PerfError> {
+    let mut builder = Path::builder();
+    match terrain {
+        Terrain::Emulated(words, _) => {
+            for (word, value) in words {
+                builder.set(word, value).map_err(PlanError::from)?;
+            }
+        }
+        _ => builder = builder.bare(),
+    }
+    if let Some(ends) = terrain.ends() {
+        builder = builder.offload(ends.offload).mtu(ends.mtu);
+    }
+    Ok(builder.build()?)
+}

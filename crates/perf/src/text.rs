@@ -1,0 +1,230 @@
+//! An outcome for a terminal: what was done, a line for each arm, what to know about the figures.
+
+use std::fmt::Write;
+
+use roundtrip_model::Summary;
+use roundtrip_report::terminal::Style;
+
+use crate::outcome::{ArmOutcome, Outcome};
+use crate::plan::{Amount, Pattern, Plan, Terrain};
+use crate::verdict::Bottleneck;
+
+const BOLD: &str = "1";
+const DIM: &str = "2";
+
+pub fn render(outcome: &Outcome, style: Style) -> String {
+    let mut out = String::new();
+    let [first, second] = conditions(&outcome.plan, style);
+    let _ = writeln!(out, "{}", paint(style, BOLD, &first));
+    let _ = writeln!(out, "{}\n", paint(style, DIM, &second));
+    out.push_str(&table(outcome, style));
+    for note in notes(outcome) {
+        let _ = writeln!(out, "\n{note}");
+    }
+    out
+}
+
+fn conditions(plan: &Plan, style: Style) -> [String; 2] {
+    let dot = if style.unicode { " · " } else { " | " };
+    let work = &plan.work;
+    let amount = match work.amount {
+        Amount::For(time) => format!("{:.1} s", time.as_secs_f64()),
+        Amount::Bytes(bytes) => format!("{bytes} bytes"),
+    };
+    let counted = |n: u32, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let first = [
+        format!("perf: {}", work.pattern),
+        counted(work.connections, "connection"),
+        counted(work.streams, "stream"),
+        format!("{amount}, {}", counted(plan.rounds, "round")),
+    ];
+    let controls: Vec<&str> = plan
+        .arms
+        .iter()
+        .map(|a| a.knobs.congestion.word())
+        .collect();
+    let second = [
+        place(&plan.terrain),
+        cores(plan),
+        unique(&controls).join(", "),
+    ];
+    [first.join(dot), second.join(dot)]
+}
+
+fn place(terrain: &Terrain) -> String {
+    let Some(ends) = terrain.ends() else {
+        return match terrain {
+            Terrain::Remote(host) => format!("server on {host}"),
+            _ => String::new(),
+        };
+    };
+    let offload = if ends.offload { "on" } else { "off" };
+    let words: Vec<String> = match terrain {
+        Terrain::Emulated(words, _) => words
+            .iter()
+            .map(|(w, value)| format!("{w} {value}"))
+            .collect(),
+        _ => vec![format!("MTU {}", ends.mtu)],
+    };
+    let kind = match terrain {
+        Terrain::Emulated(..) => "an emulated path",
+        _ => "a bare wire",
+    };
+    format!(
+        "{kind}, {}, segmentation offload {offload}",
+        words.join(", ")
+    )
+}
+
+fn cores(plan: &Plan) -> String {
+    match (plan.pin.sender, plan.pin.receiver) {
+        (Some(sender), Some(receiver)) => {
+            format!("sender on CPU {sender}, receiver on CPU {receiver}")
+        }
+        _ => "on any CPU".into(),
+    }
+}
+
+fn table(outcome: &Outcome, style: Style) -> String {
+    let asks = matches!(
+        outcome.plan.work.pattern,
+        Pattern::Requests { .. } | Pattern::Mixed { .. }
+    );
+    let unit = outcome.unit();
+    let (sender, receiver) = (format!("sender {unit}"), format!("receiver {unit}"));
+    let mut heads = vec![
+        "arm",
+        "Gbit/s",
+        &sender,
+        "min-max",
+        "x TLS",
+        &receiver,
+        "packets/call",
+        "acks",
+        "lost",
+    ];
+    if asks {
+        heads.extend(["requests/s", "p50 us", "p99 us"]);
+    }
+    heads.push("bottleneck");
+    let mut rows: Vec<Vec<String>> = vec![heads.into_iter().map(str::to_owned).collect()];
+    rows.extend(outcome.arms.iter().map(|arm| row(arm, outcome, asks)));
+    aligned(&rows, style)
+}
+
+fn row(arm: &ArmOutcome, outcome: &Outcome, asks: bool) -> Vec<String> {
+    let figures = &arm.figures;
+    let work = &outcome.plan.work;
+    let digits = if outcome.unit() == "s/GB" { 3 } else { 1 };
+    let number = |value: Option<f64>, digits: usize| {
+        value.map_or_else(|| "-".into(), |value| format!("{value:.digits$}"))
+    };
+    let median = |summary: Option<Summary>, digits| number(summary.map(|s| s.median), digits);
+    let wires: Vec<_> = arm.visits.iter().map(|v| v.sender(work).wire).collect();
+    let over = |figure: &dyn Fn(&crate::engine::Wire) -> Option<u64>| {
+        let all: Vec<f64> = wires.iter().filter_map(figure).map(|n| n as f64).collect();
+        Summary::of(&all).map(|summary| summary.median)
+    };
+    let datagrams = over(&|wire| wire.packets_sent);
+    let sends = over(&|wire| wire.send_calls).filter(|calls| *calls > 0.0);
+    let mut cells = vec![
+        arm.arm.to_string(),
+        median(figures.gigabits, 2),
+        median(figures.sender, digits),
+        figures.sender.map_or_else(
+            || "-".into(),
+            |s| format!("{:.digits$}-{:.digits$}", s.min, s.max),
+        ),
+        number(figures.ratio_to_tls, 2),
+        median(figures.receiver, digits),
+        number(
+            datagrams
+                .zip(sends)
+                .map(|(datagrams, sends)| datagrams / sends),
+            1,
+        ),
+        number(over(&|wire| wire.acks_received), 0),
+        number(over(&|wire| wire.lost.or(wire.retransmitted)), 0),
+    ];
+    if asks {
+        let us = |share| figures.latencies.quantile(share).as_secs_f64() * 1e6;
+        cells.push(median(figures.requests_per_second, 0));
+        cells.push(number(Some(us(0.5)), 0));
+        cells.push(number(Some(us(0.99)), 0));
+    }
+    cells.push(figures.bottleneck.word().into());
+    cells
+}
+
+/// Names to the left, figures to the right.
+fn aligned(rows: &[Vec<String>], style: Style) -> String {
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut out = String::new();
+    for (place, row) in rows.iter().enumerate() {
+        let mut line = String::new();
+        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            let _ = match column {
+                0 => write!(line, "{cell:<width$}"),
+                _ => write!(line, "  {cell:>width$}"),
+            };
+        }
+        let code = if place == 0 { DIM } else { "" };
+        let _ = writeln!(out, "{}", paint(style, code, line.trim_end()));
+    }
+    out
+}
+
+/// What a reader would otherwise take for granted.
+fn notes(outcome: &Outcome) -> Vec<String> {
+    let mut notes = Vec::new();
+    let found = |one: Bottleneck| outcome.arms.iter().any(|arm| arm.figures.bottleneck == one);
+    if found(Bottleneck::Others) {
+        notes.push(
+            match outcome.plan.terrain {
+                Terrain::Emulated(..) => {
+                    "Something else ran on these CPUs, such as the relay of the emulated path: compare costs, not speeds."
+                }
+                _ => "Something else ran on these CPUs: the figures are less exact than the machine could give.",
+            }
+            .into(),
+        );
+    }
+    if found(Bottleneck::Receiver) {
+        notes.push("Where the receiver set the pace, Gbit/s is its limit; the sender's cost is still the sender's.".into());
+    }
+    if outcome
+        .arms
+        .iter()
+        .any(|arm| arm.figures.ratio_to_tls.is_some())
+    {
+        notes.push("x TLS: what TLS cost the sender, divided by what the arm cost it. Above 1 is cheaper than TLS.".into());
+    }
+    if outcome.plan.pin.sender.is_none() {
+        notes.push(
+            "No side is kept on a CPU, so interrupts beside its threads are not counted.".into(),
+        );
+    }
+    notes
+}
+
+fn unique<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    let mut seen: Vec<&str> = Vec::new();
+    for word in words {
+        if !seen.contains(word) {
+            seen.push(word);
+        }
+    }
+    seen
+}
+
+fn paint(style: Style, code: &str, text: &str) -> String {
+    if !style.colour || text.is_empty() || code.is_empty() {
+        return text.to_owned();
+    }
+    format!("\x1b[{code}m{text}\x1b[0m")
+}

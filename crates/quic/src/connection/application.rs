@@ -1,0 +1,153 @@
+//! What an application does with a connection, and what it can ask about it.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use roundtrip_wire::quic::{Side, Version};
+use rustls::pki_types::CertificateDer;
+
+use super::{Connection, State};
+use crate::streams::{Dir, Peek, Read, ReadError, StreamId, WriteError};
+use crate::{Event, Stats};
+
+impl Connection {
+    /// What happened since it was asked last. After writing and reading, `transmit` has something to send.
+    pub fn poll(&mut self) -> Option<Event> {
+        if let Some(event) = self.events.pop_front() {
+            return Some(event);
+        }
+        self.streams.poll().map(Event::Stream)
+    }
+
+    /// None while the peer lets no more be opened: an event follows.
+    pub fn open(&mut self, dir: Dir) -> Option<StreamId> {
+        self.streams.open(dir)
+    }
+
+    /// The next stream that the peer opened.
+    pub fn accept(&mut self, dir: Dir) -> Option<StreamId> {
+        self.streams.accept(dir)
+    }
+
+    /// Takes as much of `data` from its front as is buffered, without copying it, and says how much.
+    pub fn write(&mut self, id: StreamId, data: Bytes) -> Result<usize, WriteError> {
+        self.streams.write(id, data)
+    }
+
+    pub fn finish(&mut self, id: StreamId) -> Result<(), WriteError> {
+        self.streams.finish(id)
+    }
+
+    /// Gives up sending: what the peer has not got, it never gets.
+    pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), WriteError> {
+        self.streams.reset(id, code)
+    }
+
+    /// Asks the peer to send no more.
+    pub fn stop(&mut self, id: StreamId, code: u64) -> Result<(), ReadError> {
+        self.streams.stop(id, code)
+    }
+
+    pub fn peek(&mut self, id: StreamId) -> Result<Peek<'_>, ReadError> {
+        self.streams.peek(id)
+    }
+
+    /// What was peeked at is done with.
+    pub fn consume(&mut self, id: StreamId, count: usize) {
+        self.streams.consume(id, count);
+    }
+
+    pub fn read(&mut self, id: StreamId, into: &mut [u8]) -> Result<Read, ReadError> {
+        self.streams.read(id, into)
+    }
+
+    /// Asks the peer for a sign of life.
+    pub fn ping(&mut self) {
+        self.control.ping = true;
+    }
+
+    /// False while that is not permitted. RFC 9001 §6.1.
+    pub fn update_keys(&mut self) -> bool {
+        self.crypto.update_keys()
+    }
+
+    /// The socket refused a datagram of that size: it is longer than the path's limit.
+    pub fn on_too_big(&mut self, size: usize) {
+        self.mtu.too_big(u16::try_from(size).unwrap_or(u16::MAX));
+        self.recovery.set_datagram(self.mtu.current());
+    }
+
+    pub fn side(&self) -> Side {
+        self.side
+    }
+
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    pub fn remote(&self) -> SocketAddr {
+        self.paths.active.remote
+    }
+
+    pub fn is_handshaking(&self) -> bool {
+        self.state == State::Open && !self.handshake.is_complete
+    }
+
+    /// Nothing can be sent on streams any more.
+    pub fn is_closed(&self) -> bool {
+        self.state != State::Open
+    }
+
+    /// Over: it can be forgotten.
+    pub fn is_drained(&self) -> bool {
+        self.state == State::Drained
+    }
+
+    pub fn alpn(&self) -> Option<&[u8]> {
+        self.crypto.alpn()
+    }
+
+    /// The name that the client asked for.
+    pub fn server_name(&self) -> Option<&str> {
+        self.crypto.server_name()
+    }
+
+    pub fn peer_certificates(&self) -> Option<&[CertificateDer<'static>]> {
+        self.crypto.peer_certificates()
+    }
+
+    pub fn cipher(&self) -> Option<rustls::CipherSuite> {
+        self.crypto.cipher()
+    }
+
+    pub fn group(&self) -> Option<rustls::NamedGroup> {
+        self.crypto.group()
+    }
+
+    pub fn handshake_kind(&self) -> Option<rustls::HandshakeKind> {
+        self.crypto.handshake_kind()
+    }
+
+    /// Did the server take early data? None where none was offered, or nothing is known yet.
+    pub fn early_accepted(&self) -> Option<bool> {
+        self.crypto.early_accepted()
+    }
+
+    pub fn stats(&self) -> Stats {
+        let rtt = self.recovery.rtt();
+        let streams = self.streams.counters();
+        Stats {
+            datagram: self.mtu.current(),
+            window: self.recovery.window(),
+            in_flight: self.recovery.in_flight(),
+            rtt: rtt.smoothed(),
+            min_rtt: rtt.min(),
+            key_updates: self.crypto.key_updates(),
+            ecn: self.recovery.is_ecn_capable(),
+            stream_bytes_sent: streams.bytes_sent,
+            stream_bytes_resent: streams.bytes_resent,
+            stream_bytes_received: streams.bytes_received,
+            ..self.stats
+        }
+    }
+}

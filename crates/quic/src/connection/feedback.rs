@@ -1,0 +1,110 @@
+//! What became of sent packets, told to whom their contents belong.
+
+use std::time::Duration;
+
+use super::Connection;
+use crate::crypto::Level;
+use crate::recovery::Feedback;
+use crate::sent::Item;
+use crate::space::Space;
+
+impl Connection {
+    /// Reads `feedback` and clears it.
+    pub(super) fn settle(&mut self, feedback: &mut Feedback) {
+        for chunk in &feedback.acked {
+            self.streams.on_acked(chunk);
+        }
+        for chunk in &feedback.lost {
+            self.streams.on_lost(chunk);
+        }
+        for (space, item) in &feedback.acked_items {
+            self.on_item_acked(*space, item);
+        }
+        for (space, item) in &feedback.lost_items {
+            self.on_item_lost(*space, item);
+        }
+        self.stats.packets_lost += feedback.lost_packets;
+        self.stats.bytes_lost += feedback.lost_bytes;
+        self.stats.spurious += feedback.spurious;
+        if let Some(size) = feedback.lost_size
+            && self.mtu.on_lost(size)
+        {
+            self.recovery.set_datagram(self.mtu.current());
+        }
+        if feedback.acked_size > 0 {
+            self.mtu.on_acked(feedback.acked_size);
+        }
+        feedback.clear();
+    }
+
+    fn on_item_acked(&mut self, space: Space, item: &Item) {
+        match *item {
+            Item::Crypto { offset, length } => {
+                self.crypto
+                    .on_acked(level_of(space), offset, u64::from(length));
+            }
+            Item::Stream(chunk) => self.streams.on_acked(&chunk),
+            Item::Ack { largest } => self.received[space.index()].on_ack_acked(largest),
+            Item::RetireConnectionId(_) => self.remote_ids.on_retirement_acked(),
+            Item::MtuProbe(size) => {
+                if self.mtu.on_probe_acked(size) {
+                    self.recovery.set_datagram(self.mtu.current());
+                }
+            }
+            // The peer obeys from now on.
+            Item::AckFrequency(sequence) => {
+                if let Some(ask) = self.control.ask.filter(|ask| ask.sequence == sequence) {
+                    let delay = Duration::from_micros(ask.max_delay_us);
+                    self.recovery.set_max_ack_delay(delay);
+                }
+            }
+            Item::NewConnectionId(_)
+            | Item::NewToken
+            | Item::HandshakeDone
+            | Item::PathChallenge(_)
+            | Item::PathResponse
+            | Item::Ping => {}
+            _ => self.streams.on_item_acked(item),
+        }
+    }
+
+    fn on_item_lost(&mut self, space: Space, item: &Item) {
+        match *item {
+            Item::Crypto { offset, length } => {
+                self.crypto
+                    .on_lost(level_of(space), offset, u64::from(length));
+            }
+            Item::Stream(chunk) => self.streams.on_lost(&chunk),
+            Item::NewConnectionId(sequence) => {
+                if !self.control.issued.contains(&sequence) {
+                    self.control.issued.push(sequence);
+                }
+            }
+            Item::RetireConnectionId(sequence) => {
+                if !self.control.retired.contains(&sequence) {
+                    self.control.retired.push(sequence);
+                }
+            }
+            Item::NewToken => self.control.token_waits = true,
+            Item::HandshakeDone => self.control.handshake_done = true,
+            Item::AckFrequency(sequence) => {
+                // Only the newest counts. draft-ietf-quic-ack-frequency §4.
+                let is_newest = self.control.ask.is_some_and(|ask| ask.sequence == sequence);
+                self.control.ask_waits |= is_newest;
+            }
+            Item::PathChallenge(data) => self.paths.on_challenge_lost(&data),
+            Item::MtuProbe(size) => self.mtu.on_probe_lost(size),
+            // A later one says more, and a challenge that got no answer is asked again.
+            Item::Ack { .. } | Item::PathResponse | Item::Ping => {}
+            _ => self.streams.on_item_lost(item),
+        }
+    }
+}
+
+fn level_of(space: Space) -> Level {
+    match space {
+        Space::Initial => Level::Initial,
+        Space::Handshake => Level::Handshake,
+        Space::Data => Level::OneRtt,
+    }
+}

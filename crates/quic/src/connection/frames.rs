@@ -1,0 +1,250 @@
+//! Frames as they come. RFC 9000 §19.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use roundtrip_wire::quic::{Ack, Frame, Frames, PacketKind, Side};
+
+use super::{Connection, State, space_of};
+use crate::crypto::Level;
+use crate::error::{CloseReason, Violation};
+use crate::space::Space;
+use crate::{Code, Event, Time, Way};
+
+/// What a packet held, as far as it decides what follows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Seen {
+    pub(super) eliciting: bool,
+    /// Nothing that moves the connection to another path. RFC 9000 §9.1.
+    pub(super) probing: bool,
+}
+
+impl Connection {
+    pub(super) fn on_payload(
+        &mut self,
+        now: Time,
+        way: &Way,
+        level: Level,
+        payload: &[u8],
+    ) -> Result<Seen, Violation> {
+        if payload.is_empty() {
+            return Err(broken("a packet holds no frame"));
+        }
+        let kind = kind_of(level);
+        let mut seen = Seen {
+            eliciting: false,
+            probing: true,
+        };
+        for frame in Frames::new(payload) {
+            let Ok(frame) = frame else {
+                return Err(Violation::new(
+                    Code::FRAME_ENCODING_ERROR,
+                    "a frame cannot be read",
+                ));
+            };
+            seen.eliciting |= frame.is_ack_eliciting();
+            seen.probing &= frame.is_probing();
+            // The hot path.
+            if let Frame::Stream {
+                id,
+                offset,
+                data,
+                fin,
+            } = frame
+                && kind == PacketKind::OneRtt
+            {
+                self.streams.on_stream(id, offset, data, fin)?;
+                continue;
+            }
+            if !frame.is_allowed(kind) {
+                return Err(of_frame(
+                    &frame,
+                    broken("a packet of this kind may not hold such a frame"),
+                ));
+            }
+            self.on_frame(now, way, level, &frame)
+                .map_err(|violation| of_frame(&frame, violation))?;
+            if self.state != State::Open {
+                break;
+            }
+        }
+        Ok(seen)
+    }
+
+    fn on_frame(
+        &mut self,
+        now: Time,
+        way: &Way,
+        level: Level,
+        frame: &Frame<'_>,
+    ) -> Result<(), Violation> {
+        match *frame {
+            Frame::Padding(_) | Frame::Ping => {}
+            Frame::Ack(ref ack) => self.on_ack(now, level, ack)?,
+            Frame::Crypto { offset, data } => {
+                self.crypto.receive(level, offset, data)?;
+                self.progress(now)?;
+            }
+            Frame::Close {
+                code,
+                frame,
+                reason,
+            } => self.on_close(code, frame.is_none(), reason),
+            Frame::HandshakeDone => {
+                self.client_only("HANDSHAKE_DONE came from a client")?;
+                self.confirm();
+            }
+            Frame::NewToken(token) => {
+                self.client_only("NEW_TOKEN came from a client")?;
+                if token.is_empty() {
+                    return Err(Violation::new(
+                        Code::FRAME_ENCODING_ERROR,
+                        "a NEW_TOKEN is empty",
+                    ));
+                }
+                self.tell(Event::NewToken(Bytes::copy_from_slice(token)));
+            }
+            Frame::NewConnectionId {
+                sequence,
+                retire_prior_to,
+                id,
+                reset_token,
+            } => self.remote_ids.add(
+                sequence,
+                retire_prior_to,
+                id,
+                reset_token,
+                &mut self.control.retired,
+            )?,
+            Frame::RetireConnectionId(sequence) => {
+                self.local_ids.on_retired(sequence)?;
+                self.local_ids.issue(&mut self.control.issued);
+            }
+            Frame::PathChallenge(data) if !self.has_left(way) => {
+                self.paths.owe(way, data, self.datagram_received);
+            }
+            Frame::PathChallenge(_) => {}
+            Frame::PathResponse(data) => self.on_path_response(&data),
+            Frame::AckFrequency {
+                sequence,
+                threshold,
+                max_delay_us,
+                reordering,
+            } => {
+                let delay = Duration::from_micros(max_delay_us);
+                self.received[Space::Data.index()].ask(sequence, threshold, delay, reordering);
+            }
+            Frame::ImmediateAck => self.received[Space::Data.index()].ask_now(),
+            Frame::Datagram(_) => {
+                return Err(broken("a DATAGRAM came, which was not agreed upon"));
+            }
+            _ => self.on_stream_frame(frame)?,
+        }
+        Ok(())
+    }
+
+    fn on_stream_frame(&mut self, frame: &Frame<'_>) -> Result<(), Violation> {
+        match *frame {
+            Frame::Stream {
+                id,
+                offset,
+                data,
+                fin,
+            } => self.streams.on_stream(id, offset, data, fin),
+            Frame::ResetStream { id, code, size } => self.streams.on_reset(id, code, size),
+            Frame::StopSending { id, code } => self.streams.on_stop_sending(id, code),
+            Frame::MaxData(limit) => {
+                self.streams.on_max_data(limit);
+                Ok(())
+            }
+            Frame::MaxStreamData { id, limit } => self.streams.on_max_stream_data(id, limit),
+            Frame::MaxStreams { bidi, limit } => self.streams.on_max_streams(bidi, limit),
+            Frame::StreamDataBlocked { id, limit } => {
+                self.streams.on_stream_data_blocked(id, limit)
+            }
+            Frame::StreamsBlocked { bidi, limit } => self.streams.on_streams_blocked(bidi, limit),
+            Frame::DataBlocked(limit) => {
+                self.streams.on_data_blocked(limit);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn client_only(&self, why: &'static str) -> Result<(), Violation> {
+        match self.side {
+            Side::Client => Ok(()),
+            Side::Server => Err(broken(why)),
+        }
+    }
+
+    fn on_ack(&mut self, now: Time, level: Level, ack: &Ack<'_>) -> Result<(), Violation> {
+        self.stats.acks_received += 1;
+        let space = space_of(level);
+        let delay = match space {
+            // RFC 9000 §13.2.5 and §19.3.
+            Space::Data => {
+                let exponent = self.handshake.ack_delay_exponent;
+                let micros = ack.delay.checked_shl(exponent).unwrap_or(u64::MAX);
+                Duration::from_micros(micros.min(1 << 40))
+            }
+            _ => Duration::ZERO,
+        };
+        let mut feedback = std::mem::take(&mut self.feedback);
+        let result = self.recovery.on_ack(now, space, ack, delay, &mut feedback);
+        if space == Space::Data
+            && let Some(newest) = feedback.newest
+        {
+            self.crypto.on_acked_in_phase(newest);
+        }
+        self.settle(&mut feedback);
+        self.feedback = feedback;
+        result?;
+        if space == Space::Data {
+            self.reconsider_asking(now);
+            if self.crypto.is_update_due() {
+                self.crypto.update_keys();
+            }
+        }
+        if level != Level::Initial && self.side == Side::Client {
+            self.validate_peer();
+        }
+        Ok(())
+    }
+
+    fn on_close(&mut self, code: u64, application: bool, reason: &[u8]) {
+        let reason = String::from_utf8_lossy(reason).into_owned();
+        let why = if application {
+            CloseReason::Application { code, reason }
+        } else {
+            CloseReason::Transport {
+                code: Code(code),
+                reason,
+            }
+        };
+        self.drain(why);
+    }
+}
+
+fn kind_of(level: Level) -> PacketKind {
+    match level {
+        Level::Initial => PacketKind::Initial,
+        Level::Early => PacketKind::ZeroRtt,
+        Level::Handshake => PacketKind::Handshake,
+        Level::OneRtt => PacketKind::OneRtt,
+    }
+}
+
+fn broken(why: &'static str) -> Violation {
+    Violation::new(Code::PROTOCOL_VIOLATION, why)
+}
+
+fn of_frame(frame: &Frame<'_>, violation: Violation) -> Violation {
+    if violation.frame == 0 {
+        return Violation {
+            frame: frame.kind(),
+            ..violation
+        };
+    }
+    violation
+}

@@ -1,0 +1,233 @@
+//! The connection ids of both sides: issued, taken into use, retired. RFC 9000 §5.1.
+
+use roundtrip_wire::quic::ConnectionId;
+
+use super::opening::Issuer;
+use crate::Code;
+use crate::error::Violation;
+
+/// How many ids of the peer are kept at most: what `active_connection_id_limit` promises.
+pub(crate) const KEPT: u64 = 4;
+/// How many of our own are valid at once at most, whatever the peer would keep.
+const ISSUED: u64 = 4;
+/// How many retirements may wait for their acknowledgement. RFC 9000 §5.1.2.
+const RETIRING: usize = 3 * KEPT as usize;
+
+/// Ours: what the peer writes into its packets.
+#[derive(Debug)]
+pub(crate) struct LocalIds {
+    issuer: Box<dyn Issuer>,
+    /// The next sequence number.
+    next: u64,
+    active: Vec<u64>,
+    /// How many the peer keeps.
+    limit: u64,
+    first: ConnectionId,
+}
+
+impl LocalIds {
+    pub(crate) fn new(issuer: Box<dyn Issuer>) -> Self {
+        let (first, _) = issuer.id(0);
+        Self {
+            issuer,
+            next: 1,
+            active: vec![0],
+            limit: 0,
+            first,
+        }
+    }
+
+    /// The id that the handshake is done with.
+    pub(crate) fn first(&self) -> ConnectionId {
+        self.first
+    }
+
+    pub(crate) fn issuer(&mut self) -> &mut dyn Issuer {
+        self.issuer.as_mut()
+    }
+
+    pub(crate) fn set_limit(&mut self, limit: u64) {
+        self.limit = limit.min(ISSUED);
+    }
+
+    /// Makes as many as the peer keeps, and says which are to be announced. A peer with no use for ids gets none.
+    pub(crate) fn issue(&mut self, announced: &mut Vec<u64>) {
+        if self.first.is_empty() {
+            return;
+        }
+        while (self.active.len() as u64) < self.limit {
+            self.active.push(self.next);
+            announced.push(self.next);
+            self.next += 1;
+        }
+    }
+
+    pub(crate) fn get(&self, sequence: u64) -> Option<(ConnectionId, [u8; 16])> {
+        self.active
+            .contains(&sequence)
+            .then(|| self.issuer.id(sequence))
+    }
+
+    /// RETIRE_CONNECTION_ID. RFC 9000 §19.16.
+    pub(crate) fn on_retired(&mut self, sequence: u64) -> Result<(), Violation> {
+        if sequence >= self.next {
+            return Err(Violation::new(
+                Code::PROTOCOL_VIOLATION,
+                "it retired a connection id that was never issued",
+            ));
+        }
+        self.active.retain(|active| *active != sequence);
+        Ok(())
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct RemoteId {
+    sequence: u64,
+    id: ConnectionId,
+    /// The first id of a client has none.
+    reset_token: Option<[u8; 16]>,
+}
+
+/// The peer's: what our packets carry.
+#[derive(Debug)]
+pub(crate) struct RemoteIds {
+    current: RemoteId,
+    spare: Vec<RemoteId>,
+    /// Those below are not to be used. RFC 9000 §19.15.
+    retire_prior_to: u64,
+    /// Retired, and the peer has not acknowledged that.
+    retiring: usize,
+}
+
+impl RemoteIds {
+    pub(crate) fn new(id: ConnectionId) -> Self {
+        Self {
+            current: RemoteId {
+                sequence: 0,
+                id,
+                reset_token: None,
+            },
+            spare: Vec::new(),
+            retire_prior_to: 0,
+            retiring: 0,
+        }
+    }
+
+    pub(crate) fn current(&self) -> &ConnectionId {
+        &self.current.id
+    }
+
+    /// During the handshake the first id changes: by Retry, and by the server's first packet. RFC 9000 §7.2.
+    pub(crate) fn set_first(&mut self, id: ConnectionId) {
+        self.current.id = id;
+    }
+
+    pub(crate) fn set_first_token(&mut self, token: [u8; 16]) {
+        if self.current.sequence == 0 {
+            self.current.reset_token = Some(token);
+        }
+    }
+
+    /// RFC 9000 §10.3.1.
+    pub(crate) fn is_reset_token(&self, token: &[u8; 16]) -> bool {
+        self.current.reset_token.as_ref().is_some_and(|own| {
+            aws_lc_rs::constant_time::verify_slices_are_equal(own, token).is_ok()
+        })
+    }
+
+    /// NEW_CONNECTION_ID. RFC 9000 §19.15.
+    pub(crate) fn add(
+        &mut self,
+        sequence: u64,
+        retire_prior_to: u64,
+        id: ConnectionId,
+        reset_token: [u8; 16],
+        retired: &mut Vec<u64>,
+    ) -> Result<(), Violation> {
+        if self.current.id.is_empty() {
+            return Err(Violation::new(
+                Code::PROTOCOL_VIOLATION,
+                "it does without connection ids, and sent one",
+            ));
+        }
+        if let Some(known) = self.find(sequence) {
+            if known.id != id {
+                return Err(Violation::new(
+                    Code::PROTOCOL_VIOLATION,
+                    "it gave two connection ids the same sequence number",
+                ));
+            }
+        } else if sequence < self.retire_prior_to {
+            // It came late: it is retired at once.
+            self.retire(sequence, retired);
+        } else {
+            self.spare.push(RemoteId {
+                sequence,
+                id,
+                reset_token: Some(reset_token),
+            });
+        }
+        if retire_prior_to > self.retire_prior_to {
+            self.retire_prior_to = retire_prior_to;
+            self.drop_old(retired);
+        }
+        if self.spare.len() as u64 >= KEPT || self.retiring > RETIRING {
+            return Err(Violation::new(
+                Code::CONNECTION_ID_LIMIT_ERROR,
+                "it issued more connection ids than are kept",
+            ));
+        }
+        Ok(())
+    }
+
+    fn find(&self, sequence: u64) -> Option<&RemoteId> {
+        std::iter::once(&self.current)
+            .chain(&self.spare)
+            .find(|known| known.sequence == sequence)
+    }
+
+    fn drop_old(&mut self, retired: &mut Vec<u64>) {
+        let bound = self.retire_prior_to;
+        let old: Vec<u64> = self
+            .spare
+            .iter()
+            .map(|spare| spare.sequence)
+            .filter(|sequence| *sequence < bound)
+            .collect();
+        self.spare.retain(|spare| spare.sequence >= bound);
+        for sequence in old {
+            self.retire(sequence, retired);
+        }
+        if self.current.sequence < bound {
+            self.renew(retired);
+        }
+    }
+
+    fn retire(&mut self, sequence: u64, retired: &mut Vec<u64>) {
+        if !retired.contains(&sequence) {
+            self.retiring += 1;
+            retired.push(sequence);
+        }
+    }
+
+    /// Takes the next id into use and retires the one used so far; false where there is none.
+    pub(crate) fn renew(&mut self, retired: &mut Vec<u64>) -> bool {
+        let oldest = (0..self.spare.len()).min_by_key(|at| self.spare.get(*at).map(|s| s.sequence));
+        let Some(at) = oldest else {
+            return false;
+        };
+        let next = self.spare.swap_remove(at);
+        let old = std::mem::replace(&mut self.current, next);
+        self.retire(old.sequence, retired);
+        true
+    }
+
+    pub(crate) fn has_spare(&self) -> bool {
+        !self.spare.is_empty()
+    }
+
+    pub(crate) fn on_retirement_acked(&mut self) {
+        self.retiring = self.retiring.saturating_sub(1);
+    }
+}

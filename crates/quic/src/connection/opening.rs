@@ -1,0 +1,100 @@
+//! What a connection begins with, and the transport parameters that it tells its peer.
+
+use std::fmt::Debug;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use roundtrip_wire::quic::{ConnectionId, Parameters, Side, Version};
+
+use super::ids;
+use crate::{Time, Transport};
+
+/// Our acknowledgement delays are told in units of 8 µs. RFC 9000 §18.2.
+pub(crate) const ACK_DELAY_EXPONENT: u64 = 3;
+/// The peer may ask for acknowledgements that wait no shorter than that.
+const MIN_ACK_DELAY_US: u64 = 1000;
+
+/// Who knows the ids of a connection: its endpoint, which routes by them.
+pub(crate) trait Issuer: Debug + Send {
+    /// The connection id of this sequence number, and the token that resets it. 0 is the id of the handshake.
+    fn id(&self, sequence: u64) -> (ConnectionId, [u8; 16]);
+    /// A token for a next connection from that address. RFC 9000 §8.1.3.
+    fn token(&mut self, now: Time, remote: SocketAddr) -> Option<Bytes>;
+}
+
+/// What both sides begin with.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    pub(crate) transport: Arc<Transport>,
+    pub(crate) version: Version,
+    pub(crate) remote: SocketAddr,
+    pub(crate) local: Option<IpAddr>,
+    pub(crate) issuer: Box<dyn Issuer>,
+    pub(crate) seed: [u8; 32],
+}
+
+/// The Initial packet that a server's connection begins with.
+#[derive(Debug, Clone)]
+pub(crate) struct Arrival {
+    /// The destination of the client's very first packet.
+    pub(crate) original: ConnectionId,
+    /// The source of our Retry, where there was one.
+    pub(crate) retry_source: Option<ConnectionId>,
+    /// The destination of this packet: the Initial keys come from it.
+    pub(crate) destination: ConnectionId,
+    pub(crate) source: ConnectionId,
+    /// A token has proved the client's address.
+    pub(crate) validated: bool,
+    /// How large the datagram was.
+    pub(crate) datagram: u16,
+}
+
+/// RFC 9000 §18.2.
+pub(crate) fn parameters(transport: &Transport, source: ConnectionId) -> Parameters {
+    let max_ack_delay = millis(transport.max_ack_delay);
+    Parameters {
+        max_idle_timeout: millis(transport.idle_timeout),
+        initial_max_data: transport.window,
+        initial_max_stream_data_bidi_local: transport.stream_window,
+        initial_max_stream_data_bidi_remote: transport.stream_window,
+        initial_max_stream_data_uni: transport.stream_window,
+        initial_max_streams_bidi: transport.bidi_streams,
+        initial_max_streams_uni: transport.uni_streams,
+        ack_delay_exponent: ACK_DELAY_EXPONENT,
+        max_ack_delay: max_ack_delay,
+        disable_active_migration: !transport.migration,
+        active_connection_id_limit: ids::KEPT,
+        initial_source_connection_id: Some(source),
+        min_ack_delay: Some(MIN_ACK_DELAY_US.min(max_ack_delay * 1000)),
+        ..Parameters::default()
+    }
+}
+
+pub(crate) fn server_parameters(
+    parameters: &mut Parameters,
+    arrival: &Arrival,
+    reset_token: [u8; 16],
+) {
+    parameters.original_destination_connection_id = Some(arrival.original);
+    parameters.retry_source_connection_id = arrival.retry_source;
+    parameters.stateless_reset_token = Some(reset_token);
+}
+
+pub(crate) fn encode(parameters: &Parameters, random: u64) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(128);
+    parameters.write(&mut bytes);
+    Parameters::write_grease(&mut bytes, random, &[]);
+    bytes
+}
+
+pub(crate) fn other(side: Side) -> Side {
+    match side {
+        Side::Client => Side::Server,
+        Side::Server => Side::Client,
+    }
+}
+
+fn millis(span: std::time::Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}

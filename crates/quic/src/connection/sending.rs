@@ -1,0 +1,350 @@
+//! Bursts: what leaves next, and the loop that makes bulk data cheap.
+
+use roundtrip_wire::quic::{Pen, number_length, write_short};
+
+use super::{Connection, State};
+use crate::burst::{ECT0, LONGEST, MOST};
+use crate::crypto::{Level, TAG};
+use crate::recovery::Allowance;
+use crate::space::Space;
+use crate::{Time, Transmit};
+
+/// The longest short header: a first byte, an id, a number.
+const LONGEST_SHORT: usize = 1 + 20 + 4;
+/// Behind the start of its number, a packet has at least so many bytes before its tag. RFC 9001 §5.4.2.
+pub(super) const SAMPLED: usize = 4;
+/// How many numbers may be skipped within one burst, with a wide margin.
+const SKIPPED: u64 = 16;
+
+/// The header that all packets of a burst begin with, but for their numbers.
+#[derive(Debug)]
+struct Shape {
+    bytes: [u8; LONGEST_SHORT],
+    number_at: usize,
+    number_length: usize,
+}
+
+impl Shape {
+    fn payload_at(&self) -> usize {
+        self.number_at + self.number_length
+    }
+
+    /// Writes it with its number; false where there is no room.
+    #[inline]
+    fn write(&self, number: u64, packet: &mut [u8]) -> bool {
+        let end = self.number_at + self.number_length;
+        let (Some(place), Some(header)) = (packet.get_mut(..end), self.bytes.get(..end)) else {
+            return false;
+        };
+        place.copy_from_slice(header);
+        put_number(place, number, self.number_at);
+        true
+    }
+}
+
+/// Fills the space from `at` on with the low bytes of a number.
+#[inline]
+pub(super) fn put_number(header: &mut [u8], number: u64, at: usize) {
+    let Some(place) = header.get_mut(at..) else {
+        return;
+    };
+    let bytes = (number as u32).to_be_bytes();
+    if let Some(low) = bytes.get(4_usize.saturating_sub(place.len())..) {
+        place.copy_from_slice(low);
+    }
+}
+
+/// What a burst has become so far.
+#[derive(Debug, Default)]
+struct Filled {
+    length: usize,
+    packets: usize,
+    eliciting: bool,
+    /// The last packet is shorter than the others: nothing may follow it.
+    ended: bool,
+}
+
+impl Connection {
+    /// Fills `buffer` with what leaves next; to be called until it gives none. The buffer has room for at least
+    /// one datagram of the largest size, better for 64.
+    pub fn transmit(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
+        self.clock = now;
+        match self.state {
+            State::Open => {}
+            State::Closing => return self.transmit_close(now, buffer),
+            State::Draining | State::Drained => return None,
+        }
+        self.timers.paced = None;
+        self.recovery.begin_burst(now);
+        if self.paths.has_work()
+            && let Some(transmit) = self.transmit_challenges(now, buffer)
+        {
+            return Some(transmit);
+        }
+        if self.has_long_headers()
+            && let Some(transmit) = self.transmit_coalesced(now, buffer)
+        {
+            return Some(transmit);
+        }
+        if !self.crypto.has(Level::OneRtt) {
+            return None;
+        }
+        if let Some(transmit) = self.transmit_mtu_probe(now, buffer) {
+            return Some(transmit);
+        }
+        self.transmit_burst(now, buffer)
+    }
+
+    fn transmit_burst(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
+        let ack_due = self.received[Space::Data.index()].is_due(now);
+        let wants = self.has_control_work() || self.streams.wants_to_send();
+        if !wants && !ack_due {
+            self.recovery.set_app_limited(self.mtu.current());
+            return None;
+        }
+        let segment = self.segment(buffer.len(), super::LEAST_PACKET)?;
+        let most = (buffer.len() / segment)
+            .min(LONGEST / segment)
+            .min(self.config.burst.clamp(1, MOST))
+            .min(self.paths.active.credit() / segment)
+            .max(1);
+        let permitted = if wants {
+            self.permitted(now, segment as u16, most)
+        } else {
+            0
+        };
+        if permitted == 0 && !ack_due {
+            return None;
+        }
+        let filled = self.fill(now, buffer, segment, permitted);
+        if filled.packets == 0 {
+            return None;
+        }
+        if filled.packets < permitted && !self.streams.wants_to_send() {
+            self.recovery.set_app_limited(segment as u16);
+        }
+        Some(self.sent_to_active(now, segment, &filled))
+    }
+
+    /// The size of datagrams; none where an address that is not validated allows less than `least`. RFC 9000 §8.1.
+    pub(super) fn segment(&mut self, room: usize, least: usize) -> Option<usize> {
+        let size = usize::from(self.mtu.current()).min(room);
+        let credit = self.paths.active.credit();
+        if credit >= least.min(size) {
+            return Some(size.min(credit));
+        }
+        self.recovery.set_blocked(true);
+        None
+    }
+
+    /// How many packets congestion control and pacing let go: probes always may. RFC 9002 §7.5.
+    pub(super) fn permitted(&mut self, now: Time, size: u16, most: usize) -> usize {
+        let allowed = match self.recovery.allowance(now, size, most) {
+            Allowance::Packets(count) => count.min(most),
+            Allowance::Window => 0,
+            Allowance::Paced(until) => {
+                self.timers.paced = Some(until);
+                0
+            }
+        };
+        let probes: u8 = self.probes.iter().sum();
+        allowed.max(usize::from(probes).min(most))
+    }
+
+    /// More than stream data waits for 1-RTT packets.
+    fn has_control_work(&self) -> bool {
+        self.control.has_work()
+            || self.probes[Space::Data.index()] > 0
+            || self.streams.has_control()
+            || self.crypto.wants_to_send(Level::OneRtt)
+    }
+
+    fn fill(&mut self, now: Time, buffer: &mut [u8], segment: usize, permitted: usize) -> Filled {
+        let mut filled = Filled::default();
+        let Some(shape) = self.shape() else {
+            return filled;
+        };
+        // What is not stream data leaves in the first packet, or in the first few where it does not fit.
+        let mut mixed =
+            self.received[Space::Data.index()].has_any_pending() || self.has_control_work();
+        while !filled.ended && (filled.packets < permitted || filled.packets == 0) {
+            let end = filled.length + segment;
+            let Some(packet) = buffer.get_mut(filled.length..end) else {
+                break;
+            };
+            let length = if mixed {
+                let length = self.fill_mixed(now, packet, &shape, permitted > 0, &mut filled);
+                mixed = permitted > 0 && self.has_control_work();
+                length
+            } else if permitted > 0 && self.streams.wants_to_send() {
+                filled.eliciting = true;
+                self.fill_bulk(packet, &shape)
+            } else {
+                break;
+            };
+            let Some(length) = length else {
+                break;
+            };
+            filled.packets += 1;
+            filled.length += length;
+            filled.ended = length < segment;
+        }
+        filled
+    }
+
+    fn shape(&mut self) -> Option<Shape> {
+        let next = self.recovery.upcoming(Space::Data);
+        let acked = self.recovery.largest_acked(Space::Data);
+        // Long enough for the last packet of the burst.
+        let number_length = number_length(next + MOST as u64 + SKIPPED, acked);
+        let mut bytes = [0; LONGEST_SHORT];
+        let number_at = write_short(
+            &mut Pen::new(&mut bytes),
+            self.remote_ids.current(),
+            self.spin.bit(),
+            self.crypto.key_phase(),
+            next,
+            number_length,
+        )?;
+        Some(Shape {
+            bytes,
+            number_at,
+            number_length,
+        })
+    }
+
+    /// A packet of stream data alone: the hot path.
+    #[inline]
+    fn fill_bulk(&mut self, packet: &mut [u8], shape: &Shape) -> Option<usize> {
+        let payload_at = shape.payload_at();
+        let end = packet.len().checked_sub(TAG)?;
+        let mut pen = Pen::new(packet.get_mut(payload_at..end)?);
+        let chunk = self.write_chunks(&mut pen)?;
+        Self::fill_up(&mut pen, shape.number_length, self.streams.wants_to_send());
+        let length = payload_at + pen.position() + TAG;
+        let number = self.recovery.next_number(Space::Data);
+        let packet = packet.get_mut(..length)?;
+        shape.write(number, packet);
+        self.seal(
+            Level::OneRtt,
+            number,
+            packet,
+            shape.number_at,
+            shape.number_length,
+        )?;
+        self.recovery.on_sent(
+            Space::Data,
+            number,
+            length as u16,
+            Some(chunk),
+            &mut self.items,
+            true,
+        );
+        Some(length)
+    }
+
+    /// Little room that no frame fits becomes padding where more follows: only the last packet may be shorter.
+    #[inline]
+    fn fill_up(pen: &mut Pen<'_>, number_length: usize, more: bool) {
+        let room = pen.room();
+        if room > 0 && more {
+            pen.zeros(room);
+        } else if pen.position() + number_length < SAMPLED {
+            pen.zeros(SAMPLED - number_length - pen.position());
+        }
+    }
+
+    fn fill_mixed(
+        &mut self,
+        now: Time,
+        packet: &mut [u8],
+        shape: &Shape,
+        permitted: bool,
+        filled: &mut Filled,
+    ) -> Option<usize> {
+        let payload_at = shape.payload_at();
+        let end = packet.len().checked_sub(TAG)?;
+        let mut pen = Pen::new(packet.get_mut(payload_at..end)?);
+        let contents = self.write_contents(now, Level::OneRtt, &mut pen, permitted);
+        if pen.position() == 0 {
+            return None;
+        }
+        let more = permitted && (self.has_control_work() || self.streams.wants_to_send());
+        Self::fill_up(&mut pen, shape.number_length, more);
+        let length = payload_at + pen.position() + TAG;
+        let number = self.recovery.next_number(Space::Data);
+        let packet = packet.get_mut(..length)?;
+        shape.write(number, packet);
+        self.seal(
+            Level::OneRtt,
+            number,
+            packet,
+            shape.number_at,
+            shape.number_length,
+        )?;
+        filled.eliciting |= contents.eliciting;
+        self.recovery.on_sent(
+            Space::Data,
+            number,
+            length as u16,
+            contents.chunk,
+            &mut self.items,
+            contents.eliciting,
+        );
+        Some(length)
+    }
+
+    /// Protects a packet; a key at its end closes the connection. RFC 9001 §6.6.
+    #[inline]
+    pub(super) fn seal(
+        &mut self,
+        level: Level,
+        number: u64,
+        packet: &mut [u8],
+        number_at: usize,
+        number_length: usize,
+    ) -> Option<()> {
+        match self
+            .crypto
+            .seal(level, number, packet, number_at, number_length)
+        {
+            Ok(()) => Some(()),
+            Err(violation) => {
+                self.items.clear();
+                self.fail(&violation);
+                None
+            }
+        }
+    }
+
+    fn sent_to_active(&mut self, now: Time, segment: usize, filled: &Filled) -> Transmit {
+        self.count_sent(now, filled.packets, filled.length, filled.eliciting);
+        self.paths.active.on_sent(filled.length);
+        Transmit {
+            to: self.paths.active.remote,
+            from: self.paths.active.local,
+            ecn: self.mark(),
+            segment: segment.min(filled.length),
+            length: filled.length,
+        }
+    }
+
+    /// The mark of this burst. RFC 9000 §13.4.
+    pub(super) fn mark(&self) -> u8 {
+        if self.recovery.ecn_mark() { ECT0 } else { 0 }
+    }
+
+    pub(super) fn count_sent(&mut self, now: Time, packets: usize, bytes: usize, eliciting: bool) {
+        self.stats.packets_sent += packets as u64;
+        self.stats.bytes_sent += bytes as u64;
+        self.stats.bursts += 1;
+        if eliciting {
+            self.timers.last_sent = now;
+            // RFC 9000 §10.1: the first since something came counts as a sign of life.
+            if !self.timers.asked_since_received {
+                self.timers.asked_since_received = true;
+                self.restart_idle(now);
+            }
+        }
+    }
+}

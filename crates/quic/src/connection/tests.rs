@@ -1,0 +1,6 @@
+//! A client and a server joined in memory, in virtual time.
+
+mod bulk;
+mod handshakes;
+mod pair;
+mod paths;

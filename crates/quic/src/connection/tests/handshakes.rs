@@ -1,0 +1,183 @@
+//! Handshakes: plain, with losses, refused, closed.
+
+use std::time::Duration;
+
+use rustls::RootCertStore;
+
+use super::pair::{End, Pair, tls};
+use crate::{CloseReason, Code, Event, Transport};
+
+#[test]
+fn a_handshake_takes_one_round_trip_and_is_confirmed_after_two() {
+    let mut pair = Pair::new(&Transport::default());
+    let start = pair.now;
+    assert!(pair.run(|pair| pair.client_events.contains(&Event::Connected)));
+    let round_trip = 2 * super::pair::DELAY;
+    assert_eq!(pair.now.since(start), round_trip);
+    pair.connect();
+    assert_eq!(pair.now.since(start), 2 * round_trip);
+    assert_eq!(pair.client.alpn(), Some(&b"test"[..]));
+    assert_eq!(pair.server().alpn(), Some(&b"test"[..]));
+    assert_eq!(pair.server().server_name(), Some("server.test"));
+    assert!(!pair.client.is_handshaking() && !pair.server().is_handshaking());
+    pair.run_for(Duration::from_secs(1));
+    assert!(
+        pair.client_events
+            .iter()
+            .any(|event| matches!(event, Event::NewToken(token) if token == "come again"))
+    );
+    assert_eq!(pair.client.stats().probe_timeouts, 0);
+    assert_eq!(pair.client.stats().packets_lost, 0);
+    assert_eq!(pair.server().stats().packets_lost, 0);
+    // Each end measures the round trip.
+    assert_eq!(pair.client.stats().min_rtt, round_trip);
+    assert_eq!(pair.server().stats().min_rtt, round_trip);
+}
+
+#[test]
+fn a_server_sends_three_times_what_came_and_no_more_until_it_knows_the_address() {
+    let mut pair = Pair::new(&Transport::default());
+    // Nothing of the client comes after its first datagram.
+    pair.arrives = Box::new(|end, count, _| end == End::Server || count == 0);
+    pair.run_for(Duration::from_secs(20));
+    let came = pair.server().stats().bytes_received;
+    assert_eq!(came, 1200);
+    let sent = pair.bytes[1];
+    assert!(sent > 0 && sent <= 3 * came, "{sent} after {came}");
+}
+
+#[test]
+fn any_lost_datagram_of_a_handshake_is_made_up_for() {
+    for end in [End::Client, End::Server] {
+        for lost in 0..6 {
+            let mut pair = Pair::new(&Transport::default());
+            pair.arrives = Box::new(move |sender, count, _| sender != end || count != lost);
+            pair.connect();
+            assert!(pair.carry(End::Client, 10_000), "{end:?} {lost}");
+        }
+    }
+}
+
+#[test]
+fn handshakes_survive_the_loss_of_every_third_datagram() {
+    for phase in 0..3 {
+        let mut pair = Pair::new(&Transport::default());
+        pair.arrives = Box::new(move |_, count, _| count % 3 != phase);
+        pair.connect();
+    }
+}
+
+#[test]
+fn damaged_datagrams_are_as_good_as_lost() {
+    let mut pair = Pair::new(&Transport::default());
+    pair.arrives = Box::new(|_, count, datagram| {
+        if count % 4 == 1 {
+            let at = datagram.len() / 2;
+            datagram[at] ^= 0x10;
+        }
+        true
+    });
+    pair.connect();
+    assert!(pair.carry(End::Server, 100_000));
+    assert!(pair.client.stats().undecryptable > 0);
+}
+
+#[test]
+fn who_does_not_trust_the_server_says_so() {
+    let (_, server) = tls();
+    let provider = std::sync::Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let mut client = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_root_certificates(RootCertStore::empty())
+        .with_no_client_auth();
+    client.alpn_protocols = vec![b"test".to_vec()];
+    let transport = Transport::default();
+    let mut pair = Pair::with(&transport, &transport, client.into(), server);
+    pair.run_for(Duration::from_secs(5));
+    let closed = |events: &[Event]| {
+        events.iter().find_map(|event| match event {
+            Event::Closed(why) => Some(why.clone()),
+            _ => None,
+        })
+    };
+    // unknown_ca. RFC 8446 §6.
+    let unknown_ca = Code::alert(48);
+    assert!(matches!(
+        closed(&pair.client_events),
+        Some(CloseReason::Violated { code, .. }) if code == unknown_ca
+    ));
+    assert!(matches!(
+        closed(&pair.server_events),
+        Some(CloseReason::Transport { code, .. }) if code == unknown_ca
+    ));
+    assert!(pair.client.is_drained() && pair.server().is_drained());
+}
+
+#[test]
+fn a_close_reaches_the_peer_and_both_ends_rest() {
+    let mut pair = Pair::new(&Transport::default());
+    pair.connect();
+    let now = pair.now;
+    pair.client.close(now, 7, b"enough");
+    pair.run_for(Duration::from_secs(5));
+    assert!(
+        pair.client_events
+            .contains(&Event::Closed(CloseReason::Local { code: 7 }))
+    );
+    assert!(
+        pair.server_events
+            .contains(&Event::Closed(CloseReason::Application {
+                code: 7,
+                reason: "enough".to_owned()
+            }))
+    );
+    assert!(pair.client.is_drained() && pair.server().is_drained());
+    assert_eq!(pair.client.deadline(), None);
+}
+
+#[test]
+fn a_close_before_the_handshake_is_over_hides_what_the_application_says() {
+    let mut pair = Pair::new(&Transport::default());
+    let now = pair.now;
+    pair.run(|pair| pair.server.is_some());
+    pair.client.close(now, 7, b"enough");
+    pair.run_for(Duration::from_secs(5));
+    assert!(pair.server_events.iter().any(|event| matches!(
+        event,
+        Event::Closed(CloseReason::Transport { code, reason })
+            if *code == Code::APPLICATION_ERROR && reason.is_empty()
+    )));
+}
+
+#[test]
+fn who_hears_nothing_for_the_idle_timeout_is_alone() {
+    let short = Transport {
+        idle_timeout: Duration::from_secs(3),
+        ..Transport::default()
+    };
+    let (client, server) = tls();
+    // The shorter of the two holds for both.
+    let mut pair = Pair::with(&Transport::default(), &short, client, server);
+    pair.connect();
+    let quiet = pair.now;
+    assert!(pair.run(|pair| pair.client.is_closed() && pair.server().is_closed()));
+    let span = pair.now.since(quiet);
+    assert!(span >= Duration::from_secs(3) && span < Duration::from_secs(4));
+    let timed_out = Event::Closed(CloseReason::TimedOut);
+    assert!(pair.client_events.contains(&timed_out));
+    assert!(pair.server_events.contains(&timed_out));
+}
+
+#[test]
+fn pings_keep_a_connection_alive() {
+    let lively = Transport {
+        idle_timeout: Duration::from_secs(3),
+        keep_alive: Some(Duration::from_secs(1)),
+        ..Transport::default()
+    };
+    let mut pair = Pair::new(&lively);
+    pair.connect();
+    pair.run_for(Duration::from_secs(30));
+    assert!(!pair.client.is_closed() && !pair.server().is_closed());
+}

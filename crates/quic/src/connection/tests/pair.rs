@@ -1,0 +1,364 @@
+//! Two connections and the wires between them: delay, loss, and whatever a test does to datagrams.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use roundtrip_wire::quic::{ConnectionId, Packet, Packets, Version};
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
+
+use super::super::{Arrival, Connection, Issuer, Opening};
+use crate::{Dir, Event, Read, StreamEvent, StreamId, Time, Transport, Way};
+
+pub(super) const DELAY: Duration = Duration::from_millis(10);
+
+#[derive(Debug)]
+struct Ids(u8);
+
+impl Issuer for Ids {
+    fn id(&self, sequence: u64) -> (ConnectionId, [u8; 16]) {
+        let mut id = [self.0; 8];
+        id[7] = sequence as u8;
+        (ConnectionId::new(&id).unwrap(), [id[7] ^ self.0; 16])
+    }
+
+    fn token(&mut self, _now: Time, _remote: SocketAddr) -> Option<Bytes> {
+        Some(Bytes::from_static(b"come again"))
+    }
+}
+
+pub(super) fn tls() -> (Arc<rustls::ClientConfig>, Arc<rustls::ServerConfig>) {
+    static CONFIGS: OnceLock<(Arc<rustls::ClientConfig>, Arc<rustls::ServerConfig>)> =
+        OnceLock::new();
+    CONFIGS.get_or_init(make_tls).clone()
+}
+
+pub(super) fn make_tls() -> (Arc<rustls::ClientConfig>, Arc<rustls::ServerConfig>) {
+    let made = rcgen::generate_simple_self_signed(vec!["server.test".to_owned()]).unwrap();
+    let certificate = made.cert.der().clone();
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let mut server = rustls::ServerConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.clone()], key)
+        .unwrap();
+    server.alpn_protocols = vec![b"test".to_vec()];
+    server.max_early_data_size = u32::MAX;
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(certificate).unwrap();
+    let mut client = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    client.alpn_protocols = vec![b"test".to_vec()];
+    client.enable_early_data = true;
+    (Arc::new(client), Arc::new(server))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    Client,
+    Server,
+}
+
+/// A datagram under way: when it arrives, in which order it was sent, where to, from where, its bytes.
+type Flying = Reverse<(Time, u64, bool, SocketAddr, Vec<u8>)>;
+
+pub(super) struct Pair {
+    pub(super) now: Time,
+    pub(super) client: Connection,
+    pub(super) server: Option<Connection>,
+    pub(super) client_address: SocketAddr,
+    pub(super) server_address: SocketAddr,
+    /// Whether a datagram of that sender, its how manieth, arrives.
+    pub(super) arrives: Box<dyn FnMut(End, u64, &mut Vec<u8>) -> bool>,
+    pub(super) sent: [u64; 2],
+    pub(super) bytes: [u64; 2],
+    /// The bursts that each end sent: how many datagrams.
+    pub(super) bursts: [Vec<usize>; 2],
+    pub(super) client_events: Vec<Event>,
+    pub(super) server_events: Vec<Event>,
+    /// Each datagram may be answered before the next one comes.
+    pub(super) answers_each: bool,
+    flying: BinaryHeap<Flying>,
+    order: u64,
+    server_transport: Arc<Transport>,
+    server_tls: Arc<rustls::ServerConfig>,
+    buffer: Vec<u8>,
+}
+
+impl Pair {
+    pub(super) fn new(transport: &Transport) -> Self {
+        let (client, server) = tls();
+        Self::with(transport, transport, client, server)
+    }
+
+    pub(super) fn with(
+        client: &Transport,
+        server: &Transport,
+        client_tls: Arc<rustls::ClientConfig>,
+        server_tls: Arc<rustls::ServerConfig>,
+    ) -> Self {
+        let now = Time(1_000_000_000);
+        let client_address = "192.0.2.1:4000".parse().unwrap();
+        let server_address: SocketAddr = "192.0.2.2:443".parse().unwrap();
+        let opening = opening(client, server_address, 0xc1);
+        let name = ServerName::try_from("server.test").unwrap();
+        let first = ConnectionId::new(&[0x55; 8]).unwrap();
+        let client = Connection::client(now, opening, client_tls, name, None, first).unwrap();
+        Self {
+            now,
+            client,
+            server: None,
+            client_address,
+            server_address,
+            arrives: Box::new(|_, _, _| true),
+            sent: [0; 2],
+            bytes: [0; 2],
+            bursts: [Vec::new(), Vec::new()],
+            client_events: Vec::new(),
+            server_events: Vec::new(),
+            answers_each: false,
+            flying: BinaryHeap::new(),
+            order: 0,
+            server_transport: Arc::new(server.clone()),
+            server_tls,
+            buffer: vec![0; 65_536],
+        }
+    }
+
+    pub(super) fn server(&mut self) -> &mut Connection {
+        self.server.as_mut().unwrap()
+    }
+
+    pub(super) fn connection(&mut self, end: End) -> &mut Connection {
+        match end {
+            End::Client => &mut self.client,
+            End::Server => self.server(),
+        }
+    }
+
+    /// Until `done`, or until nothing happens any more, or a minute has passed.
+    pub(super) fn run(&mut self, mut done: impl FnMut(&mut Self) -> bool) -> bool {
+        let end = self.now.after(Duration::from_secs(60));
+        let mut before = (self.now, 0);
+        loop {
+            // Time has to go on: a deadline that is never met would keep its owner awake.
+            before = if before.0 == self.now { (self.now, before.1 + 1) } else { (self.now, 0) };
+            assert!(before.1 < 1000, "{:?} {:?}", self.client, self.server);
+            self.send();
+            self.collect_events();
+            if done(self) {
+                return true;
+            }
+            // Reading and writing may have given something to send.
+            self.send();
+            let Some(next) = self.next_time().filter(|next| *next <= end) else {
+                return false;
+            };
+            self.now = self.now.max(next);
+            self.receive();
+            for end in [End::Client, End::Server] {
+                let now = self.now;
+                if end == End::Server && self.server.is_none() {
+                    continue;
+                }
+                let connection = self.connection(end);
+                if connection
+                    .deadline()
+                    .is_some_and(|deadline| deadline <= now)
+                {
+                    connection.on_timeout(now);
+                }
+            }
+        }
+    }
+
+    pub(super) fn run_for(&mut self, span: Duration) {
+        let until = self.now.after(span);
+        self.run(|pair| pair.next_time().is_none_or(|next| next > until));
+        self.now = self.now.max(until);
+    }
+
+    pub(super) fn connect(&mut self) {
+        assert!(self.run(|pair| {
+            pair.client_events.contains(&Event::HandshakeConfirmed)
+                && pair.server_events.contains(&Event::HandshakeConfirmed)
+        }));
+    }
+
+    fn next_time(&self) -> Option<Time> {
+        let arrival = self.flying.peek().map(|Reverse(flying)| flying.0);
+        let server = self.server.as_ref().and_then(Connection::deadline);
+        [arrival, self.client.deadline(), server]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn send(&mut self) {
+        for end in [End::Client, End::Server] {
+            if end == End::Server && self.server.is_none() {
+                continue;
+            }
+            let mut buffer = std::mem::take(&mut self.buffer);
+            let now = self.now;
+            while let Some(transmit) = self.connection(end).transmit(now, &mut buffer) {
+                assert!(transmit.length > 0 && transmit.segment > 0);
+                self.bursts[end as usize].push(transmit.count());
+                for datagram in buffer[..transmit.length].chunks(transmit.segment) {
+                    let from = match end {
+                        End::Client => self.client_address,
+                        End::Server => self.server_address,
+                    };
+                    self.throw(end, from, transmit.to, datagram.to_vec());
+                }
+            }
+            self.buffer = buffer;
+        }
+    }
+
+    fn throw(&mut self, end: End, from: SocketAddr, to: SocketAddr, mut datagram: Vec<u8>) {
+        let count = self.sent[end as usize];
+        self.sent[end as usize] += 1;
+        self.bytes[end as usize] += datagram.len() as u64;
+        // Who has moved gets nothing at the place where it was.
+        let is_there = end == End::Client || to == self.client_address;
+        if (self.arrives)(end, count, &mut datagram) && is_there {
+            self.order += 1;
+            let time = self.now.after(DELAY);
+            let to_server = end == End::Client;
+            self.flying
+                .push(Reverse((time, self.order, to_server, from, datagram)));
+        }
+    }
+
+    fn receive(&mut self) {
+        while let Some(Reverse(next)) = self.flying.peek()
+            && next.0 <= self.now
+        {
+            let Some(Reverse((_, _, to_server, remote, mut datagram))) = self.flying.pop() else {
+                return;
+            };
+            let way = Way {
+                remote,
+                local: None,
+                ecn: 0,
+            };
+            if to_server && self.server.is_none() {
+                self.server = self.accept(remote, &datagram);
+            }
+            let now = self.now;
+            let end = if to_server { End::Server } else { End::Client };
+            self.connection(end).receive(now, &way, &mut datagram);
+            if self.answers_each {
+                self.send();
+            }
+        }
+    }
+
+    fn accept(&mut self, remote: SocketAddr, datagram: &[u8]) -> Option<Connection> {
+        let Some(Ok(Packet::Long(initial))) = Packets::new(datagram).next() else {
+            panic!("a first datagram without an Initial packet");
+        };
+        assert!(datagram.len() >= 1200);
+        let arrival = Arrival {
+            original: initial.destination,
+            retry_source: None,
+            destination: initial.destination,
+            source: initial.source,
+            validated: false,
+            datagram: datagram.len() as u16,
+        };
+        let opening = opening(&self.server_transport, remote, 0x5e);
+        let tls = self.server_tls.clone();
+        Some(Connection::server(self.now, opening, tls, &arrival).unwrap())
+    }
+
+    fn collect_events(&mut self) {
+        while let Some(event) = self.client.poll() {
+            self.client_events.push(event);
+        }
+        while let Some(event) = self.server.as_mut().and_then(Connection::poll) {
+            self.server_events.push(event);
+        }
+    }
+
+    /// Sends `total` bytes of a known pattern on one stream and reads them at the other end; false if it stalls.
+    pub(super) fn carry(&mut self, from: End, total: usize) -> bool {
+        let to = match from {
+            End::Client => End::Server,
+            End::Server => End::Client,
+        };
+        let id = self.connection(from).open(Dir::Uni).unwrap();
+        let mut written = 0;
+        let mut read = 0;
+        let mut ended = false;
+        let mut scratch = vec![0; 1 << 16];
+        self.run(|pair| {
+            while written < total {
+                let length = (total - written).min(60_000);
+                let bytes: Bytes = (written..written + length).map(byte).collect();
+                match pair.connection(from).write(id, bytes).unwrap() {
+                    0 => break,
+                    count => written += count,
+                }
+                if written == total {
+                    pair.connection(from).finish(id).unwrap();
+                }
+            }
+            let receiver = pair.connection(to);
+            while receiver.accept(Dir::Uni).is_some() {}
+            while let Ok(outcome) = receiver.read(id, &mut scratch) {
+                match outcome {
+                    Read::Bytes(count) => {
+                        for (at, found) in scratch[..count].iter().enumerate() {
+                            assert_eq!(*found, byte(read + at), "at {}", read + at);
+                        }
+                        read += count;
+                    }
+                    Read::Blocked => break,
+                    Read::End => {
+                        ended = true;
+                        break;
+                    }
+                }
+            }
+            let finished = Event::Stream(StreamEvent::Finished(id));
+            let told = match from {
+                End::Client => &pair.client_events,
+                End::Server => &pair.server_events,
+            };
+            ended && told.contains(&finished)
+        }) && read == total
+    }
+}
+
+/// No short pattern: data at the wrong place shows.
+fn byte(at: usize) -> u8 {
+    ((at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u8
+}
+
+pub(super) fn opening(transport: &Transport, remote: SocketAddr, mark: u8) -> Opening {
+    Opening {
+        transport: Arc::new(transport.clone()),
+        version: Version::V1,
+        remote,
+        local: None,
+        issuer: Box::new(Ids(mark)),
+        seed: [mark; 32],
+    }
+}
+
+pub(super) fn stream_of(event: &Event) -> Option<StreamId> {
+    match event {
+        Event::Stream(StreamEvent::Readable(id)) => Some(*id),
+        _ => None,
+    }
+}

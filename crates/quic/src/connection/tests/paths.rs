@@ -1,0 +1,60 @@
+//! Clients that move, or are moved.
+
+use std::time::Duration;
+
+use super::pair::{End, Pair};
+use crate::{Event, Transport};
+
+#[test]
+fn a_client_moves_and_the_server_follows() {
+    let mut pair = Pair::new(&Transport::default());
+    pair.connect();
+    pair.run_for(Duration::from_secs(1));
+    assert!(pair.carry(End::Server, 200_000));
+    let now = pair.now;
+    assert!(pair.client.migrate(now, None));
+    pair.client_address = "198.51.100.9:5000".parse().unwrap();
+    assert!(pair.carry(End::Server, 200_000));
+    assert!(pair.carry(End::Client, 200_000));
+    let there = pair.client_address;
+    assert_eq!(pair.server().remote(), there);
+    assert!(pair.server_events.contains(&Event::PathChanged(there)));
+    assert!(
+        pair.client_events
+            .iter()
+            .any(|event| matches!(event, Event::PathChanged(_)))
+    );
+}
+
+#[test]
+fn a_nat_that_forgets_is_followed_and_keeps_the_window() {
+    let mut pair = Pair::new(&Transport::default());
+    pair.connect();
+    assert!(pair.carry(End::Server, 1_000_000));
+    let before = pair.server().stats().window;
+    pair.client_address.set_port(4001);
+    pair.client.ping();
+    pair.run_for(Duration::from_millis(200));
+    assert!(pair.carry(End::Server, 200_000));
+    let there = pair.client_address;
+    assert_eq!(pair.server().remote(), there);
+    assert!(pair.server().stats().window >= before);
+}
+
+#[test]
+fn an_address_that_does_not_answer_is_left_again() {
+    let mut pair = Pair::new(&Transport::default());
+    pair.connect();
+    pair.run_for(Duration::from_secs(1));
+    let home = pair.client_address;
+    // Somebody on the way sends on one packet of the client from elsewhere.
+    pair.client_address = "203.0.113.66:1".parse().unwrap();
+    pair.client.ping();
+    let sent = pair.sent[0];
+    pair.run(|pair| pair.sent[0] > sent);
+    pair.client_address = home;
+    pair.run_for(Duration::from_secs(3));
+    assert!(pair.server().stats().migrations > 0);
+    assert_eq!(pair.server().remote(), home);
+    assert!(pair.carry(End::Server, 100_000));
+}

@@ -1,0 +1,154 @@
+//! The keys of all levels, and what every opening has in common: the count of failures. RFC 9001 §4.9 and §6.6.
+
+use roundtrip_wire::quic::{ConnectionId, Side, Version};
+use rustls::quic::Keys;
+
+use super::phases::Phases;
+use super::protection::{Opener, Sealer};
+use super::session::{initial_keys, tls_version};
+use super::{Closed, Level, Opened};
+use crate::Time;
+use crate::error::{Code, Violation};
+
+#[derive(Default)]
+pub(super) struct Levels {
+    /// First, for it is what nearly all packets need.
+    pub(super) one_rtt: Option<Phases>,
+    pub(super) initial: Option<Pair>,
+    pub(super) handshake: Option<Pair>,
+    /// A client's.
+    pub(super) early_seal: Option<Sealer>,
+    /// A server's.
+    pub(super) early_open: Option<Opener>,
+    /// How many packets were not authentic.
+    failures: u64,
+}
+
+/// Keys of both directions.
+pub(super) struct Pair {
+    sealer: Sealer,
+    opener: Opener,
+}
+
+impl Pair {
+    pub(super) fn new(keys: Keys) -> Self {
+        Self {
+            sealer: Sealer::new(keys.local),
+            opener: Opener::new(keys.remote),
+        }
+    }
+}
+
+/// The keys of Initial packets alone: for who looks at a first packet before there is a connection, or refuses one.
+pub(crate) struct InitialKeys(Pair);
+
+impl InitialKeys {
+    /// `id` is the destination of the client's Initial. None: that version is not spoken here.
+    pub(crate) fn new(id: &ConnectionId, version: Version, side: Side) -> Option<Self> {
+        let keys = initial_keys(id, tls_version(version).ok()?, side)?;
+        Some(Self(Pair::new(keys)))
+    }
+
+    /// As [`super::Crypto::seal`].
+    pub(crate) fn seal(
+        &mut self,
+        number: u64,
+        packet: &mut [u8],
+        number_at: usize,
+        number_length: usize,
+    ) -> Result<(), Violation> {
+        let sealer = &mut self.0.sealer;
+        sealer.seal(number, packet, number_at, number_length)
+    }
+
+    /// As [`super::Crypto::open`].
+    pub(crate) fn open(
+        &self,
+        packet: &mut [u8],
+        number_at: usize,
+        expected: u64,
+    ) -> Result<Opened, Closed> {
+        self.0.opener.open(packet, number_at, expected)
+    }
+}
+
+impl Levels {
+    pub(super) fn seal(
+        &mut self,
+        level: Level,
+        number: u64,
+        packet: &mut [u8],
+        number_at: usize,
+        number_length: usize,
+    ) -> Result<(), Violation> {
+        let sealer = match level {
+            Level::Initial => self.initial.as_mut().map(|pair| &mut pair.sealer),
+            Level::Early => self.early_seal.as_mut(),
+            Level::Handshake => self.handshake.as_mut().map(|pair| &mut pair.sealer),
+            Level::OneRtt => self.one_rtt.as_mut().map(|phases| &mut phases.sealer),
+        };
+        let missing = || Violation::new(Code::INTERNAL_ERROR, "a packet was sealed without keys");
+        sealer
+            .ok_or_else(missing)?
+            .seal(number, packet, number_at, number_length)
+    }
+
+    #[inline]
+    pub(super) fn open(
+        &mut self,
+        level: Level,
+        packet: &mut [u8],
+        number_at: usize,
+        expected: u64,
+        now: Time,
+    ) -> Result<Opened, Closed> {
+        let opened = match level {
+            Level::OneRtt => match &mut self.one_rtt {
+                Some(phases) => phases.open(packet, number_at, expected, now),
+                None => Err(Closed::NoKeys),
+            },
+            _ => self.open_early(level, packet, number_at, expected),
+        };
+        match opened {
+            Err(Closed::Undecryptable) => Err(self.on_failure(level)),
+            other => other,
+        }
+    }
+
+    /// A packet of the handshake, or before.
+    fn open_early(
+        &mut self,
+        level: Level,
+        packet: &mut [u8],
+        number_at: usize,
+        expected: u64,
+    ) -> Result<Opened, Closed> {
+        let opener = match level {
+            Level::Initial => self.initial.as_ref().map(|pair| &pair.opener),
+            Level::Early => self.early_open.as_ref(),
+            Level::Handshake => self.handshake.as_ref().map(|pair| &pair.opener),
+            Level::OneRtt => None,
+        };
+        let opener = opener.ok_or(Closed::NoKeys)?;
+        opener.open(packet, number_at, expected)
+    }
+
+    /// Anybody can make Initial packets, good or bad: those are not counted.
+    #[cold]
+    fn on_failure(&mut self, level: Level) -> Closed {
+        if level != Level::Initial {
+            self.failures += 1;
+        }
+        let limit = self.one_rtt.as_ref().map(Phases::integrity_limit);
+        if limit.is_some_and(|limit| self.failures > limit) {
+            let why = "more packets were forged than its keys can bear";
+            return Closed::Violation(Violation::new(Code::AEAD_LIMIT_REACHED, why));
+        }
+        Closed::Undecryptable
+    }
+
+    #[cfg(test)]
+    pub(super) fn fail(&mut self, times: u64) {
+        self.failures += times;
+    }
+}

@@ -1,0 +1,122 @@
+//! Handshakes that fail, and what the peer is told.
+
+use std::sync::Arc;
+
+use rustls::RootCertStore;
+
+use roundtrip_wire::quic::{Side, Version};
+
+use super::super::{Crypto, Level};
+use super::{Configs, NAME, id, shaken};
+use crate::error::Code;
+
+/// TLS alerts. RFC 8446 §6.2.
+const UNEXPECTED_MESSAGE: u8 = 10;
+const DECODE_ERROR: u8 = 50;
+const UNKNOWN_CA: u8 = 48;
+const NO_APPLICATION_PROTOCOL: u8 = 120;
+
+#[test]
+fn a_certificate_that_nobody_trusts_ends_the_handshake() {
+    let mut configs = Configs::new();
+    configs.client = rustls::ClientConfig::builder_with_provider(super::provider().into())
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_root_certificates(RootCertStore::empty())
+        .with_no_client_auth();
+    configs.client.alpn_protocols = vec![b"test".to_vec()];
+    let mut ends = configs.meet();
+    let violation = ends.shake().unwrap_err();
+    assert_eq!(violation.code, Code::alert(UNKNOWN_CA));
+    let failure = ends.client.failure().unwrap().to_string();
+    assert!(failure.contains("UnknownIssuer"), "{failure}");
+    assert!(!ends.client.is_handshake_complete());
+    assert!(!ends.client.awaits(Level::OneRtt));
+    // What comes after is not looked at.
+    ends.client.receive(Level::Handshake, 0, b"more").unwrap();
+}
+
+#[test]
+fn no_protocol_in_common_ends_the_handshake() {
+    let mut configs = Configs::new();
+    configs.server.alpn_protocols = vec![b"other".to_vec()];
+    let mut ends = configs.meet();
+    let violation = ends.shake().unwrap_err();
+    assert_eq!(violation.code, Code::alert(NO_APPLICATION_PROTOCOL));
+    assert!(ends.server.failure().is_some());
+}
+
+#[test]
+fn nonsense_ends_the_handshake() {
+    let mut ends = Configs::new().meet();
+    let violation = ends
+        .server
+        .receive(Level::Initial, 0, &[1, 0, 0, 2, 9, 9])
+        .unwrap_err();
+    assert_eq!(violation.code, Code::alert(DECODE_ERROR));
+    // A ServerHello to a server.
+    let mut ends = Configs::new().meet();
+    let violation = ends
+        .server
+        .receive(Level::Initial, 0, &[20, 0, 0, 1, 9])
+        .unwrap_err();
+    assert_eq!(violation.code, Code::alert(UNEXPECTED_MESSAGE));
+}
+
+#[test]
+fn early_packets_carry_no_handshake_bytes() {
+    let mut ends = Configs::new().meet();
+    let violation = ends.server.receive(Level::Early, 0, b"x").unwrap_err();
+    assert_eq!(violation.code, Code::PROTOCOL_VIOLATION);
+    assert!(ends.client.chunk(Level::Early, 1200).is_none());
+    assert!(!ends.client.wants_to_send(Level::Early));
+}
+
+#[test]
+fn nothing_is_added_to_a_level_that_is_over() {
+    let mut ends = Configs::new().meet();
+    let hello = ends.send(Side::Client, 60_000).remove(0);
+    ends.deliver(&hello).unwrap();
+    // What comes twice is no news. RFC 9001 §4.1.3.
+    ends.deliver(&hello).unwrap();
+    let end = hello.length as u64;
+    ends.server.receive(Level::Initial, end - 1, b"x").unwrap();
+    let violation = ends.server.receive(Level::Initial, end, b"x").unwrap_err();
+    assert_eq!(violation.code, Code::PROTOCOL_VIOLATION);
+}
+
+#[test]
+fn nothing_may_lie_behind_a_hole_when_a_level_is_over() {
+    let mut ends = Configs::new().meet();
+    let hello = ends.send(Side::Client, 60_000).remove(0);
+    let behind = hello.length as u64 + 1;
+    ends.server.receive(Level::Initial, behind, b"x").unwrap();
+    let violation = ends.deliver(&hello).unwrap_err();
+    assert_eq!(violation.code, Code::PROTOCOL_VIOLATION);
+}
+
+#[test]
+fn a_key_update_of_tls_is_refused() {
+    // RFC 9001 §6: the message type 24. A server has got nothing else at this level before.
+    let mut ends = shaken();
+    let update = [24, 0, 0, 1, 0];
+    let violation = ends.server.receive(Level::OneRtt, 0, &update).unwrap_err();
+    assert_eq!(violation.code, Code::alert(UNEXPECTED_MESSAGE));
+}
+
+#[test]
+fn a_version_that_is_not_spoken_is_refused() {
+    let configs = Configs::new();
+    let client = Arc::new(configs.client);
+    let draft = Version(0xff00_001d);
+    let refused = Crypto::client(
+        client,
+        NAME.try_into().unwrap(),
+        Vec::new(),
+        &id(b"1"),
+        draft,
+    );
+    assert!(refused.err().unwrap().to_string().contains("0xff00001d"));
+    let refused = Crypto::server(configs.server.into(), Vec::new(), &id(b"1"), draft);
+    assert!(refused.is_err());
+}

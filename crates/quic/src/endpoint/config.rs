@@ -1,0 +1,67 @@
+//! What an endpoint is told about the connections it makes and takes.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use roundtrip_wire::quic::Version;
+
+use crate::Transport;
+
+/// For one connection, or several, of a client.
+#[derive(Debug, Clone)]
+pub struct ClientConfig {
+    /// TLS 1.3, and the application protocols.
+    pub tls: Arc<rustls::ClientConfig>,
+    pub transport: Arc<Transport>,
+    /// From an earlier connection to the same server; good for one connection. RFC 9000 §8.1.3.
+    pub token: Option<Bytes>,
+    pub version: Version,
+}
+
+impl ClientConfig {
+    pub fn new(tls: Arc<rustls::ClientConfig>, transport: Arc<Transport>) -> Self {
+        Self {
+            tls,
+            transport,
+            token: None,
+            version: Version::V1,
+        }
+    }
+}
+
+/// For all connections that one endpoint takes.
+#[derive(Debug, Clone)]
+pub struct ServerConfig {
+    pub tls: Arc<rustls::ServerConfig>,
+    pub transport: Arc<Transport>,
+    pub retry: Retry,
+    /// Clients whose address is proved get a token that proves it for their next connection. RFC 9000 §8.1.3.
+    pub tokens: bool,
+    /// Clients beyond that are refused.
+    pub most_connections: usize,
+    /// Seals tokens and makes the tokens of stateless resets, so that an endpoint that comes after this one can reset
+    /// what this one had forgotten; none: from the endpoint's own seed.
+    pub key: Option<[u8; 32]>,
+}
+
+impl ServerConfig {
+    pub fn new(tls: Arc<rustls::ServerConfig>, transport: Arc<Transport>) -> Self {
+        Self {
+            tls,
+            transport,
+            retry: Retry::AboveHandshakes(1000),
+            tokens: true,
+            most_connections: 100_000,
+            key: None,
+        }
+    }
+}
+
+/// When a client has to prove its address before it gets a connection. RFC 9000 §8.1.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    Never,
+    Always,
+    /// While more clients than these have not proved theirs.
+    AboveHandshakes(usize),
+}

@@ -1,0 +1,86 @@
+//! What connections get from their endpoint: ids that it routes by, tokens that it knows again.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use roundtrip_wire::quic::ConnectionId;
+
+use super::Handle;
+use super::ids::{ID, IdKey};
+use super::tokens;
+use crate::Time;
+use crate::connection::{Chance, Issuer};
+use crate::crypto::Vault;
+
+/// The keys of one endpoint.
+pub(super) struct Secrets {
+    pub(super) ids: IdKey,
+    /// None: the cryptography refused the key, which it does with none of that length.
+    pub(super) vault: Option<Vault>,
+}
+
+impl Secrets {
+    /// `key` may be that of an earlier endpoint, `seed` not.
+    pub(super) fn new(seed: [u8; 32], key: [u8; 32]) -> Self {
+        let id_key = seed.first_chunk().copied().unwrap_or_default();
+        Self {
+            ids: IdKey::new(id_key),
+            vault: Vault::new(key).ok(),
+        }
+    }
+
+    pub(super) fn reset_token(&self, id: [u8; ID]) -> [u8; 16] {
+        let id = ConnectionId::new(&id).unwrap_or_default();
+        let vault = self.vault.as_ref();
+        vault.map_or([0; 16], |vault| vault.reset_token(&id))
+    }
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secrets")
+    }
+}
+
+/// For one connection.
+#[derive(Debug)]
+pub(super) struct EndpointIssuer {
+    secrets: Arc<Secrets>,
+    handle: Handle,
+    /// A server's, if it gives tokens.
+    chance: Option<Chance>,
+}
+
+impl EndpointIssuer {
+    pub(super) fn of_client(secrets: Arc<Secrets>, handle: Handle) -> Self {
+        Self {
+            secrets,
+            handle,
+            chance: None,
+        }
+    }
+
+    pub(super) fn of_server(secrets: Arc<Secrets>, handle: Handle, chance: Option<Chance>) -> Self {
+        Self {
+            secrets,
+            handle,
+            chance,
+        }
+    }
+}
+
+impl Issuer for EndpointIssuer {
+    fn id(&self, sequence: u64) -> (ConnectionId, [u8; 16]) {
+        let id = self.secrets.ids.id(self.handle, sequence);
+        let bytes = id.as_slice().first_chunk().copied().unwrap_or_default();
+        (id, self.secrets.reset_token(bytes))
+    }
+
+    fn token(&mut self, now: Time, remote: SocketAddr) -> Option<Bytes> {
+        let chance = self.chance.as_mut()?;
+        let vault = self.secrets.vault.as_ref()?;
+        tokens::seal_new(vault, chance, now, remote.ip())
+    }
+}

@@ -1,0 +1,238 @@
+//! What address tokens say, how long they are good, and that each is taken once. RFC 9000 §8.1.
+//!
+//! Their encryption is `crypto`'s.
+
+use std::collections::HashSet;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use bytes::Bytes;
+use roundtrip_wire::quic::{ConnectionId, Pen};
+
+use crate::Time;
+use crate::connection::Chance;
+use crate::crypto::{TokenKind, Vault};
+
+/// A client answers a Retry at once. RFC 9000 §8.1.3: such tokens live shortly.
+const RETRY_LIFETIME: Duration = Duration::from_secs(15);
+const NEW_LIFETIME: Duration = Duration::from_hours(24);
+/// How many tokens are remembered as used; when there are more, all that were given until then are worth nothing.
+const MOST_USED: usize = 1 << 16;
+/// Sixteen bytes of address, a port, a time, two ids behind their lengths.
+const LONGEST_CONTENT: usize = 16 + 2 + 8 + 2 * (1 + ConnectionId::LONGEST);
+
+/// What a token proves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Proof {
+    /// Nothing: there is none, or it is not ours, or not fresh.
+    None,
+    /// This client had a Retry from us, which had this original destination.
+    Retried { original: ConnectionId },
+    /// This address was proved on an earlier connection.
+    Known,
+    /// It is a token of a Retry, but not good (any more): the client takes no second Retry.
+    Spoilt,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Tokens {
+    used: HashSet<u64>,
+    /// Those that were given before are worth nothing.
+    floor: Time,
+}
+
+/// For a Retry that comes from `source`.
+pub(super) fn seal_retry(
+    vault: &Vault,
+    chance: &mut Chance,
+    now: Time,
+    remote: SocketAddr,
+    original: &ConnectionId,
+    source: &ConnectionId,
+) -> Option<Vec<u8>> {
+    let mut content = [0; LONGEST_CONTENT];
+    let mut pen = Pen::new(&mut content);
+    let mut fits = pen.bytes(&now.0.to_be_bytes())
+        && pen.bytes(&address_bytes(remote.ip()))
+        && pen.u16(remote.port());
+    for id in [original, source] {
+        fits = fits && pen.u8(id.len() as u8) && pen.bytes(id.as_slice());
+    }
+    let nonce = nonce(chance);
+    fits.then(|| vault.seal(TokenKind::Retry, pen.written(), nonce).ok())?
+}
+
+/// For a NEW_TOKEN frame. The number tells the token from all others.
+pub(super) fn seal_new(
+    vault: &Vault,
+    chance: &mut Chance,
+    now: Time,
+    remote: IpAddr,
+) -> Option<Bytes> {
+    let content = [
+        &now.0.to_be_bytes()[..],
+        &address_bytes(remote),
+        &chance.bytes(),
+    ]
+    .concat();
+    let nonce = nonce(chance);
+    vault
+        .seal(TokenKind::New, &content, nonce)
+        .ok()
+        .map(Bytes::from)
+}
+
+impl Tokens {
+    /// `destination` is that of the packet which has the token.
+    pub(super) fn check(
+        &mut self,
+        vault: &Vault,
+        token: &[u8],
+        now: Time,
+        remote: SocketAddr,
+        destination: &ConnectionId,
+    ) -> Proof {
+        match vault.open(token) {
+            None => Proof::None,
+            Some((TokenKind::Retry, content)) => {
+                check_retry(&content, now, remote, destination).unwrap_or(Proof::Spoilt)
+            }
+            Some((TokenKind::New, content)) => self
+                .check_new(&content, now, remote.ip())
+                .unwrap_or(Proof::None),
+        }
+    }
+
+    fn check_new(&mut self, content: &[u8], now: Time, remote: IpAddr) -> Option<Proof> {
+        let (given, rest) = content.split_first_chunk()?;
+        let (address, number) = rest.split_first_chunk::<16>()?;
+        let given = Time(u64::from_be_bytes(*given));
+        let is_good = is_fresh(given, now, NEW_LIFETIME)
+            && given >= self.floor
+            && *address == address_bytes(remote);
+        let number = u64::from_be_bytes(number.try_into().ok()?);
+        if !is_good || !self.used.insert(number) {
+            return None;
+        }
+        if self.used.len() >= MOST_USED {
+            self.used.clear();
+            self.floor = Time(now.0.saturating_add(1));
+        }
+        Some(Proof::Known)
+    }
+}
+
+fn check_retry(
+    content: &[u8],
+    now: Time,
+    remote: SocketAddr,
+    destination: &ConnectionId,
+) -> Option<Proof> {
+    let (given, rest) = content.split_first_chunk()?;
+    let (address, rest) = rest.split_first_chunk::<16>()?;
+    let (port, rest) = rest.split_first_chunk()?;
+    let (length, rest) = rest.split_first()?;
+    let (original, rest) = rest.split_at_checked(usize::from(*length))?;
+    let (_, source) = rest.split_first()?;
+    let is_good = is_fresh(Time(u64::from_be_bytes(*given)), now, RETRY_LIFETIME)
+        && *address == address_bytes(remote.ip())
+        && u16::from_be_bytes(*port) == remote.port()
+        && source == destination.as_slice();
+    let original = ConnectionId::new(original)?;
+    is_good.then_some(Proof::Retried { original })
+}
+
+/// One that was given later than now is of another clock.
+fn is_fresh(given: Time, now: Time, lifetime: Duration) -> bool {
+    given <= now && now <= given.after(lifetime)
+}
+
+fn address_bytes(address: IpAddr) -> [u8; 16] {
+    match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
+        IpAddr::V6(address) => address.octets(),
+    }
+}
+
+fn nonce(chance: &mut Chance) -> [u8; 12] {
+    let mut nonce = [0; 12];
+    let bytes = chance.bytes().into_iter().chain(chance.bytes());
+    for (to, from) in nonce.iter_mut().zip(bytes) {
+        *to = from;
+    }
+    nonce
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(bytes: &[u8]) -> ConnectionId {
+        ConnectionId::new(bytes).unwrap()
+    }
+
+    #[test]
+    fn a_retry_proves_one_address_for_a_while() {
+        let vault = Vault::new([1; 32]).unwrap();
+        let mut chance = Chance::new(&[2; 32]);
+        let (client, now) = ("192.0.2.1:1000".parse().unwrap(), Time(5_000_000_000));
+        let (original, source) = (id(b"original"), id(b"source"));
+        let token = seal_retry(&vault, &mut chance, now, client, &original, &source).unwrap();
+        let mut tokens = Tokens::default();
+        let mut check = |token: &[u8], seconds, client: &str, destination| {
+            let now = now.after(Duration::from_secs(seconds));
+            tokens.check(&vault, token, now, client.parse().unwrap(), &destination)
+        };
+        let good = Proof::Retried { original };
+        assert_eq!(check(&token, 0, "192.0.2.1:1000", source), good);
+        assert_eq!(check(&token, 15, "192.0.2.1:1000", source), good);
+        assert_eq!(check(&token, 16, "192.0.2.1:1000", source), Proof::Spoilt);
+        assert_eq!(check(&token, 1, "192.0.2.1:1001", source), Proof::Spoilt);
+        assert_eq!(check(&token, 1, "192.0.2.2:1000", source), Proof::Spoilt);
+        assert_eq!(check(&token, 1, "192.0.2.1:1000", original), Proof::Spoilt);
+        assert_eq!(check(&token[1..], 0, "192.0.2.1:1000", source), Proof::None);
+        assert_eq!(check(b"", 0, "192.0.2.1:1000", source), Proof::None);
+    }
+
+    #[test]
+    fn a_new_token_is_good_once() {
+        let vault = Vault::new([1; 32]).unwrap();
+        let mut chance = Chance::new(&[2; 32]);
+        let (client, now): (SocketAddr, _) = ("[2001:db8::1]:9".parse().unwrap(), Time(1));
+        let mut tokens = Tokens::default();
+        let mut give = || seal_new(&vault, &mut chance, now, client.ip()).unwrap();
+        let (first, second, third) = (give(), give(), give());
+        assert!(first != second && second != third);
+        let elsewhere = "[2001:db8::2]:9".parse().unwrap();
+        let other_port = "[2001:db8::1]:10".parse().unwrap();
+        let mut check = |token: &[u8], hours, client| {
+            let now = now.after(Duration::from_hours(hours));
+            tokens.check(&vault, token, now, client, &ConnectionId::EMPTY)
+        };
+        assert_eq!(check(&first, 1, elsewhere), Proof::None);
+        assert_eq!(check(&first, 1, other_port), Proof::Known);
+        assert_eq!(check(&first, 1, other_port), Proof::None);
+        assert_eq!(check(&second, 25, client), Proof::None);
+        assert_eq!(check(&third, 24, client), Proof::Known);
+    }
+
+    #[test]
+    fn when_too_many_were_used_old_ones_are_worth_nothing() {
+        let vault = Vault::new([1; 32]).unwrap();
+        let mut chance = Chance::new(&[2; 32]);
+        let client: SocketAddr = "192.0.2.1:1000".parse().unwrap();
+        let mut tokens = Tokens {
+            used: (0..MOST_USED as u64 - 1).collect(),
+            floor: Time::ZERO,
+        };
+        let mut give = |now| seal_new(&vault, &mut chance, now, client.ip()).unwrap();
+        let old = [give(Time(10)), give(Time(10))];
+        let later = give(Time(11));
+        let mut check = |token| tokens.check(&vault, token, Time(10), client, &ConnectionId::EMPTY);
+        assert_eq!(check(&old[0]), Proof::Known);
+        assert_eq!(check(&old[0]), Proof::None);
+        assert_eq!(check(&old[1]), Proof::None);
+        let proof = tokens.check(&vault, &later, Time(11), client, &ConnectionId::EMPTY);
+        assert_eq!(proof, Proof::Known);
+    }
+}

@@ -1,0 +1,221 @@
+//! What the peer's frames about streams do, and what they must not. RFC 9000 §3, §4, §19.4–19.14.
+
+use roundtrip_wire::quic::{LARGEST_VARINT, Side};
+
+use super::incoming::{Arrived, Incoming};
+use super::limits::MOST_STREAMS;
+use super::outgoing::Outgoing;
+use super::stream::{Pending, Stream};
+use super::turn::Place;
+use super::{Dir, StreamEvent, StreamId, Streams};
+use crate::Code;
+use crate::error::Violation;
+
+impl Streams {
+    #[inline]
+    pub(crate) fn on_stream(
+        &mut self,
+        id: u64,
+        offset: u64,
+        data: &[u8],
+        fin: bool,
+    ) -> Result<(), Violation> {
+        let end = offset.saturating_add(data.len() as u64);
+        if end > LARGEST_VARINT {
+            let why = "stream data reaches beyond the largest offset";
+            return Err(Violation::new(Code::FRAME_ENCODING_ERROR, why));
+        }
+        let Some(key) = self.incoming_key(StreamId(id))? else {
+            return Ok(());
+        };
+        let stream = self.slab.get_mut(key);
+        let Some(incoming) = stream.and_then(|stream| stream.incoming.as_mut()) else {
+            return Ok(());
+        };
+        let fresh = incoming.check(end, fin)?;
+        self.receiving.receive(fresh)?;
+        let before = incoming.fragments();
+        let arrived = incoming.take(offset, data, fin, &mut self.spares);
+        self.fragments = (self.fragments + incoming.fragments()).saturating_sub(before);
+        if self.fragments > self.most_fragments {
+            let why = "stream data came in more pieces out of order than are ever held";
+            return Err(Violation::new(Code::INTERNAL_ERROR, why));
+        }
+        if arrived != Arrived::default() {
+            self.on_arrived(key, arrived);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn on_reset(&mut self, id: u64, code: u64, size: u64) -> Result<(), Violation> {
+        let Some(key) = self.incoming_key(StreamId(id))? else {
+            return Ok(());
+        };
+        let stream = self.slab.get_mut(key);
+        let Some(incoming) = stream.and_then(|stream| stream.incoming.as_mut()) else {
+            return Ok(());
+        };
+        let fresh = incoming.check(size, true)?;
+        self.receiving.receive(fresh)?;
+        let before = incoming.fragments();
+        let arrived = incoming.reset(code, size, &mut self.spares);
+        self.fragments = (self.fragments + incoming.fragments()).saturating_sub(before);
+        self.on_arrived(key, arrived);
+        Ok(())
+    }
+
+    /// The stream is reset with the same code. RFC 9000 §3.5.
+    pub(crate) fn on_stop_sending(&mut self, id: u64, code: u64) -> Result<(), Violation> {
+        if let Some(key) = self.outgoing_key(StreamId(id))? {
+            self.cut_off(key, code, true);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn on_max_data(&mut self, limit: u64) {
+        self.sending.raise(limit);
+    }
+
+    pub(crate) fn on_max_stream_data(&mut self, id: u64, limit: u64) -> Result<(), Violation> {
+        if let Some(key) = self.outgoing_key(StreamId(id))?
+            && let Some(outgoing) = self.outgoing_mut(key)
+            && limit > outgoing.limit()
+        {
+            outgoing.raise(limit);
+            self.schedule(key);
+            self.wake_raised(key);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn on_max_streams(&mut self, bidi: bool, limit: u64) -> Result<(), Violation> {
+        check_count(limit)?;
+        self.raise_own(Dir::of(bidi), limit);
+        Ok(())
+    }
+
+    pub(crate) fn on_data_blocked(&mut self, _limit: u64) {
+        self.counters.peer_blocked += 1;
+        self.receiving.hurry();
+    }
+
+    pub(crate) fn on_stream_data_blocked(&mut self, id: u64, _limit: u64) -> Result<(), Violation> {
+        self.counters.peer_blocked += 1;
+        let Some(key) = self.incoming_key(StreamId(id))? else {
+            return Ok(());
+        };
+        if let Some(stream) = self.slab.get_mut(key)
+            && let Some(incoming) = &stream.incoming
+            && incoming.is_limit_stale()
+        {
+            stream.pending.max_data = true;
+            self.schedule(key);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn on_streams_blocked(&mut self, bidi: bool, limit: u64) -> Result<(), Violation> {
+        check_count(limit)?;
+        self.counters.peer_blocked += 1;
+        self.theirs.get_mut(Dir::of(bidi)).hurry();
+        Ok(())
+    }
+
+    pub(super) fn peer_side(&self) -> Side {
+        match self.side {
+            Side::Client => Side::Server,
+            Side::Server => Side::Client,
+        }
+    }
+
+    fn on_arrived(&mut self, key: u32, arrived: Arrived) {
+        self.receiving.consume(arrived.dropped);
+        if arrived.is_over && !arrived.is_news {
+            self.drop_incoming(key);
+            return;
+        }
+        if arrived.is_news
+            && let Some(stream) = self.slab.get_mut(key)
+            && let Some(incoming) = &mut stream.incoming
+            && !incoming.told
+        {
+            incoming.told = true;
+            let event = StreamEvent::Readable(stream.id);
+            self.events.push_back(event);
+        }
+    }
+
+    /// The stream of a frame that the sender of data sends; none where it is over.
+    fn incoming_key(&mut self, id: StreamId) -> Result<Option<u32>, Violation> {
+        if !id.is_bidi() && id.is_opened_by(self.side) {
+            let why = "a frame of a sender came on a stream that only this side sends on";
+            return Err(Violation::new(Code::STREAM_STATE_ERROR, why));
+        }
+        self.key(id)
+    }
+
+    /// The stream of a frame that the receiver of data sends; none where it is over.
+    fn outgoing_key(&mut self, id: StreamId) -> Result<Option<u32>, Violation> {
+        if !id.is_bidi() && !id.is_opened_by(self.side) {
+            let why = "a frame of a receiver came on a stream that only the peer sends on";
+            return Err(Violation::new(Code::STREAM_STATE_ERROR, why));
+        }
+        self.key(id)
+    }
+
+    #[inline]
+    fn key(&mut self, id: StreamId) -> Result<Option<u32>, Violation> {
+        if id == self.recent.0 && self.slab.get(self.recent.1).is_some() {
+            return Ok(Some(self.recent.1));
+        }
+        if !id.is_opened_by(self.side) {
+            self.open_theirs(id)?;
+        } else if id.index() >= self.own.get(id.dir()).table.count() {
+            let why = "a frame came on a stream that this side has not opened";
+            return Err(Violation::new(Code::STREAM_STATE_ERROR, why));
+        }
+        let key = self.find(id);
+        if let Some(key) = key {
+            self.recent = (id, key);
+        }
+        Ok(key)
+    }
+
+    /// A stream is opened with all below it. RFC 9000 §3.2.
+    fn open_theirs(&mut self, id: StreamId) -> Result<(), Violation> {
+        let (dir, opener) = (id.dir(), self.peer_side());
+        let theirs = self.theirs.get_mut(dir);
+        theirs.check(id.index())?;
+        while theirs.table.count() <= id.index() {
+            let id = StreamId::new(opener, dir, theirs.table.count());
+            let limit = self.initial.limit(id, self.side);
+            let key = self.slab.insert(Stream {
+                id,
+                outgoing: dir.is_bidi().then(|| Outgoing::new(limit)),
+                incoming: Some(Incoming::new(self.stream_window)),
+                pending: Pending::default(),
+                control: Place::default(),
+            });
+            let Some(key) = key else {
+                let why = "there are more streams at once than are ever held";
+                return Err(Violation::new(Code::INTERNAL_ERROR, why));
+            };
+            theirs.table.push(key);
+            self.counters.accepted += 1;
+            if !theirs.told {
+                theirs.told = true;
+                self.events.push_back(StreamEvent::Opened(dir));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// RFC 9000 §19.11 and §19.14.
+fn check_count(limit: u64) -> Result<(), Violation> {
+    if limit > MOST_STREAMS {
+        let why = "a limit counts more streams than there can be";
+        return Err(Violation::new(Code::FRAME_ENCODING_ERROR, why));
+    }
+    Ok(())
+}

@@ -1,0 +1,56 @@
+//! The names of streams: who opened one, which ways it goes, and which of its kind it is. RFC 9000 §2.1.
+
+use roundtrip_wire::quic::Side;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StreamId(pub u64);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Dir {
+    Bidi,
+    Uni,
+}
+
+impl Dir {
+    pub(super) const ALL: [Self; 2] = [Self::Bidi, Self::Uni];
+
+    pub(super) fn of(bidi: bool) -> Self {
+        if bidi { Self::Bidi } else { Self::Uni }
+    }
+
+    pub(super) fn is_bidi(self) -> bool {
+        self == Self::Bidi
+    }
+}
+
+impl StreamId {
+    /// The stream that `opener` opens in this direction after `index` others.
+    #[must_use]
+    pub fn new(opener: Side, dir: Dir, index: u64) -> Self {
+        let by_server = u64::from(opener == Side::Server);
+        let uni = u64::from(dir == Dir::Uni);
+        Self(index << 2 | uni << 1 | by_server)
+    }
+
+    pub fn is_bidi(self) -> bool {
+        self.0 & 0x2 == 0
+    }
+
+    /// Opened by the client.
+    pub fn is_client(self) -> bool {
+        self.0 & 0x1 == 0
+    }
+
+    /// How many of its kind were opened before it.
+    pub fn index(self) -> u64 {
+        self.0 >> 2
+    }
+
+    pub fn dir(self) -> Dir {
+        Dir::of(self.is_bidi())
+    }
+
+    pub fn is_opened_by(self, side: Side) -> bool {
+        self.is_client() == (side == Side::Client)
+    }
+}

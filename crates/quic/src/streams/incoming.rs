@@ -1,0 +1,272 @@
+//! The receiving half of a stream: what came, in whatever order, and how far it was read. RFC 9000 §3.2, §4.
+
+use roundtrip_wire::quic::LARGEST_VARINT;
+
+use super::ring::{Ring, Spares};
+use super::spans::Spans;
+use crate::Code;
+use crate::error::Violation;
+
+/// No stream is held further ahead of its reader, whatever its window.
+const MOST_AHEAD: u64 = 1 << 30;
+
+#[derive(Debug, Default)]
+pub(super) struct Incoming {
+    ring: Ring,
+    /// All before was read.
+    read: u64,
+    /// All before has come.
+    whole: u64,
+    /// The highest offset that came, or that the peer's reset counts.
+    highest: u64,
+    /// The peer was told that it may send so much.
+    limit: u64,
+    window: u64,
+    /// What came beyond `whole`.
+    later: Spans,
+    /// The final size. RFC 9000 §4.5.
+    size: Option<u64>,
+    state: State,
+    /// The application was told and has not yet heard it.
+    pub(super) told: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum State {
+    #[default]
+    Open,
+    /// The application wants no more, for this reason: what comes is dropped.
+    Stopped(u64),
+    /// The peer cut it off with this code.
+    Reset(u64),
+}
+
+/// What there is for the reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Offer {
+    Bytes(usize),
+    Blocked,
+    End,
+    Reset(u64),
+    /// The application wanted no more.
+    Stopped,
+}
+
+/// What a frame changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Arrived {
+    /// There is news for the reader.
+    pub(super) is_news: bool,
+    /// Bytes that no one will read: the connection's window may go on.
+    pub(super) dropped: u64,
+    /// Nothing of this half is of interest any more.
+    pub(super) is_over: bool,
+}
+
+impl Incoming {
+    pub(super) fn new(window: u64) -> Self {
+        let window = window.min(LARGEST_VARINT);
+        Self {
+            window,
+            limit: window,
+            ..Self::default()
+        }
+    }
+
+    /// May data reach up to `end`, and end there? Says how many of the bytes count anew. RFC 9000 §4.1, §4.5.
+    #[inline]
+    pub(super) fn check(&self, end: u64, fin: bool) -> Result<u64, Violation> {
+        if let Some(size) = self.size {
+            if end > size || (fin && end != size) {
+                return Err(Violation::new(
+                    Code::FINAL_SIZE_ERROR,
+                    "the final size of a stream changed",
+                ));
+            }
+        } else if fin && end < self.highest {
+            let why = "a stream ends before data that was sent on it";
+            return Err(Violation::new(Code::FINAL_SIZE_ERROR, why));
+        }
+        if end > self.limit {
+            let why = "more was sent on a stream than its limit allows";
+            return Err(Violation::new(Code::FLOW_CONTROL_ERROR, why));
+        }
+        if end > self.read.saturating_add(MOST_AHEAD) {
+            let why = "a stream runs further ahead of its reader than is ever held";
+            return Err(Violation::new(Code::INTERNAL_ERROR, why));
+        }
+        Ok(end.saturating_sub(self.highest))
+    }
+
+    /// Data that was checked.
+    #[inline]
+    pub(super) fn take(
+        &mut self,
+        offset: u64,
+        data: &[u8],
+        fin: bool,
+        spares: &mut Spares,
+    ) -> Arrived {
+        let end = offset + data.len() as u64;
+        if fin {
+            self.size = Some(end);
+        }
+        match self.state {
+            State::Open => {}
+            State::Stopped(_) => return self.drop_up_to(end.max(self.highest)),
+            State::Reset(_) => return Arrived::default(),
+        }
+        let before = self.whole;
+        let known = self.whole.saturating_sub(offset).min(data.len() as u64);
+        if let Some(data) = data.get(known as usize..)
+            && !data.is_empty()
+        {
+            self.keep(offset.max(self.whole), data, spares);
+        }
+        self.highest = self.highest.max(end);
+        Arrived {
+            is_news: self.whole > before || (fin && self.is_whole()),
+            ..Arrived::default()
+        }
+    }
+
+    #[inline]
+    fn keep(&mut self, offset: u64, data: &[u8], spares: &mut Spares) {
+        let end = offset + data.len() as u64;
+        let at = (offset - self.read) as usize;
+        let kept = (self.highest - self.read) as usize;
+        self.ring.reach(at + data.len(), kept, spares);
+        self.ring.put(at, data);
+        if offset > self.whole {
+            self.later.insert(offset, end);
+            return;
+        }
+        self.whole = end;
+        while let Some(end) = self.later.join(self.whole) {
+            self.whole = self.whole.max(end);
+        }
+    }
+
+    /// The peer cut the stream off; its size was checked.
+    pub(super) fn reset(&mut self, code: u64, size: u64, spares: &mut Spares) -> Arrived {
+        let was_whole = self.is_whole();
+        self.size = Some(size);
+        match self.state {
+            State::Stopped(_) => return self.drop_up_to(size),
+            State::Reset(_) => return Arrived::default(),
+            // All data has come, and the end: the reset says nothing more. RFC 9000 §3.2.
+            State::Open if was_whole => return Arrived::default(),
+            State::Open => {}
+        }
+        self.state = State::Reset(code);
+        self.ring.rest(spares);
+        Arrived {
+            is_news: true,
+            is_over: false,
+            ..self.drop_up_to(size)
+        }
+    }
+
+    /// The application wants no more. Once the final size is known there is nobody to be told.
+    pub(super) fn stop(&mut self, code: u64, spares: &mut Spares) -> Arrived {
+        if self.state == State::Open {
+            self.state = State::Stopped(code);
+        }
+        self.ring.rest(spares);
+        self.drop_up_to(self.highest)
+    }
+
+    fn drop_up_to(&mut self, end: u64) -> Arrived {
+        let dropped = end.saturating_sub(self.read);
+        self.later.clear();
+        self.highest = end;
+        self.whole = end;
+        self.read = end;
+        Arrived {
+            is_news: false,
+            dropped,
+            is_over: self.size == Some(end),
+        }
+    }
+
+    pub(super) fn offer(&self) -> Offer {
+        match self.state {
+            State::Reset(code) => Offer::Reset(code),
+            State::Stopped(_) => Offer::Stopped,
+            State::Open if self.whole > self.read => {
+                Offer::Bytes((self.whole - self.read) as usize)
+            }
+            State::Open if self.size == Some(self.read) => Offer::End,
+            State::Open => Offer::Blocked,
+        }
+    }
+
+    /// The next bytes, as far as they lie side by side.
+    pub(super) fn front(&self) -> &[u8] {
+        self.ring.front((self.whole - self.read) as usize)
+    }
+
+    /// Says how many were there to be consumed.
+    pub(super) fn consume(&mut self, count: usize, spares: &mut Spares) -> u64 {
+        let count = (self.whole - self.read).min(count as u64);
+        self.read += count;
+        if self.read == self.highest {
+            self.ring.rest(spares);
+        } else {
+            self.ring.advance(count as usize);
+        }
+        count
+    }
+
+    /// Half of the window was read since the peer was last told of it, and it has more to send.
+    pub(super) fn is_limit_due(&self) -> bool {
+        self.may_raise() && self.next_limit() - self.limit >= self.window.div_ceil(2).max(1)
+    }
+
+    /// The peer is let send more than it knows.
+    pub(super) fn is_limit_stale(&self) -> bool {
+        self.may_raise() && self.next_limit() > self.limit
+    }
+
+    /// A new limit would be of use to the peer.
+    pub(super) fn may_raise(&self) -> bool {
+        self.size.is_none() && self.state == State::Open
+    }
+
+    pub(super) fn next_limit(&self) -> u64 {
+        let limit = self.read.saturating_add(self.window);
+        limit.min(LARGEST_VARINT).max(self.limit)
+    }
+
+    /// The peer is being told of [`Incoming::next_limit`].
+    pub(super) fn raise(&mut self) {
+        self.limit = self.next_limit();
+    }
+
+    pub(super) fn release(&mut self, spares: &mut Spares) {
+        self.ring.rest(spares);
+    }
+
+    /// In how many pieces lies what came out of order?
+    #[inline]
+    pub(super) fn fragments(&self) -> usize {
+        self.later.len()
+    }
+
+    /// Why the application wants no more.
+    pub(super) fn stop_code(&self) -> Option<u64> {
+        match self.state {
+            State::Stopped(code) => Some(code),
+            _ => None,
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        self.size == Some(self.whole)
+    }
+
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.ring.capacity()
+    }
+}

@@ -1,0 +1,201 @@
+//! How much the connection as a whole may send and receive, and how many streams each side may open. RFC 9000 §4.
+
+use roundtrip_wire::quic::LARGEST_VARINT;
+
+use super::table::Table;
+use crate::Code;
+use crate::error::Violation;
+
+/// What the peer may send on all streams.
+#[derive(Debug)]
+pub(super) struct Receiving {
+    window: u64,
+    /// The peer was told so much.
+    limit: u64,
+    received: u64,
+    consumed: u64,
+    /// MAX_DATA is to be sent.
+    pub(super) pending: bool,
+}
+
+/// What this side may send on all streams.
+#[derive(Debug, Default)]
+pub(super) struct Sending {
+    limit: u64,
+    sent: u64,
+    /// DATA_BLOCKED is to be sent.
+    pub(super) blocked_pending: bool,
+    blocked_at: Option<u64>,
+}
+
+/// Streams of one direction that this side opens.
+#[derive(Debug, Default)]
+pub(super) struct Own {
+    pub(super) table: Table,
+    /// The peer allows so many, counted from the first.
+    pub(super) limit: u64,
+    /// The application was refused one.
+    pub(super) wanted: bool,
+    /// STREAMS_BLOCKED is to be sent.
+    pub(super) blocked_pending: bool,
+    blocked_at: Option<u64>,
+}
+
+/// Streams of one direction that the peer opens.
+#[derive(Debug)]
+pub(super) struct Theirs {
+    pub(super) table: Table,
+    /// How many the application was given.
+    pub(super) accepted: u64,
+    /// So many at once.
+    window: u64,
+    /// The peer was told so many, counted from the first.
+    limit: u64,
+    /// How many are over.
+    closed: u64,
+    /// MAX_STREAMS is to be sent.
+    pub(super) pending: bool,
+    /// The application was told of new ones and has not yet heard it.
+    pub(super) told: bool,
+}
+
+/// So many streams of one kind exist at all. RFC 9000 §4.6.
+pub(super) const MOST_STREAMS: u64 = 1 << 60;
+
+impl Receiving {
+    pub(super) fn new(window: u64) -> Self {
+        let window = window.min(LARGEST_VARINT);
+        Self {
+            window,
+            limit: window,
+            received: 0,
+            consumed: 0,
+            pending: false,
+        }
+    }
+
+    /// So many bytes count anew.
+    #[inline]
+    pub(super) fn receive(&mut self, fresh: u64) -> Result<(), Violation> {
+        if self.received + fresh > self.limit {
+            let why = "more was sent on all streams than the connection's limit allows";
+            return Err(Violation::new(Code::FLOW_CONTROL_ERROR, why));
+        }
+        self.received += fresh;
+        Ok(())
+    }
+
+    pub(super) fn consume(&mut self, count: u64) {
+        self.consumed += count;
+        if self.next_limit() - self.limit >= self.window.div_ceil(2).max(1) {
+            self.pending = true;
+        }
+    }
+
+    /// The peer says that it waits.
+    pub(super) fn hurry(&mut self) {
+        self.pending |= self.next_limit() > self.limit;
+    }
+
+    pub(super) fn next_limit(&self) -> u64 {
+        let limit = self.consumed.saturating_add(self.window);
+        limit.min(LARGEST_VARINT).max(self.limit)
+    }
+
+    /// The peer is being told of [`Receiving::next_limit`].
+    pub(super) fn raise(&mut self) {
+        self.limit = self.next_limit();
+        self.pending = false;
+    }
+
+    pub(super) fn received(&self) -> u64 {
+        self.received
+    }
+}
+
+impl Sending {
+    #[inline]
+    pub(super) fn credit(&self) -> u64 {
+        self.limit - self.sent
+    }
+
+    #[inline]
+    pub(super) fn send(&mut self, count: u64) {
+        self.sent += count;
+    }
+
+    pub(super) fn raise(&mut self, limit: u64) {
+        if limit > self.limit {
+            self.limit = limit;
+            self.blocked_pending = false;
+        }
+    }
+
+    /// There is data that only this limit holds back: the peer is told once. RFC 9000 §19.12.
+    pub(super) fn note_blocked(&mut self) {
+        if self.blocked_at != Some(self.limit) {
+            self.blocked_at = Some(self.limit);
+            self.blocked_pending = true;
+        }
+    }
+
+    pub(super) fn limit(&self) -> u64 {
+        self.limit
+    }
+}
+
+impl Own {
+    /// The peer is told once of each limit that is in the way. RFC 9000 §19.14.
+    pub(super) fn note_blocked(&mut self) {
+        if self.blocked_at != Some(self.limit) {
+            self.blocked_at = Some(self.limit);
+            self.blocked_pending = true;
+        }
+    }
+}
+
+impl Theirs {
+    pub(super) fn new(window: u64) -> Self {
+        Self {
+            table: Table::default(),
+            accepted: 0,
+            window: window.min(MOST_STREAMS),
+            limit: window.min(MOST_STREAMS),
+            closed: 0,
+            pending: false,
+            told: false,
+        }
+    }
+
+    pub(super) fn check(&self, index: u64) -> Result<(), Violation> {
+        if index >= self.limit {
+            let why = "more streams were opened than the limit allows";
+            return Err(Violation::new(Code::STREAM_LIMIT_ERROR, why));
+        }
+        Ok(())
+    }
+
+    /// One of them is over.
+    pub(super) fn close(&mut self) {
+        self.closed += 1;
+        if self.next_limit() - self.limit >= self.window.div_ceil(2).max(1) {
+            self.pending = true;
+        }
+    }
+
+    /// The peer says that it waits.
+    pub(super) fn hurry(&mut self) {
+        self.pending |= self.next_limit() > self.limit;
+    }
+
+    pub(super) fn next_limit(&self) -> u64 {
+        let limit = self.closed.saturating_add(self.window).min(MOST_STREAMS);
+        limit.max(self.limit)
+    }
+
+    /// The peer is being told of [`Theirs::next_limit`].
+    pub(super) fn raise(&mut self) {
+        self.limit = self.next_limit();
+        self.pending = false;
+    }
+}

@@ -1,0 +1,169 @@
+//! The bytes of one stream that have come and were not yet read: a ring that grows as the stream needs, and what rings
+//! of other streams left to be used again.
+
+/// The smallest ring.
+const LEAST: usize = 2048;
+/// What the rings that rest may hold together.
+const MOST_SPARE: usize = 256 << 10;
+
+#[derive(Debug, Default)]
+pub(super) struct Ring {
+    /// A power of two long, or empty.
+    bytes: Vec<u8>,
+    /// Where the next byte to be read lies.
+    head: usize,
+}
+
+/// Rings without a stream.
+#[derive(Debug, Default)]
+pub(super) struct Spares {
+    rings: Vec<Vec<u8>>,
+    held: usize,
+}
+
+impl Ring {
+    /// Makes room for `count` bytes; keeps the first `kept`.
+    #[inline]
+    pub(super) fn reach(&mut self, count: usize, kept: usize, spares: &mut Spares) {
+        if count > self.bytes.len() {
+            self.grow(count, kept, spares);
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, count: usize, kept: usize, spares: &mut Spares) {
+        let mut bytes = spares.take(count);
+        let kept = kept.min(self.bytes.len());
+        let (front, back) = self.bytes.split_at(self.head);
+        let first = back.len().min(kept);
+        for (from, at, length) in [(back, 0, first), (front, first, kept - first)] {
+            if let (Some(from), Some(to)) = (from.get(..length), bytes.get_mut(at..at + length)) {
+                to.copy_from_slice(from);
+            }
+        }
+        spares.give(std::mem::replace(&mut self.bytes, bytes));
+        self.head = 0;
+    }
+
+    /// Puts `data` behind the first `at` bytes; there is room for it.
+    #[inline]
+    pub(super) fn put(&mut self, at: usize, data: &[u8]) {
+        let capacity = self.bytes.len();
+        let place = (self.head + at) & capacity.wrapping_sub(1);
+        let first = data.len().min(capacity.saturating_sub(place));
+        let (before, behind) = data.split_at(first);
+        if let Some(to) = self.bytes.get_mut(place..place + before.len()) {
+            to.copy_from_slice(before);
+        }
+        if let Some(to) = self.bytes.get_mut(..behind.len()) {
+            to.copy_from_slice(behind);
+        }
+    }
+
+    /// The first bytes, up to `count`; fewer where the ring turns.
+    pub(super) fn front(&self, count: usize) -> &[u8] {
+        let end = self.bytes.len().min(self.head.saturating_add(count));
+        self.bytes.get(self.head..end).unwrap_or_default()
+    }
+
+    pub(super) fn advance(&mut self, count: usize) {
+        self.head = (self.head + count) & self.bytes.len().wrapping_sub(1);
+    }
+
+    /// Nothing in it is needed any more.
+    pub(super) fn rest(&mut self, spares: &mut Spares) {
+        spares.give(std::mem::take(&mut self.bytes));
+        self.head = 0;
+    }
+
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+impl Spares {
+    /// At least `count` bytes long. The one that rested last is warmest.
+    fn take(&mut self, count: usize) -> Vec<u8> {
+        if let Some(at) = self.rings.iter().rposition(|ring| ring.len() >= count) {
+            let ring = self.rings.remove(at);
+            self.held -= ring.len();
+            return ring;
+        }
+        vec![0; count.next_power_of_two().max(LEAST)]
+    }
+
+    fn give(&mut self, ring: Vec<u8>) {
+        if ring.is_empty() || ring.len() > MOST_SPARE {
+            return;
+        }
+        self.held += ring.len();
+        self.rings.push(ring);
+        while self.held > MOST_SPARE {
+            self.held -= self.rings.remove(0).len();
+        }
+    }
+
+    /// Lets go of all.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Bytes are put behind those that are there, some with a gap that is filled later, and read from the front.
+        #[test]
+        fn a_ring_is_a_queue(steps in prop::collection::vec((1..3000usize, 0..3000usize, any::<bool>()), 1..40)) {
+            let (mut ring, mut spares) = (Ring::default(), Spares::default());
+            let mut queue = std::collections::VecDeque::new();
+            let mut next = 0u32;
+            for (count, read, backwards) in steps {
+                let data: Vec<u8> = (next..).map(|n| (n.wrapping_mul(0x9e37_79b1) >> 24) as u8).take(count).collect();
+                next += count as u32;
+                let (front, back) = data.split_at(count / 2);
+                let held = queue.len();
+                if backwards {
+                    ring.reach(held + count, held, &mut spares);
+                    ring.put(held + front.len(), back);
+                    ring.put(held, front);
+                } else {
+                    ring.reach(held + front.len(), held, &mut spares);
+                    ring.put(held, front);
+                    ring.reach(held + count, held + front.len(), &mut spares);
+                    ring.put(held + front.len(), back);
+                }
+                queue.extend(data);
+                let mut left = read.min(queue.len());
+                while left > 0 {
+                    let bytes = ring.front(left).to_vec();
+                    prop_assert!(!bytes.is_empty() && bytes.len() <= left);
+                    prop_assert!(queue.drain(..bytes.len()).eq(bytes.iter().copied()));
+                    ring.advance(bytes.len());
+                    left -= bytes.len();
+                }
+                if queue.is_empty() {
+                    ring.rest(&mut spares);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rings_at_rest_hold_little() {
+        let mut spares = Spares::default();
+        for power in 11..24 {
+            spares.give(vec![0; 1 << power]);
+            let held: usize = spares.rings.iter().map(Vec::len).sum();
+            assert_eq!(spares.held, held);
+            assert!(held <= MOST_SPARE && !spares.rings.is_empty());
+        }
+        assert_eq!(spares.take(MOST_SPARE).len(), MOST_SPARE);
+        assert_eq!((spares.held, spares.take(100).len()), (0, LEAST));
+    }
+}

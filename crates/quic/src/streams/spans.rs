@@ -1,0 +1,173 @@
+//! A set of offsets, as spans that neither touch nor overlap. Ranges of packet numbers belong to `ranges`.
+
+use std::collections::VecDeque;
+
+/// From `start` up to and without `end`; never empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) start: u64,
+    pub(super) end: u64,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Spans {
+    spans: VecDeque<Span>,
+}
+
+impl Spans {
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    pub(super) fn first(&self) -> Option<Span> {
+        self.spans.front().copied()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.spans = VecDeque::new();
+    }
+
+    pub(super) fn insert(&mut self, start: u64, end: u64) {
+        if start >= end {
+            return;
+        }
+        // The first that touches it or lies behind it.
+        let at = self.spans.partition_point(|span| span.end < start);
+        let mut new = Span { start, end };
+        let mut upto = at;
+        while let Some(span) = self.spans.get(upto)
+            && span.start <= end
+        {
+            new.start = new.start.min(span.start);
+            new.end = new.end.max(span.end);
+            upto += 1;
+        }
+        match self.spans.get_mut(at) {
+            Some(place) if upto > at => {
+                *place = new;
+                self.spans.drain(at + 1..upto);
+            }
+            _ => self.spans.insert(at, new),
+        }
+    }
+
+    pub(super) fn remove(&mut self, start: u64, end: u64) {
+        if start >= end {
+            return;
+        }
+        let mut at = self.spans.partition_point(|span| span.end <= start);
+        if let Some(span) = self.spans.get_mut(at)
+            && span.start < start
+        {
+            let behind = Span {
+                start: end,
+                end: span.end,
+            };
+            span.end = start;
+            at += 1;
+            if behind.start < behind.end {
+                self.spans.insert(at, behind);
+                return;
+            }
+        }
+        let mut upto = at;
+        while let Some(span) = self.spans.get_mut(upto) {
+            if span.end > end {
+                span.start = span.start.max(end);
+                break;
+            }
+            upto += 1;
+        }
+        self.spans.drain(at..upto);
+    }
+
+    /// Removes what lies before `end`.
+    pub(super) fn cut(&mut self, end: u64) {
+        while let Some(span) = self.spans.front_mut()
+            && span.start < end
+        {
+            if span.end > end {
+                span.start = end;
+                return;
+            }
+            self.spans.pop_front();
+        }
+    }
+
+    /// Removes the first span if it starts at `offset` or before; says where it ended.
+    pub(super) fn join(&mut self, offset: u64) -> Option<u64> {
+        let span = self.first().filter(|span| span.start <= offset)?;
+        self.spans.pop_front();
+        Some(span.end)
+    }
+
+    /// Those that have something between `start` and `end`.
+    pub(super) fn within(&self, start: u64, end: u64) -> impl Iterator<Item = Span> {
+        let at = self.spans.partition_point(|span| span.end <= start);
+        let behind = self.spans.range(at..).copied();
+        behind.take_while(move |span| start < end && span.start < end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn model(spans: &Spans) -> Vec<bool> {
+        let mut bits = vec![false; 64];
+        let mut last = None;
+        for span in &spans.spans {
+            assert!(span.start < span.end && last.is_none_or(|end| end < span.start));
+            last = Some(span.end);
+            bits[span.start as usize..span.end as usize].fill(true);
+        }
+        bits
+    }
+
+    proptest! {
+        #[test]
+        fn spans_are_a_set(steps in prop::collection::vec((0..5, 0..60u64, 0..8u64), 1..60)) {
+            let mut spans = Spans::default();
+            let mut bits = vec![false; 64];
+            for (kind, start, length) in steps {
+                let end = (start + length).min(64);
+                let place = start as usize..end as usize;
+                match kind {
+                    0..=2 => {
+                        spans.insert(start, end);
+                        bits[place].fill(true);
+                    }
+                    3 => {
+                        spans.remove(start, end);
+                        bits[place].fill(false);
+                    }
+                    _ => {
+                        spans.cut(start / 4);
+                        bits[..start as usize / 4].fill(false);
+                    }
+                }
+                prop_assert_eq!(model(&spans), bits.clone());
+                let touched = spans.within(start, end).count();
+                prop_assert_eq!(touched > 0, bits[start as usize..end as usize].contains(&true));
+            }
+        }
+    }
+
+    #[test]
+    fn spans_join_what_they_touch() {
+        let mut spans = Spans::default();
+        spans.insert(10, 20);
+        spans.insert(30, 40);
+        assert_eq!(spans.join(9), None);
+        assert_eq!(spans.join(10), Some(20));
+        assert_eq!(spans.join(35), Some(40));
+        assert_eq!(spans.join(99), None);
+    }
+}

@@ -1,0 +1,33 @@
+//! One stream: its two halves, and which frames about it wait to be sent.
+
+use super::StreamId;
+use super::incoming::Incoming;
+use super::outgoing::Outgoing;
+use super::turn::Place;
+
+#[derive(Debug)]
+pub(super) struct Stream {
+    pub(super) id: StreamId,
+    /// None where this side may not send on it, or is done.
+    pub(super) outgoing: Option<Outgoing>,
+    /// None where the peer may not send on it, or all was read.
+    pub(super) incoming: Option<Incoming>,
+    pub(super) pending: Pending,
+    /// Its place among those with frames to send.
+    pub(super) control: Place,
+}
+
+/// Frames to be sent; what they say is looked up when they are written. RFC 9000 §19.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Pending {
+    pub(super) reset: bool,
+    pub(super) stop: bool,
+    pub(super) max_data: bool,
+    pub(super) blocked: bool,
+}
+
+impl Pending {
+    pub(super) fn any(self) -> bool {
+        self.reset || self.stop || self.max_data || self.blocked
+    }
+}

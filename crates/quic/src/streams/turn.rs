@@ -1,0 +1,101 @@
+//! A queue of streams that wait for their turn. A stream that no longer wants its turn stays where it stands, and is
+//! passed over: leaving costs nothing.
+
+use std::collections::VecDeque;
+
+/// So many may stand in the queue for nothing.
+const SLACK: usize = 64;
+
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    keys: VecDeque<u32>,
+    /// How many of them want their turn.
+    wanting: usize,
+}
+
+/// What a stream knows of its place in one queue.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Place {
+    queued: bool,
+    wants: bool,
+}
+
+impl Turns {
+    /// Nobody wants a turn.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.wanting == 0
+    }
+
+    #[cfg(test)]
+    pub(super) fn entries(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// How many want a turn.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.wanting
+    }
+
+    /// Who stands first, whether it still wants its turn or not.
+    #[inline]
+    pub(super) fn front(&self) -> Option<u32> {
+        self.keys.front().copied()
+    }
+
+    /// The stream of `key`, whose place this is, wants a turn or not.
+    #[inline]
+    pub(super) fn set(&mut self, key: u32, place: &mut Place, wants: bool) {
+        if place.wants == wants {
+            return;
+        }
+        place.wants = wants;
+        if !wants {
+            self.wanting -= 1;
+            return;
+        }
+        self.wanting += 1;
+        if !place.queued {
+            place.queued = true;
+            self.keys.push_back(key);
+        }
+    }
+
+    /// The first leaves; `place` is its own, where its stream still lives.
+    pub(super) fn pop(&mut self, place: Option<&mut Place>) {
+        self.keys.pop_front();
+        if let Some(place) = place {
+            self.wanting -= usize::from(place.wants);
+            *place = Place::default();
+        }
+    }
+
+    /// The first goes behind the others.
+    pub(super) fn rotate(&mut self) {
+        if self.keys.len() > 1 {
+            self.keys.rotate_left(1);
+        }
+    }
+
+    /// Its stream is forgotten.
+    pub(super) fn forget(&mut self, place: Place) {
+        self.wanting -= usize::from(place.wants);
+    }
+
+    /// More stand here than the `alive` streams account for.
+    pub(super) fn is_crowded(&self, alive: usize) -> bool {
+        self.keys.len() > 2 * alive + SLACK
+    }
+
+    pub(super) fn retain(&mut self, is_alive: impl FnMut(&u32) -> bool) {
+        self.keys.retain(is_alive);
+    }
+}
+
+impl Place {
+    #[inline]
+    pub(super) fn wants(self) -> bool {
+        self.wants
+    }
+}

@@ -1,0 +1,244 @@
+//! The flags of `perf`. Arms and knobs are read by the crate's own words; the path's are `path`'s.
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use roundtrip_model::parse_duration;
+use roundtrip_perf::PlanError;
+use roundtrip_perf::plan::{
+    AckEvery, Amount, Cipher, Congestion, Datagram, Engine, Pattern, Pin, Tuning, Work, size,
+};
+use roundtrip_perf::remote::PORT;
+
+use super::Color;
+use super::path::Said;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The sender is the server, unless the client alone sends (--pattern up). What a side cost is the CPU
+time of its threads, and of the interrupts on its CPU that no thread's time contains. x TLS is what
+TLS cost the sender in this run, divided by what the arm cost it: above 1 is cheaper than TLS.
+
+Without words of the path both ends are joined by a bare wire. Segmentation offload is on there, and
+off over an emulated path.
+
+Examples:
+  roundtrip perf
+  roundtrip perf tls quic quic+gso1 quic+ack64 --offload off
+  roundtrip perf --pattern requests --request 100 --response 4k --connections 8
+  roundtrip perf tls quic --rtt 30ms --loss 0.1% --cc bbr
+  roundtrip perf server, and on another machine: roundtrip perf client HOST")]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct PerfArgs {
+    #[command(subcommand)]
+    pub command: Option<PerfCommand>,
+
+    #[command(flatten)]
+    pub task: TaskArgs,
+    /// CPUs on which sender and receiver stay: two of those allowed, or none
+    #[arg(long, value_name = "SENDER,RECEIVER", value_parser = Pin::parse, help_heading = "Where")]
+    pub pin: Option<Pin>,
+    /// Do both ends leave segmentation to the interface?
+    #[arg(long, value_enum, value_name = "WHETHER", help_heading = "Where")]
+    pub offload: Option<Switch>,
+    #[command(flatten)]
+    pub path: Said,
+}
+
+/// The two halves, where they are two machines.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PerfCommand {
+    /// The server's half, for `perf client` on another machine; serves one client after the other
+    Server {
+        /// Where it listens; each measurement has a further port of its own
+        #[arg(long, value_name = "ADDRESS:PORT", default_value_t = EVERYWHERE)]
+        listen: SocketAddr,
+        /// The CPU on which it stays
+        #[arg(long, value_name = "N")]
+        cpu: Option<usize>,
+        /// Serve one client, and end
+        #[arg(long)]
+        once: bool,
+    },
+    /// The client's half, against `perf server` on HOST
+    Client {
+        /// Where the server is: HOST or HOST:PORT
+        #[arg(value_name = "HOST")]
+        host: String,
+        #[command(flatten)]
+        task: Box<TaskArgs>,
+        /// The CPU on which it stays
+        #[arg(long, value_name = "N")]
+        cpu: Option<usize>,
+    },
+}
+
+const EVERYWHERE: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), PORT);
+
+/// What is measured, and what comes out.
+#[derive(Debug, Args)]
+pub(crate) struct TaskArgs {
+    /// Ways to carry bytes: tcp, tls or quic, with knobs of their own as in quic+gso1+ack64; otherwise tcp, tls and quic
+    #[arg(value_name = "ARM")]
+    pub arms: Vec<String>,
+    #[command(flatten)]
+    pub work: WorkArgs,
+    #[command(flatten)]
+    pub knobs: KnobArgs,
+    #[command(flatten)]
+    pub output: PerfOutputArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What comes out")]
+pub(crate) struct PerfOutputArgs {
+    /// One JSON document (schema roundtrip/perf/1)
+    #[arg(long)]
+    pub json: bool,
+    /// The report goes to this file
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// No line on standard error while it is measured
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Colour
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
+    pub color: Color,
+}
+
+/// What is carried.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The work")]
+pub(crate) struct WorkArgs {
+    /// What the client asks for
+    #[arg(long, value_enum, default_value_t, value_name = "PATTERN")]
+    pub pattern: Shape,
+    /// Bytes of a request; 100 unless said
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub request: Option<u64>,
+    /// Bytes of an answer; 1k unless said
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub response: Option<u64>,
+    /// Streams in each connection; over TCP each is a connection
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub streams: u32,
+    /// Connections at once
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub connections: u32,
+    /// How long each measurement goes on; 3 unless said
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, conflicts_with = "bytes")]
+    pub seconds: Option<Duration>,
+    /// How much each measurement carries
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub bytes: Option<u64>,
+    /// Every arm is measured so often, in turn
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub rounds: u32,
+}
+
+/// For all arms that they concern; what an arm says itself comes first.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Knobs, for all arms that they concern")]
+pub(crate) struct KnobArgs {
+    /// Congestion control: cubic, reno or bbr
+    #[arg(long, value_name = "NAME", value_parser = Congestion::from_str, default_value = "cubic")]
+    pub cc: Congestion,
+    /// Of TLS and QUIC: aes128 (as it is unless said), aes256 or chacha
+    #[arg(long, value_name = "NAME", value_parser = Cipher::from_str)]
+    pub cipher: Option<Cipher>,
+    /// What the application hands over at once; 64k unless said
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub write_size: Option<u64>,
+    /// Of QUIC: packets for an acknowledgement, or auto
+    #[arg(long, value_name = "N|auto", value_parser = AckEvery::from_str)]
+    pub ack_every: Option<AckEvery>,
+    /// Of QUIC: datagrams that one system call sends at most; 1 is no offload
+    #[arg(long, value_name = "N")]
+    pub gso: Option<usize>,
+    /// Of QUIC: bytes of a datagram, mirror (as long as the client's first), or discover
+    #[arg(long, value_name = "N|mirror|discover", value_parser = Datagram::from_str)]
+    pub datagram: Option<Datagram>,
+    /// Of QUIC: whose code
+    #[arg(long, value_name = "NAME", value_parser = Engine::from_str)]
+    pub engine: Option<Engine>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Shape {
+    /// The server sends without end
+    #[default]
+    Down,
+    /// The client does
+    Up,
+    /// Both do
+    Both,
+    /// One request after the other on each stream
+    Requests,
+    /// Down, and requests beside it
+    Mixed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Switch {
+    On,
+    Off,
+}
+
+impl WorkArgs {
+    pub(crate) fn work(&self) -> Result<Work, PlanError> {
+        let asks = matches!(self.pattern, Shape::Requests | Shape::Mixed);
+        if !asks && self.request.or(self.response).is_some() {
+            return Err(PlanError::Contradiction {
+                one: "--request or --response",
+                other: "a pattern without requests",
+                why: "say --pattern requests or mixed",
+            });
+        }
+        let request = self.request.unwrap_or(100);
+        let response = self.response.unwrap_or(1024);
+        let pattern = match self.pattern {
+            Shape::Down => Pattern::Down,
+            Shape::Up => Pattern::Up,
+            Shape::Both => Pattern::Both,
+            Shape::Requests => Pattern::Requests { request, response },
+            Shape::Mixed => Pattern::Mixed { request, response },
+        };
+        let time = self.seconds.unwrap_or(Duration::from_secs(3));
+        Ok(Work {
+            pattern,
+            streams: self.streams,
+            connections: self.connections,
+            amount: self.bytes.map_or(Amount::For(time), Amount::Bytes),
+        })
+    }
+}
+
+impl KnobArgs {
+    pub(crate) fn tuning(&self) -> Tuning {
+        Tuning {
+            congestion: Some(self.cc),
+            cipher: self.cipher,
+            write_size: self.write_size.map(|bytes| bytes as usize),
+            ack_every: self.ack_every,
+            gso: self.gso,
+            datagram: self.datagram,
+        }
+    }
+}
+
+/// Seconds as a bare number, or a time with its unit.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let bare = text.parse::<f64>().is_ok();
+    let time = parse_duration(&if bare {
+        format!("{text}s")
+    } else {
+        text.to_owned()
+    })?;
+    if time.is_zero() {
+        return Err("nothing is measured in no time".into());
+    }
+    Ok(time)
+}

@@ -1,0 +1,110 @@
+//! `roundtrip perf`: what is meant by the flags, the measuring, the report.
+
+mod far;
+mod progress;
+
+use std::path::Path;
+
+use roundtrip_net::cpu::allowed_cpus;
+use roundtrip_perf::plan::{Arm, Pin, Terrain};
+use roundtrip_perf::{PerfError, Plan, PlanError};
+use roundtrip_report::terminal::Style;
+
+use crate::cli::{PerfArgs, PerfCommand, Switch, TaskArgs};
+use crate::output::{Outcome, Stream, failed};
+use progress::Progress;
+
+/// What is measured where nothing was named: from no protection to the safest.
+const ALL: [&str; 3] = ["tcp", "tls", "quic"];
+
+pub(crate) fn run(args: &PerfArgs) -> Outcome {
+    match &args.command {
+        None => here(args),
+        Some(PerfCommand::Server { listen, cpu, once }) => far::serve(*listen, *cpu, *once),
+        Some(PerfCommand::Client { host, task, cpu }) => far::visit(host, task, *cpu),
+    }
+}
+
+/// Both halves in this process.
+fn here(args: &PerfArgs) -> Outcome {
+    let plan = match meant(args) {
+        Ok(plan) => plan,
+        Err(error) => return Outcome::Usage(error.to_string()),
+    };
+    // Before there is any other thread: afterwards it cannot be done.
+    if let Err(error) = roundtrip_path::enter_sandbox() {
+        return failed(&error);
+    }
+    measure(&args.task, |watch| roundtrip_perf::run(plan, watch))
+}
+
+fn meant(args: &PerfArgs) -> Result<Plan, PlanError> {
+    // Where the system does not tell, no side is kept anywhere.
+    let allowed = allowed_cpus().unwrap_or_default();
+    let pin = args.pin.unwrap_or_else(|| Pin::among(&allowed));
+    pin.check(&allowed)?;
+    let offload = args.offload.map(|switch| switch == Switch::On);
+    plan(&args.task, pin, Terrain::described(&args.path.0, offload)?)
+}
+
+fn plan(task: &TaskArgs, pin: Pin, terrain: Terrain) -> Result<Plan, PlanError> {
+    let named: Vec<&str> = if task.arms.is_empty() {
+        ALL.to_vec()
+    } else {
+        task.arms.iter().map(String::as_str).collect()
+    };
+    let plan = Plan {
+        arms: Arm::read_all(named, &task.knobs.tuning(), task.knobs.engine)?,
+        work: task.work.work()?,
+        rounds: task.work.rounds,
+        pin,
+        terrain,
+    };
+    plan.check()?;
+    Ok(plan)
+}
+
+type Watch<'a> = dyn FnMut(roundtrip_perf::Progress<'_>) + 'a;
+
+fn measure(
+    task: &TaskArgs,
+    run: impl FnOnce(&mut Watch<'_>) -> Result<roundtrip_perf::Outcome, PerfError>,
+) -> Outcome {
+    let mut progress = Progress::start(task.output.quiet);
+    let measured = run(&mut |now| progress.show(now));
+    progress.stop();
+    match measured {
+        Ok(outcome) => show(task, &outcome),
+        Err(error) => ending(&error),
+    }
+}
+
+fn show(task: &TaskArgs, outcome: &roundtrip_perf::Outcome) -> Outcome {
+    let wishes = &task.output;
+    let text = if wishes.json {
+        format!("{:#}\n", roundtrip_perf::json::document(outcome))
+    } else {
+        let style = match &wishes.output {
+            Some(_) => Style::default(),
+            None => Stream::Out.style(wishes.color),
+        };
+        roundtrip_perf::text::render(outcome, style)
+    };
+    match &wishes.output {
+        Some(file) if file != Path::new("-") => {
+            if let Err(error) = std::fs::write(file, text) {
+                let file = file.display();
+                return failed(&format!("cannot write the report to {file}: {error}"));
+            }
+        }
+        _ => Stream::Out.print(text),
+    }
+    Outcome::Done
+}
+
+fn ending(error: &PerfError) -> Outcome {
+    match error {
+        error if error.is_usage() => Outcome::Usage(error.to_string()),
+        error => failed(error),
+    }
+}
