@@ -79,9 +79,8 @@ fn a_server_that_forbids_moving_is_left_in_peace() {
     simulation.run_for(2 * RTT);
     let (now, before) = (simulation.now, simulation.nodes[CLIENT].address);
     let elsewhere = "203.0.113.9".parse().unwrap();
-    simulation.nodes[CLIENT]
-        .connection(client)
-        .migrate(now, Some(elsewhere));
+    let connection = simulation.nodes[CLIENT].connection(client);
+    assert!(!connection.migrate(now, Some(elsewhere)));
     simulation.request(client, 1000, 1000);
     simulation.run_until_completed(client, 1);
     assert_eq!(simulation.nodes[SERVER].connection(server).remote(), before);
