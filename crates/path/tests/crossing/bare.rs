@@ -110,7 +110,12 @@ fn a_segmented_send_crosses_whole_with_offload_and_cut_without() {
                 "offload {offload}, joins {joins}"
             );
             let crossed = (arrived(path.server()) - before) as usize;
-            assert_eq!(crossed, 2 * packets, "offload {offload}, joins {joins}");
+            // Neighbours may ask for each other's addresses meanwhile.
+            let expected = 2 * packets..2 * packets + 4;
+            assert!(
+                expected.contains(&crossed),
+                "offload {offload}, joins {joins}: {crossed}"
+            );
         }
         for name in ["InErrors", "InCsumErrors"] {
             let errors = path.server().run(|| kernel::counter("Udp", name));
