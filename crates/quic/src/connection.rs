@@ -109,7 +109,7 @@ pub struct Connection {
     datagram_received: usize,
     /// The size of the client's first datagram: only a server knows it.
     first_datagram: Option<u16>,
-    peer_max_datagram: u16,
+    peer_max_datagram: u64,
 }
 
 impl Connection {
@@ -171,7 +171,7 @@ impl Connection {
         mut chance: Chance,
     ) -> Self {
         let config = opening.transport;
-        let peer_max_datagram = u16::MAX;
+        let peer_max_datagram = u64::from(u16::MAX);
         let ceiling = ceiling(path.remote.ip());
         let mtu = Mtu::new(config.datagram, None, peer_max_datagram, ceiling);
         Self {

@@ -161,8 +161,8 @@ impl Streams {
                 StreamEvent::Readable(id) => {
                     let stream = self.find(id).and_then(|key| self.slab.get_mut(key));
                     match stream.and_then(|stream| stream.incoming.as_mut()) {
-                        Some(incoming) => incoming.told = false,
-                        None => continue,
+                        Some(incoming) if incoming.stop_code().is_none() => incoming.told = false,
+                        _ => continue,
                     }
                 }
                 _ => {}
@@ -198,6 +198,63 @@ impl Streams {
         } else {
             self.theirs.get(id.dir()).table.get(id.index())
         }
+    }
+
+    /// Everything that must hold at any time.
+    #[cfg(test)]
+    fn check(&self) {
+        let streams: Vec<_> = self
+            .slab
+            .keys()
+            .filter_map(|key| self.slab.get(key))
+            .collect();
+        let outgoing = || streams.iter().filter_map(|stream| stream.outgoing.as_ref());
+        let incoming = || streams.iter().filter_map(|stream| stream.incoming.as_ref());
+        let held: u64 = outgoing().map(Outgoing::held).sum();
+        assert_eq!(self.held, held);
+        assert!(held <= self.send_buffer + RESERVE * streams.len() as u64);
+        let fragments: usize = incoming().map(incoming::Incoming::fragments).sum();
+        assert_eq!(self.fragments, fragments);
+        assert!(self.fragments <= self.most_fragments);
+        assert_eq!(
+            self.ready.len(),
+            outgoing().filter(|o| o.ready.wants()).count()
+        );
+        assert_eq!(
+            self.urgent.len(),
+            outgoing().filter(|o| o.urgent.wants()).count()
+        );
+        assert_eq!(
+            self.writers.len(),
+            outgoing().filter(|o| o.writer.wants()).count()
+        );
+        assert_eq!(
+            self.control.len(),
+            streams.iter().filter(|s| s.control.wants()).count()
+        );
+        for stream in &streams {
+            let is_withheld = stream.id.is_opened_by(self.side)
+                && stream.id.index() >= self.own.get(stream.id.dir()).limit;
+            if let Some(outgoing) = &stream.outgoing {
+                assert_eq!(
+                    outgoing.ready.wants(),
+                    !is_withheld && outgoing.sendable() > 0
+                );
+                assert_eq!(
+                    outgoing.urgent.wants(),
+                    !is_withheld && outgoing.is_urgent()
+                );
+            }
+            assert_eq!(stream.control.wants(), !is_withheld && stream.pending.any());
+        }
+    }
+
+    /// How many bytes the rings of all streams have room for.
+    #[cfg(test)]
+    fn ring_bytes(&self) -> usize {
+        let streams = self.slab.keys().filter_map(|key| self.slab.get(key));
+        let incoming = streams.filter_map(|stream| stream.incoming.as_ref());
+        incoming.map(incoming::Incoming::capacity).sum()
     }
 
     fn outgoing_mut(&mut self, key: u32) -> Option<&mut Outgoing> {

@@ -8,7 +8,7 @@ use rustls::pki_types::CertificateDer;
 
 use super::{Connection, State};
 use crate::streams::{Dir, Peek, Read, ReadError, StreamId, WriteError};
-use crate::{Event, Stats, Time};
+use crate::{Event, Stats};
 
 impl Connection {
     /// What happened since it was asked last. After writing and reading, `transmit` has something to send.

@@ -57,7 +57,7 @@ impl Connection {
     }
 
     /// The peer has closed: nothing is sent any more. RFC 9000 §10.2.2.
-    pub(super) fn drain(&mut self, _now: Time, why: CloseReason) {
+    pub(super) fn drain(&mut self, why: CloseReason) {
         if self.state == State::Open {
             self.state = State::Draining;
             self.end(why);
@@ -66,11 +66,12 @@ impl Connection {
 
     /// Stateless reset. RFC 9000 §10.3.1.
     pub(crate) fn on_reset(&mut self, now: Time) {
-        self.drain(now, CloseReason::Reset);
+        self.clock = now;
+        self.drain( CloseReason::Reset);
     }
 
     fn end(&mut self, why: CloseReason) {
-        self.timers.close = Some(self.clock.after(3 * self.recovery.pto_span()));
+        self.timers.close = Some(self.clock.after(3 * self.recovery.pto()));
         self.untimely.clear();
         self.tell(Event::Closed(why));
     }

@@ -68,7 +68,7 @@ impl Connection {
             }
         }
         self.pad(&mut drafts, buffer, limit);
-        self.finish(now, drafts, buffer)
+        self.seal_all(now, drafts, buffer)
     }
 
     fn may_write(&self, level: Level, is_first: bool) -> bool {
@@ -200,7 +200,7 @@ impl Connection {
         }
     }
 
-    fn finish(&mut self, now: Time, drafts: Vec<Draft>, buffer: &mut [u8]) -> Option<Transmit> {
+    fn seal_all(&mut self, now: Time, drafts: Vec<Draft>, buffer: &mut [u8]) -> Option<Transmit> {
         let mut length = 0;
         let mut eliciting = false;
         let count = drafts.len();
@@ -234,7 +234,7 @@ impl Connection {
         Some(Transmit {
             to: self.paths.active.remote,
             from: self.paths.active.local,
-            ecn: self.recovery.ecn(),
+            ecn: self.mark(),
             segment: length,
             length,
         })

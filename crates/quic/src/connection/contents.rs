@@ -84,7 +84,7 @@ impl Connection {
 
     fn write_acknowledgement(&mut self, now: Time, space: Space, pen: &mut Pen<'_>) {
         let received = &mut self.received[space.index()];
-        let Some(largest) = received.expected().checked_sub(1) else {
+        let Some(largest) = received.largest() else {
             return;
         };
         // Initial and Handshake packets are acknowledged at once. RFC 9000 §13.2.5.

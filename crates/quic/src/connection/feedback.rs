@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::Connection;
-use crate::Time;
 use crate::crypto::Level;
 use crate::recovery::Feedback;
 use crate::sent::Item;
@@ -11,7 +10,7 @@ use crate::space::Space;
 
 impl Connection {
     /// Reads `feedback` and clears it.
-    pub(super) fn settle(&mut self, now: Time, feedback: &mut Feedback) {
+    pub(super) fn settle(&mut self, feedback: &mut Feedback) {
         for chunk in &feedback.acked {
             self.streams.on_acked(chunk);
         }
@@ -22,18 +21,18 @@ impl Connection {
             self.on_item_acked(*space, item);
         }
         for (space, item) in &feedback.lost_items {
-            self.on_item_lost(now, *space, item);
+            self.on_item_lost(*space, item);
         }
         self.stats.packets_lost += feedback.lost_packets;
         self.stats.bytes_lost += feedback.lost_bytes;
         self.stats.spurious += feedback.spurious;
-        if feedback.acked_size > 0 {
-            self.mtu.on_acked(feedback.acked_size);
-        }
         if let Some(size) = feedback.lost_size
             && self.mtu.on_lost(size)
         {
             self.recovery.set_datagram(self.mtu.current());
+        }
+        if feedback.acked_size > 0 {
+            self.mtu.on_acked(feedback.acked_size);
         }
         feedback.clear();
     }
@@ -69,7 +68,7 @@ impl Connection {
         }
     }
 
-    fn on_item_lost(&mut self, now: Time, space: Space, item: &Item) {
+    fn on_item_lost(&mut self, space: Space, item: &Item) {
         match *item {
             Item::Crypto { offset, length } => {
                 self.crypto
@@ -94,7 +93,7 @@ impl Connection {
                 self.control.ask_waits |= is_newest;
             }
             Item::PathChallenge(data) => self.paths.on_challenge_lost(&data),
-            Item::MtuProbe(size) => self.mtu.on_probe_lost(now, size),
+            Item::MtuProbe(size) => self.mtu.on_probe_lost(size),
             // A later one says more, and a challenge that got no answer is asked again.
             Item::Ack { .. } | Item::PathResponse | Item::Ping => {}
             _ => self.streams.on_item_lost(item),

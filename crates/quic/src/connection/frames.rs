@@ -89,10 +89,10 @@ impl Connection {
                 code,
                 frame,
                 reason,
-            } => self.on_close(now, code, frame.is_none(), reason),
+            } => self.on_close(code, frame.is_none(), reason),
             Frame::HandshakeDone => {
                 self.client_only("HANDSHAKE_DONE came from a client")?;
-                self.confirm(now);
+                self.confirm();
             }
             Frame::NewToken(token) => {
                 self.client_only("NEW_TOKEN came from a client")?;
@@ -121,7 +121,7 @@ impl Connection {
                 self.local_ids.issue(&mut self.control.issued);
             }
             Frame::PathChallenge(data) => self.paths.owe(way, data, self.datagram_received),
-            Frame::PathResponse(data) => self.on_path_response(now, &data),
+            Frame::PathResponse(data) => self.on_path_response(&data),
             Frame::AckFrequency {
                 sequence,
                 threshold,
@@ -131,7 +131,7 @@ impl Connection {
                 let delay = Duration::from_micros(max_delay_us);
                 self.received[Space::Data.index()].ask(sequence, threshold, delay, reordering);
             }
-            Frame::ImmediateAck => self.received[Space::Data.index()].on_immediate_ack(),
+            Frame::ImmediateAck => self.received[Space::Data.index()].ask_now(),
             Frame::Datagram(_) => {
                 return Err(broken("a DATAGRAM came, which was not agreed upon"));
             }
@@ -194,7 +194,7 @@ impl Connection {
         {
             self.crypto.on_acked_in_phase(newest);
         }
-        self.settle(now, &mut feedback);
+        self.settle(&mut feedback);
         self.feedback = feedback;
         result?;
         if space == Space::Data {
@@ -209,7 +209,7 @@ impl Connection {
         Ok(())
     }
 
-    fn on_close(&mut self, now: Time, code: u64, application: bool, reason: &[u8]) {
+    fn on_close(&mut self, code: u64, application: bool, reason: &[u8]) {
         let reason = String::from_utf8_lossy(reason).into_owned();
         let why = if application {
             CloseReason::Application { code, reason }
@@ -219,7 +219,7 @@ impl Connection {
                 reason,
             }
         };
-        self.drain(now, why);
+        self.drain(why);
     }
 }
 

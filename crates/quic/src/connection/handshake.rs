@@ -80,7 +80,7 @@ impl Connection {
         let is_complete = self.crypto.is_handshake_complete();
         // A client's are authentic when the handshake is complete; a server needs them before, to answer at all.
         if !self.handshake.has_parameters && (self.side == Side::Server || is_complete) {
-            self.take_parameters(now)?;
+            self.take_parameters()?;
         }
         self.tell_recovery();
         if is_complete && !self.handshake.is_complete {
@@ -102,14 +102,14 @@ impl Connection {
                 let remote = self.paths.active.remote;
                 self.control.token = self.local_ids.issuer().token(now, remote);
                 self.control.token_waits = self.control.token.is_some();
-                self.timers.early_keys = Some(now.after(3 * self.recovery.pto_span()));
-                self.confirm(now);
+                self.timers.early_keys = Some(now.after(3 * self.recovery.pto()));
+                self.confirm();
             }
         }
     }
 
     /// RFC 9001 §4.1.2.
-    pub(super) fn confirm(&mut self, _now: Time) {
+    pub(super) fn confirm(&mut self) {
         if self.handshake.is_confirmed || !self.handshake.is_complete {
             return;
         }
@@ -150,7 +150,7 @@ impl Connection {
         });
     }
 
-    fn take_parameters(&mut self, now: Time) -> Result<(), Violation> {
+    fn take_parameters(&mut self) -> Result<(), Violation> {
         let Some(bytes) = self.crypto.peer_parameters() else {
             return Ok(());
         };
@@ -158,7 +158,7 @@ impl Connection {
             .map_err(|_| of_parameters("the transport parameters cannot be read"))?;
         self.check_ids(&parameters)?;
         self.handshake.has_parameters = true;
-        self.settle_early(now, &parameters)?;
+        self.settle_early(&parameters)?;
         self.apply(&parameters);
         Ok(())
     }
@@ -187,7 +187,7 @@ impl Connection {
     }
 
     /// What early data was sent under has to hold, or it was refused. RFC 9000 §7.4.1, RFC 9001 §4.6.2.
-    fn settle_early(&mut self, now: Time, parameters: &Parameters) -> Result<(), Violation> {
+    fn settle_early(&mut self, parameters: &Parameters) -> Result<(), Violation> {
         let Some(remembered) = self.handshake.remembered.take() else {
             return Ok(());
         };
@@ -208,7 +208,7 @@ impl Connection {
         feedback.lost.clear();
         feedback.acked_items.clear();
         feedback.lost_items.clear();
-        self.settle(now, &mut feedback);
+        self.settle(&mut feedback);
         self.feedback = feedback;
         self.probes[Space::Data.index()] = 0;
         self.tell(Event::EarlyRefused);
@@ -234,8 +234,7 @@ impl Connection {
             let ours = self.timers.idle;
             self.timers.idle = if ours.is_zero() { theirs } else { ours.min(theirs) };
         }
-        self.peer_max_datagram =
-            u16::try_from(parameters.max_udp_payload_size).unwrap_or(u16::MAX);
+        self.peer_max_datagram = parameters.max_udp_payload_size;
         self.mtu = self.new_mtu();
         self.recovery.set_datagram(self.mtu.current());
     }
@@ -271,8 +270,7 @@ impl Connection {
         for space in [Space::Initial, Space::Data] {
             self.recovery.retransmit_all(space, &mut feedback);
         }
-        let now = self.clock;
-        self.settle(now, &mut feedback);
+        self.settle(&mut feedback);
         self.feedback = feedback;
         self.probes = [0; 3];
         self.crypto.restart(&retry.source);

@@ -23,11 +23,11 @@ impl Connection {
         self.clock = now;
         // The server's address is known to be its own: no limit to what is sent there.
         let mut path = Path::new(self.paths.active.remote, local, true);
-        path.challenge(now.after(3 * self.recovery.pto_span()));
+        path.challenge(now.after(3 * self.recovery.pto()));
         self.paths.active = path;
         // What is no probe makes the server follow.
         self.control.ping = true;
-        self.begin_anew(now);
+        self.begin_anew();
         self.stats.migrations += 1;
         true
     }
@@ -42,7 +42,7 @@ impl Connection {
         let is_elsewhere = way.remote.ip() != self.paths.active.remote.ip();
         let mut path = Path::new(way.remote, way.local, is_return);
         path.on_received(self.datagram_received);
-        let deadline = now.after(3 * self.recovery.pto_span());
+        let deadline = now.after(3 * self.recovery.pto());
         if !is_return {
             path.challenge(deadline);
         }
@@ -60,7 +60,7 @@ impl Connection {
             if self.remote_ids.has_spare() {
                 self.remote_ids.renew(&mut self.control.retired);
             }
-            self.begin_anew(now);
+            self.begin_anew();
         }
         self.stats.migrations += 1;
         if is_return {
@@ -69,13 +69,13 @@ impl Connection {
     }
 
     /// Nothing is known of the new path. RFC 9000 §9.4.
-    fn begin_anew(&mut self, _now: Time) {
+    fn begin_anew(&mut self) {
         self.mtu = self.new_mtu();
         let config = self.config.clone();
         self.recovery.on_new_path(&config, self.mtu.current());
     }
 
-    pub(super) fn on_path_response(&mut self, _now: Time, data: &[u8; 8]) {
+    pub(super) fn on_path_response(&mut self, data: &[u8; 8]) {
         if self.paths.active.on_response(data) {
             self.paths.previous = None;
             self.recovery.set_blocked(false);
@@ -96,7 +96,7 @@ impl Connection {
                 self.paths.active.give_up_challenge();
                 self.recovery.set_blocked(false);
                 if is_elsewhere {
-                    self.begin_anew(now);
+                    self.begin_anew();
                 }
             }
         }

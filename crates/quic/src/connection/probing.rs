@@ -151,7 +151,7 @@ impl Connection {
         Some(Transmit {
             to: target.remote,
             from: target.local,
-            ecn: self.recovery.ecn(),
+            ecn: self.mark(),
             segment: room,
             length: room,
         })

@@ -3,7 +3,7 @@
 use roundtrip_wire::quic::{Pen, number_length, write_short};
 
 use super::{Connection, State};
-use crate::burst::{LONGEST, MOST};
+use crate::burst::{ECT0, LONGEST, MOST};
 use crate::crypto::{Level, TAG};
 use crate::recovery::Allowance;
 use crate::space::Space;
@@ -311,10 +311,15 @@ impl Connection {
         Transmit {
             to: self.paths.active.remote,
             from: self.paths.active.local,
-            ecn: self.recovery.ecn(),
+            ecn: self.mark(),
             segment: segment.min(filled.length),
             length: filled.length,
         }
+    }
+
+    /// The mark of this burst. RFC 9000 §13.4.
+    pub(super) fn mark(&self) -> u8 {
+        if self.recovery.ecn_mark() { ECT0 } else { 0 }
     }
 
     pub(super) fn count_sent(&mut self, now: Time, packets: usize, bytes: usize, eliciting: bool) {

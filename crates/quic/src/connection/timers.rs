@@ -95,18 +95,21 @@ impl Connection {
             self.timers.paced = None;
         }
         // RFC 9001 §6.5.
-        let after = 3 * self.recovery.pto_span();
+        let after = 3 * self.recovery.pto();
         self.crypto.forget_old_keys(now, after);
     }
 
     fn on_recovery_timeout(&mut self, now: Time) {
         let mut feedback = std::mem::take(&mut self.feedback);
         let timeout = self.recovery.on_timeout(now, &mut feedback);
-        self.settle(now, &mut feedback);
+        self.settle(&mut feedback);
         self.feedback = feedback;
         if let Timeout::Probe { space, count } = timeout {
             self.stats.probe_timeouts += 1;
             self.probes[space.index()] = count as u8;
+            if self.mtu.on_probe_timeout(self.recovery.ptos_in_a_row()) {
+                self.recovery.set_datagram(self.mtu.current());
+            }
         }
     }
 
@@ -118,7 +121,7 @@ impl Connection {
     /// At least three times the probe timeout. RFC 9000 §10.1.
     fn idle_deadline(&self) -> Option<Time> {
         let idle = self.timers.idle;
-        (!idle.is_zero()).then(|| self.timers.alive.after(idle.max(3 * self.recovery.pto_span())))
+        (!idle.is_zero()).then(|| self.timers.alive.after(idle.max(3 * self.recovery.pto())))
     }
 
     fn keep_alive_deadline(&self) -> Option<Time> {

@@ -286,5 +286,5 @@ pub(super) fn initial_keys(id: &ConnectionId, version: TlsVersion, side: Side) -
         Side::Server => rustls::Side::Server,
     };
     let suite = TLS13_AES_128_GCM_SHA256.tls13()?.quic_suite()?;
-    Some(suite.keys(&id.0, side, version))
+    Some(suite.keys(id.as_slice(), side, version))
 }

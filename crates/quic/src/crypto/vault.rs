@@ -85,7 +85,7 @@ impl TokenKind {
 }
 
 fn id_bytes(id: &ConnectionId) -> &[u8] {
-    &id.0
+    id.as_slice()
 }
 
 /// A key for one purpose.

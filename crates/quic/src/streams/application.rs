@@ -164,11 +164,11 @@ impl Streams {
         Ok(Read::Bytes(count))
     }
 
-    /// All was read, whether the application was told so or not; or the stream cannot be read.
+    /// All was read, whether the application was told so or not; or the stream cannot be read, or no longer.
     pub(crate) fn is_finished(&self, id: StreamId) -> bool {
         let stream = self.find(id).and_then(|key| self.slab.get(key));
         let incoming = stream.and_then(|stream| stream.incoming.as_ref());
-        incoming.is_none_or(|incoming| incoming.offer() == Offer::End)
+        incoming.is_none_or(|half| matches!(half.offer(), Offer::End | Offer::Stopped))
     }
 
     /// The sending half is cut off, unless it was before.
@@ -252,6 +252,7 @@ impl Streams {
         match incoming.offer() {
             Offer::Bytes(count) => Ok(Read::Bytes(count)),
             Offer::Blocked => Ok(Read::Blocked),
+            Offer::Stopped => Err(ReadError::Unknown),
             Offer::End => {
                 self.drop_incoming(key);
                 Ok(Read::End)

@@ -2,6 +2,7 @@
 
 use roundtrip_wire::quic::{Frame, Pen};
 
+use super::incoming::Incoming;
 use super::stream::Stream;
 use super::{Dir, Streams};
 use crate::sent::Item;
@@ -106,7 +107,7 @@ impl Stream {
         }
         self.pending.reset = false;
         if self.pending.stop
-            && let Some(code) = self.incoming.as_ref().and_then(|half| half.stop_code())
+            && let Some(code) = self.incoming.as_ref().and_then(Incoming::stop_code)
         {
             let frame = Frame::StopSending { id, code };
             if !page.write(&frame, Item::StopSending(id)) {

@@ -1,6 +1,8 @@
 //! What became of what was sent: acknowledged, lost, or refused as early data. RFC 9000 §13.3.
 
+use super::incoming::Incoming;
 use super::limits::Sending;
+use super::outgoing::Outgoing;
 use super::{Dir, Initial, StreamEvent, StreamId, Streams};
 use crate::sent::{Chunk, Item};
 
@@ -110,11 +112,11 @@ impl Streams {
             Item::StopSending(_) => stream.pending.stop = stream.incoming.is_some(),
             Item::MaxStreamData(_) => {
                 let incoming = stream.incoming.as_ref();
-                stream.pending.max_data = incoming.is_some_and(|half| half.may_raise());
+                stream.pending.max_data = incoming.is_some_and(Incoming::may_raise);
             }
             _ => {
                 let outgoing = stream.outgoing.as_ref();
-                stream.pending.blocked = outgoing.is_some_and(|half| half.is_blocked());
+                stream.pending.blocked = outgoing.is_some_and(Outgoing::is_blocked);
             }
         }
         self.schedule(key);

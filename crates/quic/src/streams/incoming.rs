@@ -46,6 +46,8 @@ pub(super) enum Offer {
     Blocked,
     End,
     Reset(u64),
+    /// The application wanted no more.
+    Stopped,
 }
 
 /// What a frame changed.
@@ -186,7 +188,7 @@ impl Incoming {
     pub(super) fn offer(&self) -> Offer {
         match self.state {
             State::Reset(code) => Offer::Reset(code),
-            State::Stopped(_) => Offer::Blocked,
+            State::Stopped(_) => Offer::Stopped,
             State::Open if self.whole > self.read => {
                 Offer::Bytes((self.whole - self.read) as usize)
             }

@@ -48,7 +48,7 @@ pub enum ReadError {
     /// Said once: from then on the stream is unknown.
     #[error("the peer reset the stream with code {0:#x}")]
     Reset(u64),
-    #[error("the stream was never opened, cannot be read, or is over")]
+    #[error("the stream was never opened, cannot be read, was stopped, or is over")]
     Unknown,
 }
 

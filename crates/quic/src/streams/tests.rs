@@ -1,1 +1,9 @@
-//! Streams as a whole.
+//! Streams as a whole: two ends, and packets between them that a test delivers, loses and acknowledges.
+
+mod early;
+mod fairness;
+mod limits;
+mod many;
+mod model;
+mod peer;
+mod states;

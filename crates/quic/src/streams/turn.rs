@@ -27,7 +27,13 @@ impl Turns {
         self.wanting == 0
     }
 
+    #[cfg(test)]
+    pub(super) fn entries(&self) -> usize {
+        self.keys.len()
+    }
+
     /// How many want a turn.
+    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.wanting
     }
