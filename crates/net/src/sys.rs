@@ -3,6 +3,7 @@
 
 #![allow(unsafe_code)]
 
+pub(crate) mod alarm;
 pub(crate) mod thread;
 pub(crate) mod udp;
 
