@@ -1,0 +1,14 @@
+//! Endpoints in a simulated network, in virtual time: whole connections from the first datagram to the last.
+#![allow(clippy::unwrap_used, clippy::panic)] // what a test's helper expects is expected of the code
+
+mod bulk;
+mod ends;
+mod handshakes;
+mod hostile;
+mod link;
+mod losses;
+mod node;
+mod paths;
+mod simulation;
+mod tls;
+mod traffic;

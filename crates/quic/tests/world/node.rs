@@ -1,0 +1,112 @@
+//! A host: its endpoint, the addresses it has, and what its connections are busy with.
+
+use std::collections::{HashMap, HashSet};
+use std::net::SocketAddr;
+
+use roundtrip_quic::{CloseReason, Connection, Endpoint, Event, Handle, Stats, Time, Transmit, Way};
+
+use super::traffic::Traffic;
+
+/// What one connection of a host has lived through.
+#[derive(Debug, Default)]
+pub struct Life {
+    pub traffic: Traffic,
+    /// All but those of streams, each with its time.
+    pub events: Vec<(Time, Event)>,
+}
+
+impl Life {
+    pub fn time_of(&self, event: &Event) -> Option<Time> {
+        let mut events = self.events.iter();
+        events.find(|(_, told)| told == event).map(|(time, _)| *time)
+    }
+
+    pub fn closed(&self) -> Option<&CloseReason> {
+        self.events.iter().find_map(|(_, event)| match event {
+            Event::Closed(reason) => Some(reason),
+            _ => None,
+        })
+    }
+}
+
+pub struct Node {
+    pub endpoint: Endpoint,
+    pub address: SocketAddr,
+    /// Datagrams are marked as the socket would.
+    pub lives: HashMap<Handle, Life>,
+    pub accepted: Vec<Handle>,
+    stirred: HashSet<Handle>,
+    /// How many datagrams each burst had.
+    pub bursts: Vec<usize>,
+    buffer: Vec<u8>,
+    reply: Vec<u8>,
+}
+
+impl Node {
+    pub fn new(endpoint: Endpoint, address: SocketAddr) -> Self {
+        Self {
+            endpoint,
+            address,
+            lives: HashMap::new(),
+            accepted: Vec::new(),
+            stirred: HashSet::new(),
+            bursts: Vec::new(),
+            buffer: vec![0; 65_536],
+            reply: Vec::new(),
+        }
+    }
+
+    pub fn receive(&mut self, now: Time, way: &Way, datagram: &mut [u8]) {
+        let handle = self.endpoint.receive(now, way, datagram);
+        self.stirred.extend(handle);
+        while let Some(handle) = self.endpoint.accept() {
+            self.accepted.push(handle);
+            self.stirred.insert(handle);
+        }
+    }
+
+    pub fn wake(&mut self, now: Time) {
+        let mut due = Vec::new();
+        self.endpoint.on_timeout(now, &mut due);
+        self.stirred.extend(due);
+    }
+
+    pub fn stir(&mut self, handle: Handle) {
+        self.stirred.insert(handle);
+    }
+
+    pub fn connection(&mut self, handle: Handle) -> &mut Connection {
+        self.stirred.insert(handle);
+        self.endpoint.connection(handle).unwrap()
+    }
+
+    pub fn stats(&mut self, handle: Handle) -> Stats {
+        self.endpoint.connection(handle).unwrap().stats()
+    }
+
+    /// Lets the connections that something happened to act and send; gives away what leaves.
+    pub fn act(&mut self, now: Time, send: &mut dyn FnMut(&Transmit, &mut [u8])) {
+        let mut stirred: Vec<Handle> = self.stirred.drain().collect();
+        stirred.sort();
+        for handle in stirred {
+            let Some(connection) = self.endpoint.connection(handle) else {
+                continue;
+            };
+            let life = self.lives.entry(handle).or_default();
+            while let Some(event) = connection.poll() {
+                life.traffic.on_event(connection, &event);
+                if !matches!(event, Event::Stream(_)) {
+                    life.events.push((now, event));
+                }
+            }
+            while let Some(sent) = connection.transmit(now, &mut self.buffer) {
+                assert!(sent.length > 0 && sent.segment > 0, "{sent:?}");
+                self.bursts.push(sent.count());
+                send(&sent, &mut self.buffer[..sent.length]);
+            }
+        }
+        while let Some(sent) = self.endpoint.reply(&mut self.reply) {
+            send(&sent, &mut self.reply[..sent.length]);
+        }
+    }
+}

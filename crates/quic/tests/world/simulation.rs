@@ -1,0 +1,282 @@
+//! The network and its clock: hosts act, datagrams travel, deadlines come.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use roundtrip_quic::{
+    ClientConfig, Endpoint, Handle, Retry, ServerConfig, Stats, Time, Transport, Way,
+};
+
+use super::link::{Dice, Link};
+use super::node::{Life, Node};
+use super::tls::{Identity, NAME};
+
+pub const SERVER: usize = 0;
+pub const CLIENT: usize = 1;
+pub const RTT: Duration = Duration::from_millis(40);
+const START: Time = Time(1_000_000_000);
+/// So often nothing but acting may happen without the clock going on.
+const MOST_STEPS_AT_ONCE: usize = 20_000;
+
+#[derive(Debug)]
+pub struct Flying {
+    pub from: SocketAddr,
+    pub to: SocketAddr,
+    pub ecn: u8,
+    pub bytes: Vec<u8>,
+}
+
+pub struct Simulation {
+    pub now: Time,
+    pub nodes: Vec<Node>,
+    /// To the server, and from it.
+    pub up: Link,
+    pub down: Link,
+    pub dice: Dice,
+    pub identity: Identity,
+    pub client_config: ClientConfig,
+    /// Which host an address leads to.
+    pub hosts: HashMap<SocketAddr, usize>,
+    /// All that the hosts sent, if it is to be kept.
+    pub seen: Option<Vec<Flying>>,
+    flying: HashMap<u64, Flying>,
+    arrivals: BinaryHeap<Reverse<(Time, u64)>>,
+    order: u64,
+}
+
+pub fn fast() -> Transport {
+    Transport::default()
+}
+
+/// A server's, without Retry.
+pub fn server_config(identity: &Identity, transport: &Transport) -> ServerConfig {
+    let mut config = ServerConfig::new(identity.server.clone(), Arc::new(transport.clone()));
+    config.retry = Retry::Never;
+    config
+}
+
+impl Simulation {
+    pub fn new(seed: u64) -> Self {
+        Self::with(seed, &fast(), |_| {})
+    }
+
+    /// A server and a client, with one transport for both; the server's configuration may be changed.
+    pub fn with(seed: u64, transport: &Transport, change: impl FnOnce(&mut ServerConfig)) -> Self {
+        Self::of(Identity::new(), seed, transport, change)
+    }
+
+    pub fn of(
+        identity: Identity,
+        seed: u64,
+        transport: &Transport,
+        change: impl FnOnce(&mut ServerConfig),
+    ) -> Self {
+        let mut server = server_config(&identity, transport);
+        change(&mut server);
+        let client_config =
+            ClientConfig::new(identity.client.clone(), Arc::new(transport.clone()));
+        let mut simulation = Self {
+            now: START,
+            nodes: Vec::new(),
+            up: Link::new(RTT / 2),
+            down: Link::new(RTT / 2),
+            dice: Dice::new(seed),
+            identity,
+            client_config,
+            hosts: HashMap::new(),
+            seen: None,
+            flying: HashMap::new(),
+            arrivals: BinaryHeap::new(),
+            order: 0,
+        };
+        simulation.add_host(Some(server), "192.0.2.1:443");
+        simulation.add_host(None, "198.51.100.1:50000");
+        simulation
+    }
+
+    pub fn add_host(&mut self, server: Option<ServerConfig>, address: &str) -> usize {
+        let address = address.parse().unwrap();
+        let at = self.nodes.len();
+        let seed = self.seed();
+        self.nodes.push(Node::new(Endpoint::new(server, seed), address));
+        self.hosts.insert(address, at);
+        at
+    }
+
+    pub fn seed(&mut self) -> [u8; 32] {
+        self.dice.bytes(32).try_into().unwrap()
+    }
+
+    /// The client's next connection; nothing has left yet.
+    pub fn connect(&mut self) -> Handle {
+        self.connect_from(CLIENT)
+    }
+
+    pub fn connect_from(&mut self, host: usize) -> Handle {
+        let remote = self.nodes[SERVER].address;
+        let node = &mut self.nodes[host];
+        let made = node.endpoint.connect(self.now, &self.client_config, remote, NAME);
+        let handle = made.unwrap();
+        node.stir(handle);
+        handle
+    }
+
+    /// Connects, and goes on until both sides are done with the handshake.
+    pub fn establish(&mut self) -> (Handle, Handle) {
+        let before = self.nodes[SERVER].accepted.len();
+        let client = self.connect();
+        self.run_until("a handshake", |simulation| {
+            let accepted = simulation.nodes[SERVER].accepted.get(before);
+            let server = accepted.copied();
+            server.is_some_and(|server| {
+                let confirmed = |node: usize, handle| {
+                    simulation.nodes[node].lives.get(&handle).is_some_and(|life| {
+                        life.time_of(&roundtrip_quic::Event::HandshakeConfirmed).is_some()
+                    })
+                };
+                confirmed(SERVER, server) && confirmed(CLIENT, client)
+            })
+        });
+        (client, self.nodes[SERVER].accepted[before])
+    }
+
+    pub fn request(&mut self, handle: Handle, brought: u64, wanted: u64) {
+        self.request_from(CLIENT, handle, brought, wanted);
+    }
+
+    pub fn request_from(&mut self, host: usize, handle: Handle, brought: u64, wanted: u64) {
+        let node = &mut self.nodes[host];
+        node.stir(handle);
+        let connection = node.endpoint.connection(handle).unwrap();
+        let life = node.lives.entry(handle).or_default();
+        life.traffic.request(connection, brought, wanted);
+    }
+
+    pub fn life(&self, handle: Handle) -> &Life {
+        &self.nodes[CLIENT].lives[&handle]
+    }
+
+    pub fn stats(&mut self, host: usize, handle: Handle) -> Stats {
+        self.nodes[host].stats(handle)
+    }
+
+    pub fn completed(&self, handle: Handle) -> usize {
+        let life = self.nodes[CLIENT].lives.get(&handle);
+        life.map_or(0, |life| life.traffic.completed)
+    }
+
+    /// Until the client's connection has had the answers to so many requests.
+    pub fn run_until_completed(&mut self, handle: Handle, count: usize) {
+        self.run_until("answers", |simulation| simulation.completed(handle) >= count);
+    }
+
+    /// Goes on until the condition holds; a virtual quarter of an hour is the end of patience.
+    pub fn run_until(&mut self, what: &str, mut holds: impl FnMut(&Self) -> bool) {
+        let patience = self.now.after(Duration::from_secs(900));
+        let mut steps = (self.now, 0);
+        loop {
+            self.act();
+            if holds(self) {
+                return;
+            }
+            assert!(self.step(patience), "{what}: nothing happens any more");
+            steps = if steps.0 == self.now { (self.now, steps.1 + 1) } else { (self.now, 0) };
+            assert!(steps.1 < MOST_STEPS_AT_ONCE, "{what}: the clock stands still");
+        }
+    }
+
+    /// Lets so much time pass.
+    pub fn run_for(&mut self, span: Duration) {
+        let end = self.now.after(span);
+        let mut steps = (self.now, 0);
+        self.act();
+        while self.step(end) {
+            self.act();
+            steps = if steps.0 == self.now { (self.now, steps.1 + 1) } else { (self.now, 0) };
+            assert!(steps.1 < MOST_STEPS_AT_ONCE, "the clock stands still");
+        }
+        self.now = end;
+    }
+
+    /// Goes on to the next thing that happens before `end`.
+    fn step(&mut self, end: Time) -> bool {
+        let arrival = self.arrivals.peek().map(|Reverse((time, _))| *time);
+        let deadline = self
+            .nodes
+            .iter_mut()
+            .filter_map(|node| node.endpoint.deadline())
+            .min();
+        let Some(next) = arrival.into_iter().chain(deadline).min() else {
+            return false;
+        };
+        if next > end {
+            return false;
+        }
+        self.now = self.now.max(next);
+        while let Some(Reverse((time, order))) = self.arrivals.peek().copied()
+            && time <= self.now
+        {
+            self.arrivals.pop();
+            self.deliver(order);
+        }
+        for node in &mut self.nodes {
+            node.wake(self.now);
+        }
+        true
+    }
+
+    fn deliver(&mut self, order: u64) {
+        let Some(mut flying) = self.flying.remove(&order) else {
+            return;
+        };
+        if let Some(host) = self.hosts.get(&flying.to) {
+            let way = Way {
+                remote: flying.from,
+                local: Some(flying.to.ip()),
+                ecn: flying.ecn,
+            };
+            self.nodes[*host].receive(self.now, &way, &mut flying.bytes);
+        }
+    }
+
+    /// Puts a datagram into a host's socket, as from that address.
+    pub fn inject(&mut self, host: usize, from: SocketAddr, datagram: &[u8]) {
+        let way = Way {
+            remote: from,
+            local: Some(self.nodes[host].address.ip()),
+            ecn: 0,
+        };
+        let mut bytes = datagram.to_vec();
+        self.nodes[host].receive(self.now, &way, &mut bytes);
+    }
+
+    pub fn act(&mut self) {
+        let mut sent = Vec::new();
+        for (at, node) in self.nodes.iter_mut().enumerate() {
+            let address = node.address;
+            node.act(self.now, &mut |transmit, bytes| {
+                let from = transmit.from.map_or(address, |ip| SocketAddr::new(ip, address.port()));
+                for datagram in bytes.chunks(transmit.segment) {
+                    sent.push((at, from, transmit.to, transmit.ecn, datagram.to_vec()));
+                }
+            });
+        }
+        for (at, from, to, mut ecn, mut bytes) in sent {
+            let link = if at == SERVER { &mut self.down } else { &mut self.up };
+            if let Some(seen) = &mut self.seen {
+                let bytes = bytes.clone();
+                seen.push(Flying { from, to, ecn, bytes });
+            }
+            for time in link.carry(self.now, &mut bytes, &mut ecn, &mut self.dice) {
+                self.order += 1;
+                let bytes = bytes.clone();
+                let flying = Flying { from, to, ecn, bytes };
+                self.flying.insert(self.order, flying);
+                self.arrivals.push(Reverse((time, self.order)));
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! A certificate, and the TLS configurations of both sides.
+
+use std::sync::Arc;
+
+use rustls::crypto::aws_lc_rs::default_provider;
+
+pub const NAME: &str = "server.test";
+
+pub struct Identity {
+    pub client: Arc<rustls::ClientConfig>,
+    pub server: Arc<rustls::ServerConfig>,
+}
+
+impl Identity {
+    pub fn new() -> Self {
+        Self::speaking(b"test", b"test")
+    }
+
+    /// Each side with its application protocol.
+    pub fn speaking(client_protocol: &[u8], server_protocol: &[u8]) -> Self {
+        let made = rcgen::generate_simple_self_signed([NAME.to_owned()]).unwrap();
+        let certificate = made.cert.der().clone();
+        let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der());
+        let provider = Arc::new(default_provider());
+        let mut server = rustls::ServerConfig::builder_with_provider(provider.clone())
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.clone()], key.unwrap())
+            .unwrap();
+        server.alpn_protocols = vec![server_protocol.to_vec()];
+        server.max_early_data_size = u32::MAX;
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(certificate).unwrap();
+        let mut client = rustls::ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        client.alpn_protocols = vec![client_protocol.to_vec()];
+        client.enable_early_data = true;
+        Self {
+            client: Arc::new(client),
+            server: Arc::new(server),
+        }
+    }
+
+    /// The same server after it lost its memory of sessions.
+    pub fn forget_sessions(&mut self) {
+        let mut server = (*self.server).clone();
+        server.session_storage = rustls::server::ServerSessionMemoryCache::new(256);
+        self.server = Arc::new(server);
+    }
+}
