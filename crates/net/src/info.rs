@@ -107,7 +107,7 @@ impl TcpInfo {
     /// that held it back? None where nothing was sent.
     pub fn held_by_window(&self) -> Option<bool> {
         let held = self.0.rwnd_limited.saturating_add(self.0.sndbuf_limited);
-        (self.0.busy_time > 0).then(|| held > self.0.busy_time / 2)
+        (self.0.busy_time > 0).then_some(held > self.0.busy_time / 2)
     }
 
     pub fn retransmits(&self) -> u32 {

@@ -11,7 +11,8 @@
 //! Nothing is divided by guessing. Over a veth pair, who sends a packet also carries it through the receiver's stack up
 //! to its socket, and who acknowledges carries that back: it is paid for where it is done, for every transport alike.
 //!
-//! Whatever else ran on the core is [`Core::foreign`]: it is no cost of ours, but it disturbs what is measured.
+//! Whatever else ran on the core ([`Usage::foreign`]), and how long threads waited for their turn, is no cost of ours, but
+//! it disturbs what is measured.
 
 pub(crate) mod readings;
 
@@ -31,6 +32,8 @@ pub struct Usage {
     /// How the kernel divides that, by samples.
     pub user: Duration,
     pub system: Duration,
+    /// In which its threads could have run, and others did; none where the kernel does not count it.
+    pub waited: Option<Duration>,
     /// Where the side was kept on one.
     pub core: Option<Core>,
 }
@@ -81,15 +84,17 @@ impl Add for Usage {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        let (longer, shorter) = match self.wall >= other.wall {
-            true => (self, other),
-            false => (other, self),
+        let (longer, shorter) = if self.wall >= other.wall {
+            (self, other)
+        } else {
+            (other, self)
         };
         Self {
             wall: longer.wall,
             thread: self.thread + other.thread,
             user: self.user + other.user,
             system: self.system + other.system,
+            waited: self.waited.zip(other.waited).map(|(one, two)| one + two),
             core: longer.core.or(shorter.core),
         }
     }
@@ -116,6 +121,7 @@ mod tests {
             thread: ms(600),
             user: ms(100),
             system: ms(500),
+            waited: Some(ms(50)),
             core: Some(Core {
                 number: 0,
                 busy: ms(800),
@@ -144,6 +150,7 @@ mod tests {
         };
         for sum in [usage() + short, short + usage()] {
             assert_eq!((sum.wall, sum.thread), (ms(1000), ms(1200)));
+            assert_eq!(sum.waited, Some(ms(100)));
             assert_eq!(sum.core, usage().core);
         }
     }

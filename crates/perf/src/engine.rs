@@ -6,6 +6,7 @@
 
 mod channel;
 mod lanes;
+mod own;
 mod quinn;
 mod tcp;
 mod tls;
@@ -104,6 +105,7 @@ pub fn of(engine: plan::Engine) -> &'static dyn Engine {
     match engine {
         plan::Engine::Kernel => &tcp::Tcp,
         plan::Engine::Rustls => &tls::Tls,
+        plan::Engine::Own => &own::Own,
         plan::Engine::Quinn => &self::quinn::Quinn,
     }
 }

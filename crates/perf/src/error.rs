@@ -24,7 +24,8 @@ pub enum PerfError {
     )]
     Name { host: String, source: io::Error },
     #[error(
-        "this system has no congestion control '{name}': {source}; `sysctl net.ipv4.tcp_available_congestion_control` lists what it has"
+        "cannot use congestion control '{name}': {source}; an ordinary user may use what \
+         /proc/sys/net/ipv4/tcp_allowed_congestion_control lists (--cc)"
     )]
     Congestion {
         name: &'static str,

@@ -129,7 +129,7 @@ fn knobs(arm: &Arm) -> Value {
         "datagram": is_quic.then(|| match knobs.datagram {
             Datagram::Engine => "engine".to_owned(),
             Datagram::Of(bytes) => bytes.to_string(),
-            Datagram::Mirror => "mirror".to_owned(),
+            Datagram::Mirror(bytes) => format!("mirror{bytes}"),
             Datagram::Discover => "discover".to_owned(),
         }),
     })
@@ -192,6 +192,7 @@ fn usage(usage: &Usage) -> Value {
         "thread_s": usage.thread.as_secs_f64(),
         "user_s": usage.user.as_secs_f64(),
         "system_s": usage.system.as_secs_f64(),
+        "waited_s": usage.waited.map(|waited| waited.as_secs_f64()),
         "core": core,
     })
 }

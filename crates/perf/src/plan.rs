@@ -102,7 +102,7 @@ impl Plan {
 
     /// A datagram that is too long for the path would never arrive.
     fn fits(&self, arm: &Arm) -> Result<(), PlanError> {
-        let Datagram::Of(size) = arm.knobs.datagram else {
+        let (Datagram::Of(size) | Datagram::Mirror(size)) = arm.knobs.datagram else {
             return Ok(());
         };
         let mtu = self.terrain.ends().map_or(u16::MAX, |ends| ends.mtu);

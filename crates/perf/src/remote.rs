@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use crate::account::readings;
 use crate::engine::{self, Job, PATIENCE, Pulse, Side};
 use crate::error::PerfError;
 use crate::identity::{Identity, Trust};
@@ -53,6 +54,7 @@ pub struct Server {
 
 impl Server {
     pub fn listen(at: SocketAddr, core: Option<usize>) -> Result<Self, PerfError> {
+        readings::counts_apart();
         Ok(Self {
             listener: TcpListener::bind(at).map_err(|source| PerfError::Listen { at, source })?,
             identity: Identity::make()?,
@@ -113,6 +115,7 @@ pub fn visit(
     watch: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Outcome, PerfError> {
     plan.check()?;
+    readings::counts_apart();
     let at = resolve(host)?;
     let stream = TcpStream::connect_timeout(&at, PATIENCE)
         .map_err(|source| PerfError::Connect { to: at, source })?;

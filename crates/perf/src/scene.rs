@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use roundtrip_net::cpu::pin_to;
 use roundtrip_path::Path;
 
+use crate::account::readings;
 use crate::engine::{self, Job, PATIENCE, Pulse, Side};
 use crate::error::{PerfError, PlanError};
 use crate::identity::Identity;
@@ -26,6 +27,8 @@ pub struct Scene {
 impl Scene {
     /// The process must be in its sandbox ([`roundtrip_path::enter_sandbox`]), or privileged.
     pub fn build(terrain: &Terrain) -> Result<Self, PerfError> {
+        // Tried here, before anything is measured, and where there is a loopback.
+        readings::counts_apart();
         Ok(Self {
             path: path(terrain)?,
             identity: Identity::make()?,
@@ -61,9 +64,7 @@ impl Scene {
             match (join(serving), join(driving)) {
                 (Ok(server), Ok(client)) => Ok(Visit { server, client }),
                 // Who waited in vain says less than who failed.
-                (Err(error), Err(PerfError::Silence(_))) | (_, Err(error)) | (Err(error), _) => {
-                    Err(error)
-                }
+                (Err(error), Ok(_) | Err(PerfError::Silence(_))) | (_, Err(error)) => Err(error),
             }
         })
     }

@@ -125,8 +125,8 @@ fn row(arm: &ArmOutcome, outcome: &Outcome, asks: bool) -> Vec<String> {
         let all: Vec<f64> = wires.iter().filter_map(figure).map(|n| n as f64).collect();
         Summary::of(&all).map(|summary| summary.median)
     };
-    let packets = over(&|wire| wire.packets_sent);
-    let calls = over(&|wire| wire.send_calls).filter(|calls| *calls > 0.0);
+    let datagrams = over(&|wire| wire.packets_sent);
+    let sends = over(&|wire| wire.send_calls).filter(|calls| *calls > 0.0);
     let mut cells = vec![
         arm.arm.to_string(),
         median(figures.gigabits, 2),
@@ -138,7 +138,9 @@ fn row(arm: &ArmOutcome, outcome: &Outcome, asks: bool) -> Vec<String> {
         number(figures.ratio_to_tls, 2),
         median(figures.receiver, digits),
         number(
-            packets.zip(calls).map(|(packets, calls)| packets / calls),
+            datagrams
+                .zip(sends)
+                .map(|(datagrams, sends)| datagrams / sends),
             1,
         ),
         number(over(&|wire| wire.acks_received), 0),
@@ -182,7 +184,15 @@ fn notes(outcome: &Outcome) -> Vec<String> {
     let mut notes = Vec::new();
     let found = |one: Bottleneck| outcome.arms.iter().any(|arm| arm.figures.bottleneck == one);
     if found(Bottleneck::Others) {
-        notes.push("Something else ran on these CPUs: the figures are less exact than the machine could give.".into());
+        notes.push(
+            match outcome.plan.terrain {
+                Terrain::Emulated(..) => {
+                    "Something else ran on these CPUs, such as the relay of the emulated path: compare costs, not speeds."
+                }
+                _ => "Something else ran on these CPUs: the figures are less exact than the machine could give.",
+            }
+            .into(),
+        );
     }
     if found(Bottleneck::Receiver) {
         notes.push("Where the receiver set the pace, Gbit/s is its limit; the sender's cost is still the sender's.".into());

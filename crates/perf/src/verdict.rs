@@ -7,7 +7,7 @@ use crate::engine::Side;
 
 /// A side that worked this share of the time had no more to give: the rest goes to being woken.
 const FULL: f64 = 0.92;
-/// Others that had this share of a core disturbed what was measured.
+/// Others that had this share of a core, or of the time, disturbed what was measured.
 const CROWD: f64 = 0.08;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -63,10 +63,12 @@ pub(crate) fn judge(sender: &Side, receiver: &Side) -> Bottleneck {
     Bottleneck::Neither
 }
 
-/// The core had no more to give, and not because of us alone.
+/// Its threads waited for their turn, or its core had no more to give, and not because of us alone.
 fn is_crowded(usage: &Usage) -> bool {
+    let waited = usage.waited.unwrap_or_default();
     let full = usage.core.is_some_and(|core| core.share() >= FULL);
-    full && usage.foreign().is_some_and(|share| share >= CROWD)
+    waited.as_secs_f64() >= CROWD * usage.wall.as_secs_f64().max(f64::MIN_POSITIVE)
+        || full && usage.foreign().is_some_and(|share| share >= CROWD)
 }
 
 #[cfg(test)]
@@ -118,6 +120,11 @@ mod tests {
         assert_eq!(judge(&side(600, 1000), &quiet), Bottleneck::Others);
         assert_eq!(judge(&quiet, &side(600, 1000)), Bottleneck::Others);
         assert_eq!(judge(&side(600, 800), &quiet), Bottleneck::Neither);
+        let mut pushed = side(600, 800);
+        pushed.usage.core = None;
+        assert_eq!(judge(&pushed, &quiet), Bottleneck::Neither);
+        pushed.usage.waited = Some(ms(300));
+        assert_eq!(judge(&pushed, &quiet), Bottleneck::Others);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! RFC 9002 §7. Counting, times and loss detection belong to `recovery`; the spacing of bursts to `pacer`.
 
+mod bbr;
 mod cubic;
 mod hystart;
 mod reno;
@@ -18,7 +19,8 @@ use window::Window;
 pub(crate) fn controller(kind: CongestionControl, datagram: u16) -> Box<dyn Controller> {
     match kind {
         CongestionControl::Reno => Box::new(reno::Reno::new(datagram)),
-        CongestionControl::Cubic | CongestionControl::Bbr => Box::new(cubic::Cubic::new(datagram)),
+        CongestionControl::Cubic => Box::new(cubic::Cubic::new(datagram)),
+        CongestionControl::Bbr => Box::new(bbr::Bbr::new(datagram)),
     }
 }
 

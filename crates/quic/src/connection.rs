@@ -59,8 +59,8 @@ pub(crate) use opening::{Arrival, Issuer, Opening};
 
 /// Every path carries UDP payloads as large as this. RFC 9000 §14.
 const LEAST_DATAGRAM: usize = 1200;
-/// A challenge in less than this is not worth sending.
-const LEAST_PROBE: usize = 64;
+/// A datagram that may not be as large as this is not worth sending.
+const LEAST_PACKET: usize = 100;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {

@@ -54,6 +54,7 @@ pub struct Endpoint {
     handshaking: usize,
     served: usize,
     tokens: Tokens,
+    tokens_taken: u64,
     answers: Answers,
     timers: Timers,
     chance: Chance,
@@ -77,6 +78,7 @@ impl Endpoint {
             handshaking: 0,
             served: 0,
             tokens: Tokens::default(),
+            tokens_taken: 0,
             answers: Answers::new(chance.seed()),
             timers: Timers::default(),
             secrets,
@@ -222,6 +224,16 @@ impl Endpoint {
 
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// How many clients were told to prove their address first.
+    pub fn retries_sent(&self) -> u64 {
+        self.answers.retries()
+    }
+
+    /// How many clients had a token from an earlier connection that proved their address.
+    pub fn tokens_taken(&self) -> u64 {
+        self.tokens_taken
     }
 
     /// Forgets a connection, best one that is drained: the peer of another gets stateless resets from a server, and no

@@ -55,7 +55,10 @@ impl Mtu {
         peer_max: u64,
         ceiling: u16,
     ) -> Self {
-        let limit = u16::try_from(peer_max).unwrap_or(u16::MAX).min(ceiling).max(BASE);
+        let limit = u16::try_from(peer_max)
+            .unwrap_or(u16::MAX)
+            .min(ceiling)
+            .max(BASE);
         let (current, search) = match (kind, first_seen) {
             (DatagramSize::Fixed(size), _) | (DatagramSize::Mirror, Some(size)) => {
                 (size.clamp(BASE, limit), Search::Never)

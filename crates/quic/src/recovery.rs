@@ -212,16 +212,18 @@ impl Recovery {
         let mut flags = OUTSTANDING | (MARKED * self.mark);
         let mut chain = 0;
         if !items.is_empty() {
-            let is_probe = |item: &Item| matches!(item, Item::MtuProbe(_));
+            // What asks something of a path may be lost with it.
+            let is_probe = |item: &Item| matches!(item, Item::MtuProbe(_) | Item::PathChallenge(_));
             flags |= MTU_PROBE * u8::from(items.iter().any(is_probe));
             chain = self.items.keep(items);
         }
         let size = size * u16::from(eliciting);
         flags |= ELICITING * u8::from(eliciting);
-        let ledger = &mut self.spaces[space.index()];
-        if number != ledger.next() || ledger.is_full() {
-            self.in_flight -= ledger.make_room(number, &mut self.items, MOST_PACKETS);
+        let index = space.index();
+        if number != self.spaces[index].next() || self.spaces[index].is_full() {
+            self.make_room(space, number);
         }
+        let ledger = &mut self.spaces[index];
         ledger.push(Entry::new(chunk, self.burst, chain, size, flags));
         if eliciting {
             ledger.eliciting += 1;
@@ -231,6 +233,13 @@ impl Recovery {
         self.in_flight += u64::from(size);
         self.burst_bytes += u64::from(size);
         self.burst_packets += 1;
+    }
+
+    #[cold]
+    fn make_room(&mut self, space: Space, number: u64) {
+        let ledger = &mut self.spaces[space.index()];
+        self.in_flight -= ledger.make_room(number, &mut self.items, MOST_PACKETS);
+        self.release_bursts();
     }
 
     /// Tells those who count bursts what the current one has put in flight so far. Whoever needs that calls it; calling it
@@ -243,7 +252,8 @@ impl Recovery {
         let burst = self.bursts.current_mut();
         burst.in_flight = self.in_flight;
         let now = burst.time;
-        self.controller.on_sent(now, bytes, self.in_flight.saturating_sub(bytes));
+        self.controller
+            .on_sent(now, bytes, self.in_flight.saturating_sub(bytes));
         self.pacer.on_sent(bytes);
         let now_sent = self.spaces.iter().map(|ledger| ledger.marked).sum();
         self.ecn.on_sent(now_sent);

@@ -112,7 +112,10 @@ mod tests {
     fn samples_are_smoothed_as_the_rfc_says() {
         let mut rtt = Rtt::new(ms(333));
         rtt.on_sample(Time(5), ms(100), ms(50));
-        assert_eq!((rtt.smoothed(), rtt.variation(), rtt.min()), (ms(100), ms(50), ms(100)));
+        assert_eq!(
+            (rtt.smoothed(), rtt.variation(), rtt.min()),
+            (ms(100), ms(50), ms(100))
+        );
         // The delay is taken off, as the sample stays above the least.
         rtt.on_sample(Time(6), ms(148), ms(40));
         assert_eq!((rtt.smoothed(), rtt.latest()), (ms(101), ms(148)));

@@ -8,6 +8,7 @@ mod application;
 mod arrival;
 mod assembly;
 mod control;
+mod ending;
 mod feedback;
 mod fit;
 mod id;
@@ -23,6 +24,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod turn;
+mod writers;
 
 use std::collections::VecDeque;
 
@@ -43,8 +45,6 @@ use turn::Turns;
 const LEAST_SEND_BUFFER: u64 = 4096;
 /// What each stream may write although the others have filled the buffer, or although the peer does not let it send.
 const RESERVE: u64 = 16 << 10;
-/// A writer that waits is woken when it may write so much.
-const WORTH_WAKING: u64 = 64 << 10;
 /// What comes out of order may lie in so many pieces, and in one more for each KiB of the connection's window.
 const LEAST_FRAGMENTS: u64 = 1024;
 
@@ -200,63 +200,6 @@ impl Streams {
         }
     }
 
-    /// Everything that must hold at any time.
-    #[cfg(test)]
-    fn check(&self) {
-        let streams: Vec<_> = self
-            .slab
-            .keys()
-            .filter_map(|key| self.slab.get(key))
-            .collect();
-        let outgoing = || streams.iter().filter_map(|stream| stream.outgoing.as_ref());
-        let incoming = || streams.iter().filter_map(|stream| stream.incoming.as_ref());
-        let held: u64 = outgoing().map(Outgoing::held).sum();
-        assert_eq!(self.held, held);
-        assert!(held <= self.send_buffer + RESERVE * streams.len() as u64);
-        let fragments: usize = incoming().map(incoming::Incoming::fragments).sum();
-        assert_eq!(self.fragments, fragments);
-        assert!(self.fragments <= self.most_fragments);
-        assert_eq!(
-            self.ready.len(),
-            outgoing().filter(|o| o.ready.wants()).count()
-        );
-        assert_eq!(
-            self.urgent.len(),
-            outgoing().filter(|o| o.urgent.wants()).count()
-        );
-        assert_eq!(
-            self.writers.len(),
-            outgoing().filter(|o| o.writer.wants()).count()
-        );
-        assert_eq!(
-            self.control.len(),
-            streams.iter().filter(|s| s.control.wants()).count()
-        );
-        for stream in &streams {
-            let is_withheld = stream.id.is_opened_by(self.side)
-                && stream.id.index() >= self.own.get(stream.id.dir()).limit;
-            if let Some(outgoing) = &stream.outgoing {
-                assert_eq!(
-                    outgoing.ready.wants(),
-                    !is_withheld && outgoing.sendable() > 0
-                );
-                assert_eq!(
-                    outgoing.urgent.wants(),
-                    !is_withheld && outgoing.is_urgent()
-                );
-            }
-            assert_eq!(stream.control.wants(), !is_withheld && stream.pending.any());
-        }
-    }
-
-    /// How many bytes the rings of all streams have room for.
-    #[cfg(test)]
-    fn ring_bytes(&self) -> usize {
-        let streams = self.slab.keys().filter_map(|key| self.slab.get(key));
-        let incoming = streams.filter_map(|stream| stream.incoming.as_ref());
-        incoming.map(incoming::Incoming::capacity).sum()
-    }
-
     fn outgoing_mut(&mut self, key: u32) -> Option<&mut Outgoing> {
         self.slab.get_mut(key)?.outgoing.as_mut()
     }
@@ -297,66 +240,6 @@ impl Streams {
         for index in withheld {
             if let Some(key) = self.own.get(dir).table.get(index) {
                 self.schedule(key);
-            }
-        }
-    }
-
-    /// The sending half is done.
-    fn drop_outgoing(&mut self, key: u32) {
-        let Some(stream) = self.slab.get_mut(key) else {
-            return;
-        };
-        if let Some(outgoing) = stream.outgoing.take() {
-            self.held = self.held.saturating_sub(outgoing.held());
-            self.ready.forget(outgoing.ready);
-            self.urgent.forget(outgoing.urgent);
-            self.writers.forget(outgoing.writer);
-        }
-        self.settle(key);
-    }
-
-    /// The receiving half is done.
-    fn drop_incoming(&mut self, key: u32) {
-        let Some(stream) = self.slab.get_mut(key) else {
-            return;
-        };
-        if let Some(mut incoming) = stream.incoming.take() {
-            self.fragments = self.fragments.saturating_sub(incoming.fragments());
-            incoming.release(&mut self.spares);
-        }
-        stream.pending.max_data = false;
-        stream.pending.stop = false;
-        self.settle(key);
-    }
-
-    /// A stream without halves is forgotten.
-    fn settle(&mut self, key: u32) {
-        let Some(stream) = self.slab.get(key) else {
-            return;
-        };
-        if stream.outgoing.is_some() || stream.incoming.is_some() {
-            self.schedule(key);
-            return;
-        }
-        let (id, control) = (stream.id, stream.control);
-        self.control.forget(control);
-        self.slab.remove(key);
-        if id.is_opened_by(self.side) {
-            self.own.get_mut(id.dir()).table.remove(id.index());
-        } else {
-            let theirs = self.theirs.get_mut(id.dir());
-            theirs.table.remove(id.index());
-            theirs.close();
-        }
-        let (slab, alive) = (&self.slab, self.slab.len());
-        for turns in [
-            &mut self.ready,
-            &mut self.urgent,
-            &mut self.control,
-            &mut self.writers,
-        ] {
-            if turns.is_crowded(alive) {
-                turns.retain(|key| slab.get(*key).is_some());
             }
         }
     }

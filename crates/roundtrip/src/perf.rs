@@ -48,9 +48,10 @@ fn meant(args: &PerfArgs) -> Result<Plan, PlanError> {
 }
 
 fn plan(task: &TaskArgs, pin: Pin, terrain: Terrain) -> Result<Plan, PlanError> {
-    let named: Vec<&str> = match task.arms.is_empty() {
-        true => ALL.to_vec(),
-        false => task.arms.iter().map(String::as_str).collect(),
+    let named: Vec<&str> = if task.arms.is_empty() {
+        ALL.to_vec()
+    } else {
+        task.arms.iter().map(String::as_str).collect()
     };
     let plan = Plan {
         arms: Arm::read_all(named, &task.knobs.tuning(), task.knobs.engine)?,

@@ -40,6 +40,9 @@ fn help_is_the_contract() {
         let name = format!("gate_session_{verb}");
         insta::assert_snapshot!(name, help(&["gate", "session", verb]));
     }
+    for verb in ["server", "client"] {
+        insta::assert_snapshot!(format!("perf_{verb}"), help(&["perf", verb]));
+    }
     insta::assert_snapshot!("origin_echo", help(&["origin", "echo"]));
 }
 

@@ -20,6 +20,7 @@ const MISSING: f64 = 0.1;
 pub(crate) struct Meter {
     began: Instant,
     thread: ThreadCpu,
+    waited: Option<Duration>,
     core: Option<Line>,
     number: usize,
 }
@@ -30,6 +31,7 @@ impl Meter {
         Self {
             core: core.and_then(Line::of),
             number: core.unwrap_or_default(),
+            waited: waited(),
             began: Instant::now(),
             thread: ThreadCpu::now(),
         }
@@ -44,6 +46,9 @@ impl Meter {
             thread: spent.exact,
             user: spent.user,
             system: spent.system,
+            waited: waited()
+                .zip(self.waited)
+                .map(|(now, then)| now.saturating_sub(then)),
             core: self.core.and_then(|_| core()),
         }
     }
@@ -133,6 +138,11 @@ fn schedstat(file: &str) -> Option<(Duration, Duration)> {
     Some((next()?, next()?))
 }
 
+/// How long the calling thread has waited for its turn so far.
+fn waited() -> Option<Duration> {
+    Some(schedstat("/proc/thread-self/schedstat")?.1)
+}
+
 /// Whether this kernel counts interrupts apart from threads. A thread that never sleeps makes as many of them as it can:
 /// if its own time and its waits for its turn do not fill the time that passed, they are counted elsewhere.
 pub(crate) fn counts_apart() -> bool {
@@ -144,8 +154,7 @@ fn try_it() -> Option<f64> {
     let socket = UdpSocket::bind("127.0.0.1:0").ok()?;
     socket.connect(socket.local_addr().ok()?).ok()?;
     socket.set_nonblocking(true).ok()?;
-    let waits = || Some(schedstat("/proc/thread-self/schedstat")?.1);
-    let (began, waited, used) = (Instant::now(), waits()?, ThreadCpu::now());
+    let (began, before, used) = (Instant::now(), waited()?, ThreadCpu::now());
     let mut buffer = [0; 64];
     while began.elapsed() < TRIAL {
         // A full buffer costs the same interrupt.
@@ -153,7 +162,7 @@ fn try_it() -> Option<f64> {
         let _ = socket.recv(&mut buffer);
     }
     let used = ThreadCpu::now().since(used).exact;
-    let accounted = used + waits()?.saturating_sub(waited);
+    let accounted = used + waited()?.saturating_sub(before);
     let wall = began.elapsed();
     Some(wall.saturating_sub(accounted).as_secs_f64() / wall.as_secs_f64())
 }

@@ -43,7 +43,7 @@ impl Engine for Quinn {
         if knobs.ack_every == Some(AckEvery::Auto) {
             return cannot("--ack-every auto".into(), "it takes a number of packets");
         }
-        if knobs.datagram == Datagram::Mirror {
+        if let Datagram::Mirror(_) = knobs.datagram {
             return cannot("--datagram mirror".into(), "it takes a size, or discover");
         }
         match knobs.gso.map(|burst| burst as u64) {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::knobs::{DEFAULT_WRITE, Datagram, Knobs, Tuning};
+use super::knobs::{Cipher, DEFAULT_WRITE, Datagram, Knobs, Tuning};
 use super::{Congestion, range};
 use crate::engine;
 use crate::error::PlanError;
@@ -35,6 +35,8 @@ pub enum Transport {
 pub enum Engine {
     Kernel,
     Rustls,
+    /// Crate `quic`.
+    Own,
     Quinn,
 }
 
@@ -53,18 +55,19 @@ impl Transport {
         match self {
             Self::Tcp => Engine::Kernel,
             Self::Tls => Engine::Rustls,
-            Self::Quic => Engine::Quinn,
+            Self::Quic => Engine::Own,
         }
     }
 }
 
 impl Engine {
-    pub const OF_QUIC: [Self; 1] = [Self::Quinn];
+    pub const OF_QUIC: [Self; 2] = [Self::Own, Self::Quinn];
 
     pub fn word(self) -> &'static str {
         match self {
             Self::Kernel => "kernel",
             Self::Rustls => "rustls",
+            Self::Own => "own",
             Self::Quinn => "quinn",
         }
     }
@@ -131,7 +134,7 @@ impl Arm {
             return Err(PlanError::Engine {
                 engine: self.engine.word(),
                 what: self.transport.word().into(),
-                instead: "engines are chosen for quic, among quinn",
+                instead: "engines are chosen for quic, among own and quinn",
             });
         }
         engine::of(self.engine).check(&self.knobs)
@@ -199,19 +202,19 @@ impl Tuning {
             self.gso = Some(super::size(burst)? as usize);
         } else if let Some(bytes) = number("datagram") {
             self.datagram = Some(bytes.parse()?);
-        } else if matches!(word, "mirror" | "discover") {
+        } else if word == "discover" || word.starts_with("mirror") {
             self.datagram = Some(word.parse()?);
         } else if let Some(bytes) = number("write") {
             self.write_size = Some(super::size(bytes)? as usize);
-        } else if let Ok(cipher) = word.parse() {
+        } else if let Ok(cipher) = word.parse::<Cipher>() {
             self.cipher = Some(cipher);
-        } else if let Ok(control) = word.parse() {
+        } else if let Ok(control) = word.parse::<Congestion>() {
             self.congestion = Some(control);
         } else {
             return Err(PlanError::Value {
                 what: "knob",
                 text: format!("{word}` in `{arm}"),
-                how: "there are ackN, gsoN, datagramN, mirror, discover, writeN, aes128, aes256, chacha, cubic, reno and bbr",
+                how: "there are ackN, gsoN, datagramN, mirrorN, discover, writeN, aes128, aes256, chacha, cubic, reno and bbr",
             });
         }
         Ok(())
@@ -239,7 +242,7 @@ impl FromStr for Engine {
             .ok_or_else(|| PlanError::Value {
                 what: "engine",
                 text: text.into(),
-                how: "there is quinn",
+                how: "there are own and quinn",
             })
     }
 }
@@ -269,7 +272,7 @@ impl fmt::Display for Arm {
         match knobs.datagram {
             Datagram::Engine => {}
             Datagram::Of(bytes) => write!(f, "+datagram{bytes}")?,
-            Datagram::Mirror => f.write_str("+mirror")?,
+            Datagram::Mirror(bytes) => write!(f, "+mirror{bytes}")?,
             Datagram::Discover => f.write_str("+discover")?,
         }
         if knobs.write_size != DEFAULT_WRITE {

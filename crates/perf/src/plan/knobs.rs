@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::PlanError;
 
+/// What a packet of 1500 bytes has room for below IPv6.
+const MIRRORED: u16 = 1452;
 pub(super) const DEFAULT_WRITE: usize = 64 * 1024;
 
 /// As they are in the end, for one arm.
@@ -78,8 +80,8 @@ pub enum Datagram {
     Engine,
     /// The UDP payload, in bytes.
     Of(u16),
-    /// As long as the client's first datagrams are.
-    Mirror,
+    /// The server's are as long as the client's first ones, which are so long.
+    Mirror(u16),
     /// RFC 8899.
     Discover,
 }
@@ -147,13 +149,16 @@ impl FromStr for Datagram {
 
     fn from_str(text: &str) -> Result<Self, PlanError> {
         match text.parse() {
-            _ if text == "mirror" => Ok(Self::Mirror),
+            _ if text == "mirror" => Ok(Self::Mirror(MIRRORED)),
             _ if text == "discover" => Ok(Self::Discover),
             Ok(bytes) => Ok(Self::Of(bytes)),
+            _ if let Some(Ok(bytes)) = text.strip_prefix("mirror").map(str::parse) => {
+                Ok(Self::Mirror(bytes))
+            }
             _ => Err(wrong(
                 "datagram size",
                 text,
-                "write the bytes of a UDP payload, from 1200 on, mirror or discover",
+                "write the bytes of a UDP payload, from 1200 on, mirror, mirror1350 or discover",
             )),
         }
     }

@@ -168,11 +168,8 @@ fn knobs_are_turned() {
 #[test]
 fn a_path_may_lie_between() {
     let mut far = plan(&["tls", "quic"], Pattern::Down);
-    far.terrain = Terrain::described(
-        &[("rtt", "10ms".into()), ("loss", "down:nth:40".into())],
-        None,
-    )
-    .unwrap();
+    far.terrain =
+        Terrain::described(&[("rtt", "10ms".into()), ("loss", "down:3%".into())], None).unwrap();
     far.work.amount = Amount::Bytes(500_000);
     let outcome = measured(far);
     for arm in &outcome.arms {

@@ -21,7 +21,8 @@ fn server() -> (SocketAddr, JoinHandle<Result<(), PerfError>>) {
 fn both_halves_come_together_at_the_client() {
     let (at, serving) = server();
     let host = at.to_string();
-    let mut plan = plan(&["tcp", "tls", "quic"], Pattern::Down);
+    // The one that every user may use.
+    let mut plan = plan(&["tcp+reno", "tls+reno", "quic+reno"], Pattern::Down);
     (plan.pin, plan.terrain) = (Pin::default(), Terrain::Remote(host.clone()));
     plan.rounds = 2;
     let mut seen = 0;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::Connection;
 use super::control::Ask;
-use crate::config::AckPolicy;
 use crate::Time;
+use crate::config::AckPolicy;
 
 /// Acknowledgements of one round trip, at least.
 const EACH_ROUND: u32 = 4;
@@ -87,17 +87,26 @@ mod tests {
     #[test]
     fn the_peer_is_asked_when_much_has_changed_and_once_a_round_trip() {
         let mut asks = Asks::default();
-        assert_eq!(asks.reconsider(Time::ZERO, 4, RTT), None, "it cannot be asked");
+        assert_eq!(
+            asks.reconsider(Time::ZERO, 4, RTT),
+            None,
+            "it cannot be asked"
+        );
         asks.set_known(Duration::from_millis(1));
         let first = asks.reconsider(Time::ZERO, 4, RTT).unwrap();
-        assert_eq!((first.sequence, first.threshold, first.max_delay_us), (0, 3, 10_000));
+        assert_eq!(
+            (first.sequence, first.threshold, first.max_delay_us),
+            (0, 3, 10_000)
+        );
         let soon = Time::ZERO.after(RTT / 2);
         assert_eq!(asks.reconsider(soon, 100, RTT), None);
         let later = Time::ZERO.after(RTT);
         assert_eq!(asks.reconsider(later, 7, RTT), None);
         let second = asks.reconsider(later, 8, RTT).unwrap();
         assert_eq!((second.sequence, second.threshold), (1, 7));
-        let fast = asks.reconsider(later.after(RTT), 4, Duration::from_micros(50)).unwrap();
+        let fast = asks
+            .reconsider(later.after(RTT), 4, Duration::from_micros(50))
+            .unwrap();
         assert_eq!(fast.max_delay_us, 1000, "no shorter than the peer can");
     }
 }

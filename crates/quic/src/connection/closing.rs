@@ -67,7 +67,7 @@ impl Connection {
     /// Stateless reset. RFC 9000 §10.3.1.
     pub(crate) fn on_reset(&mut self, now: Time) {
         self.clock = now;
-        self.drain( CloseReason::Reset);
+        self.drain(CloseReason::Reset);
     }
 
     fn end(&mut self, why: CloseReason) {
@@ -166,7 +166,11 @@ impl Connection {
         if !frame.write(&mut pen) {
             return None;
         }
-        let padding = if pads { pen.room() } else { SAMPLED.min(pen.room()) };
+        let padding = if pads {
+            pen.room()
+        } else {
+            SAMPLED.min(pen.room())
+        };
         pen.zeros(padding);
         let length = pen.position() + TAG;
         let packet = room.get_mut(..length)?;

@@ -2,7 +2,9 @@
 //!
 //! RFC 9000 §12.2 and §14.1.
 
-use roundtrip_wire::quic::{LongKind, Pen, Side, number_length, set_length, write_long, write_short};
+use roundtrip_wire::quic::{
+    LongKind, Pen, Side, number_length, set_length, write_long, write_short,
+};
 
 use super::sending::{SAMPLED, put_number};
 use super::{Connection, LEAST_DATAGRAM, space_of};
@@ -36,13 +38,13 @@ impl Connection {
     /// Packets with long headers may still have to be sent.
     #[inline]
     pub(super) fn has_long_headers(&self) -> bool {
-        self.crypto.has(Level::Initial)
-            || self.crypto.has(Level::Handshake)
-            || self.sends_early()
+        self.crypto.has(Level::Initial) || self.crypto.has(Level::Handshake) || self.sends_early()
     }
 
     fn sends_early(&self) -> bool {
-        self.side == Side::Client && !self.crypto.has(Level::OneRtt) && self.crypto.has(Level::Early)
+        self.side == Side::Client
+            && !self.crypto.has(Level::OneRtt)
+            && self.crypto.has(Level::Early)
     }
 
     /// A datagram that holds at least one packet with a long header.
@@ -53,11 +55,16 @@ impl Connection {
         if !wanted {
             return None;
         }
-        let limit = self.segment(buffer.len())?.min(LONGEST);
+        let limit = self.segment(buffer.len(), LEAST_DATAGRAM)?.min(LONGEST);
         let permitted = self.permitted(now, limit as u16, 1) > 0;
         let mut drafts = Vec::new();
         let mut at = 0;
-        for level in [Level::Initial, Level::Early, Level::Handshake, Level::OneRtt] {
+        for level in [
+            Level::Initial,
+            Level::Early,
+            Level::Handshake,
+            Level::OneRtt,
+        ] {
             let is_alone = drafts.is_empty();
             if !self.may_write(level, is_alone) || limit - at < LEAST_ROOM {
                 continue;
@@ -214,7 +221,13 @@ impl Connection {
             }
             let number_at = draft.number_at - draft.start;
             let size = packet.len() as u16;
-            self.seal(draft.level, draft.number, packet, number_at, draft.number_length)?;
+            self.seal(
+                draft.level,
+                draft.number,
+                packet,
+                number_at,
+                draft.number_length,
+            )?;
             eliciting |= draft.eliciting;
             sent_handshake |= draft.level == Level::Handshake;
             let space = space_of(draft.level);

@@ -120,7 +120,10 @@ impl Connection {
                 self.local_ids.on_retired(sequence)?;
                 self.local_ids.issue(&mut self.control.issued);
             }
-            Frame::PathChallenge(data) => self.paths.owe(way, data, self.datagram_received),
+            Frame::PathChallenge(data) if !self.has_left(way) => {
+                self.paths.owe(way, data, self.datagram_received);
+            }
+            Frame::PathChallenge(_) => {}
             Frame::PathResponse(data) => self.on_path_response(&data),
             Frame::AckFrequency {
                 sequence,

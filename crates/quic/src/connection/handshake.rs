@@ -5,9 +5,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use roundtrip_wire::quic::{
-    ConnectionId, Parameters, Retry, Side, Version, retry_is_authentic,
-};
+use roundtrip_wire::quic::{ConnectionId, Parameters, Retry, Side, Version, retry_is_authentic};
 
 use super::opening::other;
 use super::{Connection, State};
@@ -232,7 +230,11 @@ impl Connection {
         let theirs = Duration::from_millis(parameters.max_idle_timeout);
         if !theirs.is_zero() {
             let ours = self.timers.idle;
-            self.timers.idle = if ours.is_zero() { theirs } else { ours.min(theirs) };
+            self.timers.idle = if ours.is_zero() {
+                theirs
+            } else {
+                ours.min(theirs)
+            };
         }
         self.peer_max_datagram = parameters.max_udp_payload_size;
         self.mtu = self.new_mtu();

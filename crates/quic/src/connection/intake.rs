@@ -220,7 +220,11 @@ impl Connection {
     }
 
     fn retry_untimely(&mut self, now: Time) {
-        if !self.untimely.iter().any(|kept| self.crypto.can_open(kept.level)) {
+        if !self
+            .untimely
+            .iter()
+            .any(|kept| self.crypto.can_open(kept.level))
+        {
             return;
         }
         for mut kept in std::mem::take(&mut self.untimely) {

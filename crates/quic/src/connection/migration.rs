@@ -32,6 +32,12 @@ impl Connection {
         true
     }
 
+    /// It came to an address that this client has left: what is in use now must not be seen there. RFC 9000 §9.5.
+    pub(super) fn has_left(&self, way: &Way) -> bool {
+        self.side == Side::Client
+            && matches!((way.local, self.paths.active.local), (Some(came), Some(own)) if came != own)
+    }
+
     /// The newest packet came from elsewhere: the peer has moved. RFC 9000 §9.3.
     pub(super) fn on_moved(&mut self, now: Time, way: &Way) {
         let is_return = self

@@ -24,11 +24,7 @@ struct Target {
 
 impl Connection {
     /// PATH_RESPONSE and PATH_CHALLENGE, each in a datagram of its own. RFC 9000 §8.2.
-    pub(super) fn transmit_challenges(
-        &mut self,
-        now: Time,
-        buffer: &mut [u8],
-    ) -> Option<Transmit> {
+    pub(super) fn transmit_challenges(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         if !self.crypto.has(Level::OneRtt) {
             return None;
         }
@@ -47,7 +43,7 @@ impl Connection {
             local: path.local,
             size: LEAST_DATAGRAM.min(path.credit()),
         };
-        if target.size < super::LEAST_PROBE {
+        if target.size < super::LEAST_PACKET {
             return None;
         }
         path.on_challenge_sent(data);
@@ -68,12 +64,7 @@ impl Connection {
     }
 
     /// RFC 9000 §8.2.2: on the path that the challenge came by.
-    fn transmit_response(
-        &mut self,
-        now: Time,
-        owed: Owed,
-        buffer: &mut [u8],
-    ) -> Option<Transmit> {
+    fn transmit_response(&mut self, now: Time, owed: Owed, buffer: &mut [u8]) -> Option<Transmit> {
         let is_active = owed.remote == self.paths.active.remote;
         let credit = if is_active {
             self.paths.active.credit()
@@ -103,7 +94,10 @@ impl Connection {
         if size > buffer.len() {
             return None;
         }
-        if !matches!(self.recovery.allowance(now, probe, 1), Allowance::Packets(_)) {
+        if !matches!(
+            self.recovery.allowance(now, probe, 1),
+            Allowance::Packets(_)
+        ) {
             return None;
         }
         let target = Target {
@@ -145,8 +139,14 @@ impl Connection {
             number_at,
         );
         self.seal(Level::OneRtt, number, packet, number_at, number_length)?;
-        self.recovery
-            .on_sent(Space::Data, number, room as u16, None, &mut self.items, true);
+        self.recovery.on_sent(
+            Space::Data,
+            number,
+            room as u16,
+            None,
+            &mut self.items,
+            true,
+        );
         self.count_sent(now, 1, room, true);
         Some(Transmit {
             to: target.remote,

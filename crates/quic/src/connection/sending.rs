@@ -102,7 +102,7 @@ impl Connection {
             self.recovery.set_app_limited(self.mtu.current());
             return None;
         }
-        let segment = self.segment(buffer.len())?;
+        let segment = self.segment(buffer.len(), super::LEAST_PACKET)?;
         let most = (buffer.len() / segment)
             .min(LONGEST / segment)
             .min(self.config.burst.clamp(1, MOST))
@@ -126,11 +126,11 @@ impl Connection {
         Some(self.sent_to_active(now, segment, &filled))
     }
 
-    /// The size of datagrams: none while the peer's address forbids any. RFC 9000 §8.1.
-    pub(super) fn segment(&mut self, room: usize) -> Option<usize> {
+    /// The size of datagrams; none where an address that is not validated allows less than `least`. RFC 9000 §8.1.
+    pub(super) fn segment(&mut self, room: usize, least: usize) -> Option<usize> {
         let size = usize::from(self.mtu.current()).min(room);
         let credit = self.paths.active.credit();
-        if credit >= super::LEAST_DATAGRAM.min(size) {
+        if credit >= least.min(size) {
             return Some(size.min(credit));
         }
         self.recovery.set_blocked(true);
@@ -225,7 +225,13 @@ impl Connection {
         let number = self.recovery.next_number(Space::Data);
         let packet = packet.get_mut(..length)?;
         shape.write(number, packet);
-        self.seal(Level::OneRtt, number, packet, shape.number_at, shape.number_length)?;
+        self.seal(
+            Level::OneRtt,
+            number,
+            packet,
+            shape.number_at,
+            shape.number_length,
+        )?;
         self.recovery.on_sent(
             Space::Data,
             number,
@@ -269,7 +275,13 @@ impl Connection {
         let number = self.recovery.next_number(Space::Data);
         let packet = packet.get_mut(..length)?;
         shape.write(number, packet);
-        self.seal(Level::OneRtt, number, packet, shape.number_at, shape.number_length)?;
+        self.seal(
+            Level::OneRtt,
+            number,
+            packet,
+            shape.number_at,
+            shape.number_length,
+        )?;
         filled.eliciting |= contents.eliciting;
         self.recovery.on_sent(
             Space::Data,

@@ -48,13 +48,16 @@ impl Connection {
             State::Closing | State::Draining => return self.timers.close,
             State::Drained => return None,
         }
+        // What must not be sent now makes nobody wait. RFC 9000 §8.1.
+        let sends = self.paths.active.credit() >= super::LEAST_PACKET;
         [
             self.recovery.deadline(),
-            self.received[Space::Data.index()].deadline(),
+            self.received[Space::Data.index()].deadline().filter(|_| sends),
             self.idle_deadline(),
             self.keep_alive_deadline(),
-            self.timers.paced,
+            self.timers.paced.filter(|_| sends),
             self.timers.early_keys,
+            self.old_keys_deadline(),
             self.paths.deadline(),
         ]
         .into_iter()
@@ -94,9 +97,7 @@ impl Connection {
         if is_due(self.timers.paced, now) {
             self.timers.paced = None;
         }
-        // RFC 9001 §6.5.
-        let after = 3 * self.recovery.pto();
-        self.crypto.forget_old_keys(now, after);
+        self.crypto.forget_old_keys(now, 3 * self.recovery.pto());
     }
 
     fn on_recovery_timeout(&mut self, now: Time) {
@@ -122,6 +123,12 @@ impl Connection {
     fn idle_deadline(&self) -> Option<Time> {
         let idle = self.timers.idle;
         (!idle.is_zero()).then(|| self.timers.alive.after(idle.max(3 * self.recovery.pto())))
+    }
+
+    /// RFC 9001 §6.5.
+    fn old_keys_deadline(&self) -> Option<Time> {
+        let since = self.crypto.old_keys_since()?;
+        Some(since.after(3 * self.recovery.pto()))
     }
 
     fn keep_alive_deadline(&self) -> Option<Time> {

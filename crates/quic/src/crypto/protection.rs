@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use roundtrip_wire::quic::expand_number;
 use rustls::quic::{DirectionalKeys, HeaderProtectionKey, PacketKey};
 
 use super::{Closed, Opened, TAG};
@@ -193,22 +194,6 @@ impl Unmasked {
             let why = "reserved bits of a packet's header are not zero";
             Err(Violation::new(Code::PROTOCOL_VIOLATION, why))
         }
-    }
-}
-
-/// RFC 9000 §A.3.
-#[inline]
-fn expand_number(truncated: u64, length: usize, expected: u64) -> u64 {
-    let expected = expected.min(1 << 62);
-    let window = 1_u64 << (8 * length);
-    let half = window / 2;
-    let candidate = (expected & !(window - 1)) | truncated;
-    if candidate + half <= expected && candidate < (1 << 62) - window {
-        candidate + window
-    } else if candidate > expected + half && candidate >= window {
-        candidate - window
-    } else {
-        candidate
     }
 }
 

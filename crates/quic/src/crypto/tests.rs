@@ -24,7 +24,7 @@ const NAME: &str = "a.example";
 const NUMBER_AT: usize = 5;
 
 fn id(bytes: &[u8]) -> ConnectionId {
-    ConnectionId(bytes.to_vec())
+    ConnectionId::new(bytes).unwrap()
 }
 
 fn provider() -> CryptoProvider {

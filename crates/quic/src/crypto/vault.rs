@@ -64,7 +64,7 @@ impl Vault {
 
     /// RFC 9000 §10.3.2.
     pub(crate) fn reset_token(&self, id: &ConnectionId) -> [u8; 16] {
-        let tag = hmac::sign(&self.resets, id_bytes(id));
+        let tag = hmac::sign(&self.resets, id.as_slice());
         first_bytes(tag.as_ref())
     }
 }
@@ -82,10 +82,6 @@ impl TokenKind {
             .into_iter()
             .find(|kind| kind.byte() == byte)
     }
-}
-
-fn id_bytes(id: &ConnectionId) -> &[u8] {
-    id.as_slice()
 }
 
 /// A key for one purpose.
@@ -142,7 +138,7 @@ mod tests {
 
     #[test]
     fn reset_tokens_depend_on_id_and_key() {
-        let id = |bytes: &[u8]| ConnectionId(bytes.to_vec());
+        let id = |bytes: &[u8]| ConnectionId::new(bytes).unwrap();
         let token = vault(1).reset_token(&id(b"12345678"));
         assert_eq!(token, vault(1).reset_token(&id(b"12345678")));
         assert_ne!(token, vault(1).reset_token(&id(b"12345679")));

@@ -31,6 +31,7 @@ pub(super) struct Answers {
     chance: Chance,
     /// When the ration would be full again.
     spent_until: Time,
+    retries: u64,
 }
 
 impl Answers {
@@ -39,6 +40,7 @@ impl Answers {
             waiting: VecDeque::new(),
             chance: Chance::new(&seed),
             spent_until: Time::ZERO,
+            retries: 0,
         }
     }
 
@@ -76,14 +78,21 @@ impl Answers {
         let (client, original) = (&packet.source, &packet.destination);
         if let Ok(datagram) = write_retry(packet.version, client, source, original, token) {
             self.push(way, datagram);
+            self.retries += 1;
         }
+    }
+
+    /// How many Retry packets were sent.
+    pub(super) fn retries(&self) -> u64 {
+        self.retries
     }
 
     /// An Initial packet that closes. RFC 9000 §5.2.2.
     pub(super) fn refuse(&mut self, now: Time, way: &Way, packet: &LongPacket<'_>, code: Code) {
-        if self.spend(now) {
-            let datagram = close(packet, code);
-            datagram.map_or((), |datagram| self.push(way, datagram));
+        if self.spend(now)
+            && let Some(datagram) = close(packet, code)
+        {
+            self.push(way, datagram);
         }
     }
 

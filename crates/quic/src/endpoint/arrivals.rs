@@ -119,6 +119,7 @@ impl Endpoint {
             self.answers.retry(way, packet, &source, &token);
             return None;
         }
+        self.tokens_taken += u64::from(proof == Proof::Known);
         Some(arrival(packet, proof, size))
     }
 }

@@ -103,13 +103,7 @@ impl Recovery {
         Some(sample)
     }
 
-    fn hear_marks(
-        &mut self,
-        now: Time,
-        space: Space,
-        counts: Option<[u64; 3]>,
-        settled: &Settled,
-    ) {
+    fn hear_marks(&mut self, now: Time, space: Space, counts: Option<[u64; 3]>, settled: &Settled) {
         let report = Report {
             space,
             counts,

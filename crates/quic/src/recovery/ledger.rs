@@ -158,7 +158,11 @@ impl Ledger {
                 forgotten += u64::from(entry.size);
                 items.take(entry.items, |_| {});
             }
-            first = if entry.is(ACKED) { entry.offset } else { first + 1 };
+            first = if entry.is(ACKED) {
+                entry.offset
+            } else {
+                first + 1
+            };
         }
         self.release(first);
         forgotten
@@ -223,7 +227,9 @@ impl Settled {
         self.late_bytes += u64::from(was.size);
         self.size = self.size.max(was.size);
         told.reordering.end_lost_run(told.space);
-        self.undone |= told.reordering.on_late(was.episode, told.largest.saturating_sub(number));
+        self.undone |= told
+            .reordering
+            .on_late(was.episode, told.largest.saturating_sub(number));
         Ok(())
     }
 }

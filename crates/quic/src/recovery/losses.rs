@@ -163,6 +163,11 @@ impl Recovery {
             // None of any event: it tells nothing of congestion when it comes late.
             entry.episode = self.reordering.episode.wrapping_sub(1);
         }
+        if !was.is(ELICITING) {
+            // Nobody asks for it again.
+            entry.flags = ACKED;
+            entry.offset = number + 1;
+        }
         self.counters.lost += 1;
         self.counters.lost_bytes += u64::from(was.size);
         feedback.lost_packets += 1;

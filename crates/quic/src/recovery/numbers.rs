@@ -58,7 +58,10 @@ mod tests {
     fn some_numbers_are_skipped_ever_more_rarely_and_by_the_seed() {
         let numbers = skipped(7);
         assert!((10..25).contains(&numbers.len()), "{numbers:?}");
-        assert!(numbers[0] >= NEAREST && numbers[0] < 2 * NEAREST, "{numbers:?}");
+        assert!(
+            numbers[0] >= NEAREST && numbers[0] < 2 * NEAREST,
+            "{numbers:?}"
+        );
         assert_ne!(numbers, skipped(1_000_003));
     }
 }

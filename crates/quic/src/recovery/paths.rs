@@ -26,7 +26,11 @@ impl Recovery {
         let mut number = ledger.ring.first();
         while number < ledger.ring.next() {
             let entry = ledger.ring.at(number);
-            number = if entry.is(ACKED) { entry.offset } else { number + 1 };
+            number = if entry.is(ACKED) {
+                entry.offset
+            } else {
+                number + 1
+            };
             if !entry.is(OUTSTANDING) {
                 continue;
             }

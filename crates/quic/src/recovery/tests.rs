@@ -1,1 +1,228 @@
-//! tests
+//! Recovery on a clock of ours: a rig that sends and acknowledges, and a controller that only notes what it is told.
+
+mod acks;
+mod bounds;
+mod cost;
+mod losses;
+mod model;
+mod paths;
+mod timers;
+
+use std::ops::RangeInclusive;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::{Feedback, Handshake, Recovery};
+use crate::congestion::{Acknowledged, Controller, Lost};
+use crate::error::Violation;
+use crate::sent::{Chunk, Item};
+use crate::space::Space;
+use crate::{Time, Transport};
+
+const SIZE: u16 = 1000;
+const RTT: Duration = Duration::from_millis(100);
+
+#[derive(Debug, Clone, PartialEq)]
+enum Note {
+    Sent { bytes: u64, before: u64 },
+    Acked { bytes: u64, app_limited: bool },
+    Lost { bytes: u64, persistent: bool },
+    Marked,
+    Spurious,
+}
+
+#[derive(Debug, Default)]
+struct Spy {
+    notes: Arc<Mutex<Vec<Note>>>,
+}
+
+impl Spy {
+    fn note(&self, note: Note) {
+        self.notes.lock().unwrap().push(note);
+    }
+}
+
+impl Controller for Spy {
+    fn on_sent(&mut self, _now: Time, bytes: u64, before: u64) {
+        self.note(Note::Sent { bytes, before });
+    }
+
+    fn on_acknowledged(&mut self, told: &Acknowledged) {
+        self.note(Note::Acked {
+            bytes: told.bytes,
+            app_limited: told.app_limited,
+        });
+    }
+
+    fn on_lost(&mut self, lost: &Lost) {
+        self.note(Note::Lost {
+            bytes: lost.bytes,
+            persistent: lost.persistent,
+        });
+    }
+
+    fn on_marked(&mut self, _now: Time, _sent: Time) {
+        self.note(Note::Marked);
+    }
+
+    fn on_spurious(&mut self) {
+        self.note(Note::Spurious);
+    }
+
+    fn window(&self) -> u64 {
+        20_000
+    }
+
+    fn pacing_rate(&self, _smoothed: Duration) -> u64 {
+        u64::MAX
+    }
+
+    fn set_datagram(&mut self, _size: u16) {}
+
+    fn is_slow_start(&self) -> bool {
+        false
+    }
+}
+
+/// A connection whose handshake is confirmed, unless it is told otherwise.
+struct Rig {
+    recovery: Recovery,
+    now: Time,
+    feedback: Feedback,
+    notes: Arc<Mutex<Vec<Note>>>,
+    /// How much of stream 0 was sent.
+    offset: u64,
+}
+
+impl Rig {
+    fn new() -> Self {
+        Self::with(&Transport {
+            ecn: false,
+            ..Transport::default()
+        })
+    }
+
+    fn with(config: &Transport) -> Self {
+        let mut recovery = Recovery::new(config, SIZE, 7);
+        let spy = Spy::default();
+        let notes = spy.notes.clone();
+        recovery.controller = Box::new(spy);
+        recovery.set_handshake_state(Handshake {
+            has_handshake_keys: true,
+            confirmed: true,
+            peer_validated: true,
+        });
+        Self {
+            recovery,
+            now: Time(1_000_000_000),
+            feedback: Feedback::default(),
+            notes,
+            offset: 0,
+        }
+    }
+
+    /// One with a first sample: packet 0 took `RTT`.
+    fn sampled() -> Self {
+        let mut rig = Self::new();
+        rig.send(1);
+        rig.wait(RTT);
+        rig.ack(&[0..=0]);
+        rig.notes();
+        rig
+    }
+
+    fn wait(&mut self, span: Duration) {
+        self.now = self.now.after(span);
+    }
+
+    /// A burst of full packets of stream 0, in the Data space.
+    fn send(&mut self, count: usize) {
+        self.recovery.begin_burst(self.now);
+        for _ in 0..count {
+            let chunk = Chunk {
+                slot: 0,
+                offset: self.offset,
+                length: u32::from(SIZE),
+                fin: false,
+            };
+            self.offset += u64::from(SIZE);
+            self.put(Space::Data, Some(chunk), &[], true);
+        }
+        self.recovery.end_burst();
+    }
+
+    /// A burst of one packet with items.
+    fn send_items(&mut self, space: Space, items: &[Item], eliciting: bool) -> u64 {
+        self.recovery.begin_burst(self.now);
+        let number = self.put(space, None, items, eliciting);
+        self.recovery.end_burst();
+        number
+    }
+
+    fn put(&mut self, space: Space, chunk: Option<Chunk>, items: &[Item], eliciting: bool) -> u64 {
+        let number = self.recovery.next_number(space);
+        let mut items = items.to_vec();
+        self.recovery
+            .on_sent(space, number, SIZE, chunk, &mut items, eliciting);
+        assert!(items.is_empty());
+        number
+    }
+
+    fn ack(&mut self, ranges: &[RangeInclusive<u64>]) {
+        self.try_ack(Space::Data, ranges).unwrap();
+    }
+
+    /// The feedback is of this call alone.
+    fn try_ack(&mut self, space: Space, ranges: &[RangeInclusive<u64>]) -> Result<(), Violation> {
+        self.feedback.clear();
+        let ranges = ranges.iter().cloned();
+        self.recovery.on_ranges(
+            self.now,
+            space,
+            ranges,
+            None,
+            Duration::ZERO,
+            &mut self.feedback,
+        )
+    }
+
+    fn time_out(&mut self) -> super::Timeout {
+        self.feedback.clear();
+        self.recovery.on_timeout(self.now, &mut self.feedback)
+    }
+
+    /// What the controller was told since the last time, departures aside.
+    fn notes(&mut self) -> Vec<Note> {
+        let mut notes = std::mem::take(&mut *self.notes.lock().unwrap());
+        notes.retain(|note| !matches!(note, Note::Sent { .. }));
+        notes
+    }
+}
+
+/// A run of stream 0 that begins at the packet of that rank and is as long as so many packets.
+fn run(rank: u64, packets: u32) -> Chunk {
+    Chunk {
+        slot: 0,
+        offset: rank * u64::from(SIZE),
+        length: packets * u32::from(SIZE),
+        fin: false,
+    }
+}
+
+fn lost(bytes: u64) -> Note {
+    Note::Lost {
+        bytes,
+        persistent: false,
+    }
+}
+
+fn acked(bytes: u64) -> Note {
+    Note::Acked {
+        bytes,
+        app_limited: false,
+    }
+}
+
+fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}

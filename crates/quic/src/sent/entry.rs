@@ -110,8 +110,7 @@ impl Runs {
     #[inline]
     pub(crate) fn add(&mut self, entry: &Entry, to: &mut Vec<Chunk>) {
         let run = &mut self.run;
-        let follows =
-            entry.slot == run.slot && entry.offset == run.offset + u64::from(run.length);
+        let follows = entry.slot == run.slot && entry.offset == run.offset + u64::from(run.length);
         if follows && run.length < u32::MAX / 2 && entry.slot != NO_STREAM {
             run.length += u32::from(entry.length);
             run.fin |= entry.is(FIN);

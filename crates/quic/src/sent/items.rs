@@ -29,7 +29,10 @@ impl Items {
     fn put(&mut self, item: Item, next: u32) -> u32 {
         self.used += 1;
         let free = self.free;
-        if let Some(node) = free.checked_sub(1).and_then(|i| self.nodes.get_mut(i as usize)) {
+        if let Some(node) = free
+            .checked_sub(1)
+            .and_then(|i| self.nodes.get_mut(i as usize))
+        {
             self.free = node.next;
             *node = Node { item, next };
             return free;
@@ -50,7 +53,10 @@ impl Items {
     /// Tells each item of the chain, and forgets it.
     pub(crate) fn take(&mut self, chain: u32, mut told: impl FnMut(Item)) {
         let mut at = chain;
-        while let Some(node) = at.checked_sub(1).and_then(|i| self.nodes.get_mut(i as usize)) {
+        while let Some(node) = at
+            .checked_sub(1)
+            .and_then(|i| self.nodes.get_mut(i as usize))
+        {
             told(node.item);
             let next = std::mem::replace(&mut node.next, self.free);
             self.free = at;

@@ -1,14 +1,13 @@
 //! What the application does with its streams. RFC 9000 §2.4.
 
 use bytes::Bytes;
+use roundtrip_wire::quic::LARGEST_VARINT;
 
 use super::incoming::{Incoming, Offer};
 use super::outgoing::{Outgoing, PIECE_COST};
 use super::stream::{Pending, Stream};
 use super::turn::Place;
-use super::{
-    Dir, Peek, RESERVE, Read, ReadError, StreamEvent, StreamId, Streams, WORTH_WAKING, WriteError,
-};
+use super::{Dir, Peek, RESERVE, Read, ReadError, StreamEvent, StreamId, Streams, WriteError};
 
 impl Streams {
     /// None where the peer allows no more now: [`StreamEvent::Available`] follows.
@@ -89,7 +88,7 @@ impl Streams {
     pub(crate) fn reset(&mut self, id: StreamId, code: u64) -> Result<(), WriteError> {
         let key = self.find(id).ok_or(WriteError::Unknown)?;
         self.outgoing_mut(key).ok_or(WriteError::Unknown)?;
-        self.cut_off(key, code, false);
+        self.cut_off(key, code.min(LARGEST_VARINT), false);
         Ok(())
     }
 
@@ -102,7 +101,7 @@ impl Streams {
             return Ok(());
         }
         self.fragments = self.fragments.saturating_sub(incoming.fragments());
-        let arrived = incoming.stop(code, &mut self.spares);
+        let arrived = incoming.stop(code.min(LARGEST_VARINT), &mut self.spares);
         self.receiving.consume(arrived.dropped);
         if arrived.is_over {
             self.drop_incoming(key);
@@ -193,56 +192,6 @@ impl Streams {
         }
         self.schedule(key);
         self.wake_writers();
-    }
-
-    /// Wakes those who wait for room in the buffer, as many as may write something worth it.
-    pub(super) fn wake_writers(&mut self) {
-        let mut free = self.send_buffer.saturating_sub(self.held);
-        let worth = WORTH_WAKING.min(self.send_buffer / 8);
-        while free >= worth
-            && !self.writers.is_empty()
-            && let Some(key) = self.writers.front()
-        {
-            let stream = self.slab.get_mut(key);
-            let id = stream.as_ref().map(|stream| stream.id);
-            let outgoing = stream.and_then(|stream| stream.outgoing.as_mut());
-            if let (Some(id), Some(outgoing)) = (id, &outgoing)
-                && outgoing.writer.wants()
-            {
-                self.events.push_back(StreamEvent::Writable(id));
-                free -= worth;
-            }
-            self.writers
-                .pop(outgoing.map(|outgoing| &mut outgoing.writer));
-        }
-    }
-
-    /// Wakes the writer of a stream that has room of its own again, whatever the others hold.
-    pub(super) fn wake_reserved(&mut self, key: u32) {
-        let Some(stream) = self.slab.get_mut(key) else {
-            return;
-        };
-        if let Some(outgoing) = &mut stream.outgoing
-            && outgoing.writer.wants()
-            && outgoing.held() <= RESERVE.min(self.send_buffer) / 2
-        {
-            self.writers.set(key, &mut outgoing.writer, false);
-            self.events.push_back(StreamEvent::Writable(stream.id));
-        }
-    }
-
-    /// Wakes the writer of a stream whose limit the peer has raised.
-    pub(super) fn wake_raised(&mut self, key: u32) {
-        let Some(stream) = self.slab.get_mut(key) else {
-            return;
-        };
-        if let Some(outgoing) = &mut stream.outgoing
-            && outgoing.waits_for_limit
-            && outgoing.beyond() <= RESERVE / 2
-        {
-            outgoing.waits_for_limit = false;
-            self.events.push_back(StreamEvent::Writable(stream.id));
-        }
     }
 
     /// What is there for the reader; the receiving half ends where that is the end.

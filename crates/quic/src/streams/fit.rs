@@ -1,6 +1,6 @@
 //! How much of a stream fits into what is left of a packet, and how its frame says so. RFC 9000 §19.8.
 
-use roundtrip_wire::quic::{stream_header_size, varint_size};
+use roundtrip_wire::quic::{Pen, stream_header_size, varint_size, write_stream_header};
 
 /// A frame that could carry less than this of more waits for the next packet.
 const LEAST: usize = 16;
@@ -35,8 +35,17 @@ impl Fit {
         })
     }
 
-    pub(super) fn field(&self) -> Option<u16> {
-        self.with_length.then_some(self.length as u16)
+    /// What stands before the data.
+    #[inline]
+    pub(super) fn write_header(&self, pen: &mut Pen<'_>, id: u64, offset: u64, fin: bool) {
+        if self.with_length {
+            write_stream_header(pen, id, offset, Some(self.length as u16), fin);
+            return;
+        }
+        if self.padding > 0 {
+            pen.zeros(self.padding);
+        }
+        write_stream_header(pen, id, offset, None, fin);
     }
 }
 

@@ -1,5 +1,7 @@
 //! The receiving half of a stream: what came, in whatever order, and how far it was read. RFC 9000 §3.2, §4.
 
+use roundtrip_wire::quic::LARGEST_VARINT;
+
 use super::ring::{Ring, Spares};
 use super::spans::Spans;
 use crate::Code;
@@ -63,6 +65,7 @@ pub(super) struct Arrived {
 
 impl Incoming {
     pub(super) fn new(window: u64) -> Self {
+        let window = window.min(LARGEST_VARINT);
         Self {
             window,
             limit: window,
@@ -146,12 +149,13 @@ impl Incoming {
 
     /// The peer cut the stream off; its size was checked.
     pub(super) fn reset(&mut self, code: u64, size: u64, spares: &mut Spares) -> Arrived {
+        let was_whole = self.is_whole();
         self.size = Some(size);
         match self.state {
             State::Stopped(_) => return self.drop_up_to(size),
             State::Reset(_) => return Arrived::default(),
-            // All data has come: the reset says nothing more. RFC 9000 §3.2.
-            State::Open if self.is_whole() => return Arrived::default(),
+            // All data has come, and the end: the reset says nothing more. RFC 9000 §3.2.
+            State::Open if was_whole => return Arrived::default(),
             State::Open => {}
         }
         self.state = State::Reset(code);
@@ -230,7 +234,8 @@ impl Incoming {
     }
 
     pub(super) fn next_limit(&self) -> u64 {
-        (self.read.saturating_add(self.window)).max(self.limit)
+        let limit = self.read.saturating_add(self.window);
+        limit.min(LARGEST_VARINT).max(self.limit)
     }
 
     /// The peer is being told of [`Incoming::next_limit`].

@@ -1,5 +1,7 @@
 //! How much the connection as a whole may send and receive, and how many streams each side may open. RFC 9000 §4.
 
+use roundtrip_wire::quic::LARGEST_VARINT;
+
 use super::table::Table;
 use crate::Code;
 use crate::error::Violation;
@@ -62,6 +64,7 @@ pub(super) const MOST_STREAMS: u64 = 1 << 60;
 
 impl Receiving {
     pub(super) fn new(window: u64) -> Self {
+        let window = window.min(LARGEST_VARINT);
         Self {
             window,
             limit: window,
@@ -95,7 +98,8 @@ impl Receiving {
     }
 
     pub(super) fn next_limit(&self) -> u64 {
-        self.consumed.saturating_add(self.window).max(self.limit)
+        let limit = self.consumed.saturating_add(self.window);
+        limit.min(LARGEST_VARINT).max(self.limit)
     }
 
     /// The peer is being told of [`Receiving::next_limit`].

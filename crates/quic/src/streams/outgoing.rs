@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use roundtrip_wire::quic::{Pen, write_stream_header};
+use roundtrip_wire::quic::Pen;
 
 use super::WriteError;
 use super::fit::Fit;
@@ -93,8 +93,7 @@ impl Outgoing {
         let fit = Fit::find(pen.room(), id, offset, most)?;
         let next = offset + fit.length as u64;
         let fin = self.fin == Fin::Waiting && next == self.end;
-        pen.zeros(fit.padding);
-        write_stream_header(pen, id, offset, fit.field(), fin);
+        fit.write_header(pen, id, offset, fin);
         self.cursor = self.copy(self.cursor, offset, fit.length, pen);
         self.next = next;
         if fin {
@@ -117,8 +116,7 @@ impl Outgoing {
         let fit = Fit::find(pen.room(), id, offset, upto - offset)?;
         let next = offset + fit.length as u64;
         let fin = self.has_bare_end() && next == self.end;
-        pen.zeros(fit.padding);
-        write_stream_header(pen, id, offset, fit.field(), fin);
+        fit.write_header(pen, id, offset, fin);
         let behind = self.pieces.partition_point(|piece| piece.start <= offset);
         self.copy(behind.saturating_sub(1), offset, fit.length, pen);
         self.lost.cut(next);

@@ -109,3 +109,61 @@ impl Spares {
         *self = Self::default();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Bytes are put behind those that are there, some with a gap that is filled later, and read from the front.
+        #[test]
+        fn a_ring_is_a_queue(steps in prop::collection::vec((1..3000usize, 0..3000usize, any::<bool>()), 1..40)) {
+            let (mut ring, mut spares) = (Ring::default(), Spares::default());
+            let mut queue = std::collections::VecDeque::new();
+            let mut next = 0u32;
+            for (count, read, backwards) in steps {
+                let data: Vec<u8> = (next..).map(|n| (n.wrapping_mul(0x9e37_79b1) >> 24) as u8).take(count).collect();
+                next += count as u32;
+                let (front, back) = data.split_at(count / 2);
+                let held = queue.len();
+                if backwards {
+                    ring.reach(held + count, held, &mut spares);
+                    ring.put(held + front.len(), back);
+                    ring.put(held, front);
+                } else {
+                    ring.reach(held + front.len(), held, &mut spares);
+                    ring.put(held, front);
+                    ring.reach(held + count, held + front.len(), &mut spares);
+                    ring.put(held + front.len(), back);
+                }
+                queue.extend(data);
+                let mut left = read.min(queue.len());
+                while left > 0 {
+                    let bytes = ring.front(left).to_vec();
+                    prop_assert!(!bytes.is_empty() && bytes.len() <= left);
+                    prop_assert!(queue.drain(..bytes.len()).eq(bytes.iter().copied()));
+                    ring.advance(bytes.len());
+                    left -= bytes.len();
+                }
+                if queue.is_empty() {
+                    ring.rest(&mut spares);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rings_at_rest_hold_little() {
+        let mut spares = Spares::default();
+        for power in 11..24 {
+            spares.give(vec![0; 1 << power]);
+            let held: usize = spares.rings.iter().map(Vec::len).sum();
+            assert_eq!(spares.held, held);
+            assert!(held <= MOST_SPARE && !spares.rings.is_empty());
+        }
+        assert_eq!(spares.take(MOST_SPARE).len(), MOST_SPARE);
+        assert_eq!((spares.held, spares.take(100).len()), (0, LEAST));
+    }
+}

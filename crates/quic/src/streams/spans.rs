@@ -110,7 +110,7 @@ impl Spans {
     pub(super) fn within(&self, start: u64, end: u64) -> impl Iterator<Item = Span> {
         let at = self.spans.partition_point(|span| span.end <= start);
         let behind = self.spans.range(at..).copied();
-        behind.take_while(move |span| span.start < end)
+        behind.take_while(move |span| start < end && span.start < end)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod early;
 mod fairness;
+mod invariants;
 mod limits;
 mod many;
 mod model;

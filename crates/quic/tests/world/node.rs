@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 
-use roundtrip_quic::{CloseReason, Connection, Endpoint, Event, Handle, Stats, Time, Transmit, Way};
+use roundtrip_quic::{
+    CloseReason, Connection, Endpoint, Event, Handle, Stats, Time, Transmit, Way,
+};
 
 use super::traffic::Traffic;
 
@@ -18,7 +20,9 @@ pub struct Life {
 impl Life {
     pub fn time_of(&self, event: &Event) -> Option<Time> {
         let mut events = self.events.iter();
-        events.find(|(_, told)| told == event).map(|(time, _)| *time)
+        events
+            .find(|(_, told)| told == event)
+            .map(|(time, _)| *time)
     }
 
     pub fn closed(&self) -> Option<&CloseReason> {

@@ -76,8 +76,7 @@ impl Simulation {
     ) -> Self {
         let mut server = server_config(&identity, transport);
         change(&mut server);
-        let client_config =
-            ClientConfig::new(identity.client.clone(), Arc::new(transport.clone()));
+        let client_config = ClientConfig::new(identity.client.clone(), Arc::new(transport.clone()));
         let mut simulation = Self {
             now: START,
             nodes: Vec::new(),
@@ -101,7 +100,8 @@ impl Simulation {
         let address = address.parse().unwrap();
         let at = self.nodes.len();
         let seed = self.seed();
-        self.nodes.push(Node::new(Endpoint::new(server, seed), address));
+        self.nodes
+            .push(Node::new(Endpoint::new(server, seed), address));
         self.hosts.insert(address, at);
         at
     }
@@ -118,7 +118,9 @@ impl Simulation {
     pub fn connect_from(&mut self, host: usize) -> Handle {
         let remote = self.nodes[SERVER].address;
         let node = &mut self.nodes[host];
-        let made = node.endpoint.connect(self.now, &self.client_config, remote, NAME);
+        let made = node
+            .endpoint
+            .connect(self.now, &self.client_config, remote, NAME);
         let handle = made.unwrap();
         node.stir(handle);
         handle
@@ -133,9 +135,13 @@ impl Simulation {
             let server = accepted.copied();
             server.is_some_and(|server| {
                 let confirmed = |node: usize, handle| {
-                    simulation.nodes[node].lives.get(&handle).is_some_and(|life| {
-                        life.time_of(&roundtrip_quic::Event::HandshakeConfirmed).is_some()
-                    })
+                    simulation.nodes[node]
+                        .lives
+                        .get(&handle)
+                        .is_some_and(|life| {
+                            life.time_of(&roundtrip_quic::Event::HandshakeConfirmed)
+                                .is_some()
+                        })
                 };
                 confirmed(SERVER, server) && confirmed(CLIENT, client)
             })
@@ -170,7 +176,9 @@ impl Simulation {
 
     /// Until the client's connection has had the answers to so many requests.
     pub fn run_until_completed(&mut self, handle: Handle, count: usize) {
-        self.run_until("answers", |simulation| simulation.completed(handle) >= count);
+        self.run_until("answers", |simulation| {
+            simulation.completed(handle) >= count
+        });
     }
 
     /// Goes on until the condition holds; a virtual quarter of an hour is the end of patience.
@@ -183,8 +191,15 @@ impl Simulation {
                 return;
             }
             assert!(self.step(patience), "{what}: nothing happens any more");
-            steps = if steps.0 == self.now { (self.now, steps.1 + 1) } else { (self.now, 0) };
-            assert!(steps.1 < MOST_STEPS_AT_ONCE, "{what}: the clock stands still");
+            steps = if steps.0 == self.now {
+                (self.now, steps.1 + 1)
+            } else {
+                (self.now, 0)
+            };
+            assert!(
+                steps.1 < MOST_STEPS_AT_ONCE,
+                "{what}: the clock stands still"
+            );
         }
     }
 
@@ -195,7 +210,11 @@ impl Simulation {
         self.act();
         while self.step(end) {
             self.act();
-            steps = if steps.0 == self.now { (self.now, steps.1 + 1) } else { (self.now, 0) };
+            steps = if steps.0 == self.now {
+                (self.now, steps.1 + 1)
+            } else {
+                (self.now, 0)
+            };
             assert!(steps.1 < MOST_STEPS_AT_ONCE, "the clock stands still");
         }
         self.now = end;
@@ -258,22 +277,38 @@ impl Simulation {
         for (at, node) in self.nodes.iter_mut().enumerate() {
             let address = node.address;
             node.act(self.now, &mut |transmit, bytes| {
-                let from = transmit.from.map_or(address, |ip| SocketAddr::new(ip, address.port()));
+                let from = transmit
+                    .from
+                    .map_or(address, |ip| SocketAddr::new(ip, address.port()));
                 for datagram in bytes.chunks(transmit.segment) {
                     sent.push((at, from, transmit.to, transmit.ecn, datagram.to_vec()));
                 }
             });
         }
         for (at, from, to, mut ecn, mut bytes) in sent {
-            let link = if at == SERVER { &mut self.down } else { &mut self.up };
+            let link = if at == SERVER {
+                &mut self.down
+            } else {
+                &mut self.up
+            };
             if let Some(seen) = &mut self.seen {
                 let bytes = bytes.clone();
-                seen.push(Flying { from, to, ecn, bytes });
+                seen.push(Flying {
+                    from,
+                    to,
+                    ecn,
+                    bytes,
+                });
             }
             for time in link.carry(self.now, &mut bytes, &mut ecn, &mut self.dice) {
                 self.order += 1;
                 let bytes = bytes.clone();
-                let flying = Flying { from, to, ecn, bytes };
+                let flying = Flying {
+                    from,
+                    to,
+                    ecn,
+                    bytes,
+                };
                 self.flying.insert(self.order, flying);
                 self.arrivals.push(Reverse((time, self.order)));
             }

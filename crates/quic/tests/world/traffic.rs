@@ -1,6 +1,7 @@
 //! What clients ask of servers: a stream says in 16 bytes how much it brings and how much it wants back.
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use bytes::Bytes;
 use roundtrip_quic::{Connection, Dir, Event, Read, StreamEvent, StreamId};
@@ -10,19 +11,18 @@ const PERIOD: usize = 251;
 const HEADER: u64 = 16;
 const PIECE: usize = 32 << 10;
 
+static ALL: LazyLock<Bytes> =
+    LazyLock::new(|| (0..PERIOD + PIECE).map(|at| (at % PERIOD) as u8).collect());
+
 /// The bytes at and behind `offset` of every stream.
 fn pattern(offset: u64, length: usize) -> Bytes {
     let start = (offset % PERIOD as u64) as usize;
-    let all: Vec<u8> = (0..PERIOD + PIECE).map(|at| (at % PERIOD) as u8).collect();
-    Bytes::from(all).slice(start..start + length.min(PIECE))
+    ALL.slice(start..start + length.min(PIECE))
 }
 
 fn is_pattern(offset: u64, bytes: &[u8]) -> bool {
     let start = (offset % PERIOD as u64) as usize;
-    bytes
-        .iter()
-        .zip((0..PERIOD as u8).cycle().skip(start))
-        .all(|(byte, expected)| *byte == expected)
+    *bytes == ALL[start..start + bytes.len()]
 }
 
 /// One stream at one side.

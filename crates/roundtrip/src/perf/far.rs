@@ -22,12 +22,11 @@ pub(super) fn serve(listen: SocketAddr, cpu: Option<usize>, once: bool) -> Outco
     };
     Stream::Out.print(format!("{address}\n"));
     loop {
-        let served = server.serve_one();
-        match served {
+        match server.serve_one() {
             Err(error) if once => return ending(&error),
             Ok(()) if once => return Outcome::Done,
             Err(error) => {
-                Stream::Err.print(format!("roundtrip: a client was not served: {error}\n"))
+                Stream::Err.print(format!("roundtrip: a client was not served: {error}\n"));
             }
             Ok(()) => {}
         }

@@ -39,8 +39,15 @@ fn bulk_leaves_in_full_bursts_of_full_datagrams() {
     let bytes = after.bytes_sent - before.bytes_sent;
     // Header, frame and tag: about 40 bytes in 1200 or more.
     assert!(bytes < LARGE as u64 * 105 / 100, "{bytes}");
-    assert!(packets * 1100 < bytes, "{packets} packets for {bytes} bytes");
-    assert!(after.datagram > 1400, "the path's limit is found: {}", after.datagram);
+    assert!(
+        packets * 1100 < bytes,
+        "{packets} packets for {bytes} bytes"
+    );
+    assert!(
+        after.datagram > 1400,
+        "the path's limit is found: {}",
+        after.datagram
+    );
 }
 
 #[test]
@@ -78,6 +85,8 @@ fn keys_are_updated_while_data_flows() {
     assert!(pair.carry(End::Server, 100_000));
     assert!(pair.client.update_keys());
     assert!(pair.carry(End::Server, 500_000));
+    assert!(!pair.server().update_keys(), "too soon after the last");
+    pair.run_for(Duration::from_secs(1));
     assert!(pair.server().update_keys());
     assert!(pair.carry(End::Client, 500_000));
     assert_eq!(pair.client.stats().key_updates, 2);
@@ -94,6 +103,7 @@ fn the_peer_is_asked_to_acknowledge_rarely() {
             ..Transport::default()
         });
         pair.connect();
+        pair.answers_each = true;
         assert!(pair.carry(End::Server, LARGE));
         acks.push(pair.client.stats().acks_sent);
     }
@@ -108,7 +118,10 @@ fn early_data_arrives_with_the_first_flight() {
     first.connect();
     first.run_for(Duration::from_secs(1));
     let mut pair = Pair::with(&transport, &transport, client, server);
-    let id = pair.client.open(Dir::Uni).expect("the limits are remembered");
+    let id = pair
+        .client
+        .open(Dir::Uni)
+        .expect("the limits are remembered");
     pair.client.write(id, Bytes::from(vec![9; 3000])).unwrap();
     pair.client.finish(id).unwrap();
     let start = pair.now;

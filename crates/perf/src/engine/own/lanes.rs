@@ -1,0 +1,258 @@
+//! The client: opens the lanes of all its connections at once, and looks at the clock.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use roundtrip_quic::{Connection, Dir, Event, Handle, StreamEvent, StreamId};
+
+use super::turns::Guest;
+use super::{broken, drain, pour};
+use crate::engine::{Job, Pulse, Side};
+use crate::error::PerfError;
+use crate::plan::{Amount, Lane};
+use crate::protocol::{ENDLESS, STREAM_HEAD};
+
+/// How often the clock is looked at past the end.
+const GLANCE: Duration = Duration::from_millis(50);
+
+pub(super) struct Lanes {
+    lanes: HashMap<(Handle, StreamId), Going>,
+    /// What each connection shall carry, and for how long.
+    wanted: Vec<Lane>,
+    amount: Amount,
+    share: Option<u64>,
+    expected: u32,
+    /// Connections whose lanes wait to be opened.
+    fresh: Vec<(Handle, Vec<Lane>)>,
+    began: bool,
+    deadline: Option<Instant>,
+    /// Bulk lanes that are not done: requests beside them go on as long.
+    bulk: usize,
+    payload: Bytes,
+    pulse: Pulse,
+    side: Side,
+}
+
+struct Going {
+    lane: Lane,
+    /// Still to be written.
+    left: u64,
+    came: u64,
+    written: bool,
+    asked: Instant,
+}
+
+impl Lanes {
+    pub(super) fn new(job: &Job) -> Self {
+        Self {
+            lanes: HashMap::new(),
+            wanted: job.work.lanes(),
+            amount: job.work.amount,
+            share: job.work.share(),
+            expected: job.work.connections,
+            fresh: Vec::new(),
+            began: false,
+            deadline: None,
+            bulk: 0,
+            payload: Bytes::from(vec![0x5a; job.knobs.write_size]),
+            pulse: job.pulse.clone(),
+            side: Side::default(),
+        }
+    }
+
+    pub(super) fn is_connected(&self) -> bool {
+        self.expected == 0
+    }
+
+    pub(super) fn begin(&mut self) {
+        self.began = true;
+        let bulk = self.wanted.iter().filter(|lane| lane.is_bulk()).count();
+        self.bulk = bulk * self.fresh.len();
+        self.deadline = match self.amount {
+            Amount::For(time) => Some(Instant::now() + time),
+            Amount::Bytes(_) => None,
+        };
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.began && self.lanes.is_empty() && self.fresh.is_empty()
+    }
+
+    pub(super) fn into_side(self) -> Side {
+        self.side
+    }
+
+    fn is_over(&self) -> bool {
+        self.deadline
+            .is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// Opens as many lanes as the server lets us.
+    fn open(&mut self, handle: Handle, connection: &mut Connection) -> Result<(), PerfError> {
+        let Some(at) = self.fresh.iter().position(|(of, _)| *of == handle) else {
+            return Ok(());
+        };
+        let (_, mut lanes) = self.fresh.swap_remove(at);
+        while let Some(lane) = lanes.pop() {
+            if !self.start(lane, handle, connection)? {
+                lanes.push(lane);
+                self.fresh.push((handle, lanes));
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn start(
+        &mut self,
+        lane: Lane,
+        handle: Handle,
+        connection: &mut Connection,
+    ) -> Result<bool, PerfError> {
+        let Some(stream) = connection.open(Dir::Bidi) else {
+            return Ok(false);
+        };
+        let (wanted, left) = match lane {
+            Lane::Down => (self.share.unwrap_or(ENDLESS), 0),
+            Lane::Up => (0, self.share.unwrap_or(ENDLESS)),
+            Lane::Ask { request, response } => (response, request),
+        };
+        let head = Bytes::copy_from_slice(&wanted.to_be_bytes());
+        let taken = connection.write(stream, head).map_err(broken)?;
+        if taken < STREAM_HEAD {
+            return Err(broken("there is no room for the head of a stream"));
+        }
+        let going = Going {
+            lane,
+            left,
+            came: 0,
+            written: false,
+            asked: Instant::now(),
+        };
+        self.lanes.insert((handle, stream), going);
+        self.speak((handle, stream), connection)?;
+        Ok(true)
+    }
+
+    fn speak(
+        &mut self,
+        place: (Handle, StreamId),
+        connection: &mut Connection,
+    ) -> Result<(), PerfError> {
+        let over = self.is_over();
+        let Some(going) = self.lanes.get_mut(&place).filter(|going| !going.written) else {
+            return Ok(());
+        };
+        if over && going.lane == Lane::Up {
+            going.left = 0;
+        }
+        let before = going.left;
+        going.written =
+            pour(connection, place.1, &self.payload, &mut going.left).map_err(broken)?;
+        self.side.sent += before - going.left;
+        Ok(())
+    }
+
+    fn listen(
+        &mut self,
+        place: (Handle, StreamId),
+        connection: &mut Connection,
+    ) -> Result<(), PerfError> {
+        let Some(going) = self.lanes.get_mut(&place) else {
+            return Ok(());
+        };
+        let mut came = 0;
+        let ended = drain(connection, place.1, |bytes| came += bytes.len())?;
+        going.came += came as u64;
+        self.side.received += came as u64;
+        self.pulse.add(came);
+        if !ended {
+            return Ok(());
+        }
+        let wanted = match going.lane {
+            Lane::Down => self.share.unwrap_or(ENDLESS),
+            Lane::Up => 0,
+            Lane::Ask { response, .. } => response,
+        };
+        if going.came != wanted {
+            return Err(broken("an answer was not as long as it was asked for"));
+        }
+        let (lane, asked) = (going.lane, going.asked);
+        self.lanes.remove(&place);
+        if lane.is_bulk() {
+            self.bulk = self.bulk.saturating_sub(1);
+            return Ok(());
+        }
+        self.side.latencies.record(asked.elapsed());
+        let counts_bytes = matches!(self.amount, Amount::Bytes(_));
+        let more = !self.is_over() && !(counts_bytes && self.bulk == 0);
+        if more && !self.start(lane, place.0, connection)? {
+            self.fresh.push((place.0, vec![lane]));
+        }
+        Ok(())
+    }
+
+    /// Past the deadline nobody reads on, and nobody begins anything.
+    fn stop(&mut self, handle: Handle, connection: &mut Connection) -> Result<(), PerfError> {
+        self.fresh.retain(|(of, _)| *of != handle);
+        self.lanes
+            .retain(|(of, _), going| *of != handle || going.lane != Lane::Down);
+        let own = self
+            .lanes
+            .iter()
+            .filter(|(place, going)| place.0 == handle && !going.written);
+        let places: Vec<_> = own.map(|(place, _)| *place).collect();
+        for place in places {
+            self.speak(place, connection)?;
+        }
+        Ok(())
+    }
+}
+
+impl Guest for Lanes {
+    fn hear(
+        &mut self,
+        handle: Handle,
+        connection: &mut Connection,
+        event: Event,
+    ) -> Result<(), PerfError> {
+        match event {
+            Event::Connected => {
+                self.expected = self.expected.saturating_sub(1);
+                self.fresh.push((handle, self.wanted.clone()));
+            }
+            Event::Closed(reason) => return Err(broken(reason)),
+            Event::Stream(StreamEvent::Readable(stream)) => {
+                self.listen((handle, stream), connection)?;
+            }
+            Event::Stream(StreamEvent::Writable(stream)) => {
+                self.speak((handle, stream), connection)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn act(&mut self, handle: Handle, connection: &mut Connection) -> Result<(), PerfError> {
+        if !self.began {
+            return Ok(());
+        }
+        if self.is_over() {
+            return self.stop(handle, connection);
+        }
+        self.open(handle, connection)
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let now = Instant::now();
+        let next = |deadline| {
+            if deadline > now {
+                deadline
+            } else {
+                now + GLANCE
+            }
+        };
+        self.deadline.map(next)
+    }
+}

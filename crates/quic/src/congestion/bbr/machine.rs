@@ -1,0 +1,196 @@
+//! The states: Startup and Drain, and how ProbeBW goes around. §5.3.
+
+use super::model::UNBOUNDED;
+use super::probes::Acks;
+use super::{Bbr, STARTUP_PACING, Sample};
+
+/// A round that delivers so much faster still grows. §5.3.1.2.
+const GROWTH: f64 = 1.25;
+/// So many rounds without growth: the pipe is full.
+const FULL_ROUNDS: u32 = 3;
+/// Startup ends for losses only when there were so many in a round. §5.3.1.3.
+const STARTUP_LOSSES: u64 = 6;
+/// And for marks after so many marked rounds in a row.
+const STARTUP_MARKED_ROUNDS: u64 = 2;
+/// Drain takes no longer, in rounds. §5.3.2.
+const DRAIN_ROUNDS: u64 = 3;
+/// What is left free for others, of what the path holds. §5.3.3.6.
+const HEADROOM: f64 = 0.15;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    Startup,
+    Drain,
+    Down,
+    Cruise,
+    Refill,
+    Up,
+    ProbeRtt,
+}
+
+impl State {
+    /// §5.6.1.
+    pub(super) fn pacing_gain(self) -> f64 {
+        match self {
+            Self::Startup => STARTUP_PACING,
+            Self::Drain => 0.5,
+            Self::Down => 0.9,
+            Self::Up => 1.25,
+            Self::Cruise | Self::Refill | Self::ProbeRtt => 1.0,
+        }
+    }
+
+    pub(super) fn window_gain(self) -> f64 {
+        match self {
+            Self::Up => 2.25,
+            Self::ProbeRtt => 0.5,
+            _ => 2.0,
+        }
+    }
+
+    pub(super) fn is_probe_bandwidth(self) -> bool {
+        matches!(self, Self::Down | Self::Cruise | Self::Refill | Self::Up)
+    }
+
+    /// It sends more on purpose: a loss says nothing new of the path.
+    pub(super) fn is_accelerating(self) -> bool {
+        matches!(self, Self::Startup | Self::Refill | Self::Up)
+    }
+}
+
+/// Does sending faster still deliver faster? §5.3.1.2.
+#[derive(Debug, Default)]
+pub(super) struct FullPipe {
+    bandwidth: f64,
+    rounds: u32,
+    pub(super) now: bool,
+    /// Once, at least.
+    pub(super) reached: bool,
+}
+
+impl FullPipe {
+    pub(super) fn reset(&mut self, bandwidth: f64) {
+        self.bandwidth = bandwidth;
+        self.rounds = 0;
+        self.now = false;
+    }
+}
+
+impl Bbr {
+    pub(super) fn check_full_pipe(&mut self, sample: &Sample) {
+        if self.full.now || !self.rounds.started || sample.app_limited {
+            return;
+        }
+        if sample.rate >= self.full.bandwidth * GROWTH {
+            self.full.reset(sample.rate);
+            return;
+        }
+        self.full.rounds += 1;
+        self.full.now = self.full.rounds >= FULL_ROUNDS;
+        self.full.reached |= self.full.now;
+    }
+
+    pub(super) fn check_startup(&mut self, sample: &Sample) {
+        if self.state == State::Startup && self.losses.round_started && !self.full.reached {
+            let is_lossy = self.losses.last_events >= STARTUP_LOSSES && sample.is_too_lossy();
+            let is_marked = self.losses.marked_rounds >= STARTUP_MARKED_ROUNDS;
+            if is_lossy || is_marked {
+                self.undo.state = Some(State::Startup);
+                self.full.reached = true;
+                let product = self.inflight(self.model.max_bandwidth(), 1.0);
+                self.model.inflight_long = product.max(self.model.inflight_latest);
+            }
+        }
+        if self.state == State::Startup && self.full.reached {
+            self.state = State::Drain;
+            self.cycle.drain_until = self.rounds.count + DRAIN_ROUNDS;
+        }
+    }
+
+    pub(super) fn check_drain(&mut self) {
+        if self.state != State::Drain {
+            return;
+        }
+        let full = self.with_quantum(self.inflight(self.model.bandwidth, 1.0));
+        if self.in_flight <= full || self.rounds.count > self.cycle.drain_until {
+            self.go_down();
+        }
+    }
+
+    /// §5.3.3.6.
+    pub(super) fn advance_cycle(&mut self, sample: &Sample) {
+        if !self.full.reached || self.adapt_long_term(sample) {
+            return;
+        }
+        match self.state {
+            State::Down | State::Cruise if self.is_time_to_probe() => self.refill(),
+            State::Down if self.is_time_to_cruise() => self.state = State::Cruise,
+            State::Refill if self.rounds.started => {
+                self.cycle.is_sample = true;
+                self.go_up(sample);
+            }
+            State::Up => self.consider_going_down(sample),
+            _ => {}
+        }
+    }
+
+    pub(super) fn go_down(&mut self) {
+        self.losses.in_round = false;
+        self.model.bandwidth_latest = 0.0;
+        self.model.inflight_latest = 0;
+        self.cycle.begin(self.now, self.delivered);
+        self.start_round();
+        self.state = State::Down;
+    }
+
+    pub(super) fn refill(&mut self) {
+        self.model.forget_short_term();
+        self.cycle.refill();
+        self.start_round();
+        self.state = State::Refill;
+    }
+
+    fn go_up(&mut self, sample: &Sample) {
+        self.cycle.acks = Acks::Starting;
+        self.start_round();
+        self.full.reset(sample.rate);
+        self.state = State::Up;
+        self.cycle.raise_slope(self.window, self.datagram);
+    }
+
+    fn is_time_to_probe(&self) -> bool {
+        let reno_rounds = (self.target() / self.datagram.max(1)).min(63);
+        self.cycle.has_waited(self.now) || self.cycle.rounds >= reno_rounds
+    }
+
+    fn is_time_to_cruise(&self) -> bool {
+        let full = self.with_quantum(self.inflight(self.model.max_bandwidth(), 1.0));
+        self.in_flight <= self.with_headroom() && self.in_flight <= full
+    }
+
+    fn consider_going_down(&mut self, sample: &Sample) {
+        // The last probe lost too much: this one goes as far and no farther.
+        let is_far = self.cycle.was_too_high && self.in_flight >= self.model.inflight_long;
+        self.cycle.is_precautionary |= is_far;
+        if is_far || self.full.now && !self.is_held_back() {
+            self.cycle.was_too_high = false;
+            self.go_down();
+        } else if self.is_held_back() {
+            self.full.reset(sample.rate);
+        }
+    }
+
+    /// Not the path limits what is delivered, but what it is believed to hold.
+    fn is_held_back(&self) -> bool {
+        self.is_limited() && self.window >= self.model.inflight_long
+    }
+
+    pub(super) fn with_headroom(&self) -> u64 {
+        let long = self.model.inflight_long;
+        if long == UNBOUNDED {
+            return UNBOUNDED;
+        }
+        let free = ((long as f64 * HEADROOM) as u64).max(self.datagram);
+        long.saturating_sub(free).max(self.least_window())
+    }
+}

@@ -1,0 +1,58 @@
+//! When writers that were cut short may go on: what waits for room in the buffer, and what for the peer's leave.
+
+use super::{RESERVE, StreamEvent, Streams};
+
+/// A writer that waits is woken when it may write so much.
+const WORTH_WAKING: u64 = 64 << 10;
+
+impl Streams {
+    /// Wakes those who wait for room in the buffer, as many as may write something worth it.
+    pub(super) fn wake_writers(&mut self) {
+        let mut free = self.send_buffer.saturating_sub(self.held);
+        let worth = WORTH_WAKING.min(self.send_buffer / 8);
+        while free >= worth
+            && !self.writers.is_empty()
+            && let Some(key) = self.writers.front()
+        {
+            let stream = self.slab.get_mut(key);
+            let id = stream.as_ref().map(|stream| stream.id);
+            let outgoing = stream.and_then(|stream| stream.outgoing.as_mut());
+            if let (Some(id), Some(outgoing)) = (id, &outgoing)
+                && outgoing.writer.wants()
+            {
+                self.events.push_back(StreamEvent::Writable(id));
+                free -= worth;
+            }
+            self.writers
+                .pop(outgoing.map(|outgoing| &mut outgoing.writer));
+        }
+    }
+
+    /// Wakes the writer of a stream that has room of its own again, whatever the others hold.
+    pub(super) fn wake_reserved(&mut self, key: u32) {
+        let Some(stream) = self.slab.get_mut(key) else {
+            return;
+        };
+        if let Some(outgoing) = &mut stream.outgoing
+            && outgoing.writer.wants()
+            && outgoing.held() <= RESERVE.min(self.send_buffer) / 2
+        {
+            self.writers.set(key, &mut outgoing.writer, false);
+            self.events.push_back(StreamEvent::Writable(stream.id));
+        }
+    }
+
+    /// Wakes the writer of a stream whose limit the peer has raised.
+    pub(super) fn wake_raised(&mut self, key: u32) {
+        let Some(stream) = self.slab.get_mut(key) else {
+            return;
+        };
+        if let Some(outgoing) = &mut stream.outgoing
+            && outgoing.waits_for_limit
+            && outgoing.beyond() <= RESERVE / 2
+        {
+            outgoing.waits_for_limit = false;
+            self.events.push_back(StreamEvent::Writable(stream.id));
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! `roundtrip perf` as it is typed: a document, a table, two halves, and what is refused with which code.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn perf(line: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_roundtrip"))
+        .arg("perf")
+        .args(line.split_whitespace())
+        .output()
+        .unwrap()
+}
+
+fn document(output: &Output) -> Value {
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn a_document_has_every_arm_and_its_ratio() {
+    let document = document(&perf("--bytes 5MB --rounds 2 --json"));
+    assert_eq!(document["schema"], "roundtrip/perf/1");
+    let arms = document["arms"].as_array().unwrap();
+    let names: Vec<&str> = arms.iter().filter_map(|arm| arm["name"].as_str()).collect();
+    assert_eq!(names, ["tcp", "tls", "quic"]);
+    let tls = arms[1]["median"].as_f64().unwrap();
+    for arm in arms {
+        assert_eq!(arm["rounds"].as_array().unwrap().len(), 2);
+        let (own, ratio) = (
+            arm["median"].as_f64().unwrap(),
+            arm["ratio_to_tls"].as_f64(),
+        );
+        assert!((ratio.unwrap() - tls / own).abs() < 1e-9, "{arm}");
+        for round in arm["rounds"].as_array().unwrap() {
+            assert_eq!(round["payload_bytes"], 5_000_000);
+            assert!(round["sender"]["cpu"]["seconds"].as_f64().unwrap() > 0.0);
+        }
+    }
+}
+
+#[test]
+fn the_table_names_what_was_measured() {
+    let output = perf("tls quic+gso1 --bytes 2MB --rounds 1");
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    for part in [
+        "bulk down",
+        "a bare wire",
+        "cubic",
+        "s/GB",
+        "quic+gso1",
+        "x TLS",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn contradictions_are_wrong_usage_in_a_line_or_two() {
+    for (line, why) in [
+        ("tls --gso 4", "--gso concerns none of the arms"),
+        ("quic --gso 44", "quinn cannot do --gso 44"),
+        (
+            "quic --datagram mirror",
+            "quinn cannot do --datagram mirror",
+        ),
+        ("tls tls", "there twice"),
+        ("tls+ack4", "says nothing to tls"),
+        ("--pin 0,0", "exclude each other"),
+        ("--request 9", "a pattern without requests"),
+        (
+            "--pattern requests --bytes 9",
+            "requests are made for a time",
+        ),
+        ("--seconds 1 --bytes 9", "cannot be used with"),
+        ("--rtt soon", "`soon` is no time"),
+        ("--streams 0", "--streams must be from 1"),
+        ("server --cpu 4095", "may not run on CPU 4095"),
+    ] {
+        let output = perf(line);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}: {told}");
+        assert!(told.contains(why), "{line}: {told}");
+    }
+}
+
+#[test]
+fn two_processes_make_one_measurement() {
+    let mut server = Command::new(env!("CARGO_BIN_EXE_roundtrip"))
+        .args(["perf", "server", "--listen", "127.0.0.1:0", "--once"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut address = String::new();
+    let mut said = BufReader::new(server.stdout.take().unwrap());
+    said.read_line(&mut address).unwrap();
+    let line = format!(
+        "client {} tls quic --cc reno --bytes 2MB --rounds 1 --json",
+        address.trim()
+    );
+    let document = document(&perf(&line));
+    assert!(server.wait().unwrap().success());
+    assert_eq!(document["path"]["host"], address.trim());
+    for arm in document["arms"].as_array().unwrap() {
+        let sender = &arm["rounds"][0]["sender"];
+        assert_eq!(
+            sender["payload_sent"], 2_000_000,
+            "the server's half: {arm}"
+        );
+    }
+}
