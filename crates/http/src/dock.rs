@@ -22,9 +22,8 @@ use std::sync::Arc;
 use roundtrip_net::datagrams::Datagrams;
 use roundtrip_quic::{ClientConfig, ConnectError, Endpoint};
 
-use crate::dock::driver::Driver;
-use crate::dock::state::{Harbour, Stage};
-use crate::dock::waiting::Wish;
+use driver::Driver;
+use state::{Harbour, Stage};
 
 pub use error::StreamError;
 pub use link::Link;
@@ -95,7 +94,7 @@ impl Dock {
     /// How many clients were made to prove their address, and how many had a token that spared them that.
     pub fn doubts(&self) -> (u64, u64) {
         let state = self.0.harbour.lock();
-        (state.endpoint.retries(), state.endpoint.tokens_taken())
+        (state.endpoint.retries_sent(), state.endpoint.tokens_taken())
     }
 }
 

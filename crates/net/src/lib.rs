@@ -20,6 +20,7 @@ mod socket;
 mod stamps;
 mod sys;
 mod wait;
+mod watch;
 
 pub use alarm::Alarm;
 pub use clock::SystemClock;
@@ -32,3 +33,4 @@ pub use resolver::{ResolveError, Resolver, Wanted, add as add_answer};
 pub use socket::{Gauge, Socket};
 pub use stamps::Stamps;
 pub use sys::{terminal_height, terminal_width};
+pub use watch::Watch;

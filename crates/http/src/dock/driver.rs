@@ -3,16 +3,13 @@
 
 use std::future::Future;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use roundtrip_net::Alarm;
+use roundtrip_net::{Alarm, Watch};
 use roundtrip_net::datagrams::{Datagrams, Intake, Parcel, is_too_long};
 use roundtrip_quic::{Handle, Time, Transmit, Way};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 
 use super::state::Harbour;
 
@@ -35,9 +32,9 @@ pub(super) struct Driver {
 
 struct Works {
     datagrams: Datagrams,
-    /// The socket's descriptor again, which the runtime watches.
-    watch: AsyncFd<OwnedFd>,
-    alarm: AsyncFd<Alarm>,
+    incoming: Watch,
+    alarm: Alarm,
+    ringing: Watch,
     /// What the alarm is set to.
     set_to: Option<Time>,
     intake: Intake,
@@ -63,10 +60,11 @@ enum Round {
 
 impl Driver {
     pub(super) fn new(datagrams: Datagrams, harbour: Harbour) -> io::Result<Self> {
-        let descriptor = datagrams.as_fd().try_clone_to_owned()?;
+        let alarm = Alarm::new()?;
         let works = Works {
-            watch: AsyncFd::with_interest(descriptor, Interest::READABLE)?,
-            alarm: AsyncFd::with_interest(Alarm::new()?, Interest::READABLE)?,
+            incoming: Watch::new(&datagrams)?,
+            ringing: Watch::new(&alarm)?,
+            alarm,
             datagrams,
             set_to: None,
             intake: Intake::new(SLOTS),
@@ -254,13 +252,13 @@ impl Works {
                 return Ok(true);
             }
             if self.set_to.is_none_or(|set_to| deadline < set_to) {
-                self.alarm.get_ref().set(deadline.since(now))?;
+                self.alarm.set(deadline.since(now))?;
                 self.set_to = Some(deadline);
             }
         }
-        while let Poll::Ready(ready) = self.alarm.poll_read_ready(cx) {
+        while let Poll::Ready(ready) = self.ringing.poll_readable(cx) {
             let mut guard = ready?;
-            if guard.get_inner().hear() {
+            if self.alarm.hear() {
                 self.set_to = None;
                 return Ok(true);
             }
@@ -271,10 +269,11 @@ impl Works {
 
     /// True where something came; if not, the runtime wakes us when something does.
     fn listen(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
-        while let Poll::Ready(ready) = self.watch.poll_read_ready(cx) {
+        while let Poll::Ready(ready) = self.incoming.poll_readable(cx) {
             let mut guard = ready?;
             match self.datagrams.receive(&mut self.intake) {
                 Ok(_) => {
+                    drop(guard);
                     self.deliver();
                     return Ok(true);
                 }

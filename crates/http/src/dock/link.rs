@@ -171,9 +171,9 @@ impl Link {
         self.0.harbour.lock().berth(self.0.handle).map(note)
     }
 
-    fn look<R>(&self, look: impl FnOnce(&mut Connection) -> R) -> Option<R> {
+    fn look<R>(&self, look: impl FnOnce(&Connection) -> R) -> Option<R> {
         let mut state = self.0.harbour.lock();
-        state.connection(self.0.handle).map(look)
+        state.connection(self.0.handle).map(|connection| look(connection))
     }
 }
 

@@ -57,6 +57,7 @@ impl Crowd {
         wakes.extend(self.waiting.drain().map(|(_, (_, waker))| waker));
     }
 
+    #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
