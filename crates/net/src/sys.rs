@@ -187,7 +187,8 @@ pub(crate) fn register(socket: socket2::Socket) -> io::Result<AsyncFd<socket2::S
 /// Puts a descriptor under the runtime's eye, for reading.
 pub(crate) fn watch(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: it is owned, moved into the result, and stays the same there: `Watch` hands it to nobody.
-    unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) }.map_err(io::Error::from)
+    unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) }
+        .map_err(io::Error::from)
 }
 
 /// Control messages are aligned as their header is.

@@ -117,9 +117,9 @@ impl Berth {
                 wakes.extend(receiver.and_then(|receiver| receiver.waker.take()));
                 return;
             }
-            StreamEvent::Writable(id)
-            | StreamEvent::Finished(id)
-            | StreamEvent::Stopped(id, _) => self.senders.get_mut(&id),
+            StreamEvent::Writable(id) | StreamEvent::Finished(id) | StreamEvent::Stopped(id, _) => {
+                self.senders.get_mut(&id)
+            }
         };
         if let Some(sender) = sender {
             match event {

@@ -7,8 +7,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use roundtrip_net::{Alarm, Watch};
 use roundtrip_net::datagrams::{Datagrams, Intake, Parcel, is_too_long};
+use roundtrip_net::{Alarm, Watch};
 use roundtrip_quic::{Handle, Time, Transmit, Way};
 
 use super::state::Harbour;
@@ -150,7 +150,11 @@ impl Works {
     fn keep_time(&mut self) -> bool {
         let mut state = self.harbour.lock();
         let now = state.now();
-        if state.endpoint.deadline().is_none_or(|deadline| deadline > now) {
+        if state
+            .endpoint
+            .deadline()
+            .is_none_or(|deadline| deadline > now)
+        {
             return false;
         }
         self.due.clear();

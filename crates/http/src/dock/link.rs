@@ -173,7 +173,9 @@ impl Link {
 
     fn look<R>(&self, look: impl FnOnce(&Connection) -> R) -> Option<R> {
         let mut state = self.0.harbour.lock();
-        state.connection(self.0.handle).map(|connection| look(connection))
+        state
+            .connection(self.0.handle)
+            .map(|connection| look(connection))
     }
 }
 

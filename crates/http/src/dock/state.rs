@@ -193,7 +193,9 @@ impl State {
                 continue;
             };
             berth.hear(connection, wakes);
-            let burst = (!berth.mute).then(|| connection.transmit(now, buffer)).flatten();
+            let burst = (!berth.mute)
+                .then(|| connection.transmit(now, buffer))
+                .flatten();
             // What was to be sent may have been the end.
             berth.hear(connection, wakes);
             if let Some(burst) = burst {

@@ -133,7 +133,11 @@ fn keys_change_while_data_flows() {
     for turn in 0..12 {
         // Not at the same time on both sides: that would be one update.
         simulation.run_for(RTT * 3 / 2);
-        let (host, handle) = if turn % 2 == 0 { (CLIENT, client) } else { (SERVER, server) };
+        let (host, handle) = if turn % 2 == 0 {
+            (CLIENT, client)
+        } else {
+            (SERVER, server)
+        };
         let connection = simulation.nodes[host].connection(handle);
         updates += u64::from(connection.update_keys());
         connection.ping();

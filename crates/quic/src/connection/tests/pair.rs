@@ -150,7 +150,11 @@ impl Pair {
         let mut before = (self.now, 0);
         loop {
             // Time has to go on: a deadline that is never met would keep its owner awake.
-            before = if before.0 == self.now { (self.now, before.1 + 1) } else { (self.now, 0) };
+            before = if before.0 == self.now {
+                (self.now, before.1 + 1)
+            } else {
+                (self.now, 0)
+            };
             assert!(before.1 < 1000, "{:?} {:?}", self.client, self.server);
             self.send();
             self.collect_events();
