@@ -15,7 +15,7 @@ const MOST_TOKENS: usize = 8;
 pub(super) struct Berth {
     /// It is in the queue of those to be looked after.
     pub(super) stirred: bool,
-    /// Nothing is sent for it, as if it had never been heard of.
+    /// Nothing is sent for it: nobody has accepted it yet, or it is to seem as if it had never been heard of.
     pub(super) mute: bool,
     /// Nobody can use it any more.
     pub(super) forsaken: bool,
@@ -48,6 +48,14 @@ pub(super) struct Receiver {
 }
 
 impl Berth {
+    /// Of a connection that a client began: whoever accepts it may still refuse it, or let it be.
+    pub(super) fn arrived() -> Self {
+        Self {
+            mute: true,
+            ..Self::default()
+        }
+    }
+
     pub(super) fn add_sender(&mut self, id: StreamId, cut: bool) {
         let sender = Sender {
             cut,

@@ -106,16 +106,26 @@ impl State {
     }
 
     pub(super) fn take_arrived(&mut self) -> Option<Handle> {
-        self.arrived.pop_front()
+        let handle = self.arrived.pop_front()?;
+        self.unmute(handle);
+        Some(handle)
+    }
+
+    fn unmute(&mut self, handle: Handle) {
+        if let Some(berth) = self.berths.get_mut(&handle) {
+            berth.mute = false;
+        }
+        self.stir(handle);
     }
 
     /// Connections that clients began get their berths.
     pub(super) fn admit(&mut self, wakes: &mut Vec<Waker>) {
         let mut came = false;
         while let Some(handle) = self.endpoint.accept() {
-            self.berths.insert(handle, Berth::default());
+            self.berths.insert(handle, Berth::arrived());
             self.stir(handle);
             if self.abandoned || self.stage != Stage::Open {
+                self.unmute(handle);
                 self.forsake(handle);
             } else {
                 self.arrived.push_back(handle);
@@ -252,7 +262,7 @@ impl State {
     /// Nobody holds the dock any more.
     pub(super) fn abandon(&mut self) {
         self.abandoned = true;
-        while let Some(handle) = self.arrived.pop_front() {
+        while let Some(handle) = self.take_arrived() {
             self.forsake(handle);
         }
         self.rouse();
@@ -263,6 +273,7 @@ impl State {
             return;
         }
         self.stage = Stage::Closing;
+        while self.take_arrived().is_some() {}
         let now = self.now();
         let handles: Vec<Handle> = self.berths.keys().copied().collect();
         for handle in handles {

@@ -42,7 +42,7 @@ pub(crate) trait Carrier: Send + 'static {
 /// What a server's streams are held by.
 pub(crate) trait Reins: Clone + Send + 'static {
     /// So much more may be read of the stream, whose answer is from now on ours to end.
-    fn entrust(&self, stream: StreamId, allowance: u64);
+    fn entrust(&self, stream: impl FnOnce() -> StreamId, allowance: u64);
 }
 
 pub(crate) struct Quinn {
@@ -87,9 +87,9 @@ impl Carrier for Quinn {
     }
 }
 
-/// It bounds nothing by the stream.
+/// It bounds nothing by the stream, and cannot tell which it is while it reads.
 impl Reins for () {
-    fn entrust(&self, _: StreamId, _: u64) {}
+    fn entrust(&self, _: impl FnOnce() -> StreamId, _: u64) {}
 }
 
 pub(crate) struct Own(Link);
@@ -130,7 +130,7 @@ impl Carrier for Own {
 }
 
 impl Reins for Link {
-    fn entrust(&self, stream: StreamId, allowance: u64) {
-        Link::entrust(self, stream.into_inner(), allowance);
+    fn entrust(&self, stream: impl FnOnce() -> StreamId, allowance: u64) {
+        Link::entrust(self, stream().into_inner(), allowance);
     }
 }

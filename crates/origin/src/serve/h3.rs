@@ -131,7 +131,7 @@ struct Stream<C: Carrier> {
 
 impl<C: Carrier> Stream<C> {
     fn allow(&self) {
-        self.reins.entrust(self.stream.id(), PIECE);
+        self.reins.entrust(|| self.stream.id(), PIECE);
     }
 
     async fn send_head(&mut self, status: StatusCode, headers: HeaderMap) -> Result<(), Ended> {
