@@ -97,7 +97,7 @@ impl Mtu {
         if self.ceiling.saturating_sub(self.current) < GAIN && self.ceiling < self.limit
             || self.ceiling <= self.current
         {
-            self.search = Search::Rests(RAISE);
+            self.search = Search::Until(now.after(RAISE));
             return None;
         }
         Some(self.candidate())
