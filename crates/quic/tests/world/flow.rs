@@ -44,7 +44,7 @@ fn who_does_not_read_gets_a_window_and_no_more() {
     let sent = simulation.stats(SERVER, server).stream_bytes_sent;
     assert_eq!(sent, WINDOW);
     simulation.with_traffic(CLIENT, client, |traffic, connection| {
-        traffic.resume(connection)
+        traffic.resume(connection);
     });
     simulation.run_until_completed(client, 4);
 }

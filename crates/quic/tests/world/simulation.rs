@@ -207,7 +207,7 @@ impl Simulation {
 
     /// Goes on until the condition holds; a virtual quarter of an hour is the end of patience.
     pub(crate) fn run_until(&mut self, what: &str, mut holds: impl FnMut(&Self) -> bool) {
-        let patience = self.now.after(Duration::from_secs(900));
+        let patience = self.now.after(Duration::from_mins(15));
         let mut steps = (self.now, 0);
         loop {
             self.act();
