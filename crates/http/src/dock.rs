@@ -5,6 +5,7 @@
 //! (`transport`). All tasks share one lock, which nobody holds while waiting or calling the kernel.
 
 mod berth;
+mod caller;
 mod driver;
 mod error;
 mod link;
@@ -25,6 +26,7 @@ use roundtrip_quic::{ClientConfig, ConnectError, Endpoint};
 use driver::Driver;
 use state::{Harbour, Stage};
 
+pub use caller::Caller;
 pub use error::StreamError;
 pub use link::Link;
 pub use receiving::Receiving;
@@ -55,8 +57,8 @@ impl Dock {
         self.0.local
     }
 
-    /// The next connection that a client began; its handshake is under way. None once the dock is closed.
-    pub async fn accept(&self) -> Option<Link> {
+    /// The next client that begins a connection. None once the dock is closed.
+    pub async fn accept(&self) -> Option<Caller> {
         let harbour = &self.0.harbour;
         let taken = harbour.wait(|state| {
             if state.stage != Stage::Open {
@@ -64,7 +66,9 @@ impl Dock {
             }
             state.take_arrived().map(Some)
         });
-        taken.await.map(|handle| Link::new(harbour.clone(), handle))
+        taken
+            .await
+            .map(|handle| Caller::new(Link::new(harbour.clone(), handle)))
     }
 
     /// Begins a connection. Where TLS has a ticket that allows it, streams can be opened at once and what is written leaves

@@ -15,7 +15,7 @@ const MOST_TOKENS: usize = 8;
 pub(super) struct Berth {
     /// It is in the queue of those to be looked after.
     pub(super) stirred: bool,
-    /// Nothing is sent for it: nobody has accepted it yet, or it is to seem as if it had never been heard of.
+    /// Nothing is sent for it: the client that began it is not answered yet, or never will be.
     pub(super) mute: bool,
     /// Nobody can use it any more.
     pub(super) forsaken: bool,
@@ -48,7 +48,7 @@ pub(super) struct Receiver {
 }
 
 impl Berth {
-    /// Of a connection that a client began: whoever accepts it may still refuse it, or let it be.
+    /// Of a connection that a client began: it may still be refused, or ignored.
     pub(super) fn arrived() -> Self {
         Self {
             mute: true,

@@ -67,11 +67,6 @@ impl Link {
         let _ = self.act(|connection, _, now| connection.close(now, code, reason));
     }
 
-    /// Lets it be, without a word: nothing is sent any more, not even that.
-    pub fn ignore(&self) {
-        let _ = self.act(|_, berth, _| berth.mute = true);
-    }
-
     /// The application protocol that was agreed on, if one was.
     pub fn alpn(&self) -> Option<Vec<u8>> {
         self.look(|connection| connection.alpn().map(<[u8]>::to_vec))?
@@ -169,6 +164,10 @@ impl Link {
     /// Notes something about a connection that may be over.
     pub(super) fn note<R>(&self, note: impl FnOnce(&mut Berth) -> R) -> Option<R> {
         self.0.harbour.lock().berth(self.0.handle).map(note)
+    }
+
+    pub(super) fn unmute(&self) {
+        self.0.harbour.lock().unmute(self.0.handle);
     }
 
     fn look<R>(&self, look: impl FnOnce(&Connection) -> R) -> Option<R> {

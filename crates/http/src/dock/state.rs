@@ -106,12 +106,10 @@ impl State {
     }
 
     pub(super) fn take_arrived(&mut self) -> Option<Handle> {
-        let handle = self.arrived.pop_front()?;
-        self.unmute(handle);
-        Some(handle)
+        self.arrived.pop_front()
     }
 
-    fn unmute(&mut self, handle: Handle) {
+    pub(super) fn unmute(&mut self, handle: Handle) {
         if let Some(berth) = self.berths.get_mut(&handle) {
             berth.mute = false;
         }
@@ -263,6 +261,7 @@ impl State {
     pub(super) fn abandon(&mut self) {
         self.abandoned = true;
         while let Some(handle) = self.take_arrived() {
+            self.unmute(handle);
             self.forsake(handle);
         }
         self.rouse();
@@ -273,7 +272,9 @@ impl State {
             return;
         }
         self.stage = Stage::Closing;
-        while self.take_arrived().is_some() {}
+        while let Some(handle) = self.take_arrived() {
+            self.unmute(handle);
+        }
         let now = self.now();
         let handles: Vec<Handle> = self.berths.keys().copied().collect();
         for handle in handles {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use roundtrip_http::dock::{Dock, Link};
-use roundtrip_quic::{Code, Endpoint, Retry, ServerConfig, Transport};
+use roundtrip_http::dock::{Caller, Dock, Link};
+use roundtrip_quic::{Endpoint, Retry, ServerConfig, Transport};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -39,8 +39,8 @@ pub(crate) fn endpoint(tls: rustls::ServerConfig, knobs: &Knobs) -> Result<Endpo
 /// Accepts until it is dropped, and its connections with it.
 pub(crate) async fn accept(dock: Dock, manner: Manner, hall: Hall) {
     let mut connections = JoinSet::new();
-    while let Some(link) = dock.accept().await {
-        if admit(&link, &hall.site) {
+    while let Some(caller) = dock.accept().await {
+        if let Some(link) = admit(caller, &hall.site) {
             let Ok(place) = hall.places.clone().acquire_owned().await else {
                 return;
             };
@@ -54,15 +54,13 @@ pub(crate) async fn accept(dock: Dock, manner: Manner, hall: Hall) {
     }
 }
 
-fn admit(link: &Link, site: &Site) -> bool {
+fn admit(caller: Caller, site: &Site) -> Option<Link> {
     match site.fault_at(&BEFORE_REQUESTS) {
-        None => return true,
-        Some(FaultKind::Stall) => link.ignore(),
-        Some(FaultKind::Reset | FaultKind::Close | FaultKind::Garbage) => {
-            link.close(Code::CONNECTION_REFUSED.0, b"");
-        }
+        None => return Some(caller.answer()),
+        Some(FaultKind::Stall) => caller.ignore(),
+        Some(FaultKind::Reset | FaultKind::Close | FaultKind::Garbage) => caller.refuse(),
     }
-    false
+    None
 }
 
 async fn serve_one(link: Link, manner: Manner, site: Arc<Site>) {

@@ -279,7 +279,8 @@ async fn faults_strike_where_they_are_told_to(engine: QuicEngine) {
         "stall@head",
         "stall@body",
     ] {
-        let (origin, client) = start(engine, |knobs| knobs.fault = Some(fault.parse().unwrap())).await;
+        let (origin, client) =
+            start(engine, |knobs| knobs.fault = Some(fault.parse().unwrap())).await;
         let (_quic, mut sender) = client.open().await;
         let answer = ask(&mut sender, "/bytes/100000", None).await;
         assert!(answer.is_err(), "{fault}");
