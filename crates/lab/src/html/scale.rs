@@ -83,6 +83,9 @@ pub(super) fn measure(outcome: &Outcome) -> &'static str {
         Measure::Total => "all requests of a run, from the first's beginning to the last's end",
         Measure::Mean => "a request, on average over those of a run",
         Measure::Rate => "requests that are answered in a second",
+        Measure::Cost => {
+            "processor time of the side that sends, for each gigabyte of payload"
+        }
         Measure::Appconnect => "to the end of the TLS or QUIC handshake",
     }
 }

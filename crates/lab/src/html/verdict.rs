@@ -17,6 +17,9 @@ pub(super) fn sentences(outcome: &Outcome) -> Vec<String> {
 
 /// What saved most against what.
 pub(super) fn first(outcome: &Outcome) -> String {
+    if let Some(words) = carried(outcome) {
+        return words;
+    }
     let best = compared(outcome)
         .filter(|(_, saving)| saving.shown != Some(false) && saving.saving.median > 0.0)
         .max_by(|a, b| share(a.1).total_cmp(&share(b.1)));
@@ -31,6 +34,25 @@ pub(super) fn first(outcome: &Outcome) -> String {
             .into();
     }
     "Nothing could be measured here; the reasons stand below.".into()
+}
+
+/// Of transfers: which came nearest to TLS, or went beyond it, and which stayed farthest behind.
+fn carried(outcome: &Outcome) -> Option<String> {
+    let ratio = |arm: &&ArmOutcome| arm.ratio_to_tls.unwrap_or_default();
+    let is_quic = |arm: &&ArmOutcome| arm.client.starts_with("quic") && arm.ratio_to_tls.is_some();
+    let all = || outcome.arms.iter().filter(is_quic);
+    let best = all().max_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
+    let worst = all().min_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
+    let behind = if worst.name == best.name {
+        String::new()
+    } else {
+        format!("; with {} it is {:.2}", clean(&worst.name), ratio(&worst))
+    };
+    Some(format!(
+        "A core that sends over QUIC carries up to {:.2} of what it carries over TLS and TCP ({}){behind}.",
+        ratio(&best),
+        clean(&best.name),
+    ))
 }
 
 fn compared(outcome: &Outcome) -> impl Iterator<Item = (&ArmOutcome, &SavingOutcome)> {
