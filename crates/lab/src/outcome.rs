@@ -8,6 +8,8 @@ use crate::experiment::{Measure, Published, Words};
 use crate::packets::Packet;
 
 pub const SCHEMA: &str = "roundtrip/lab/1";
+/// `perf`'s word where others had part of a core.
+const CROWDED: &str = "others";
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Outcome {
@@ -148,6 +150,8 @@ pub struct Carried {
     pub receiver: f64,
     /// Who set the pace, in `perf`'s words.
     pub bottleneck: &'static str,
+    /// Each side was kept on a core of its own.
+    pub is_apart: bool,
 }
 
 /// Milliseconds by whom they were spent waiting for.
@@ -231,6 +235,22 @@ impl Outcome {
         self.claims.iter().all(|claim| claim.holds != Some(false))
             && self.arms.iter().all(|arm| arm.failures.is_empty())
             && points.into_iter().all(|point| point.failures.is_empty())
+    }
+
+    /// What makes the figures of transfers worse than they look.
+    pub fn disturbance(&self) -> Option<String> {
+        let samples = self.arms.iter().flat_map(|arm| &arm.samples);
+        let carried: Vec<Carried> = samples.filter_map(|sample| sample.carried).collect();
+        let together = carried.iter().filter(|c| !c.is_apart).count();
+        let crowded = carried.iter().filter(|c| c.bottleneck == CROWDED).count();
+        match (together, crowded) {
+            (0, 0) => None,
+            (0, crowded) => Some(format!(
+                "In {crowded} of {} runs others had part of a core: costs are larger, and farther apart, than on a quiet machine.",
+                carried.len()
+            )),
+            _ => Some("Both sides shared one core: what one costs disturbs the other.".into()),
+        }
     }
 
     pub fn arm(&self, name: &str) -> Option<&ArmOutcome> {

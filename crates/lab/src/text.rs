@@ -158,6 +158,7 @@ impl Page {
             }
             lines.extend(arm.notes.iter().map(|note| format!("{}: {note}", arm.name)));
         }
+        lines.extend(outcome.disturbance());
         for line in outcome.curves.iter().flat_map(|curve| &curve.lines) {
             let failed = line
                 .points

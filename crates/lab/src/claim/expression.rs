@@ -147,7 +147,10 @@ impl Function {
                 2..=2,
                 "two arms: the one that saves, and the one it is held against",
             ),
-            Self::RatioToTls => (1..=usize::MAX, "one arm, or several of which the best counts"),
+            Self::RatioToTls => (
+                1..=usize::MAX,
+                "one arm, or several of which the best counts",
+            ),
             _ => (1..=1, "one arm"),
         }
     }

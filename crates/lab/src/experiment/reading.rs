@@ -49,11 +49,13 @@ pub enum FlawKind {
     Transfer(#[from] PlanError),
     #[error("{0} says nothing to a transfer; it is for arms with a strategy or a program")]
     NoTransfer(&'static str),
-    #[error("what is measured of a transfer is `cost`, and of nothing else; measure says otherwise")]
+    #[error(
+        "what is measured of a transfer is `cost`, and of nothing else; measure says otherwise"
+    )]
     Cost,
     #[error("say either time or bytes of the transfer, not both")]
     Amount,
-    #[error("the arm '{0}' needs a strategy, a program or a transfer, and one of them alone")]
+    #[error("the arm '{0}' needs either a strategy, a program or a transfer")]
     Client(String),
     #[error("{0} is for arms with a {1}")]
     Misplaced(&'static str, &'static str),
@@ -128,7 +130,10 @@ fn understand(name: &str, file: File) -> Result<Experiment, Unplaced> {
     let mut arms: Vec<String> = measured.iter().map(|cell| cell.name.clone()).collect();
     let swept = sweeps.iter().flat_map(|sweep| &sweep.points);
     arms.extend(swept.flat_map(|point| point.cells.iter().map(|(_, cell)| cell.name.clone())));
-    let unit = file.unit.clone().unwrap_or_else(|| unit(file.measure).into());
+    let unit = file
+        .unit
+        .clone()
+        .unwrap_or_else(|| unit(file.measure).into());
     let scene = Scene {
         arms: &arms,
         in_ms: unit == "ms",

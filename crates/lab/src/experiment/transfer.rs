@@ -1,7 +1,7 @@
 //! An arm that carries bytes, and the plan of `perf` that measures it once. On which cores is for whoever runs it.
 
-use roundtrip_perf::{Plan, PlanError};
 use roundtrip_perf::plan::{self, Amount, Pattern, Pin, Terrain, Work};
+use roundtrip_perf::{Plan, PlanError};
 
 use super::Words;
 

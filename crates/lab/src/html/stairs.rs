@@ -5,10 +5,11 @@ use maud::{Markup, html};
 use roundtrip_report::clean;
 use roundtrip_report::html::percent;
 
+use super::scale::is_own_quic;
 use crate::Outcome;
 use crate::outcome::{ArmOutcome, Sample};
 
-const ROW: usize = 52;
+const ROW: usize = 58;
 /// Below the row's text.
 const BAR_TOP: usize = 20;
 const BAR: usize = 14;
@@ -48,6 +49,7 @@ fn figure(arms: &[&ArmOutcome], outcome: &Outcome, key: &str) -> Markup {
     html! {
         h3 { (conditions(arms)) }
         figure {
+            (legend(is_published))
             svg.stairs width="100%" height=(height) role="img" aria-labelledby={ (title) " " (words) } {
                 title id=(title) { "Throughput of one core, as a ratio to TLS over TCP: " (conditions(arms)) }
                 desc id=(words) { (description(arms)) }
@@ -61,6 +63,19 @@ fn figure(arms: &[&ArmOutcome], outcome: &Outcome, key: &str) -> Markup {
             figcaption {
                 "A second of the sender's processor, divided by what a gigabyte costs it, relative to TLS over TCP; each run is a dot."
                 @if is_published { " The thin bar below is the throughput that was published (" (clean(&outcome.article)) "), divided by that of TLS there." }
+            }
+        }
+    }
+}
+
+fn legend(is_published: bool) -> Markup {
+    html! {
+        ul.legend.stairs {
+            @for (class, words) in [("ours", "our QUIC"), ("ours other", "TCP, TLS, another engine")] {
+                li { svg.swatch width="12" height="12" aria-hidden="true" { rect class=(class) width="12" height="12" rx="2" {} } (words) }
+            }
+            @if is_published {
+                li { svg.swatch width="12" height="12" aria-hidden="true" { rect.theirs y="4" width="12" height="5" {} } "published" }
             }
         }
     }
@@ -94,7 +109,6 @@ fn reach(arms: &[&ArmOutcome]) -> f64 {
 
 fn row(arm: &ArmOutcome, top: usize, scale: f64) -> Markup {
     let (bar, published) = (top + BAR_TOP, top + BAR_TOP + BAR);
-    let kind = arm.client.split(['+', '/']).next().unwrap_or_default();
     html! {
         g {
             text.label x="0" y=(top + 13) { (clean(&arm.name)) }
@@ -103,7 +117,7 @@ fn row(arm: &ArmOutcome, top: usize, scale: f64) -> Markup {
                 (two(ratio(arm)))
             }
             rect.track x="0" width="100%" y=(bar) height=(BAR) rx="2" {}
-            rect.ours.other[kind != "quic"] x="0" width=(percent(ratio(arm), scale)) y=(bar) height=(BAR) rx="2" {}
+            rect.ours.other[!is_own_quic(arm)] x="0" width=(percent(ratio(arm), scale)) y=(bar) height=(BAR) rx="2" {}
             @if let Some(ratio) = arm.published_ratio {
                 rect.theirs x="0" width=(percent(ratio, scale)) y=(published) height=(PUBLISHED) {}
             }
@@ -120,7 +134,7 @@ fn row(arm: &ArmOutcome, top: usize, scale: f64) -> Markup {
 fn step(arm: &ArmOutcome, next: &ArmOutcome, top: usize, scale: f64) -> Markup {
     let x = percent(ratio(arm), scale);
     let (from, to) = (top + BAR_TOP + BAR, top + ROW + BAR_TOP);
-    html! { @if next.client.starts_with("quic") { line.step x1=(x) x2=(x) y1=(from) y2=(to) {} } }
+    html! { @if is_own_quic(next) { line.step x1=(x) x2=(x) y1=(from) y2=(to) {} } }
 }
 
 fn two(ratio: f64) -> String {

@@ -1,8 +1,8 @@
 //! A transfer: bytes over a wire that is made for it, by `perf`, which says what either side cost the processor.
 
 use roundtrip_net::cpu::allowed_cpus;
+use roundtrip_perf::PerfError;
 use roundtrip_perf::plan::Pin;
-use roundtrip_perf::{Bottleneck, PerfError};
 
 use super::scene::{Mishap, Taken};
 use crate::experiment::{Cell, Transfer};
@@ -22,6 +22,7 @@ pub(super) fn sample(transfer: &Transfer, cell: &Cell, seed: u64) -> Result<Take
         gbit_per_s: figures.gigabits.ok_or(Mishap::Nothing)?.median,
         receiver: figures.receiver.ok_or(Mishap::Nothing)?.median,
         bottleneck: figures.bottleneck.word(),
+        is_apart: is_apart,
     };
     let sample = Sample {
         run: 0,
@@ -34,19 +35,6 @@ pub(super) fn sample(transfer: &Transfer, cell: &Cell, seed: u64) -> Result<Take
     };
     Ok(Taken {
         sample,
-        notes: notes(is_apart, figures.bottleneck),
+        notes: Vec::new(),
     })
-}
-
-/// What makes a figure worse than it looks.
-fn notes(is_apart: bool, bottleneck: Bottleneck) -> Vec<String> {
-    let shared = "there is one core for both sides, and what one cost is not told apart from the other";
-    let crowded = "in some runs others had part of a core";
-    [
-        (!is_apart, shared),
-        (bottleneck == Bottleneck::Others, crowded),
-    ]
-    .into_iter()
-    .filter_map(|(is_so, words)| is_so.then(|| words.to_owned()))
-    .collect()
 }

@@ -10,7 +10,7 @@ use super::{
     sole, transfer,
 };
 use crate::experiment::format::{self, File};
-use crate::experiment::{Arm, Cell, Measure, Point, Sweep, Words};
+use crate::experiment::{Arm, Cell, Client, Measure, Point, Sweep, Words};
 use roundtrip_path::WordError;
 
 /// What an arm is before any variant, in the order of the file.
@@ -66,7 +66,10 @@ impl Cells {
             let said = parts::words(&variant.path)?;
             let at = variant.name.span();
             let concurrency = variant.concurrency.unwrap_or(1);
-            limited("concurrency", concurrency, MOST_AT_ONCE, at)?;
+            limited("concurrency", concurrency, MOST_AT_ONCE, at.clone())?;
+            if variant.offload.is_some() && file.measure != Measure::Cost {
+                return refuse(at, FlawKind::Misplaced("offload", "transfer"));
+            }
             for arm in variant.arms.iter().flatten() {
                 exists(&self.plain, arm)?;
             }
@@ -174,6 +177,9 @@ fn moved(cell: &Cell, sweep: &format::Sweep, value: &str) -> Result<Cell, Unplac
         ..cell.clone()
     };
     if sweep.word.get_ref() == "requests" {
+        if matches!(cell.arm.client, Client::Transfer(_)) {
+            return refuse(sweep.word.span(), FlawKind::NoTransfer("requests"));
+        }
         let bad = || FlawKind::Range("requests", 1, MOST_REQUESTS);
         moved.requests = value.parse().map_err(|_| bad()).at(sweep.values.span())?;
         limited(

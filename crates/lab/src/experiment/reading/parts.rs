@@ -225,7 +225,10 @@ fn client(arm: &format::Arm) -> Result<Client, Unplaced> {
     }
 }
 
-pub(super) fn time(said: Option<&Spanned<String>>, otherwise: Duration) -> Result<Duration, Unplaced> {
+pub(super) fn time(
+    said: Option<&Spanned<String>>,
+    otherwise: Duration,
+) -> Result<Duration, Unplaced> {
     let Some(text) = said else {
         return Ok(otherwise);
     };
