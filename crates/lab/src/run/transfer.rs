@@ -22,7 +22,7 @@ pub(super) fn sample(transfer: &Transfer, cell: &Cell, seed: u64) -> Result<Take
         gbit_per_s: figures.gigabits.ok_or(Mishap::Nothing)?.median,
         receiver: figures.receiver.ok_or(Mishap::Nothing)?.median,
         bottleneck: figures.bottleneck.word(),
-        is_apart: is_apart,
+        is_apart,
     };
     let sample = Sample {
         run: 0,
