@@ -87,6 +87,9 @@ impl Turns {
         to: SocketAddr,
         name: &str,
     ) -> Result<(), PerfError> {
+        self.socket
+            .connect(to)
+            .map_err(PerfError::io("there is no way to the server"))?;
         let now = self.now();
         let handle = self
             .endpoint
