@@ -1,6 +1,7 @@
 //! Clients that move, and keys that change, while data flows.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use roundtrip_quic::{Event, Transport};
 
@@ -72,13 +73,14 @@ fn a_server_that_forbids_moving_is_left_in_peace() {
         ..fast()
     };
     let mut simulation = Simulation::with(3, &transport, |_| {});
+    // The client would move.
+    simulation.client_config.transport = Arc::new(fast());
     let (client, server) = simulation.establish();
     simulation.run_for(2 * RTT);
     let (now, before) = (simulation.now, simulation.nodes[CLIENT].address);
     let elsewhere = "203.0.113.9".parse().unwrap();
-    simulation.nodes[CLIENT]
-        .connection(client)
-        .migrate(now, Some(elsewhere));
+    let connection = simulation.nodes[CLIENT].connection(client);
+    assert!(!connection.migrate(now, Some(elsewhere)));
     simulation.request(client, 1000, 1000);
     simulation.run_until_completed(client, 1);
     assert_eq!(simulation.nodes[SERVER].connection(server).remote(), before);

@@ -18,7 +18,18 @@ impl Identity {
 
     /// Each side with its application protocol.
     pub(crate) fn speaking(client_protocol: &[u8], server_protocol: &[u8]) -> Self {
-        let made = rcgen::generate_simple_self_signed([NAME.to_owned()]).unwrap();
+        Self::named(vec![NAME.to_owned()], client_protocol, server_protocol)
+    }
+
+    /// With a certificate of more bytes than a server may send before it knows the client's address.
+    pub(crate) fn large() -> Self {
+        let others = (0..400).map(|n| format!("other-{n}.server.test"));
+        let names = std::iter::once(NAME.to_owned()).chain(others).collect();
+        Self::named(names, b"test", b"test")
+    }
+
+    fn named(names: Vec<String>, client_protocol: &[u8], server_protocol: &[u8]) -> Self {
+        let made = rcgen::generate_simple_self_signed(names).unwrap();
         let certificate = made.cert.der().clone();
         let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der());
         let provider = Arc::new(default_provider());

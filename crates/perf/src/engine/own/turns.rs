@@ -17,6 +17,8 @@ use crate::error::PerfError;
 const SLOTS: usize = 64;
 /// The longest burst of the longest datagrams.
 const BUFFER: usize = 64 << 10;
+/// What may come before somebody reads it.
+const EARFUL: usize = 60 << 10;
 /// Bursts of a connection in a row before acknowledgements are heard again.
 const BURSTS: usize = 4;
 /// How long the farewell is waited for: who does not hear it finds out in time.
@@ -41,7 +43,8 @@ pub(super) trait Guest {
 pub(super) struct Turns {
     endpoint: Endpoint,
     socket: Datagrams,
-    intake: Intake,
+    /// None while it is read.
+    intake: Option<Intake>,
     buffer: Vec<u8>,
     handles: Vec<Handle>,
     epoch: Instant,
@@ -63,7 +66,7 @@ impl Turns {
         Ok(Self {
             endpoint: Endpoint::new(server, seed),
             socket,
-            intake: Intake::new(SLOTS),
+            intake: None,
             buffer: vec![0; BUFFER],
             handles: Vec::new(),
             epoch: Instant::now(),
@@ -107,8 +110,10 @@ impl Turns {
             {
                 return Err(PerfError::Silence(patience));
             }
-            let came = self.take_in().map_err(PerfError::io("cannot receive"))?;
-            self.tell(guest)?;
+            let came = self.take_in(guest)?;
+            if !came {
+                self.tell(guest)?;
+            }
             let went = self.give_out().map_err(PerfError::io("cannot send"))?;
             if !came && !went && !is_done(guest) {
                 let until = [limit, guest.deadline()].into_iter().flatten().min();
@@ -151,23 +156,46 @@ impl Turns {
         Time::ZERO.after(self.epoch.elapsed())
     }
 
-    fn take_in(&mut self) -> io::Result<bool> {
-        match self.socket.receive(&mut self.intake) {
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-            Err(error) => return Err(error),
-        }
-        let now = self.now();
-        for mut arrival in self.intake.arrivals_mut() {
+    /// Hears of each run before it takes the next one in: what came is read while the cache still has it.
+    fn take_in(&mut self, guest: &mut impl Guest) -> Result<bool, PerfError> {
+        let mut intake = self.intake.take().unwrap_or_else(|| Intake::new(SLOTS));
+        let told = match self.socket.receive(&mut intake) {
+            Ok(_) => self.take_in_runs(&mut intake, guest).map(|()| true),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(PerfError::io("cannot receive")(error)),
+        };
+        self.intake = Some(intake);
+        told
+    }
+
+    fn take_in_runs(
+        &mut self,
+        intake: &mut Intake,
+        guest: &mut impl Guest,
+    ) -> Result<(), PerfError> {
+        let mut unheard = 0;
+        for mut arrival in intake.arrivals_mut() {
+            let now = self.now();
             let way = Way {
                 remote: arrival.from,
                 local: arrival.to,
                 ecn: arrival.ecn,
             };
+            unheard += arrival.bytes.len();
             for datagram in arrival.datagrams_mut() {
                 self.endpoint.receive(now, &way, datagram);
             }
+            if unheard >= EARFUL {
+                self.admit();
+                self.tell(guest)?;
+                unheard = 0;
+            }
         }
+        self.admit();
+        self.tell(guest)
+    }
+
+    fn admit(&mut self) {
         while let Some(handle) = self.endpoint.accept() {
             self.handles.push(handle);
         }
@@ -176,7 +204,6 @@ impl Turns {
             // A reply to nobody that is lost is asked for again.
             let _ = send(&self.socket, &transmit, &reply);
         }
-        Ok(true)
     }
 
     fn tell(&mut self, guest: &mut impl Guest) -> Result<(), PerfError> {
