@@ -112,6 +112,11 @@ impl PerfError {
         matches!(self, Self::Plan(_))
     }
 
+    /// Of a stream, or of its connection.
+    pub(crate) fn broken(error: impl std::fmt::Display) -> Self {
+        Self::Stream(error.to_string())
+    }
+
     pub(crate) fn io(doing: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { doing, source }
     }
