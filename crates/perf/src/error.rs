@@ -50,6 +50,8 @@ pub enum PerfError {
     Silence(Duration),
     #[error("the server could not: {0}")]
     Peer(String),
+    #[error("interrupted before anything was measured")]
+    Interrupted,
     #[error("the conversation with the other end makes no sense: {0}")]
     Language(String),
 }

@@ -95,7 +95,6 @@ fn transport(knobs: &Knobs, role: Role) -> TransportConfig {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::plan::Arm;
 
     #[test]
