@@ -60,6 +60,8 @@ counters! {
     h2_requests,
     /// Requests over HTTP/3.
     h3_requests,
+    /// Requests over HTTP/0.9, which QUIC carries for interoperability tests.
+    hq_requests,
     /// Heads that were no HTTP, or over the limits.
     bad_requests,
     /// Bytes of request bodies.

@@ -62,6 +62,9 @@ const LEAST_DATAGRAM: usize = 1200;
 /// A datagram that may not be as large as this is not worth sending.
 const LEAST_PACKET: usize = 100;
 
+/// More minor events than this do not wait to be polled.
+const MOST_EVENTS: usize = 64;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// From the first packet on.
@@ -208,7 +211,11 @@ impl Connection {
     }
 
     fn tell(&mut self, event: Event) {
-        self.events.push_back(event);
+        // A peer can make up as many of these as it likes.
+        let is_minor = matches!(event, Event::NewToken(_) | Event::PathChanged(_));
+        if !is_minor || self.events.len() < MOST_EVENTS {
+            self.events.push_back(event);
+        }
     }
 }
 

@@ -26,10 +26,7 @@ use crate::error::{Code, Violation};
 use levels::{Levels, Pair};
 use session::Session;
 
-// `endpoint` uses them.
-#[allow(unused_imports)]
 pub(crate) use levels::InitialKeys;
-#[allow(unused_imports)]
 pub(crate) use vault::{TokenKind, Vault};
 
 /// The authentication tag behind each packet's payload. RFC 9001 §5.3.

@@ -14,9 +14,9 @@ const MOST_PROBES: u8 = 3;
 /// The search ends where less than this is to be gained.
 const GAIN: u16 = 16;
 /// How long until a larger size is tried again. RFC 8899 §5.1.1.
-const RAISE: Duration = Duration::from_secs(600);
+const RAISE: Duration = Duration::from_mins(10);
 /// How long until the search begins anew after a black hole.
-const PAUSE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_mins(1);
 /// So many losses in a row of nothing but large datagrams, and the path has stopped carrying them.
 const SUSPICIOUS: u8 = 3;
 
@@ -97,7 +97,7 @@ impl Mtu {
         if self.ceiling.saturating_sub(self.current) < GAIN && self.ceiling < self.limit
             || self.ceiling <= self.current
         {
-            self.search = Search::Rests(RAISE);
+            self.search = Search::Until(now.after(RAISE));
             return None;
         }
         Some(self.candidate())

@@ -112,7 +112,7 @@ mod tests {
             let mut model = BTreeSet::new();
             for number in numbers {
                 prop_assert_eq!(ranges.insert(number), model.insert(number));
-                let flat: Vec<u64> = ranges.descending().flat_map(|r| r.rev()).collect();
+                let flat: Vec<u64> = ranges.descending().flat_map(Iterator::rev).collect();
                 prop_assert_eq!(flat, model.iter().rev().copied().collect::<Vec<_>>());
                 // Neighbours are joined: between two ranges something is missing.
                 let all: Vec<_> = ranges.descending().collect();

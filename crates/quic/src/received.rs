@@ -88,7 +88,8 @@ impl Received {
     /// A new packet, all of whose frames have been read; `ecn` are the two bits of its IP header.
     #[inline]
     pub(crate) fn on_packet(&mut self, now: Time, number: u64, eliciting: bool, ecn: u8) {
-        if number >= self.expected() {
+        let is_late = number < self.expected();
+        if !is_late {
             self.highest_at = now;
         }
         self.ranges.insert(number);
@@ -111,7 +112,7 @@ impl Received {
         self.waiting += 1;
         self.at_once |= is_congested
             || self.waiting > self.policy.threshold
-            || (self.ranges.len() > 1 && self.is_out_of_order(number));
+            || ((is_late || self.ranges.len() > 1) && self.is_out_of_order(number));
         self.highest_eliciting = self.highest_eliciting.max(Some(number));
         if self.due.is_none() {
             self.due = Some(now.after(self.policy.delay));

@@ -319,7 +319,7 @@ impl Recovery {
     }
 
     pub(crate) fn counters(&self) -> Counters {
-        let sent = self.spaces.iter().map(|ledger| ledger.sent()).sum();
+        let sent = self.spaces.iter().map(Ledger::sent).sum();
         let bursts = self.counters.bursts + u64::from(self.burst_packets > 0);
         Counters {
             sent,

@@ -47,11 +47,9 @@ impl Rtt {
         } else {
             self.min.min(self.latest)
         };
-        let adjusted = if self.latest >= self.min.saturating_add(delay) {
-            self.latest - delay
-        } else {
-            self.latest
-        };
+        let credible = self.latest >= self.min.saturating_add(delay);
+        let delay = if credible { delay } else { Duration::ZERO };
+        let adjusted = self.latest.saturating_sub(delay);
         self.variation = (self.variation * 3 + self.smoothed.abs_diff(adjusted)) / 4;
         self.smoothed = (self.smoothed * 7 + adjusted) / 8;
     }

@@ -22,6 +22,8 @@ pub(super) use sides::{Serving, drive};
 const SLOTS: usize = 64;
 /// The longest burst of the longest datagrams.
 const BUFFER: usize = 64 << 10;
+/// What may come before somebody reads it.
+const EARFUL: usize = 60 << 10;
 /// Bursts of a connection in a row before acknowledgements are heard again.
 const BURSTS: usize = 4;
 /// How long the farewell is waited for: who does not hear it finds out in time.
@@ -46,7 +48,8 @@ trait Guest<M: Machine> {
 struct Turns<M: Machine> {
     machine: M,
     socket: Datagrams,
-    intake: Intake,
+    /// None while it is read.
+    intake: Option<Intake>,
     buffer: Vec<u8>,
     handles: Vec<M::Handle>,
     /// The kernel had no room: a burst that waits for it.
@@ -62,7 +65,7 @@ impl<M: Machine> Turns<M> {
         Ok(Self {
             machine,
             socket,
-            intake: Intake::new(SLOTS),
+            intake: None,
             buffer: vec![0; BUFFER],
             handles: begun,
             held: None,
@@ -90,8 +93,10 @@ impl<M: Machine> Turns<M> {
             {
                 return Err(PerfError::Silence(patience));
             }
-            let came = self.take_in().map_err(PerfError::io("cannot receive"))?;
-            self.tell(guest)?;
+            let came = self.take_in(guest)?;
+            if !came {
+                self.tell(guest)?;
+            }
             let went = self.give_out().map_err(PerfError::io("cannot send"))?;
             if !came && !went && !is_done(guest) {
                 let until = [limit, guest.deadline()].into_iter().flatten().min();
@@ -128,16 +133,38 @@ impl<M: Machine> Turns<M> {
         all
     }
 
-    fn take_in(&mut self) -> io::Result<bool> {
-        match self.socket.receive(&mut self.intake) {
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-            Err(error) => return Err(error),
+    /// Hears of each run before it takes the next one in: what came is read while the cache still has it.
+    fn take_in(&mut self, guest: &mut impl Guest<M>) -> Result<bool, PerfError> {
+        let mut intake = self.intake.take().unwrap_or_else(|| Intake::new(SLOTS));
+        let told = match self.socket.receive(&mut intake) {
+            Ok(_) => self.take_in_runs(&mut intake, guest).map(|()| true),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(PerfError::io("cannot receive")(error)),
+        };
+        self.intake = Some(intake);
+        told
+    }
+
+    fn take_in_runs(
+        &mut self,
+        intake: &mut Intake,
+        guest: &mut impl Guest<M>,
+    ) -> Result<(), PerfError> {
+        let mut unheard = 0;
+        for arrival in intake.arrivals_mut() {
+            unheard += arrival.bytes.len();
+            self.machine.receive(Instant::now(), arrival);
+            if unheard >= EARFUL {
+                self.admit();
+                self.tell(guest)?;
+                unheard = 0;
+            }
         }
-        let now = Instant::now();
-        for arrival in self.intake.arrivals_mut() {
-            self.machine.receive(now, arrival);
-        }
+        self.admit();
+        self.tell(guest)
+    }
+
+    fn admit(&mut self) {
         while let Some(handle) = self.machine.accept() {
             self.handles.push(handle);
         }
@@ -146,7 +173,6 @@ impl<M: Machine> Turns<M> {
             // A reply to nobody that is lost is asked for again.
             let _ = send(&self.socket, &burst, &reply);
         }
-        Ok(true)
     }
 
     fn tell(&mut self, guest: &mut impl Guest<M>) -> Result<(), PerfError> {

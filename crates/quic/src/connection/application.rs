@@ -71,6 +71,11 @@ impl Connection {
         self.crypto.update_keys()
     }
 
+    /// Lets go of the memory that is kept for the next data.
+    pub fn rest(&mut self) {
+        self.streams.rest();
+    }
+
     /// The socket refused a datagram of that size: it is longer than the path's limit.
     pub fn on_too_big(&mut self, size: usize) {
         self.mtu.too_big(u16::try_from(size).unwrap_or(u16::MAX));

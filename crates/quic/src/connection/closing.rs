@@ -110,7 +110,9 @@ impl Connection {
             if !self.crypto.has(level) {
                 continue;
             }
-            let room = buffer.get_mut(at..limit)?;
+            let Some(room) = buffer.get_mut(at..limit) else {
+                break;
+            };
             if let Some(length) = self.write_close(level, &farewell, room, pads && level == last) {
                 at += length;
                 count += 1;

@@ -56,7 +56,8 @@ impl Connection {
             return None;
         }
         let limit = self.segment(buffer.len(), LEAST_DATAGRAM)?.min(LONGEST);
-        let permitted = self.permitted(now, limit as u16, 1) > 0;
+        let probes = self.probes.iter().sum();
+        let permitted = self.permitted(now, limit as u16, 1, probes) > 0;
         let mut drafts = Vec::new();
         let mut at = 0;
         for level in [

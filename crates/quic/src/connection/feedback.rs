@@ -92,7 +92,7 @@ impl Connection {
                 let is_newest = self.control.ask.is_some_and(|ask| ask.sequence == sequence);
                 self.control.ask_waits |= is_newest;
             }
-            Item::PathChallenge(data) => self.paths.on_challenge_lost(&data),
+            Item::PathChallenge(data) => self.paths.on_challenge_lost(data),
             Item::MtuProbe(size) => self.mtu.on_probe_lost(size),
             // A later one says more, and a challenge that got no answer is asked again.
             Item::Ack { .. } | Item::PathResponse | Item::Ping => {}

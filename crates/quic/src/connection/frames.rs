@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use roundtrip_wire::quic::{Ack, Frame, Frames, PacketKind, Side};
 
-use super::{Connection, State, space_of};
+use super::{Connection, State, opening, space_of};
 use crate::crypto::Level;
 use crate::error::{CloseReason, Violation};
 use crate::space::Space;
@@ -120,11 +120,12 @@ impl Connection {
                 self.local_ids.on_retired(sequence)?;
                 self.local_ids.issue(&mut self.control.issued);
             }
-            Frame::PathChallenge(data) if !self.has_left(way) => {
-                self.paths.owe(way, data, self.datagram_received);
+            Frame::PathChallenge(data) => {
+                if !self.has_left(way) {
+                    self.paths.owe(way, data, self.datagram_received);
+                }
             }
-            Frame::PathChallenge(_) => {}
-            Frame::PathResponse(data) => self.on_path_response(&data),
+            Frame::PathResponse(data) => self.on_path_response(data),
             Frame::AckFrequency {
                 sequence,
                 threshold,
@@ -132,6 +133,11 @@ impl Connection {
                 reordering,
             } => {
                 let delay = Duration::from_micros(max_delay_us);
+                if delay < opening::min_ack_delay(&self.config) {
+                    return Err(broken(
+                        "it asks for acknowledgements sooner than this side said it can",
+                    ));
+                }
                 self.received[Space::Data.index()].ask(sequence, threshold, delay, reordering);
             }
             Frame::ImmediateAck => self.received[Space::Data.index()].ask_now(),

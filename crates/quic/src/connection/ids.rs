@@ -158,8 +158,8 @@ impl RemoteIds {
                     "it gave two connection ids the same sequence number",
                 ));
             }
-        } else if sequence < self.retire_prior_to {
-            // It came late: it is retired at once.
+        } else if sequence < self.retire_prior_to.max(self.current.sequence) {
+            // It came late, or again after it was retired: ids are taken into use in their order.
             self.retire(sequence, retired);
         } else {
             self.spare.push(RemoteId {
@@ -229,5 +229,76 @@ impl RemoteIds {
 
     pub(crate) fn on_retirement_acked(&mut self) {
         self.retiring = self.retiring.saturating_sub(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(byte: u8) -> ConnectionId {
+        ConnectionId::new(&[byte; 8]).unwrap()
+    }
+
+    /// Ids of the peer, and those whose retirement is to be announced.
+    fn ids(known: u8) -> (RemoteIds, Vec<u64>) {
+        let mut ids = RemoteIds::new(id(0));
+        let mut retired = Vec::new();
+        for byte in 1..=known {
+            ids.add(u64::from(byte), 0, id(byte), [byte; 16], &mut retired)
+                .unwrap();
+        }
+        (ids, retired)
+    }
+
+    #[test]
+    fn ids_are_taken_into_use_in_their_order() {
+        let (mut ids, mut retired) = ids(2);
+        assert!(ids.renew(&mut retired));
+        assert_eq!((*ids.current(), &retired[..]), (id(1), &[0][..]));
+        assert!(ids.is_reset_token(&[1; 16]) && !ids.is_reset_token(&[2; 16]));
+        assert!(ids.renew(&mut retired));
+        assert!(!ids.renew(&mut retired), "none is left");
+        assert_eq!((*ids.current(), &retired[..]), (id(2), &[0, 1][..]));
+    }
+
+    #[test]
+    fn a_retired_id_that_is_announced_again_is_not_taken_back() {
+        let (mut ids, mut retired) = ids(2);
+        ids.renew(&mut retired);
+        ids.renew(&mut retired);
+        retired.clear();
+        ids.add(1, 0, id(1), [1; 16], &mut retired).unwrap();
+        assert!(!ids.has_spare());
+        assert_eq!(retired, [1]);
+    }
+
+    #[test]
+    fn the_peer_takes_back_what_it_likes() {
+        let (mut ids, mut retired) = ids(2);
+        ids.add(3, 3, id(3), [3; 16], &mut retired).unwrap();
+        assert_eq!(*ids.current(), id(3));
+        retired.sort_unstable();
+        assert_eq!(retired, [0, 1, 2]);
+        // One that was under way meanwhile.
+        ids.add(2, 0, id(2), [2; 16], &mut retired).unwrap();
+        assert_eq!(*ids.current(), id(3));
+        assert!(!ids.has_spare());
+    }
+
+    #[test]
+    fn retirements_that_are_never_acknowledged_have_an_end() {
+        let (mut ids, mut retired) = ids(0);
+        let result = (1..100).try_for_each(|sequence| {
+            retired.clear();
+            ids.add(
+                sequence,
+                sequence,
+                id(sequence as u8),
+                [0; 16],
+                &mut retired,
+            )
+        });
+        assert_eq!(result.unwrap_err().code, Code::CONNECTION_ID_LIMIT_ERROR);
     }
 }

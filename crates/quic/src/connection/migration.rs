@@ -1,6 +1,7 @@
 //! Ways that change: a peer that moves or is moved by a NAT, and a client that moves itself. RFC 9000 §9.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use roundtrip_wire::quic::Side;
 
@@ -23,7 +24,7 @@ impl Connection {
         self.clock = now;
         // The server's address is known to be its own: no limit to what is sent there.
         let mut path = Path::new(self.paths.active.remote, local, true);
-        path.challenge(now.after(3 * self.recovery.pto()));
+        path.challenge(now.after(self.patience()));
         self.paths.active = path;
         // What is no probe makes the server follow.
         self.control.ping = true;
@@ -48,7 +49,7 @@ impl Connection {
         let is_elsewhere = way.remote.ip() != self.paths.active.remote.ip();
         let mut path = Path::new(way.remote, way.local, is_return);
         path.on_received(self.datagram_received);
-        let deadline = now.after(3 * self.recovery.pto());
+        let deadline = now.after(self.patience());
         if !is_return {
             path.challenge(deadline);
         }
@@ -74,6 +75,11 @@ impl Connection {
         }
     }
 
+    /// How long an answer from a path is waited for, of which nothing is known. RFC 9000 §8.2.4, RFC 9002 §6.2.2.
+    fn patience(&self) -> Duration {
+        3 * self.recovery.pto().max(3 * self.config.initial_rtt)
+    }
+
     /// Nothing is known of the new path. RFC 9000 §9.4.
     fn begin_anew(&mut self) {
         self.mtu = self.new_mtu();
@@ -81,7 +87,7 @@ impl Connection {
         self.recovery.on_new_path(&config, self.mtu.current());
     }
 
-    pub(super) fn on_path_response(&mut self, data: &[u8; 8]) {
+    pub(super) fn on_path_response(&mut self, data: [u8; 8]) {
         if self.paths.active.on_response(data) {
             self.paths.previous = None;
             self.recovery.set_blocked(false);

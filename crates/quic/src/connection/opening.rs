@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use roundtrip_wire::quic::{ConnectionId, Parameters, Side, Version};
@@ -13,7 +14,12 @@ use crate::{Time, Transport};
 /// Our acknowledgement delays are told in units of 8 µs. RFC 9000 §18.2.
 pub(crate) const ACK_DELAY_EXPONENT: u64 = 3;
 /// The peer may ask for acknowledgements that wait no shorter than that.
-const MIN_ACK_DELAY_US: u64 = 1000;
+const MIN_ACK_DELAY: Duration = Duration::from_millis(1);
+
+/// What is told of the shortest delay that the peer may ask for. draft-ietf-quic-ack-frequency §3.
+pub(crate) fn min_ack_delay(transport: &Transport) -> Duration {
+    transport.max_ack_delay.min(MIN_ACK_DELAY)
+}
 
 /// Who knows the ids of a connection: its endpoint, which routes by them.
 pub(crate) trait Issuer: Debug + Send {
@@ -52,7 +58,6 @@ pub(crate) struct Arrival {
 
 /// RFC 9000 §18.2.
 pub(crate) fn parameters(transport: &Transport, source: ConnectionId) -> Parameters {
-    let max_ack_delay = millis(transport.max_ack_delay);
     Parameters {
         max_idle_timeout: millis(transport.idle_timeout),
         initial_max_data: transport.window,
@@ -62,11 +67,11 @@ pub(crate) fn parameters(transport: &Transport, source: ConnectionId) -> Paramet
         initial_max_streams_bidi: transport.bidi_streams,
         initial_max_streams_uni: transport.uni_streams,
         ack_delay_exponent: ACK_DELAY_EXPONENT,
-        max_ack_delay: max_ack_delay,
+        max_ack_delay: millis(transport.max_ack_delay),
         disable_active_migration: !transport.migration,
         active_connection_id_limit: ids::KEPT,
         initial_source_connection_id: Some(source),
-        min_ack_delay: Some(MIN_ACK_DELAY_US.min(max_ack_delay * 1000)),
+        min_ack_delay: Some(min_ack_delay(transport).as_micros() as u64),
         ..Parameters::default()
     }
 }
@@ -95,6 +100,6 @@ pub(crate) fn other(side: Side) -> Side {
     }
 }
 
-fn millis(span: std::time::Duration) -> u64 {
+fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }

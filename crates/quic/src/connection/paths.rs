@@ -80,20 +80,20 @@ impl Path {
         }
     }
 
-    pub(crate) fn on_challenge_lost(&mut self, data: &[u8; 8]) {
+    pub(crate) fn on_challenge_lost(&mut self, data: [u8; 8]) {
         if let Some(challenge) = &mut self.challenge
-            && challenge.sent.last() == Some(data)
+            && challenge.sent.last() == Some(&data)
         {
             challenge.is_pending = true;
         }
     }
 
     /// PATH_RESPONSE: whether it answers a challenge of this path.
-    pub(crate) fn on_response(&mut self, data: &[u8; 8]) -> bool {
+    pub(crate) fn on_response(&mut self, data: [u8; 8]) -> bool {
         let answers = self
             .challenge
             .as_ref()
-            .is_some_and(|challenge| challenge.sent.contains(data));
+            .is_some_and(|challenge| challenge.sent.contains(&data));
         if answers {
             self.challenge = None;
             self.validated = true;
@@ -164,7 +164,7 @@ impl Paths {
             || self.previous.as_ref().is_some_and(Path::wants_challenge)
     }
 
-    pub(crate) fn on_challenge_lost(&mut self, data: &[u8; 8]) {
+    pub(crate) fn on_challenge_lost(&mut self, data: [u8; 8]) {
         self.active.on_challenge_lost(data);
         if let Some(previous) = &mut self.previous {
             previous.on_challenge_lost(data);

@@ -69,11 +69,19 @@ impl Connection {
     /// one datagram of the largest size, better for 64.
     pub fn transmit(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         self.clock = now;
-        match self.state {
-            State::Open => {}
-            State::Closing => return self.transmit_close(now, buffer),
-            State::Draining | State::Drained => return None,
+        if self.state == State::Open
+            && let Some(transmit) = self.transmit_open(now, buffer)
+        {
+            return Some(transmit);
         }
+        // Also where the connection has just come to its end: by a key that has protected all that it may.
+        match self.state {
+            State::Closing => self.transmit_close(now, buffer),
+            State::Open | State::Draining | State::Drained => None,
+        }
+    }
+
+    fn transmit_open(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         self.timers.paced = None;
         self.recovery.begin_burst(now);
         if self.paths.has_work()
@@ -109,7 +117,8 @@ impl Connection {
             .min(self.paths.active.credit() / segment)
             .max(1);
         let permitted = if wants {
-            self.permitted(now, segment as u16, most)
+            let probes = self.probes[Space::Data.index()];
+            self.permitted(now, segment as u16, most, probes)
         } else {
             0
         };
@@ -138,7 +147,7 @@ impl Connection {
     }
 
     /// How many packets congestion control and pacing let go: probes always may. RFC 9002 §7.5.
-    pub(super) fn permitted(&mut self, now: Time, size: u16, most: usize) -> usize {
+    pub(super) fn permitted(&mut self, now: Time, size: u16, most: usize, probes: u8) -> usize {
         let allowed = match self.recovery.allowance(now, size, most) {
             Allowance::Packets(count) => count.min(most),
             Allowance::Window => 0,
@@ -147,7 +156,6 @@ impl Connection {
                 0
             }
         };
-        let probes: u8 = self.probes.iter().sum();
         allowed.max(usize::from(probes).min(most))
     }
 

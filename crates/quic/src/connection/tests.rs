@@ -4,3 +4,4 @@ mod bulk;
 mod handshakes;
 mod pair;
 mod paths;
+mod violations;

@@ -52,7 +52,9 @@ impl Connection {
         let sends = self.paths.active.credit() >= super::LEAST_PACKET;
         [
             self.recovery.deadline(),
-            self.received[Space::Data.index()].deadline().filter(|_| sends),
+            self.received[Space::Data.index()]
+                .deadline()
+                .filter(|_| sends),
             self.idle_deadline(),
             self.keep_alive_deadline(),
             self.timers.paced.filter(|_| sends),

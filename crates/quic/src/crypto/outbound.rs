@@ -97,8 +97,8 @@ mod tests {
         Some((offset, String::from_utf8(bytes.to_vec()).unwrap()))
     }
 
-    fn text(offset: u64, text: &str) -> Option<(u64, String)> {
-        Some((offset, text.to_owned()))
+    fn text(offset: u64, text: &str) -> (u64, String) {
+        (offset, text.to_owned())
     }
 
     #[test]
@@ -106,13 +106,13 @@ mod tests {
         let mut outbound = Outbound::default();
         assert!(!outbound.wants_to_send());
         outbound.push(b"hello world");
-        assert_eq!(sent(&mut outbound, 5), text(0, "hello"));
+        assert_eq!(sent(&mut outbound, 5), Some(text(0, "hello")));
         assert_eq!(sent(&mut outbound, 0), None);
-        assert_eq!(sent(&mut outbound, 1), text(5, " "));
+        assert_eq!(sent(&mut outbound, 1), Some(text(5, " ")));
         outbound.on_lost(0..5);
-        assert_eq!(sent(&mut outbound, 3), text(0, "hel"));
-        assert_eq!(sent(&mut outbound, 9), text(3, "lo"));
-        assert_eq!(sent(&mut outbound, 9), text(6, "world"));
+        assert_eq!(sent(&mut outbound, 3), Some(text(0, "hel")));
+        assert_eq!(sent(&mut outbound, 9), Some(text(3, "lo")));
+        assert_eq!(sent(&mut outbound, 9), Some(text(6, "world")));
         assert_eq!(sent(&mut outbound, 9), None);
         assert!(!outbound.wants_to_send());
     }
@@ -124,7 +124,7 @@ mod tests {
         sent(&mut outbound, 11);
         outbound.on_acked(6..11);
         outbound.on_lost(4..8);
-        assert_eq!(sent(&mut outbound, 9), text(4, "o "));
+        assert_eq!(sent(&mut outbound, 9), Some(text(4, "o ")));
         outbound.on_acked(0..4);
         assert_eq!((outbound.base, outbound.bytes.len()), (4, 7));
         outbound.on_acked(0..6);
@@ -132,7 +132,7 @@ mod tests {
         outbound.on_lost(0..11);
         assert!(!outbound.wants_to_send());
         outbound.push(b"!");
-        assert_eq!(sent(&mut outbound, 9), text(11, "!"));
+        assert_eq!(sent(&mut outbound, 9), Some(text(11, "!")));
     }
 
     #[test]
@@ -141,7 +141,7 @@ mod tests {
         outbound.push(b"hello");
         sent(&mut outbound, 3);
         outbound.rewind();
-        assert_eq!(sent(&mut outbound, 3), text(0, "hel"));
-        assert_eq!(sent(&mut outbound, 9), text(3, "lo"));
+        assert_eq!(sent(&mut outbound, 3), Some(text(0, "hel")));
+        assert_eq!(sent(&mut outbound, 9), Some(text(3, "lo")));
     }
 }

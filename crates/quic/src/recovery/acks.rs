@@ -184,9 +184,10 @@ impl Recovery {
     /// Whoever fills most of the window, at times, may have more: applications write in pieces. RFC 9002 §7.8.
     fn is_used(&self, in_flight: u64) -> bool {
         let window = self.controller.window();
-        let enough = match self.controller.is_slow_start() {
-            true => window / 2,
-            false => window / 8 * 7,
+        let enough = if self.controller.is_slow_start() {
+            window / 2
+        } else {
+            window / 8 * 7
         };
         in_flight >= enough
     }

@@ -107,3 +107,79 @@ impl Ecn {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(counts: Option<[u64; 3]>, acked: u64, sent: u64) -> Report {
+        Report {
+            space: Space::Data,
+            counts,
+            acked,
+            sent,
+        }
+    }
+
+    fn trial() -> Ecn {
+        let mut ecn = Ecn::new(true);
+        ecn.on_sent(TRIAL);
+        ecn
+    }
+
+    #[test]
+    fn ten_packets_are_marked_until_a_report_confirms_it() {
+        let mut ecn = Ecn::new(true);
+        assert!(ecn.marks());
+        ecn.on_sent(TRIAL - 1);
+        assert!(ecn.marks());
+        ecn.on_sent(TRIAL);
+        assert!(!ecn.marks());
+        assert_eq!(ecn.on_report(&report(Some([10, 0, 0]), 10, 10)), 0);
+        assert!(ecn.marks() && ecn.is_capable());
+        assert_eq!(ecn.on_report(&report(Some([15, 0, 3]), 8, 20)), 3);
+        assert_eq!(ecn.on_report(&report(Some([17, 0, 3]), 2, 20)), 0);
+        assert!(ecn.is_capable());
+    }
+
+    #[test]
+    fn reports_that_cannot_be_true_end_it() {
+        for (counts, acked) in [
+            (None, 1),
+            (Some([9, 0, 0]), 10),
+            (Some([9, 1, 0]), 9),
+            (Some([11, 0, 0]), 10),
+            (Some([u64::MAX, 0, u64::MAX]), 10),
+        ] {
+            let mut ecn = trial();
+            assert_eq!(ecn.on_report(&report(counts, acked, 10)), 0);
+            assert!(!ecn.marks() && !ecn.is_capable(), "{counts:?}");
+        }
+        let mut ecn = trial();
+        ecn.on_report(&report(Some([4, 0, 1]), 5, 10));
+        assert!(ecn.is_capable());
+        ecn.on_report(&report(Some([9, 0, 0]), 5, 10));
+        assert!(!ecn.is_capable(), "a count shrank");
+    }
+
+    #[test]
+    fn a_path_that_drops_what_is_marked_is_spared() {
+        let mut ecn = trial();
+        ecn.on_lost(TRIAL);
+        ecn.on_report(&report(Some([0, 0, 0]), 0, 10));
+        assert!(!ecn.marks());
+        ecn.on_new_path(TRIAL);
+        assert!(ecn.marks());
+        ecn.on_sent(2 * TRIAL);
+        assert!(!ecn.marks());
+    }
+
+    #[test]
+    fn unasked_nothing_is_marked() {
+        let mut ecn = Ecn::new(false);
+        assert!(!ecn.marks());
+        ecn.on_new_path(0);
+        assert_eq!(ecn.on_report(&report(Some([0, 0, 5]), 0, 10)), 0);
+        assert!(!ecn.marks());
+    }
+}

@@ -76,30 +76,34 @@ impl Ledger {
         let from = (*range.start()).max(self.ring.first());
         let after = *range.end() + 1;
         let mut runs = Runs::new();
+        let mut sums = Sums::default();
         let mut last = None;
         let mut number = from;
         while number < after {
             let Some(entry) = self.ring.at_mut(number) else {
                 break;
             };
-            let was = *entry;
-            if was.is(ACKED) {
-                number = was.offset;
-                entry.offset = was.offset.max(after);
+            if entry.is(ACKED) {
+                number = entry.offset;
+                entry.offset = number.max(after);
                 continue;
+            }
+            runs.add(entry, &mut told.feedback.acked);
+            if entry.is(OUTSTANDING) {
+                sums.add(entry);
+                if entry.items != 0 {
+                    told.take(entry.items);
+                }
+                last = Some((number, entry.burst));
+            } else {
+                settled.add_late(entry, number, told)?;
             }
             entry.flags = ACKED;
             entry.offset = after;
-            if was.is(OUTSTANDING) {
-                settled.add(&was, told);
-                last = Some((number, was.burst));
-            } else {
-                settled.add_late(&was, number, told)?;
-            }
-            runs.add(&was, &mut told.feedback.acked);
             number += 1;
         }
         runs.end(&mut told.feedback.acked);
+        settled.add(&sums);
         settled.newest = settled.newest.or(last);
         if (from..after).contains(&self.unresolved) {
             self.unresolved = after;
@@ -194,6 +198,7 @@ pub(super) struct Told<'a> {
 }
 
 impl Told<'_> {
+    #[cold]
     fn take(&mut self, chain: u32) {
         let acked = &mut self.feedback.acked_items;
         let space = self.space;
@@ -201,17 +206,34 @@ impl Told<'_> {
     }
 }
 
-impl Settled {
+/// What is added up for each packet, in registers.
+#[derive(Default)]
+struct Sums {
+    bytes: u64,
+    packets: u64,
+    eliciting: u64,
+    marked: u64,
+    size: u16,
+}
+
+impl Sums {
     #[inline]
-    fn add(&mut self, was: &Entry, told: &mut Told<'_>) {
+    fn add(&mut self, was: &Entry) {
         self.bytes += u64::from(was.size);
         self.packets += 1;
         self.eliciting += u64::from(was.is(ELICITING));
         self.marked += u64::from(was.is(MARKED));
         self.size = self.size.max(was.size);
-        if was.items != 0 {
-            told.take(was.items);
-        }
+    }
+}
+
+impl Settled {
+    fn add(&mut self, sums: &Sums) {
+        self.bytes += sums.bytes;
+        self.packets += sums.packets;
+        self.eliciting += sums.eliciting;
+        self.marked += sums.marked;
+        self.size = self.size.max(sums.size);
     }
 
     /// Acknowledged without being outstanding: it had been given up, or never sent.

@@ -53,9 +53,10 @@ impl Recovery {
         }
         if earliest.is_none() && !self.handshake.peer_validated {
             // The server may wait for the client to prove its address, and the client for the server. §6.2.2.1.
-            let space = match self.handshake.has_handshake_keys {
-                true => Space::Handshake,
-                false => Space::Initial,
+            let space = if self.handshake.has_handshake_keys {
+                Space::Handshake
+            } else {
+                Space::Initial
             };
             earliest = Some((self.anchor.after(self.doubled(self.rtt.pto())), space));
         }

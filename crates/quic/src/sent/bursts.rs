@@ -23,7 +23,7 @@ pub(crate) struct Burst {
 /// Those that packets in a ring still refer to. There is always one.
 #[derive(Debug)]
 pub(crate) struct Bursts {
-    bursts: VecDeque<Burst>,
+    before: VecDeque<Burst>,
     first: u32,
     /// The newest, which packets are being sent in.
     current: Burst,
@@ -32,7 +32,7 @@ pub(crate) struct Bursts {
 impl Bursts {
     pub(crate) fn new() -> Self {
         Self {
-            bursts: VecDeque::new(),
+            before: VecDeque::new(),
             first: 0,
             current: Burst::default(),
         }
@@ -40,7 +40,7 @@ impl Bursts {
 
     /// By this number packets refer to the newest.
     pub(crate) fn newest(&self) -> u32 {
-        self.first.wrapping_add(self.bursts.len() as u32)
+        self.first.wrapping_add(self.before.len() as u32)
     }
 
     pub(crate) fn current(&self) -> &Burst {
@@ -54,7 +54,7 @@ impl Bursts {
     /// Begins another; `used` says whether any packet refers to the one before.
     pub(crate) fn begin(&mut self, burst: Burst, used: bool) {
         if used {
-            self.bursts.push_back(self.current);
+            self.before.push_back(self.current);
         }
         self.current = burst;
     }
@@ -62,14 +62,14 @@ impl Bursts {
     #[inline]
     pub(crate) fn get(&self, index: u32) -> &Burst {
         let place = index.wrapping_sub(self.first) as usize;
-        self.bursts.get(place).unwrap_or(&self.current)
+        self.before.get(place).unwrap_or(&self.current)
     }
 
     /// No packet refers to one before `oldest` any more.
     pub(crate) fn release(&mut self, oldest: u32) {
         let count = oldest.wrapping_sub(self.first) as usize;
-        if count > 0 && count <= self.bursts.len() {
-            self.bursts.drain(..count);
+        if count > 0 && count <= self.before.len() {
+            self.before.drain(..count);
             self.first = oldest;
         }
     }
@@ -80,6 +80,6 @@ impl Bursts {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.bursts.len() + 1
+        self.before.len() + 1
     }
 }

@@ -62,7 +62,7 @@ fn keeping_alive_outlasts_the_idle_timeout() {
     };
     let mut simulation = Simulation::with(3, &transport, |_| {});
     let (client, _) = simulation.establish();
-    simulation.run_for(Duration::from_secs(60));
+    simulation.run_for(Duration::from_mins(1));
     assert_eq!(simulation.life(client).closed(), None);
     simulation.request(client, 10, 10);
     simulation.run_until_completed(client, 1);
@@ -73,7 +73,7 @@ fn a_server_that_nobody_answers_for_is_given_up() {
     let mut simulation = Simulation::new(4);
     simulation.up.is_down = true;
     let client = simulation.connect();
-    simulation.run_for(Duration::from_secs(60));
+    simulation.run_for(Duration::from_mins(1));
     assert_eq!(
         simulation.life(client).closed(),
         Some(&CloseReason::TimedOut)

@@ -6,66 +6,66 @@ use roundtrip_quic::Time;
 
 /// Chance that is the same at each run. xorshift64*, Marsaglia and Vigna.
 #[derive(Debug, Clone)]
-pub struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    pub fn roll(&mut self) -> u64 {
+    pub(crate) fn roll(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
     }
 
-    pub fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.roll() % bound.max(1)
     }
 
-    pub fn happens(&mut self, per_mille: u64) -> bool {
+    pub(crate) fn happens(&mut self, per_mille: u64) -> bool {
         self.below(1000) < per_mille
     }
 
-    pub fn bytes(&mut self, count: usize) -> Vec<u8> {
+    pub(crate) fn bytes(&mut self, count: usize) -> Vec<u8> {
         (0..count).map(|_| self.roll() as u8).collect()
     }
 }
 
 #[derive(Debug, Clone)]
-pub struct Link {
-    pub delay: Duration,
+pub(crate) struct Link {
+    pub(crate) delay: Duration,
     /// Up to so much more delay for each datagram, so that they overtake each other.
-    pub jitter: Duration,
+    pub(crate) jitter: Duration,
     /// Each of a thousand datagrams.
-    pub loss: u64,
-    pub duplicates: u64,
-    pub corrupts: u64,
+    pub(crate) loss: u64,
+    pub(crate) duplicates: u64,
+    pub(crate) corrupts: u64,
     /// Bytes a second.
-    pub rate: Option<u64>,
+    pub(crate) rate: Option<u64>,
     /// How many bytes wait at most where there is a rate; what comes then is lost.
-    pub queue: u64,
+    pub(crate) queue: u64,
     /// Waiting bytes beyond which those that can be marked are. RFC 3168.
-    pub marks_above: Option<u64>,
+    pub(crate) marks_above: Option<u64>,
     /// Of the UDP payload.
-    pub largest: usize,
-    pub is_down: bool,
+    pub(crate) largest: usize,
+    pub(crate) is_down: bool,
     busy_until: Time,
-    pub counts: Counts,
+    pub(crate) counts: Counts,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Counts {
-    pub datagrams: u64,
-    pub bytes: u64,
-    pub lost: u64,
-    pub marked: u64,
-    pub largest: usize,
+pub(crate) struct Counts {
+    pub(crate) datagrams: u64,
+    pub(crate) bytes: u64,
+    pub(crate) lost: u64,
+    pub(crate) marked: u64,
+    pub(crate) largest: usize,
 }
 
 impl Link {
-    pub fn new(delay: Duration) -> Self {
+    pub(crate) fn new(delay: Duration) -> Self {
         Self {
             delay,
             jitter: Duration::ZERO,
@@ -83,7 +83,7 @@ impl Link {
     }
 
     /// When the datagram arrives: not at all, once or more often.
-    pub fn carry(
+    pub(crate) fn carry(
         &mut self,
         now: Time,
         datagram: &mut [u8],

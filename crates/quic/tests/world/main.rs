@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::panic)] // what a test's helper expects is expected of the code
 
 mod bulk;
+mod distances;
 mod ends;
+mod flow;
 mod handshakes;
 mod hostile;
 mod link;

@@ -11,21 +11,21 @@ use super::traffic::Traffic;
 
 /// What one connection of a host has lived through.
 #[derive(Debug, Default)]
-pub struct Life {
-    pub traffic: Traffic,
+pub(crate) struct Life {
+    pub(crate) traffic: Traffic,
     /// All but those of streams, each with its time.
-    pub events: Vec<(Time, Event)>,
+    pub(crate) events: Vec<(Time, Event)>,
 }
 
 impl Life {
-    pub fn time_of(&self, event: &Event) -> Option<Time> {
+    pub(crate) fn time_of(&self, event: &Event) -> Option<Time> {
         let mut events = self.events.iter();
         events
             .find(|(_, told)| told == event)
             .map(|(time, _)| *time)
     }
 
-    pub fn closed(&self) -> Option<&CloseReason> {
+    pub(crate) fn closed(&self) -> Option<&CloseReason> {
         self.events.iter().find_map(|(_, event)| match event {
             Event::Closed(reason) => Some(reason),
             _ => None,
@@ -33,21 +33,21 @@ impl Life {
     }
 }
 
-pub struct Node {
-    pub endpoint: Endpoint,
-    pub address: SocketAddr,
+pub(crate) struct Node {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) address: SocketAddr,
     /// Datagrams are marked as the socket would.
-    pub lives: HashMap<Handle, Life>,
-    pub accepted: Vec<Handle>,
+    pub(crate) lives: HashMap<Handle, Life>,
+    pub(crate) accepted: Vec<Handle>,
     stirred: HashSet<Handle>,
     /// How many datagrams each burst had.
-    pub bursts: Vec<usize>,
+    pub(crate) bursts: Vec<usize>,
     buffer: Vec<u8>,
     reply: Vec<u8>,
 }
 
 impl Node {
-    pub fn new(endpoint: Endpoint, address: SocketAddr) -> Self {
+    pub(crate) fn new(endpoint: Endpoint, address: SocketAddr) -> Self {
         Self {
             endpoint,
             address,
@@ -60,7 +60,7 @@ impl Node {
         }
     }
 
-    pub fn receive(&mut self, now: Time, way: &Way, datagram: &mut [u8]) {
+    pub(crate) fn receive(&mut self, now: Time, way: &Way, datagram: &mut [u8]) {
         let handle = self.endpoint.receive(now, way, datagram);
         self.stirred.extend(handle);
         while let Some(handle) = self.endpoint.accept() {
@@ -69,27 +69,27 @@ impl Node {
         }
     }
 
-    pub fn wake(&mut self, now: Time) {
+    pub(crate) fn wake(&mut self, now: Time) {
         let mut due = Vec::new();
         self.endpoint.on_timeout(now, &mut due);
         self.stirred.extend(due);
     }
 
-    pub fn stir(&mut self, handle: Handle) {
+    pub(crate) fn stir(&mut self, handle: Handle) {
         self.stirred.insert(handle);
     }
 
-    pub fn connection(&mut self, handle: Handle) -> &mut Connection {
+    pub(crate) fn connection(&mut self, handle: Handle) -> &mut Connection {
         self.stirred.insert(handle);
         self.endpoint.connection(handle).unwrap()
     }
 
-    pub fn stats(&mut self, handle: Handle) -> Stats {
+    pub(crate) fn stats(&mut self, handle: Handle) -> Stats {
         self.endpoint.connection(handle).unwrap().stats()
     }
 
     /// Lets the connections that something happened to act and send; gives away what leaves.
-    pub fn act(&mut self, now: Time, send: &mut dyn FnMut(&Transmit, &mut [u8])) {
+    pub(crate) fn act(&mut self, now: Time, send: &mut dyn FnMut(&Transmit, &mut [u8])) {
         let mut stirred: Vec<Handle> = self.stirred.drain().collect();
         stirred.sort();
         for handle in stirred {

@@ -1,6 +1,7 @@
 //! Clients that move, and keys that change, while data flows.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use roundtrip_quic::{Event, Transport};
 
@@ -72,13 +73,14 @@ fn a_server_that_forbids_moving_is_left_in_peace() {
         ..fast()
     };
     let mut simulation = Simulation::with(3, &transport, |_| {});
+    // The client would move.
+    simulation.client_config.transport = Arc::new(fast());
     let (client, server) = simulation.establish();
     simulation.run_for(2 * RTT);
     let (now, before) = (simulation.now, simulation.nodes[CLIENT].address);
     let elsewhere = "203.0.113.9".parse().unwrap();
-    simulation.nodes[CLIENT]
-        .connection(client)
-        .migrate(now, Some(elsewhere));
+    let connection = simulation.nodes[CLIENT].connection(client);
+    assert!(!connection.migrate(now, Some(elsewhere)));
     simulation.request(client, 1000, 1000);
     simulation.run_until_completed(client, 1);
     assert_eq!(simulation.nodes[SERVER].connection(server).remote(), before);
@@ -133,7 +135,11 @@ fn keys_change_while_data_flows() {
     for turn in 0..12 {
         // Not at the same time on both sides: that would be one update.
         simulation.run_for(RTT * 3 / 2);
-        let (host, handle) = if turn % 2 == 0 { (CLIENT, client) } else { (SERVER, server) };
+        let (host, handle) = if turn % 2 == 0 {
+            (CLIENT, client)
+        } else {
+            (SERVER, server)
+        };
         let connection = simulation.nodes[host].connection(handle);
         updates += u64::from(connection.update_keys());
         connection.ping();

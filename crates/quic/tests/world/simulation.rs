@@ -7,68 +7,75 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip_quic::{
-    ClientConfig, Endpoint, Handle, Retry, ServerConfig, Stats, Time, Transport, Way,
+    ClientConfig, Connection, Endpoint, Handle, Retry, ServerConfig, Stats, Time, Transport, Way,
 };
 
 use super::link::{Dice, Link};
 use super::node::{Life, Node};
 use super::tls::{Identity, NAME};
+use super::traffic::Traffic;
 
-pub const SERVER: usize = 0;
-pub const CLIENT: usize = 1;
-pub const RTT: Duration = Duration::from_millis(40);
+pub(crate) const SERVER: usize = 0;
+pub(crate) const CLIENT: usize = 1;
+pub(crate) const RTT: Duration = Duration::from_millis(40);
 const START: Time = Time(1_000_000_000);
 /// So often nothing but acting may happen without the clock going on.
 const MOST_STEPS_AT_ONCE: usize = 20_000;
 
 #[derive(Debug)]
-pub struct Flying {
-    pub from: SocketAddr,
-    pub to: SocketAddr,
-    pub ecn: u8,
-    pub bytes: Vec<u8>,
+pub(crate) struct Flying {
+    pub(crate) from: SocketAddr,
+    pub(crate) to: SocketAddr,
+    pub(crate) ecn: u8,
+    pub(crate) bytes: Vec<u8>,
 }
 
-pub struct Simulation {
-    pub now: Time,
-    pub nodes: Vec<Node>,
+pub(crate) struct Simulation {
+    pub(crate) now: Time,
+    pub(crate) nodes: Vec<Node>,
     /// To the server, and from it.
-    pub up: Link,
-    pub down: Link,
-    pub dice: Dice,
-    pub identity: Identity,
-    pub client_config: ClientConfig,
+    pub(crate) up: Link,
+    pub(crate) down: Link,
+    pub(crate) dice: Dice,
+    pub(crate) identity: Identity,
+    pub(crate) client_config: ClientConfig,
     /// Which host an address leads to.
-    pub hosts: HashMap<SocketAddr, usize>,
+    pub(crate) hosts: HashMap<SocketAddr, usize>,
     /// All that the hosts sent, if it is to be kept.
-    pub seen: Option<Vec<Flying>>,
+    pub(crate) seen: Option<Vec<Flying>>,
+    /// How many datagrams left the server at one time at most.
+    pub(crate) most_at_once: usize,
     flying: HashMap<u64, Flying>,
     arrivals: BinaryHeap<Reverse<(Time, u64)>>,
     order: u64,
 }
 
-pub fn fast() -> Transport {
+pub(crate) fn fast() -> Transport {
     Transport::default()
 }
 
 /// A server's, without Retry.
-pub fn server_config(identity: &Identity, transport: &Transport) -> ServerConfig {
+pub(crate) fn server_config(identity: &Identity, transport: &Transport) -> ServerConfig {
     let mut config = ServerConfig::new(identity.server.clone(), Arc::new(transport.clone()));
     config.retry = Retry::Never;
     config
 }
 
 impl Simulation {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self::with(seed, &fast(), |_| {})
     }
 
     /// A server and a client, with one transport for both; the server's configuration may be changed.
-    pub fn with(seed: u64, transport: &Transport, change: impl FnOnce(&mut ServerConfig)) -> Self {
+    pub(crate) fn with(
+        seed: u64,
+        transport: &Transport,
+        change: impl FnOnce(&mut ServerConfig),
+    ) -> Self {
         Self::of(Identity::new(), seed, transport, change)
     }
 
-    pub fn of(
+    pub(crate) fn of(
         identity: Identity,
         seed: u64,
         transport: &Transport,
@@ -87,6 +94,7 @@ impl Simulation {
             client_config,
             hosts: HashMap::new(),
             seen: None,
+            most_at_once: 0,
             flying: HashMap::new(),
             arrivals: BinaryHeap::new(),
             order: 0,
@@ -96,7 +104,7 @@ impl Simulation {
         simulation
     }
 
-    pub fn add_host(&mut self, server: Option<ServerConfig>, address: &str) -> usize {
+    pub(crate) fn add_host(&mut self, server: Option<ServerConfig>, address: &str) -> usize {
         let address = address.parse().unwrap();
         let at = self.nodes.len();
         let seed = self.seed();
@@ -106,16 +114,16 @@ impl Simulation {
         at
     }
 
-    pub fn seed(&mut self) -> [u8; 32] {
+    pub(crate) fn seed(&mut self) -> [u8; 32] {
         self.dice.bytes(32).try_into().unwrap()
     }
 
     /// The client's next connection; nothing has left yet.
-    pub fn connect(&mut self) -> Handle {
+    pub(crate) fn connect(&mut self) -> Handle {
         self.connect_from(CLIENT)
     }
 
-    pub fn connect_from(&mut self, host: usize) -> Handle {
+    pub(crate) fn connect_from(&mut self, host: usize) -> Handle {
         let remote = self.nodes[SERVER].address;
         let node = &mut self.nodes[host];
         let made = node
@@ -127,7 +135,7 @@ impl Simulation {
     }
 
     /// Connects, and goes on until both sides are done with the handshake.
-    pub fn establish(&mut self) -> (Handle, Handle) {
+    pub(crate) fn establish(&mut self) -> (Handle, Handle) {
         let before = self.nodes[SERVER].accepted.len();
         let client = self.connect();
         self.run_until("a handshake", |simulation| {
@@ -149,11 +157,11 @@ impl Simulation {
         (client, self.nodes[SERVER].accepted[before])
     }
 
-    pub fn request(&mut self, handle: Handle, brought: u64, wanted: u64) {
+    pub(crate) fn request(&mut self, handle: Handle, brought: u64, wanted: u64) {
         self.request_from(CLIENT, handle, brought, wanted);
     }
 
-    pub fn request_from(&mut self, host: usize, handle: Handle, brought: u64, wanted: u64) {
+    pub(crate) fn request_from(&mut self, host: usize, handle: Handle, brought: u64, wanted: u64) {
         let node = &mut self.nodes[host];
         node.stir(handle);
         let connection = node.endpoint.connection(handle).unwrap();
@@ -161,29 +169,45 @@ impl Simulation {
         life.traffic.request(connection, brought, wanted);
     }
 
-    pub fn life(&self, handle: Handle) -> &Life {
+    /// What a connection and its traffic do at the same time.
+    pub(crate) fn with_traffic(
+        &mut self,
+        host: usize,
+        handle: Handle,
+        act: impl FnOnce(&mut Traffic, &mut Connection),
+    ) {
+        let node = &mut self.nodes[host];
+        node.stir(handle);
+        let connection = node.endpoint.connection(handle).unwrap();
+        act(
+            &mut node.lives.entry(handle).or_default().traffic,
+            connection,
+        );
+    }
+
+    pub(crate) fn life(&self, handle: Handle) -> &Life {
         &self.nodes[CLIENT].lives[&handle]
     }
 
-    pub fn stats(&mut self, host: usize, handle: Handle) -> Stats {
+    pub(crate) fn stats(&mut self, host: usize, handle: Handle) -> Stats {
         self.nodes[host].stats(handle)
     }
 
-    pub fn completed(&self, handle: Handle) -> usize {
+    pub(crate) fn completed(&self, handle: Handle) -> usize {
         let life = self.nodes[CLIENT].lives.get(&handle);
         life.map_or(0, |life| life.traffic.completed)
     }
 
     /// Until the client's connection has had the answers to so many requests.
-    pub fn run_until_completed(&mut self, handle: Handle, count: usize) {
+    pub(crate) fn run_until_completed(&mut self, handle: Handle, count: usize) {
         self.run_until("answers", |simulation| {
             simulation.completed(handle) >= count
         });
     }
 
     /// Goes on until the condition holds; a virtual quarter of an hour is the end of patience.
-    pub fn run_until(&mut self, what: &str, mut holds: impl FnMut(&Self) -> bool) {
-        let patience = self.now.after(Duration::from_secs(900));
+    pub(crate) fn run_until(&mut self, what: &str, mut holds: impl FnMut(&Self) -> bool) {
+        let patience = self.now.after(Duration::from_mins(15));
         let mut steps = (self.now, 0);
         loop {
             self.act();
@@ -204,7 +228,7 @@ impl Simulation {
     }
 
     /// Lets so much time pass.
-    pub fn run_for(&mut self, span: Duration) {
+    pub(crate) fn run_for(&mut self, span: Duration) {
         let end = self.now.after(span);
         let mut steps = (self.now, 0);
         self.act();
@@ -262,7 +286,7 @@ impl Simulation {
     }
 
     /// Puts a datagram into a host's socket, as from that address.
-    pub fn inject(&mut self, host: usize, from: SocketAddr, datagram: &[u8]) {
+    pub(crate) fn inject(&mut self, host: usize, from: SocketAddr, datagram: &[u8]) {
         let way = Way {
             remote: from,
             local: Some(self.nodes[host].address.ip()),
@@ -272,7 +296,7 @@ impl Simulation {
         self.nodes[host].receive(self.now, &way, &mut bytes);
     }
 
-    pub fn act(&mut self) {
+    pub(crate) fn act(&mut self) {
         let mut sent = Vec::new();
         for (at, node) in self.nodes.iter_mut().enumerate() {
             let address = node.address;
@@ -285,6 +309,8 @@ impl Simulation {
                 }
             });
         }
+        let from_server = sent.iter().filter(|(at, ..)| *at == SERVER).count();
+        self.most_at_once = self.most_at_once.max(from_server);
         for (at, from, to, mut ecn, mut bytes) in sent {
             let link = if at == SERVER {
                 &mut self.down

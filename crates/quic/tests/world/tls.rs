@@ -4,21 +4,32 @@ use std::sync::Arc;
 
 use rustls::crypto::aws_lc_rs::default_provider;
 
-pub const NAME: &str = "server.test";
+pub(crate) const NAME: &str = "server.test";
 
-pub struct Identity {
-    pub client: Arc<rustls::ClientConfig>,
-    pub server: Arc<rustls::ServerConfig>,
+pub(crate) struct Identity {
+    pub(crate) client: Arc<rustls::ClientConfig>,
+    pub(crate) server: Arc<rustls::ServerConfig>,
 }
 
 impl Identity {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::speaking(b"test", b"test")
     }
 
     /// Each side with its application protocol.
-    pub fn speaking(client_protocol: &[u8], server_protocol: &[u8]) -> Self {
-        let made = rcgen::generate_simple_self_signed([NAME.to_owned()]).unwrap();
+    pub(crate) fn speaking(client_protocol: &[u8], server_protocol: &[u8]) -> Self {
+        Self::named(vec![NAME.to_owned()], client_protocol, server_protocol)
+    }
+
+    /// With a certificate of more bytes than a server may send before it knows the client's address.
+    pub(crate) fn large() -> Self {
+        let others = (0..400).map(|n| format!("other-{n}.server.test"));
+        let names = std::iter::once(NAME.to_owned()).chain(others).collect();
+        Self::named(names, b"test", b"test")
+    }
+
+    fn named(names: Vec<String>, client_protocol: &[u8], server_protocol: &[u8]) -> Self {
+        let made = rcgen::generate_simple_self_signed(names).unwrap();
         let certificate = made.cert.der().clone();
         let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der());
         let provider = Arc::new(default_provider());
@@ -46,7 +57,7 @@ impl Identity {
     }
 
     /// The same server after it lost its memory of sessions.
-    pub fn forget_sessions(&mut self) {
+    pub(crate) fn forget_sessions(&mut self) {
         let mut server = (*self.server).clone();
         server.session_storage = rustls::server::ServerSessionMemoryCache::new(256);
         self.server = Arc::new(server);

@@ -27,31 +27,35 @@ fn is_pattern(offset: u64, bytes: &[u8]) -> bool {
 
 /// One stream at one side.
 #[derive(Debug, Clone, Default)]
-pub struct Work {
+pub(crate) struct Work {
     header: Vec<u8>,
     /// Of the body, without the header.
-    pub to_send: u64,
-    pub sent: u64,
-    pub received: u64,
-    pub expected: Option<u64>,
+    pub(crate) to_send: u64,
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+    pub(crate) expected: Option<u64>,
     finished: bool,
     /// All was received.
-    pub is_done: bool,
-    pub failed: Option<String>,
+    pub(crate) is_done: bool,
+    pub(crate) failed: Option<String>,
 }
 
 /// The streams of one connection at one side.
 #[derive(Debug, Default)]
-pub struct Traffic {
-    pub streams: HashMap<StreamId, Work>,
+pub(crate) struct Traffic {
+    pub(crate) streams: HashMap<StreamId, Work>,
     /// Requests that wait for the peer to allow more streams.
     waiting: Vec<(u64, u64)>,
-    pub completed: usize,
+    pub(crate) completed: usize,
+    /// Nothing is read until [`Traffic::resume`].
+    pub(crate) is_paused: bool,
+    /// What comes on streams of one direction is not looked at.
+    pub(crate) ignores_uni: bool,
 }
 
 impl Traffic {
     /// Asks for `wanted` bytes with a body of `brought` bytes, as soon as it can be done.
-    pub fn request(&mut self, connection: &mut Connection, brought: u64, wanted: u64) {
+    pub(crate) fn request(&mut self, connection: &mut Connection, brought: u64, wanted: u64) {
         self.waiting.push((brought, wanted));
         self.open(connection);
     }
@@ -76,27 +80,53 @@ impl Traffic {
     }
 
     /// Nothing was accepted: streams are opened by whoever refused them, from the start.
-    pub fn on_event(&mut self, connection: &mut Connection, event: &Event) {
+    pub(crate) fn on_event(&mut self, connection: &mut Connection, event: &Event) {
         match event {
             Event::Stream(StreamEvent::Opened(dir)) => {
                 while let Some(id) = connection.accept(*dir) {
+                    if *dir == Dir::Uni {
+                        self.drop_data(connection, id);
+                        continue;
+                    }
                     self.streams.insert(id, Work::default());
                     self.read(connection, id);
                 }
             }
-            Event::Stream(StreamEvent::Readable(id)) => self.read(connection, *id),
+            Event::Stream(StreamEvent::Readable(id)) if self.streams.contains_key(id) => {
+                self.read(connection, *id);
+            }
+            Event::Stream(StreamEvent::Readable(id)) => self.drop_data(connection, *id),
             Event::Stream(StreamEvent::Writable(id)) => self.write(connection, *id),
             Event::Stream(StreamEvent::Available(_)) => self.open(connection),
             _ => {}
         }
     }
 
+    fn drop_data(&self, connection: &mut Connection, id: StreamId) {
+        let mut buffer = [0; 16 << 10];
+        while !self.ignores_uni && matches!(connection.read(id, &mut buffer), Ok(Read::Bytes(_))) {}
+    }
+
+    pub(crate) fn resume(&mut self, connection: &mut Connection) {
+        self.is_paused = false;
+        let ids: Vec<StreamId> = self.streams.keys().copied().collect();
+        for id in ids {
+            self.read(connection, id);
+        }
+    }
+
     fn read(&mut self, connection: &mut Connection, id: StreamId) {
+        if self.is_paused {
+            return;
+        }
         let Some(work) = self.streams.get_mut(&id) else {
             return;
         };
         let mut buffer = [0; 16 << 10];
         let is_server = work.expected.is_none();
+        if work.is_done || work.failed.is_some() {
+            return;
+        }
         while !work.is_done {
             match connection.read(id, &mut buffer) {
                 Ok(Read::Bytes(count)) => work.take(&buffer[..count], is_server),
@@ -151,7 +181,7 @@ impl Traffic {
     }
 
     /// How many bytes of bodies came.
-    pub fn received(&self) -> u64 {
+    pub(crate) fn received(&self) -> u64 {
         self.streams.values().map(|work| work.received).sum()
     }
 }

@@ -23,7 +23,7 @@ impl Departures {
     /// Those that are closer than `spacing` count as one.
     pub(super) fn note(&mut self, at: Time, in_flight: u64, lost: u64, spacing: Duration) {
         match self.0.back_mut() {
-            Some(last) if at <= last.at.after(spacing) => last.in_flight = in_flight,
+            Some(newest) if at <= newest.at.after(spacing) => newest.in_flight = in_flight,
             _ => {
                 if self.0.len() == MOST {
                     self.0.pop_front();

@@ -70,6 +70,8 @@ pub(super) enum End {
 /// A datagram under way: when it arrives, in which order it was sent, where to, from where, its bytes.
 type Flying = Reverse<(Time, u64, bool, SocketAddr, Vec<u8>)>;
 
+type Fate = Box<dyn FnMut(End, u64, &mut Vec<u8>) -> bool>;
+
 pub(super) struct Pair {
     pub(super) now: Time,
     pub(super) client: Connection,
@@ -77,7 +79,7 @@ pub(super) struct Pair {
     pub(super) client_address: SocketAddr,
     pub(super) server_address: SocketAddr,
     /// Whether a datagram of that sender, its how manieth, arrives.
-    pub(super) arrives: Box<dyn FnMut(End, u64, &mut Vec<u8>) -> bool>,
+    pub(super) arrives: Fate,
     pub(super) sent: [u64; 2],
     pub(super) bytes: [u64; 2],
     /// The bursts that each end sent: how many datagrams.
@@ -146,11 +148,15 @@ impl Pair {
 
     /// Until `done`, or until nothing happens any more, or a minute has passed.
     pub(super) fn run(&mut self, mut done: impl FnMut(&mut Self) -> bool) -> bool {
-        let end = self.now.after(Duration::from_secs(60));
+        let end = self.now.after(Duration::from_mins(1));
         let mut before = (self.now, 0);
         loop {
             // Time has to go on: a deadline that is never met would keep its owner awake.
-            before = if before.0 == self.now { (self.now, before.1 + 1) } else { (self.now, 0) };
+            before = if before.0 == self.now {
+                (self.now, before.1 + 1)
+            } else {
+                (self.now, 0)
+            };
             assert!(before.1 < 1000, "{:?} {:?}", self.client, self.server);
             self.send();
             self.collect_events();
@@ -252,7 +258,7 @@ impl Pair {
                 ecn: 0,
             };
             if to_server && self.server.is_none() {
-                self.server = self.accept(remote, &datagram);
+                self.server = Some(self.accept(remote, &datagram));
             }
             let now = self.now;
             let end = if to_server { End::Server } else { End::Client };
@@ -263,7 +269,7 @@ impl Pair {
         }
     }
 
-    fn accept(&mut self, remote: SocketAddr, datagram: &[u8]) -> Option<Connection> {
+    fn accept(&mut self, remote: SocketAddr, datagram: &[u8]) -> Connection {
         let Some(Ok(Packet::Long(initial))) = Packets::new(datagram).next() else {
             panic!("a first datagram without an Initial packet");
         };
@@ -278,7 +284,7 @@ impl Pair {
         };
         let opening = opening(&self.server_transport, remote, 0x5e);
         let tls = self.server_tls.clone();
-        Some(Connection::server(self.now, opening, tls, &arrival).unwrap())
+        Connection::server(self.now, opening, tls, &arrival).unwrap()
     }
 
     fn collect_events(&mut self) {

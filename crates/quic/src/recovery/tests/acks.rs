@@ -188,3 +188,35 @@ fn the_window_limits_what_may_leave() {
     rig.send(3);
     assert_eq!(rig.recovery.allowance(now, SIZE, 64), Allowance::Window);
 }
+
+#[test]
+fn marks_are_obeyed_once_the_path_is_known_to_carry_them() {
+    let mut rig = Rig::with(&Transport::default());
+    rig.send(6);
+    assert!(rig.recovery.ecn_mark());
+    rig.send(6);
+    rig.recovery.begin_burst(rig.now);
+    assert!(!rig.recovery.ecn_mark());
+    rig.wait(RTT);
+    let mut ack = |range: RangeInclusive<u64>, counts| {
+        let feedback = &mut rig.feedback;
+        rig.recovery
+            .on_ranges(
+                rig.now,
+                Space::Data,
+                [range],
+                Some(counts),
+                Duration::ZERO,
+                feedback,
+            )
+            .unwrap();
+        std::mem::take(&mut *rig.notes.lock().unwrap())
+    };
+    assert!(!ack(0..=7, [8, 0, 0]).contains(&Note::Marked));
+    assert!(ack(0..=9, [8, 0, 2]).contains(&Note::Marked));
+    // An older frame overtaken by a newer one is not looked at.
+    assert!(!ack(0..=9, [0, 0, 0]).contains(&Note::Marked));
+    assert_eq!(rig.recovery.counters().congestion_marks, 2);
+    rig.recovery.begin_burst(rig.now);
+    assert!(rig.recovery.ecn_mark() && rig.recovery.is_ecn_capable());
+}

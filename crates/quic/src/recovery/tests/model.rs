@@ -120,9 +120,10 @@ impl Pair {
         let more: BTreeSet<_> = told.difference(&acked).copied().collect();
         assert!(more.is_subset(&late), "{more:?} {late:?}");
         // What tells nothing new is no occasion to look for losses. RFC 9002 §A.7.
-        match settles {
-            true => self.check_losses(),
-            false => assert_eq!(self.rig.feedback.lost, []),
+        if settles {
+            self.check_losses();
+        } else {
+            assert_eq!(self.rig.feedback.lost, []);
         }
     }
 

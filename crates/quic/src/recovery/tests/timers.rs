@@ -17,7 +17,7 @@ fn a_probe_is_due_after_the_estimate_and_then_twice_as_late() {
     // 100 ms + 4 × 50 ms + 25 ms.
     for (timeouts, span) in [(1, 325), (2, 650), (3, 1300)] {
         assert_eq!(rig.recovery.deadline(), Some(sent.after(ms(span))));
-        rig.now = sent.after(ms(span) - Duration::from_nanos(1));
+        rig.now = Time(sent.after(ms(span)).0 - 1);
         assert_eq!(rig.time_out(), Timeout::None);
         rig.now = sent.after(ms(span));
         assert_eq!(rig.time_out(), PROBE);

@@ -202,7 +202,7 @@ impl Path {
     fn forward(&mut self) {
         let waiting = self.busy.since(self.now);
         let queued = (self.rate as f64 * waiting.as_secs_f64()) as u64;
-        let came = queued + DATAGRAM <= self.room && self.sent % self.loses_every != 0;
+        let came = queued + DATAGRAM <= self.room && !self.sent.is_multiple_of(self.loses_every);
         let product = self.rate as f64 * self.delay.as_secs_f64();
         let above = |share: f64| queued as f64 > product * share;
         if came {
