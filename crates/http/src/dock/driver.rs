@@ -193,7 +193,6 @@ impl Works {
     fn send(&mut self, handle: Handle, burst: &Transmit) -> bool {
         let bytes = self.buffer.get(..burst.length).unwrap_or_default();
         match self.datagrams.send(&parcel(burst, bytes)) {
-            Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.held = Some((handle, *burst));
                 return false;
@@ -204,7 +203,7 @@ impl Works {
                 }
             }
             // No route, or a firewall: as if it had been lost on the way.
-            Err(_) => {}
+            Ok(()) | Err(_) => {}
         }
         true
     }

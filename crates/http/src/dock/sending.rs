@@ -71,7 +71,7 @@ impl Sending {
 
     /// Nothing more will be written.
     pub fn finish(&mut self) -> Result<(), StreamError> {
-        self.settle(|connection, id| connection.finish(id))
+        self.settle(Connection::finish)
     }
 
     /// Gives it up: what did not arrive never will.

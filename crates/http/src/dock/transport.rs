@@ -259,7 +259,11 @@ impl quic::SendStream<Bytes> for Outgoing {
             if !self.part.is_empty() {
                 std::task::ready!(self.stream.poll_write(cx, &mut self.part)).map_err(broken)?;
             }
-            let Some(data) = self.writing.as_mut().filter(|data| data.has_remaining()) else {
+            let Some(data) = self
+                .writing
+                .as_mut()
+                .filter(|data| WriteBuf::has_remaining(data))
+            else {
                 self.writing = None;
                 return Poll::Ready(Ok(()));
             };
