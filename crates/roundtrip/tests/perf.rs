@@ -2,9 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 fn perf(line: &str) -> Output {
@@ -112,4 +116,62 @@ fn two_processes_make_one_measurement() {
             "the server's half: {arm}"
         );
     }
+}
+
+#[test]
+fn a_page_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("perf.html");
+    let line = format!(
+        "tls quic/proto+gso20 --bytes 1MB --rounds 1 --html {}",
+        file.display()
+    );
+    let output = perf(&line);
+    assert!(output.status.success(), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("page written to"));
+    let page = fs::read_to_string(&file).unwrap();
+    for part in [
+        "What does it cost the processor to carry a gigabyte?",
+        "quic/proto+gso20",
+        "a bare wire",
+        "Linux ",
+        &format!("roundtrip perf {line}"),
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let nowhere = perf("tls --html /nowhere/perf.html");
+    assert_eq!(nowhere.status.code(), Some(2), "{nowhere:?}");
+    assert!(String::from_utf8_lossy(&nowhere.stderr).contains("cannot write the page"));
+}
+
+/// The longer it takes until the first arm is measured, the longer it is waited for.
+#[test]
+fn ctrl_c_keeps_what_was_measured() {
+    for patience in [2, 8, 32] {
+        let process = Command::new(env!("CARGO_BIN_EXE_roundtrip"))
+            .args(["perf", "tcp", "--bytes", "1k", "--rounds", "1000", "--json"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        thread::sleep(Duration::from_secs(patience));
+        kill_process(Pid::from_child(&process), Signal::INT).unwrap();
+        let output = process.wait_with_output().unwrap();
+        if output.status.code().is_none() {
+            // It had not come so far as to listen.
+            continue;
+        }
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        if output.stdout.is_empty() {
+            let told = String::from_utf8_lossy(&output.stderr);
+            assert!(told.contains("interrupted before anything"), "{told}");
+            continue;
+        }
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let runs = document["arms"][0]["runs"].as_u64().unwrap();
+        assert!((1..1000).contains(&runs), "{document}");
+        assert_eq!(document["interrupted"], true);
+        return;
+    }
+    panic!("nothing was measured in all that time");
 }
