@@ -56,5 +56,5 @@ fn busy(arm: &ArmOutcome, usage: &dyn Fn(&Visit) -> Usage) -> String {
         .iter()
         .map(|visit| usage(visit).share() * 100.0)
         .collect();
-    Summary::of(&shares).map_or_else(|| "-".into(), |s| format!("{:.0} %", s.median))
+    Summary::of(&shares).map_or_else(|| "-".into(), |s| format!("{:.0}\u{a0}%", s.median))
 }
