@@ -12,6 +12,8 @@ mod link;
 mod receiving;
 mod sending;
 mod state;
+#[cfg(test)]
+mod tests;
 mod transport;
 mod waiting;
 

@@ -90,7 +90,8 @@ pub(crate) async fn accept(endpoint: Endpoint, manner: Manner, hall: Hall) {
             };
             let site = hall.site.clone();
             connections.spawn(async move {
-                serve_one(incoming, manner, site).await;
+                serve_one(incoming, manner, &site).await;
+                site.counters.quic_over.increment();
                 drop(place);
             });
         }
@@ -118,10 +119,10 @@ fn admit(incoming: Incoming, manner: Manner, site: &Site) -> Option<Incoming> {
     None
 }
 
-async fn serve_one(incoming: Incoming, manner: Manner, site: Arc<Site>) {
+async fn serve_one(incoming: Incoming, manner: Manner, site: &Arc<Site>) {
     site.counters.quic_connections.increment();
     let taken = timeout(HANDSHAKE, take_in(incoming, manner.early_data)).await;
     if let Ok(Ok((connection, confirmation))) = taken {
-        h3::serve(Quinn::new(connection, confirmation), site).await;
+        h3::serve(Quinn::new(connection, confirmation), site.clone()).await;
     }
 }

@@ -89,12 +89,7 @@ pub struct Running {
 
 impl Running {
     pub fn stats(&self) -> Stats {
-        let mut stats = self.counters.snapshot();
-        for (retries, tokens) in self.docks.iter().map(Dock::doubts) {
-            stats.quic_retries += retries;
-            stats.quic_tokens_taken += tokens;
-        }
-        stats
+        self.counters.snapshot()
     }
 
     /// What was opened, as one JSON object.
@@ -194,6 +189,7 @@ impl Running {
         let tls = tls::quic_config(&knobs.tls, certificates, &self.counters, protocols)?;
         let endpoint = quic::own::endpoint(tls, knobs)?;
         let dock = Dock::open(socket, endpoint).map_err(|e| ports::failed(knobs, e))?;
+        self.counters.add_dock(dock.clone());
         self.docks.push(dock.clone());
         let accepting = quic::own::accept(dock, Manner::of(knobs), hall.clone());
         self.tasks.push(tokio::spawn(accepting));

@@ -54,10 +54,8 @@ fn figure(arms: &[&ArmOutcome], outcome: &Outcome, key: &str) -> Markup {
                 title id=(title) { "Throughput of one core, as a ratio to TLS over TCP: " (conditions(arms)) }
                 desc id=(words) { (description(arms)) }
                 line.one x1=(percent(1.0, scale)) x2=(percent(1.0, scale)) y1="16" y2=(height - 16) {}
-                @for (place, arm) in arms.iter().enumerate() {
-                    (row(arm, place * ROW, scale))
-                    @if let Some(next) = arms.get(place + 1) { (step(arm, next, place * ROW, scale)) }
-                }
+                @for (place, pair) in arms.windows(2).enumerate() { (step(pair, place * ROW, scale)) }
+                @for (place, arm) in arms.iter().enumerate() { (row(arm, place * ROW, scale)) }
                 g.grid { text x=(percent(1.0, scale)) y=(height - 3) { "TLS" } }
             }
             figcaption {
@@ -131,7 +129,10 @@ fn row(arm: &ArmOutcome, top: usize, scale: f64) -> Markup {
 }
 
 /// From the end of a bar down to the next.
-fn step(arm: &ArmOutcome, next: &ArmOutcome, top: usize, scale: f64) -> Markup {
+fn step(pair: &[&ArmOutcome], top: usize, scale: f64) -> Markup {
+    let [arm, next] = pair else {
+        return html! {};
+    };
     let x = percent(ratio(arm), scale);
     let (from, to) = (top + BAR_TOP + BAR, top + ROW + BAR_TOP);
     html! { @if is_own_quic(next) { line.step x1=(x) x2=(x) y1=(from) y2=(to) {} } }

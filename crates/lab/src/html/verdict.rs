@@ -48,7 +48,11 @@ fn carried(outcome: &Outcome, offload: bool) -> Option<String> {
     let behind = if worst.name == best.name {
         String::new()
     } else {
-        format!(", and with {} {:.2}", clean(&worst.name), ratio(&worst))
+        format!(
+            ", and as little as {:.2} ({})",
+            ratio(&worst),
+            clean(&worst.name)
+        )
     };
     let terms = if offload {
         "Where the interface segments, a"

@@ -1,5 +1,6 @@
 //! An outcome of transfers made by hand, and what the page makes of it.
 
+use proptest::prelude::*;
 use roundtrip_lab::experiment::{Measure, Words};
 use roundtrip_lab::html::page;
 use roundtrip_lab::outcome::{ArmOutcome, Carried, Figures, Outcome, Sample};
@@ -77,7 +78,7 @@ fn each_set_of_conditions_has_its_stairs() {
     for words in [
         "One experiment, measured over a bare wire",
         "Path: a bare wire",
-        "A core that sends over QUIC carries up to 0.80 of what it carries over TLS and TCP (quic+all), and with quic 0.40.",
+        "A core that sends over QUIC carries up to 0.80 of what it carries over TLS and TCP (quic+all), and as little as 0.40 (quic).",
         "Where the interface segments, a core that sends over QUIC carries up to 0.50",
         "tcp 2.00; tls 1.00; quic 0.40, published 0.42; quic+all 0.80; quinn 0.20.",
         "tls@offload 1.00; quic+all@offload 0.50.",
@@ -132,4 +133,23 @@ fn what_disturbed_is_told_once() {
     }
     let told = disturbed.disturbance().unwrap();
     assert!(told.contains("shared one core"), "{told}");
+}
+
+proptest! {
+    #[test]
+    fn any_ratio_becomes_a_page(values in proptest::collection::vec(any::<f64>(), 3..6), ratio: f64) {
+        let mut odd = carrying();
+        for arm in &mut odd.arms {
+            for (sample, value) in arm.samples.iter_mut().zip(&values) {
+                sample.value = *value;
+            }
+            arm.figures = Figures::of(&arm.samples);
+            arm.ratio_to_tls = Some(ratio);
+            arm.published_ratio = Some(ratio);
+        }
+        let html = page(&[odd], &head());
+        prop_assert!(html.ends_with("</html>"));
+        let in_attributes = html.split('"').any(|value| value.contains("NaN") || value.starts_with("inf"));
+        prop_assert!(!in_attributes);
+    }
 }

@@ -46,7 +46,8 @@ pub(crate) async fn accept(dock: Dock, manner: Manner, hall: Hall) {
             };
             let site = hall.site.clone();
             connections.spawn(async move {
-                serve_one(link, manner, site).await;
+                serve_one(link, manner, &site).await;
+                site.counters.quic_over.increment();
                 drop(place);
             });
         }
@@ -63,7 +64,7 @@ fn admit(caller: Caller, site: &Site) -> Option<Link> {
     None
 }
 
-async fn serve_one(link: Link, manner: Manner, site: Arc<Site>) {
+async fn serve_one(link: Link, manner: Manner, site: &Arc<Site>) {
     site.counters.quic_connections.increment();
     // An answer to early data leaves as soon as the client's hello has told what it allows, and no earlier.
     let taken = async {
@@ -77,8 +78,12 @@ async fn serve_one(link: Link, manner: Manner, site: Arc<Site>) {
         return;
     }
     if link.alpn().is_some_and(|name| name == HQ.as_bytes()) {
-        hq::serve(link, site).await;
+        hq::serve(link.clone(), site.clone()).await;
     } else {
-        h3::serve(Own::new(link), site).await;
+        h3::serve(Own::new(link.clone()), site.clone()).await;
+    }
+    if let Some(stats) = link.stats() {
+        site.counters.quic_key_updates.add(stats.key_updates);
+        site.counters.quic_migrations.add(stats.migrations);
     }
 }

@@ -79,6 +79,13 @@ impl<M: Machine> Turns<M> {
             .map_err(PerfError::io("the socket has no address"))
     }
 
+    /// Hears of nobody else.
+    fn connect(&mut self, to: SocketAddr) -> Result<(), PerfError> {
+        self.socket
+            .connect(to)
+            .map_err(PerfError::io("there is no way to the server"))
+    }
+
     /// Goes on until the guest has what it wants; whoever waits longer than `patience` waits no longer.
     fn run<G: Guest<M>>(
         &mut self,

@@ -21,6 +21,7 @@ pub(in crate::engine) fn drive<M: Machine>(
         SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
     let mut turns = Turns::open(SocketAddr::new(here, 0), machine, begun)?;
+    turns.connect(to)?;
     let mut lanes = Lanes::new(job);
     turns.run(&mut lanes, Lanes::is_connected, Some(PATIENCE))?;
     let meter = Meter::start(job.core);
