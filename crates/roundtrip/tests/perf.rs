@@ -175,3 +175,28 @@ fn ctrl_c_keeps_what_was_measured() {
     }
     panic!("nothing was measured in all that time");
 }
+
+/// Each command of the reference and the guide is one that can be typed.
+#[test]
+fn what_the_guide_says_can_be_done() {
+    let reference = include_str!("../../../docs/perf.md");
+    let guide = include_str!("../../../docs/quic-cost.md");
+    let quoted = reference.split(['`', '\n']).chain(guide.split(['`', '\n']));
+    let commands: Vec<&str> = quoted
+        .filter_map(|text| text.strip_prefix("roundtrip perf"))
+        .filter(|line| {
+            !["server", "client", "--help"]
+                .iter()
+                .any(|w| line.contains(w))
+        })
+        .collect();
+    assert!(commands.len() > 12, "{commands:?}");
+    for line in commands {
+        let much = match line.contains("requests") {
+            true => "--seconds 0.05",
+            false => "--bytes 100k",
+        };
+        let output = perf(&format!("{line} {much} --rounds 1"));
+        assert!(output.status.success(), "{line}: {output:?}");
+    }
+}
