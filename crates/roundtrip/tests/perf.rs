@@ -192,9 +192,10 @@ fn what_the_guide_says_can_be_done() {
         .collect();
     assert!(commands.len() > 12, "{commands:?}");
     for line in commands {
-        let much = match line.contains("requests") {
-            true => "--seconds 0.05",
-            false => "--bytes 100k",
+        let much = if line.contains("requests") {
+            "--seconds 0.05"
+        } else {
+            "--bytes 100k"
         };
         let output = perf(&format!("{line} {much} --rounds 1"));
         assert!(output.status.success(), "{line}: {output:?}");
