@@ -152,7 +152,13 @@ fn time_ends_what_has_no_end() {
 #[test]
 fn knobs_are_turned() {
     let outcome = measured(plan(
-        &["quic", "quic+gso1", "quic+ack64", "quic+datagram1200"],
+        &[
+            "quic",
+            "quic+gso1",
+            "quic+ack64",
+            "quic+datagram1200",
+            "quic+mirror1300",
+        ],
         Pattern::Down,
     ));
     let wire = |place: usize| outcome.arms[place].visits[0].server.wire;
@@ -163,7 +169,8 @@ fn knobs_are_turned() {
     // Packets of the handshake may share a datagram.
     assert!(per_call(1) < 1.1, "no bursts: {:?}", wire(1));
     assert_eq!(wire(3).largest, Some(1200));
-    assert!(wire(0).largest.unwrap() > 1400, "{:?}", wire(0));
+    // The server was not told, but shown. What discovery finds depends on when its probes are heard of.
+    assert_eq!(wire(4).largest, Some(1300));
 }
 
 #[test]
