@@ -1,12 +1,13 @@
 //! An experiment: what is asked, over which path, of which server, by which clients, and what is claimed.
 //!
 //! `format` is the file as it is written, `reading` checks it and makes an [`Experiment`] of it, `words` turns what is
-//! said of a path into one, `shelf` holds the files that come with the program.
+//! said of a path into one, `transfer` turns an arm that carries bytes into a plan of `perf`, `shelf` holds the files that come with the program.
 
 mod format;
 pub(crate) mod knobs;
 mod reading;
 mod shelf;
+mod transfer;
 mod words;
 
 use std::collections::BTreeMap;
@@ -25,6 +26,7 @@ pub use reading::{Flaw, read};
 pub use roundtrip_path::WordError;
 pub(crate) use shelf::client as shipped;
 pub use shelf::{load, names};
+pub use transfer::Transfer;
 pub use words::{Words, span};
 
 #[derive(Debug, Clone)]
@@ -54,6 +56,8 @@ pub struct Cell {
     pub path: Words,
     pub requests: u32,
     pub concurrency: u32,
+    /// Both ends of a transfer leave segmentation to the interface.
+    pub offload: bool,
     /// The cell that this one is held against.
     pub against: Option<String>,
     /// It repeats another, to show what difference chance and drift alone make.
@@ -87,6 +91,7 @@ pub enum Client {
         headers: Vec<(String, String)>,
     },
     Program(Program),
+    Transfer(Transfer),
 }
 
 /// A client that is a process.
@@ -129,6 +134,8 @@ pub struct Far {
 
 #[derive(Debug, Clone)]
 pub enum ServerKind {
+    /// A transfer brings its own.
+    Within,
     Origin(Box<Knobs>),
     Program {
         command: Vec<String>,
@@ -182,6 +189,7 @@ impl Client {
                 Manner::Kept => format!("{strategy}, one connection kept"),
                 Manner::AtOnce => format!("{strategy}, all at once"),
             },
+            Self::Transfer(transfer) => transfer.arm.to_string(),
             Self::Program(program) => format!("{} {}", program.name, program.arguments.join(" ")),
         }
     }

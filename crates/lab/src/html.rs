@@ -14,6 +14,7 @@ mod page;
 mod remarks;
 mod runs;
 mod scale;
+mod stairs;
 mod verdict;
 
 pub use page::{Head, page};

@@ -8,6 +8,8 @@ use crate::experiment::{Measure, Published, Words};
 use crate::packets::Packet;
 
 pub const SCHEMA: &str = "roundtrip/lab/1";
+/// `perf`'s word where others had part of a core.
+const CROWDED: &str = "others";
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Outcome {
@@ -46,11 +48,20 @@ pub struct ArmOutcome {
     pub control: bool,
     pub requests: u32,
     pub path: Words,
+    /// Do both ends of a transfer leave segmentation to the interface?
+    pub offload: Option<bool>,
     #[serde(flatten)]
     pub figures: Figures,
     pub unit: String,
     #[serde(serialize_with = "rounded_some")]
     pub published: Option<f64>,
+    /// What TLS over TCP cost under the same conditions, divided by what this did: the throughput of one core that
+    /// sends, relative to TLS.
+    #[serde(serialize_with = "rounded_some")]
+    pub ratio_to_tls: Option<f64>,
+    /// The published throughput, divided by that of TLS.
+    #[serde(serialize_with = "rounded_some")]
+    pub published_ratio: Option<f64>,
     pub saving: Option<SavingOutcome>,
     /// Why some runs, or all, have no sample.
     pub failures: Vec<String>,
@@ -97,6 +108,11 @@ pub struct Figures {
     /// Processor time that the server's processes used for a request, where the server is a program.
     #[serde(serialize_with = "rounded_some")]
     pub cpu_us: Option<f64>,
+    /// Of transfers: payload, and what it cost the side that receives, in the unit of the arm.
+    #[serde(serialize_with = "rounded_some")]
+    pub gbit_per_s: Option<f64>,
+    #[serde(serialize_with = "rounded_some")]
+    pub receiver: Option<f64>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -119,8 +135,23 @@ pub struct Sample {
     pub waited: Option<WaitedFor>,
     #[serde(serialize_with = "rounded_some")]
     pub cpu_us: Option<f64>,
+    /// What is known of a transfer beside its cost.
+    pub carried: Option<Carried>,
     #[serde(skip)]
     pub phases: Vec<Span>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Carried {
+    #[serde(serialize_with = "rounded")]
+    pub gbit_per_s: f64,
+    /// What the receiver cost, as the sender's cost is told.
+    #[serde(serialize_with = "rounded")]
+    pub receiver: f64,
+    /// Who set the pace, in `perf`'s words.
+    pub bottleneck: &'static str,
+    /// Each side was kept on a core of its own.
+    pub is_apart: bool,
 }
 
 /// Milliseconds by whom they were spent waiting for.
@@ -206,6 +237,22 @@ impl Outcome {
             && points.into_iter().all(|point| point.failures.is_empty())
     }
 
+    /// What makes the figures of transfers worse than they look.
+    pub fn disturbance(&self) -> Option<String> {
+        let samples = self.arms.iter().flat_map(|arm| &arm.samples);
+        let carried: Vec<Carried> = samples.filter_map(|sample| sample.carried).collect();
+        let together = carried.iter().filter(|c| !c.is_apart).count();
+        let crowded = carried.iter().filter(|c| c.bottleneck == CROWDED).count();
+        match (together, crowded) {
+            (0, 0) => None,
+            (0, crowded) => Some(format!(
+                "In {crowded} of {} runs others had part of a core: costs are larger, and farther apart, than on a quiet machine.",
+                carried.len()
+            )),
+            _ => Some("Both sides shared one core: what one costs disturbs the other.".into()),
+        }
+    }
+
     pub fn arm(&self, name: &str) -> Option<&ArmOutcome> {
         self.arms.iter().find(|arm| arm.name == name)
     }
@@ -234,6 +281,8 @@ impl Figures {
             client_ms: median(&|s| Some(s.waited?.client_ms)),
             loss_ms: median(&|s| Some(s.waited?.loss_ms)),
             cpu_us: median(&|s| s.cpu_us),
+            gbit_per_s: median(&|s| Some(s.carried?.gbit_per_s)),
+            receiver: median(&|s| Some(s.carried?.receiver)),
         }
     }
 }

@@ -2,7 +2,8 @@
 //! namespaces of its own, and what one arm suffers spares the others.
 //!
 //! `tools` finds and builds programs, `scene` is one path with one server, `hop` leads from it to one behind a
-//! further path, `usage` is what its processes use, `ours` and `program` are the clients on it, `tally` makes an [`Outcome`] of the samples.
+//! further path, `usage` is what its processes use, `ours` and `program` are the clients on it, `transfer` carries bytes without any of
+//! these, `tally` makes an [`Outcome`] of the samples.
 
 mod hop;
 mod ours;
@@ -11,6 +12,7 @@ mod scene;
 mod server;
 mod tally;
 mod tools;
+mod transfer;
 mod usage;
 
 use std::sync::Arc;

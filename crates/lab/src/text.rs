@@ -91,17 +91,29 @@ impl Page {
         let middle: &[&str] = match outcome.measure {
             Measure::Appconnect => &["trips", "network", "server", "client"],
             Measure::Rate => &["p90", "CPU µs"],
+            Measure::Cost => &["p90", "receiver", "Gbit/s"],
             Measure::Total | Measure::Mean => &["p90", "trips"],
         };
-        let head = [&["arm", "median", "min"], middle, &["saved", "published"]].concat();
+        let first: &[&str] = match outcome.measure {
+            Measure::Cost => &["arm", "of TLS", "published", "median", "min"],
+            _ => &["arm", "median", "min"],
+        };
+        let last: &[&str] = match outcome.measure {
+            Measure::Cost => &["saved"],
+            _ => &["saved", "published"],
+        };
+        let head = [first, middle, last].concat();
         let mut table = Table::new(&head);
         for arm in &outcome.arms {
             table.row(row(arm, outcome.measure));
         }
-        let unit = if outcome.measure == Measure::Mean {
-            format!("{} a request", outcome.unit)
-        } else {
-            outcome.unit.clone()
+        let unit = match outcome.measure {
+            Measure::Mean => format!("{} a request", outcome.unit),
+            Measure::Cost => format!(
+                "{} of the sender's processor; of TLS: what one core that sends carries, relative to TLS over TCP",
+                outcome.unit
+            ),
+            _ => outcome.unit.clone(),
         };
         table.render(self.style.width, self.style.colour)
             + &format!("  {}\n", self.paint(DIM, &format!("in {unit}")))
@@ -146,6 +158,7 @@ impl Page {
             }
             lines.extend(arm.notes.iter().map(|note| format!("{}: {note}", arm.name)));
         }
+        lines.extend(outcome.disturbance());
         for line in outcome.curves.iter().flat_map(|curve| &curve.lines) {
             let failed = line
                 .points
@@ -203,6 +216,9 @@ fn row(arm: &ArmOutcome, measure: Measure) -> Vec<Cell> {
         };
         return vec![Cell::plain(name), Cell::long(code, why)];
     }
+    if measure == Measure::Cost {
+        return transfer(name, arm);
+    }
     let mut row = vec![
         Cell::plain(name),
         Cell::painted(BOLD, number(f.median)),
@@ -216,9 +232,23 @@ fn row(arm: &ArmOutcome, measure: Measure) -> Vec<Cell> {
             row.extend([f.network_ms, f.server_ms, f.client_ms].map(plain));
         }
         Measure::Rate => row.extend([f.p90, f.cpu_us].map(plain)),
-        Measure::Total | Measure::Mean => row.extend([plain(f.p90), trips]),
+        Measure::Total | Measure::Mean | Measure::Cost => row.extend([plain(f.p90), trips]),
     }
     row.extend([saved(arm), Cell::painted(DIM, number(arm.published))]);
+    row
+}
+
+fn transfer(name: String, arm: &ArmOutcome) -> Vec<Cell> {
+    let f = &arm.figures;
+    let exact = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.3}"));
+    let mut row = vec![
+        Cell::plain(name),
+        Cell::painted(BOLD, number(arm.ratio_to_tls)),
+        Cell::painted(DIM, number(arm.published_ratio)),
+    ];
+    let costs = [f.median, f.min, f.p90, f.receiver];
+    row.extend(costs.map(|value| Cell::plain(exact(value))));
+    row.extend([Cell::plain(number(f.gbit_per_s)), saved(arm)]);
     row
 }
 

@@ -38,7 +38,7 @@ const ON: libc::c_int = 1;
 pub struct Parcel<'a> {
     /// Of the socket's own family.
     pub to: SocketAddr,
-    /// The local address it leaves from; `None` leaves it to the routes.
+    /// The local address it leaves from; `None` leaves it to the routes. A connected socket has but one.
     pub from: Option<IpAddr>,
     /// The two bits of RFC 3168 §5: 0 not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE.
     pub ecn: u8,
@@ -66,6 +66,8 @@ pub struct Datagrams {
     socket: UdpSocket,
     segments: Cell<usize>,
     joins: bool,
+    /// The only one it hears of.
+    peer: Option<SocketAddr>,
     calls: Cell<Calls>,
 }
 
@@ -91,12 +93,20 @@ impl Datagrams {
             socket,
             segments: Cell::new(MOST_SEGMENTS),
             joins,
+            peer: None,
             calls: Cell::default(),
         })
     }
 
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
+    }
+
+    /// Hears of this peer alone from now on. The kernel then looks for the way to it, and from it, only once.
+    pub fn connect(&mut self, peer: SocketAddr) -> io::Result<()> {
+        self.socket.connect(peer)?;
+        self.peer = Some(peer);
+        Ok(())
     }
 
     /// How many datagrams leave by one call: [`MOST_SEGMENTS`], or 1 once the kernel has refused to cut.
@@ -126,7 +136,8 @@ impl Datagrams {
     /// counts as sent, and lost. A datagram that does not fit the MTU is an error for which [`is_too_long`] holds. More
     /// segments or bytes than the bounds are `InvalidInput`. What routers said of earlier datagrams (ICMP) is no error.
     pub fn send(&self, parcel: &Parcel<'_>) -> io::Result<()> {
-        let to = parcel.to.into();
+        let is_known = self.peer == Some(parcel.to);
+        let to = (!is_known).then(|| parcel.to.into());
         let call = |bytes: &[u8], segment: Option<u16>| {
             let mut outgoing = Outgoing::new();
             if let Some(length) = segment {
@@ -135,11 +146,11 @@ impl Datagrams {
             if parcel.ecn != 0 {
                 outgoing.ecn(parcel.ecn, parcel.to.ip());
             }
-            if let Some(from) = parcel.from {
+            if let Some(from) = parcel.from.filter(|_| !is_known) {
                 outgoing.from(from);
             }
             self.count(|calls| calls.sends += 1);
-            sys::udp::send(self.as_fd(), &to, bytes, outgoing.parts())
+            sys::udp::send(self.as_fd(), to.as_ref(), bytes, outgoing.parts())
         };
         let sent = dispatch::dispatch(parcel, &self.segments, call)?;
         self.count(|calls| calls.datagrams_out += sent as u64);

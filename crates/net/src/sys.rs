@@ -3,14 +3,16 @@
 
 #![allow(unsafe_code)]
 
+pub(crate) mod alarm;
 pub(crate) mod thread;
 pub(crate) mod udp;
 
 use std::io;
 use std::mem;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
+use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 /// The kernel's `struct tcp_info` as of Linux 5.4, the part that is read here. `include/uapi/linux/tcp.h`.
@@ -180,6 +182,13 @@ pub(crate) fn set_int(
 pub(crate) fn register(socket: socket2::Socket) -> io::Result<AsyncFd<socket2::Socket>> {
     // SAFETY: `socket` owns its descriptor, keeps the same one for its whole life, and is moved into the result.
     unsafe { AsyncFd::register(socket) }.map_err(io::Error::from)
+}
+
+/// Puts a descriptor under the runtime's eye, for reading.
+pub(crate) fn watch(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: it is owned, moved into the result, and stays the same there: `Watch` hands it to nobody.
+    unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) }
+        .map_err(io::Error::from)
 }
 
 /// Control messages are aligned as their header is.

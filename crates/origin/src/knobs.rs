@@ -8,7 +8,7 @@ mod units;
 
 pub use fault::{Fault, FaultKind, FaultPhase};
 pub use http::{Expect, HttpKnobs};
-pub use listen::{EchoKnobs, ListenKnobs, Quic};
+pub use listen::{EchoKnobs, ListenKnobs, Quic, QuicEngine};
 pub use tls::{Certificate, ClientCertificate, EarlyData, Group, Tickets, TlsKnobs, TlsVersions};
 
 /// Every knob. `Knobs::default()` is a well-behaved server on free ports of the loopback.
@@ -56,7 +56,7 @@ mod tests {
     fn flags_reach_their_fields() {
         let knobs = parse(
             "--think 150ms --close-after 3 --groups secp384r1,x25519 --alpn none --early-data refused \
-             --fault reset@body --fault-times 2 --streams 9 --bind 127.0.0.1 --bind ::1 --fast-open 16 --tls 1.2 --h3 off --keep-alive 2s",
+             --fault reset@body --fault-times 2 --streams 9 --bind 127.0.0.1 --bind ::1 --fast-open 16 --tls 1.2 --h3 off --quic-engine own --keep-alive 2s",
         )
         .unwrap();
         assert_eq!(knobs.http.think.as_millis(), 150);
@@ -68,6 +68,7 @@ mod tests {
         assert_eq!(knobs.listen.bind.len(), 2);
         assert_eq!(knobs.listen.fast_open, 16);
         assert_eq!(knobs.listen.h3, Quic::Off);
+        assert_eq!(knobs.listen.quic_engine, QuicEngine::Own);
         assert_eq!(knobs.tls.versions, TlsVersions::Tls12);
         assert_eq!((knobs.fault_times, knobs.http.streams), (Some(2), 9));
         let fault = knobs.fault.unwrap();

@@ -28,7 +28,7 @@ pub use echo::Echo;
 pub use error::OriginError;
 pub use knobs::{
     Certificate, ClientCertificate, EarlyData, EchoKnobs, Expect, Fault, FaultKind, FaultPhase,
-    Group, HttpKnobs, Knobs, ListenKnobs, Quic, Tickets, TlsKnobs, TlsVersions,
+    Group, HttpKnobs, Knobs, ListenKnobs, Quic, QuicEngine, Tickets, TlsKnobs, TlsVersions,
 };
 pub use running::{Origin, Running};
 pub use stats::{Counters, Stats};

@@ -1,20 +1,34 @@
-//! QUIC connections: accepted, made to try again, ignored or refused as the knobs say, then handed to HTTP/3.
+//! QUIC connections: accepted, made to try again, ignored or refused as the knobs say, then handed to HTTP/3. Here they are
+//! quinn's; those of our own engine are `own`'s.
 
+pub(crate) mod own;
+
+use std::io;
+use std::net::UdpSocket;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quinn::{Endpoint, Incoming, ServerConfig, TransportConfig, ValidationTokenConfig};
+use quinn::crypto::rustls::QuicServerConfig;
+use quinn::{
+    Endpoint, EndpointConfig, Incoming, ServerConfig, TokioRuntime, TransportConfig,
+    ValidationTokenConfig,
+};
 use roundtrip_http::{Redeemed, take_in};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use crate::serve::carrier::Quinn;
 use crate::serve::h3;
 use crate::site::Site;
 use crate::tcp::Hall;
-use crate::{FaultKind, FaultPhase};
+use crate::{EarlyData, FaultKind, FaultPhase, Knobs};
 
 const HANDSHAKE: Duration = Duration::from_secs(30);
 const TOKEN_LIFETIME: Duration = Duration::from_hours(24);
+
+/// A handshake is one thing here.
+const BEFORE_REQUESTS: [FaultPhase; 3] =
+    [FaultPhase::Accept, FaultPhase::Hello, FaultPhase::Handshake];
 
 /// How the handshake is gone about.
 #[derive(Debug, Clone, Copy)]
@@ -23,9 +37,29 @@ pub(crate) struct Manner {
     pub(crate) early_data: bool,
 }
 
+impl Manner {
+    pub(crate) fn of(knobs: &Knobs) -> Self {
+        Self {
+            retry: knobs.listen.quic_retry,
+            early_data: knobs.tls.early_data != EarlyData::Off,
+        }
+    }
+}
+
+pub(crate) fn open(
+    socket: UdpSocket,
+    crypto: Arc<QuicServerConfig>,
+    knobs: &Knobs,
+) -> io::Result<Endpoint> {
+    let (tokens, streams) = (knobs.listen.quic_tokens, knobs.http.streams);
+    let config = server_config(crypto, tokens, streams);
+    let runtime = Arc::new(TokioRuntime);
+    Endpoint::new(EndpointConfig::default(), Some(config), socket, runtime)
+}
+
 /// With `tokens` for each client that has shown its address, which spare its next connection the doubt. RFC 9000,
 /// section 8.1.3.
-pub(crate) fn server_config(
+fn server_config(
     crypto: Arc<dyn quinn::crypto::ServerConfig>,
     tokens: u32,
     streams: u32,
@@ -56,7 +90,8 @@ pub(crate) async fn accept(endpoint: Endpoint, manner: Manner, hall: Hall) {
             };
             let site = hall.site.clone();
             connections.spawn(async move {
-                serve_one(incoming, manner, site).await;
+                serve_one(incoming, manner, &site).await;
+                site.counters.quic_over.increment();
                 drop(place);
             });
         }
@@ -76,8 +111,7 @@ fn admit(incoming: Incoming, manner: Manner, site: &Site) -> Option<Incoming> {
     if incoming.remote_address_validated() && incoming.may_retry() {
         site.counters.quic_tokens_taken.increment();
     }
-    let phases = [FaultPhase::Accept, FaultPhase::Hello, FaultPhase::Handshake];
-    match site.fault_at(&phases) {
+    match site.fault_at(&BEFORE_REQUESTS) {
         None => return Some(incoming),
         Some(FaultKind::Stall) => incoming.ignore(),
         Some(FaultKind::Reset | FaultKind::Close | FaultKind::Garbage) => incoming.refuse(),
@@ -85,10 +119,10 @@ fn admit(incoming: Incoming, manner: Manner, site: &Site) -> Option<Incoming> {
     None
 }
 
-async fn serve_one(incoming: Incoming, manner: Manner, site: Arc<Site>) {
+async fn serve_one(incoming: Incoming, manner: Manner, site: &Arc<Site>) {
     site.counters.quic_connections.increment();
     let taken = timeout(HANDSHAKE, take_in(incoming, manner.early_data)).await;
     if let Ok(Ok((connection, confirmation))) = taken {
-        h3::serve(connection, confirmation, site).await;
+        h3::serve(Quinn::new(connection, confirmation), site.clone()).await;
     }
 }

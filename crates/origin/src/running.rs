@@ -4,11 +4,13 @@ mod ports;
 mod thread;
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
 
-use quinn::{Endpoint, EndpointConfig, TokioRuntime};
+use quinn::Endpoint;
+use quinn::crypto::rustls::QuicServerConfig;
+use roundtrip_http::dock::Dock;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -19,7 +21,7 @@ use crate::certificates::Certificates;
 use crate::quic::Manner;
 use crate::site::Site;
 use crate::tcp::{Door, Hall};
-use crate::{Counters, EarlyData, Knobs, OriginError, Quic, Stats};
+use crate::{Counters, Knobs, OriginError, Quic, QuicEngine, Stats};
 use crate::{quic, tcp, tls};
 
 /// Where an origin is started from.
@@ -46,6 +48,7 @@ impl Origin {
             counters,
             tasks: Vec::new(),
             endpoints: Vec::new(),
+            docks: Vec::new(),
             silent: Vec::new(),
             thread: None,
         };
@@ -78,8 +81,9 @@ pub struct Running {
     counters: Arc<Counters>,
     tasks: Vec<JoinHandle<()>>,
     endpoints: Vec<Endpoint>,
+    docks: Vec<Dock>,
     /// Ports that are taken and never answer.
-    silent: Vec<std::net::UdpSocket>,
+    silent: Vec<UdpSocket>,
     thread: Option<Thread>,
 }
 
@@ -106,12 +110,18 @@ impl Running {
             // A task that was aborted says so: that is what was asked for.
             let _ = task.await;
         }
+        for dock in std::mem::take(&mut self.docks) {
+            dock.closed().await;
+        }
         self.thread = None;
     }
 
     fn abort(&mut self) {
         for endpoint in self.endpoints.drain(..) {
             endpoint.close(0_u32.into(), b"");
+        }
+        for dock in &self.docks {
+            dock.close(0, b"");
         }
         self.silent.clear();
         for task in &self.tasks {
@@ -143,25 +153,46 @@ impl Running {
             self.silent = ports.quic;
             return Ok(());
         }
-        let crypto = tls::quic_config(&knobs.tls, certificates, &self.counters)?;
         for socket in ports.quic {
-            let (tokens, streams) = (knobs.listen.quic_tokens, knobs.http.streams);
-            let config = quic::server_config(crypto.clone(), tokens, streams);
-            let endpoint = Endpoint::new(
-                EndpointConfig::default(),
-                Some(config),
-                socket,
-                Arc::new(TokioRuntime),
-            )
-            .map_err(failed)?;
-            self.endpoints.push(endpoint.clone());
-            let manner = Manner {
-                retry: knobs.listen.quic_retry,
-                early_data: knobs.tls.early_data != EarlyData::Off,
-            };
-            let accepting = quic::accept(endpoint, manner, hall.clone());
-            self.tasks.push(tokio::spawn(accepting));
+            match knobs.listen.quic_engine {
+                QuicEngine::Quinn => self.open_quinn(socket, knobs, certificates, hall)?,
+                QuicEngine::Own => self.open_own(socket, knobs, certificates, hall)?,
+            }
         }
+        Ok(())
+    }
+
+    fn open_quinn(
+        &mut self,
+        socket: UdpSocket,
+        knobs: &Knobs,
+        certificates: &Certificates,
+        hall: &Hall,
+    ) -> Result<(), OriginError> {
+        let config = tls::quic_config(&knobs.tls, certificates, &self.counters, &["h3"])?;
+        let crypto = Arc::new(QuicServerConfig::try_from(config)?);
+        let endpoint = quic::open(socket, crypto, knobs).map_err(|e| ports::failed(knobs, e))?;
+        self.endpoints.push(endpoint.clone());
+        let accepting = quic::accept(endpoint, Manner::of(knobs), hall.clone());
+        self.tasks.push(tokio::spawn(accepting));
+        Ok(())
+    }
+
+    fn open_own(
+        &mut self,
+        socket: UdpSocket,
+        knobs: &Knobs,
+        certificates: &Certificates,
+        hall: &Hall,
+    ) -> Result<(), OriginError> {
+        let protocols = &quic::own::PROTOCOLS;
+        let tls = tls::quic_config(&knobs.tls, certificates, &self.counters, protocols)?;
+        let endpoint = quic::own::endpoint(tls, knobs)?;
+        let dock = Dock::open(socket, endpoint).map_err(|e| ports::failed(knobs, e))?;
+        self.counters.add_dock(dock.clone());
+        self.docks.push(dock.clone());
+        let accepting = quic::own::accept(dock, Manner::of(knobs), hall.clone());
+        self.tasks.push(tokio::spawn(accepting));
         Ok(())
     }
 }

@@ -1,9 +1,11 @@
 //! Carries a plan out, the same for HTTP/1.1, HTTP/2 and HTTP/3: each of them is an [`Exchange`], and [`answer`] knows no
 //! more of it. What a connection does between requests, and how it ends, is its module's business.
 
+pub(crate) mod carrier;
 pub(crate) mod h1;
 pub(crate) mod h2;
 pub(crate) mod h3;
+pub(crate) mod hq;
 mod prefixed;
 
 pub(crate) use prefixed::Prefixed;

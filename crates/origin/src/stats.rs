@@ -1,7 +1,9 @@
 //! What the server saw, for comparison with what the client believes.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
+use roundtrip_http::dock::Dock;
 use serde::Serialize;
 
 /// Writes [`Counters`] and its snapshot [`Stats`] from one list, so that none is forgotten in the other.
@@ -11,6 +13,8 @@ macro_rules! counters {
         #[derive(Debug, Default)]
         pub struct Counters {
             $($(#[$doc])* pub(crate) $name: Counter,)*
+            /// What becomes of clients that get no connection, our own engine counts itself.
+            docks: Mutex<Vec<Dock>>,
         }
 
         /// The counters at one moment.
@@ -21,7 +25,13 @@ macro_rules! counters {
 
         impl Counters {
             pub fn snapshot(&self) -> Stats {
-                Stats { $($name: self.$name.0.load(Relaxed),)* }
+                let mut stats = Stats { $($name: self.$name.0.load(Relaxed),)* };
+                let docks = self.docks.lock().unwrap_or_else(PoisonError::into_inner);
+                for (retries, tokens) in docks.iter().map(Dock::doubts) {
+                    stats.quic_retries += retries;
+                    stats.quic_tokens_taken += tokens;
+                }
+                stats
             }
         }
     };
@@ -34,6 +44,8 @@ counters! {
     fast_open_accepted,
     /// QUIC connections whose handshake began.
     quic_connections,
+    /// Those of them that are over.
+    quic_over,
     /// QUIC Initials answered with a Retry.
     quic_retries,
     /// QUIC connections whose client showed an address token of an earlier one that was taken.
@@ -48,6 +60,10 @@ counters! {
     tls_failures,
     /// QUIC handshakes in which a ticket was redeemed.
     quic_resumed,
+    /// Key updates on QUIC connections that are over; our own engine alone tells.
+    quic_key_updates,
+    /// How often a client of a QUIC connection that is over came from elsewhere; our own engine alone tells.
+    quic_migrations,
     /// Bytes of early data taken over TCP.
     early_data_bytes,
     /// Requests that arrived as early data.
@@ -60,6 +76,8 @@ counters! {
     h2_requests,
     /// Requests over HTTP/3.
     h3_requests,
+    /// Requests over HTTP/0.9, which QUIC carries for interoperability tests.
+    hq_requests,
     /// Heads that were no HTTP, or over the limits.
     bad_requests,
     /// Bytes of request bodies.
@@ -70,6 +88,13 @@ counters! {
     echo_bytes,
     /// Faults that were carried out.
     faults,
+}
+
+impl Counters {
+    pub(crate) fn add_dock(&self, dock: Dock) {
+        let mut docks = self.docks.lock().unwrap_or_else(PoisonError::into_inner);
+        docks.push(dock);
+    }
 }
 
 #[derive(Debug, Default)]

@@ -6,7 +6,6 @@ mod sessions;
 
 use std::sync::Arc;
 
-use quinn::crypto::rustls::QuicServerConfig;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{
@@ -46,9 +45,13 @@ pub(crate) fn quic_config(
     knobs: &TlsKnobs,
     certificates: &Certificates,
     counters: &Arc<Counters>,
-) -> Result<Arc<QuicServerConfig>, OriginError> {
+    protocols: &[&str],
+) -> Result<ServerConfig, OriginError> {
     let mut config = base(knobs, certificates, &[&version::TLS13])?;
-    config.alpn_protocols = vec![b"h3".to_vec()];
+    config.alpn_protocols = protocols
+        .iter()
+        .map(|name| name.as_bytes().to_vec())
+        .collect();
     config.max_early_data_size = if has_early_data(knobs) { u32::MAX } else { 0 };
     // The state of a QUIC handshake is out of reach: resumptions are counted where tickets are redeemed.
     let counted = Counted::new(&config, counters.clone());
@@ -56,7 +59,7 @@ pub(crate) fn quic_config(
     if config.ticketer.enabled() {
         config.ticketer = Arc::new(counted);
     }
-    Ok(Arc::new(QuicServerConfig::try_from(config)?))
+    Ok(config)
 }
 
 fn has_early_data(knobs: &TlsKnobs) -> bool {
@@ -183,6 +186,8 @@ mod tests {
             ..TlsKnobs::default()
         };
         let certificates = Certificates::issue(&knobs).unwrap();
-        assert!(quic_config(&knobs, &certificates, &Arc::default()).is_ok());
+        let config = quic_config(&knobs, &certificates, &Arc::default(), &["h3"]).unwrap();
+        assert_eq!(config.alpn_protocols, [b"h3"]);
+        assert_eq!(config.max_early_data_size, u32::MAX);
     }
 }

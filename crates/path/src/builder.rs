@@ -134,10 +134,8 @@ impl Builder {
     /// without saying or is [`Error::Bare`], and [`Path::counters`] stay at 0.
     ///
     /// With [`Builder::offload`] the interfaces are as the kernel makes them: TCP's super-segments and what was sent
-    /// with `UDP_SEGMENT` cross as they are, and no checksum is ever computed. Without, every packet is a real segment,
-    /// with a checksum that its sender computes and its receiver verifies; `UDP_SEGMENT` still works, cut in the
-    /// sender's stack (from Linux 6.11 on; older ones refuse it where the interface finishes no checksums: EIO), and
-    /// nothing joins them again.
+    /// with `UDP_SEGMENT` cross as they are. Without, every packet that crosses is a real segment: the stack cuts both
+    /// just above the interface, and nothing joins them again. No checksum is ever computed, as the wire damages nothing.
     #[must_use]
     pub fn bare(mut self) -> Self {
         self.bare = true;

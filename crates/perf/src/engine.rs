@@ -7,9 +7,11 @@
 mod channel;
 mod lanes;
 mod own;
+mod proto;
 mod quinn;
 mod tcp;
 mod tls;
+mod turns;
 
 use std::net::SocketAddr;
 use std::ops::AddAssign;
@@ -106,6 +108,7 @@ pub fn of(engine: plan::Engine) -> &'static dyn Engine {
         plan::Engine::Kernel => &tcp::Tcp,
         plan::Engine::Rustls => &tls::Tls,
         plan::Engine::Own => &own::Own,
+        plan::Engine::Proto => &proto::Proto,
         plan::Engine::Quinn => &self::quinn::Quinn,
     }
 }

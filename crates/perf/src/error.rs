@@ -50,6 +50,8 @@ pub enum PerfError {
     Silence(Duration),
     #[error("the server could not: {0}")]
     Peer(String),
+    #[error("interrupted before anything was measured")]
+    Interrupted,
     #[error("the conversation with the other end makes no sense: {0}")]
     Language(String),
 }
@@ -110,6 +112,11 @@ impl PerfError {
     /// Whether it is the user's to change.
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::Plan(_))
+    }
+
+    /// Of a stream, or of its connection.
+    pub(crate) fn broken(error: impl std::fmt::Display) -> Self {
+        Self::Stream(error.to_string())
     }
 
     pub(crate) fn io(doing: &'static str) -> impl FnOnce(io::Error) -> Self {

@@ -24,6 +24,7 @@ pub fn document(outcome: &Outcome) -> Value {
         "pin": { "sender": plan.pin.sender, "receiver": plan.pin.receiver },
         "path": terrain(&plan.terrain),
         "interrupts": interrupts(plan),
+        "interrupted": outcome.interrupted,
         "arms": arms,
     })
 }

@@ -1,7 +1,7 @@
 //! What a transport costs one core: TCP, TLS over it, and QUIC, under the same work, measured in turn.
 //!
 //! ```text
-//! Plan ── checked ──▶ run ── round by round, arm by arm ──▶ Outcome ──▶ text, JSON
+//! Plan ── checked ──▶ run ── round by round, arm by arm ──▶ Outcome ──▶ text, JSON, page
 //!                      │
 //!                    Scene: two namespaces, a thread in each, each kept on its core
 //!                      │        or `remote`: two machines, by a conversation over TCP
@@ -17,6 +17,7 @@
 mod account;
 mod engine;
 mod error;
+pub mod html;
 mod identity;
 pub mod json;
 mod outcome;
@@ -34,6 +35,6 @@ pub use error::{PerfError, PlanError};
 pub use identity::{Identity, Trust};
 pub use outcome::{ArmOutcome, Figures, Outcome, Visit};
 pub use plan::Plan;
-pub use run::{Progress, run};
+pub use run::{Progress, Stop, run, run_until};
 pub use scene::Scene;
 pub use verdict::Bottleneck;

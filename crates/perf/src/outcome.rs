@@ -16,6 +16,8 @@ const GIGABYTE: f64 = 1e9;
 pub struct Outcome {
     pub plan: Plan,
     pub arms: Vec<ArmOutcome>,
+    /// Somebody ended it before all was measured.
+    pub interrupted: bool,
 }
 
 #[derive(Debug)]
@@ -70,7 +72,11 @@ impl Outcome {
                 .filter(|(_, own)| *own > 0.0)
                 .map(|(tls, own)| tls / own);
         }
-        Self { plan, arms }
+        Self {
+            plan,
+            arms,
+            interrupted: false,
+        }
     }
 
     /// What CPU is counted by: the payload, or requests where these are the work.
@@ -117,7 +123,7 @@ impl Visit {
         per(requests as f64, self.wall()).filter(|_| requests > 0)
     }
 
-    fn cost(&self, usage: &Usage, work: &Work) -> Option<f64> {
+    pub(crate) fn cost(&self, usage: &Usage, work: &Work) -> Option<f64> {
         match work.pattern {
             Pattern::Requests { .. } => {
                 let requests = self.requests();

@@ -21,7 +21,7 @@ use crate::error::PerfError;
 use crate::identity::{Identity, Trust};
 use crate::outcome::{Outcome, Visit};
 use crate::plan::{Arm, Plan, Role, Work};
-use crate::run::{Progress, in_turn};
+use crate::run::{Progress, Stop, in_turn};
 use crate::scene::keep_on;
 
 /// Where a server listens unless it is told to elsewhere.
@@ -114,13 +114,23 @@ pub fn visit(
     host: &str,
     watch: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Outcome, PerfError> {
+    visit_until(plan, host, &Stop::default(), watch)
+}
+
+/// The same, until somebody says that it is enough.
+pub fn visit_until(
+    plan: Plan,
+    host: &str,
+    stop: &Stop,
+    watch: &mut dyn FnMut(Progress<'_>),
+) -> Result<Outcome, PerfError> {
     plan.check()?;
     readings::counts_apart();
     let at = resolve(host)?;
     let stream = TcpStream::connect_timeout(&at, PATIENCE)
         .map_err(|source| PerfError::Connect { to: at, source })?;
     let mut talk = Talk::over(stream)?;
-    let visits = in_turn(&plan, |arm, round| {
+    in_turn(plan, |plan, arm, round| {
         let pulse = Pulse::default();
         let job = plan.job(arm, Role::Client, &pulse);
         let rounds = plan.rounds;
@@ -134,9 +144,8 @@ pub fn visit(
                 elapsed: began.elapsed(),
             });
         };
-        call(&mut talk, at, arm, &job, &mut tell)
-    })?;
-    Ok(Outcome::of(plan, visits))
+        call(&mut talk, at, arm, &job, stop, &mut tell)
+    })
 }
 
 fn call(
@@ -144,6 +153,7 @@ fn call(
     server: SocketAddr,
     arm: &Arm,
     job: &Job,
+    stop: &Stop,
     tell: &mut dyn FnMut(),
 ) -> Result<Visit, PerfError> {
     talk.say(&Request {
@@ -155,19 +165,21 @@ fn call(
         other => return Err(unexpected(other)),
     };
     let to = SocketAddr::new(server.ip(), port);
-    let client = std::thread::scope(|scope| {
-        let driving = scope.spawn(|| {
-            keep_on(job.core)?;
-            engine::of(arm.engine).drive(to, &Trust::of(certificate), job)
-        });
-        while !driving.is_finished() {
-            tell();
-            std::thread::sleep(GLANCE);
+    let (engine, job) = (arm.engine, job.clone());
+    let driving = std::thread::spawn(move || {
+        keep_on(job.core)?;
+        engine::of(engine).drive(to, &Trust::of(certificate), &job)
+    });
+    while !driving.is_finished() {
+        if stop.is_set() {
+            return Err(PerfError::Interrupted);
         }
-        driving
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })?;
+        tell();
+        std::thread::sleep(GLANCE);
+    }
+    let client = driving
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     match talk.hear()? {
         Some(Reply::Done(server)) => Ok(Visit {
             server: *server,

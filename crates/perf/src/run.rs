@@ -1,5 +1,7 @@
 //! All of a plan: round by round each arm in its turn, so that whatever drifts befalls all of them.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::error::PerfError;
@@ -19,12 +21,35 @@ pub struct Progress<'a> {
     pub elapsed: Duration,
 }
 
+/// Somebody may say that it is enough. What is under way then is given up, and what was measured before is kept.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    pub fn now(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// Measures in two namespaces of this process.
 pub fn run(plan: Plan, watch: &mut dyn FnMut(Progress<'_>)) -> Result<Outcome, PerfError> {
+    run_until(plan, &Stop::default(), watch)
+}
+
+/// The same, until somebody says that it is enough.
+pub fn run_until(
+    plan: Plan,
+    stop: &Stop,
+    watch: &mut dyn FnMut(Progress<'_>),
+) -> Result<Outcome, PerfError> {
     plan.check()?;
     let scene = Scene::build(&plan.terrain)?;
-    let visits = in_turn(&plan, |arm, round| {
-        scene.visit(&plan, arm, &mut |bytes, elapsed| {
+    in_turn(plan, |plan, arm, round| {
+        scene.visit(plan, arm, stop, &mut |bytes, elapsed| {
             watch(Progress {
                 arm,
                 round,
@@ -33,24 +58,67 @@ pub fn run(plan: Plan, watch: &mut dyn FnMut(Progress<'_>)) -> Result<Outcome, P
                 elapsed,
             });
         })
-    })?;
-    Ok(Outcome::of(plan, visits))
+    })
 }
 
-/// The visits of each arm. Each round begins with another arm.
+/// Visits each arm in each round; each round begins with another arm.
 pub(crate) fn in_turn(
-    plan: &Plan,
-    mut visit: impl FnMut(&Arm, u32) -> Result<Visit, PerfError>,
-) -> Result<Vec<Vec<Visit>>, PerfError> {
+    plan: Plan,
+    mut visit: impl FnMut(&Plan, &Arm, u32) -> Result<Visit, PerfError>,
+) -> Result<Outcome, PerfError> {
     let count = plan.arms.len();
     let mut visits = vec![Vec::new(); count];
-    for round in 0..plan.rounds {
+    let mut interrupted = false;
+    'all: for round in 0..plan.rounds {
         let places = (0..count).cycle().skip(round as usize % count.max(1));
         for place in places.take(count) {
-            if let (Some(arm), Some(visits)) = (plan.arms.get(place), visits.get_mut(place)) {
-                visits.push(visit(arm, round + 1)?);
+            let (Some(arm), Some(of_arm)) = (plan.arms.get(place), visits.get_mut(place)) else {
+                continue;
+            };
+            match visit(&plan, arm, round + 1) {
+                Ok(visit) => of_arm.push(visit),
+                Err(PerfError::Interrupted) => {
+                    interrupted = true;
+                    break 'all;
+                }
+                Err(error) => return Err(error),
             }
         }
     }
-    Ok(visits)
+    if interrupted && visits.iter().all(Vec::is_empty) {
+        return Err(PerfError::Interrupted);
+    }
+    Ok(Outcome {
+        interrupted,
+        ..Outcome::of(plan, visits)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::tests::{plan, visit};
+
+    #[test]
+    fn what_was_measured_before_an_interruption_is_kept() {
+        let mut left = 4;
+        let outcome = in_turn(plan(&["tcp", "tls", "quic"]), |_, _, _| {
+            left -= 1;
+            (left >= 0)
+                .then(|| visit(200))
+                .ok_or(PerfError::Interrupted)
+        });
+        let outcome = outcome.unwrap();
+        let visits: Vec<usize> = outcome.arms.iter().map(|arm| arm.visits.len()).collect();
+        // The second round begins with the second arm.
+        assert_eq!((visits, outcome.interrupted), (vec![1, 2, 1], true));
+    }
+
+    #[test]
+    fn nothing_measured_is_an_error() {
+        let none = in_turn(plan(&["tcp"]), |_, _, _| Err(PerfError::Interrupted));
+        assert!(matches!(none, Err(PerfError::Interrupted)), "{none:?}");
+        let all = in_turn(plan(&["tcp"]), |_, _, _| Ok(visit(1))).unwrap();
+        assert!(!all.interrupted);
+    }
 }

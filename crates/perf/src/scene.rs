@@ -2,8 +2,9 @@
 //! each a thread that is kept on its core.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use roundtrip_net::cpu::pin_to;
@@ -15,11 +16,15 @@ use crate::error::{PerfError, PlanError};
 use crate::identity::Identity;
 use crate::outcome::Visit;
 use crate::plan::{Arm, Plan, Role, Terrain};
+use crate::run::Stop;
 
 /// How often whoever watches is told.
 const GLANCE: Duration = Duration::from_millis(50);
 
-pub struct Scene {
+pub struct Scene(Arc<Stage>);
+
+/// What both sides stand on, as long as one of them does.
+struct Stage {
     path: Path,
     identity: Identity,
 }
@@ -29,46 +34,50 @@ impl Scene {
     pub fn build(terrain: &Terrain) -> Result<Self, PerfError> {
         // Tried here, before anything is measured, and where there is a loopback.
         readings::counts_apart();
-        Ok(Self {
+        Ok(Self(Arc::new(Stage {
             path: path(terrain)?,
             identity: Identity::make()?,
-        })
+        })))
     }
 
-    /// Measures an arm once. `watch` is told how much payload came so far, and in how long.
+    /// Measures an arm once. `watch` is told how much payload came so far, and in how long. Where it is stopped, both
+    /// sides go on unheard until their work is done.
     pub fn visit(
         &self,
         plan: &Plan,
         arm: &Arm,
+        stop: &Stop,
         watch: &mut dyn FnMut(u64, Duration),
     ) -> Result<Visit, PerfError> {
         let pulse = Pulse::default();
         let (tell, hear) = mpsc::channel();
-        thread::scope(|scope| {
-            let (server, client) = (
-                plan.job(arm, Role::Server, &pulse),
-                plan.job(arm, Role::Client, &pulse),
-            );
-            let serving = scope.spawn(move || self.serve(arm, &server, &tell));
-            let driving = scope.spawn(move || self.drive(arm, &client, hear));
-            let began = Instant::now();
-            while !(serving.is_finished() && driving.is_finished()) {
-                watch(pulse.total(), began.elapsed());
-                thread::sleep(GLANCE);
+        let on_stage = |role| (self.0.clone(), arm.clone(), plan.job(arm, role, &pulse));
+        let (stage, of, job) = on_stage(Role::Server);
+        let serving = thread::spawn(move || stage.serve(&of, &job, &tell));
+        let (stage, of, job) = on_stage(Role::Client);
+        let driving = thread::spawn(move || stage.drive(&of, &job, hear));
+        let began = Instant::now();
+        while !(serving.is_finished() && driving.is_finished()) {
+            if stop.is_set() {
+                return Err(PerfError::Interrupted);
             }
-            let join = |thread: thread::ScopedJoinHandle<'_, Result<Side, PerfError>>| {
-                thread
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            };
-            match (join(serving), join(driving)) {
-                (Ok(server), Ok(client)) => Ok(Visit { server, client }),
-                // Who waited in vain says less than who failed.
-                (Err(error), Ok(_) | Err(PerfError::Silence(_))) | (_, Err(error)) => Err(error),
-            }
-        })
+            watch(pulse.total(), began.elapsed());
+            thread::sleep(GLANCE);
+        }
+        let join = |thread: JoinHandle<Result<Side, PerfError>>| {
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        match (join(serving), join(driving)) {
+            (Ok(server), Ok(client)) => Ok(Visit { server, client }),
+            // Who waited in vain says less than who failed.
+            (Err(error), Ok(_) | Err(PerfError::Silence(_))) | (_, Err(error)) => Err(error),
+        }
     }
+}
 
+impl Stage {
     fn serve(&self, arm: &Arm, job: &Job, tell: &Sender<SocketAddr>) -> Result<Side, PerfError> {
         let namespace = self.path.server();
         let at = SocketAddr::new(namespace.address_v4().into(), 0);

@@ -9,6 +9,7 @@ use crate::outcome::{ArmOutcome, Outcome};
 use crate::plan::{Amount, Pattern, Plan, Terrain};
 use crate::verdict::Bottleneck;
 
+pub(crate) const INTERRUPTED: &str = "Interrupted before all was measured: this is what there was.";
 const BOLD: &str = "1";
 const DIM: &str = "2";
 
@@ -24,7 +25,7 @@ pub fn render(outcome: &Outcome, style: Style) -> String {
     out
 }
 
-fn conditions(plan: &Plan, style: Style) -> [String; 2] {
+pub(crate) fn conditions(plan: &Plan, style: Style) -> [String; 2] {
     let dot = if style.unicode { " · " } else { " | " };
     let work = &plan.work;
     let amount = match work.amount {
@@ -180,8 +181,11 @@ fn aligned(rows: &[Vec<String>], style: Style) -> String {
 }
 
 /// What a reader would otherwise take for granted.
-fn notes(outcome: &Outcome) -> Vec<String> {
+pub(crate) fn notes(outcome: &Outcome) -> Vec<String> {
     let mut notes = Vec::new();
+    if outcome.interrupted {
+        notes.push(INTERRUPTED.into());
+    }
     let found = |one: Bottleneck| outcome.arms.iter().any(|arm| arm.figures.bottleneck == one);
     if found(Bottleneck::Others) {
         notes.push(

@@ -15,6 +15,8 @@ use crate::cli::{LabArgs, LabCommand, LabRunArgs};
 use crate::output::{Outcome, Stream, failed};
 use progress::Progress;
 
+pub(crate) use page::machine;
+
 pub(crate) fn run(args: &LabArgs) -> Outcome {
     match &args.command {
         LabCommand::List { json } => list(*json),

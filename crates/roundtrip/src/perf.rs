@@ -1,13 +1,16 @@
 //! `roundtrip perf`: what is meant by the flags, the measuring, the report.
 
 mod far;
+mod page;
 mod progress;
+mod stopping;
 
 use std::path::Path;
+use std::time::SystemTime;
 
 use roundtrip_net::cpu::allowed_cpus;
 use roundtrip_perf::plan::{Arm, Pin, Terrain};
-use roundtrip_perf::{PerfError, Plan, PlanError};
+use roundtrip_perf::{PerfError, Plan, PlanError, Stop};
 use roundtrip_report::terminal::Style;
 
 use crate::cli::{PerfArgs, PerfCommand, Switch, TaskArgs};
@@ -35,7 +38,9 @@ fn here(args: &PerfArgs) -> Outcome {
     if let Err(error) = roundtrip_path::enter_sandbox() {
         return failed(&error);
     }
-    measure(&args.task, |watch| roundtrip_perf::run(plan, watch))
+    measure(&args.task, |stop, watch| {
+        roundtrip_perf::run_until(plan, stop, watch)
+    })
 }
 
 fn meant(args: &PerfArgs) -> Result<Plan, PlanError> {
@@ -68,18 +73,27 @@ type Watch<'a> = dyn FnMut(roundtrip_perf::Progress<'_>) + 'a;
 
 fn measure(
     task: &TaskArgs,
-    run: impl FnOnce(&mut Watch<'_>) -> Result<roundtrip_perf::Outcome, PerfError>,
+    run: impl FnOnce(&Stop, &mut Watch<'_>) -> Result<roundtrip_perf::Outcome, PerfError>,
 ) -> Outcome {
+    let file = task.output.html.as_deref();
+    if let Some(Err(why)) = file.map(page::can_be_written) {
+        return Outcome::Usage(why);
+    }
+    let stop = Stop::default();
+    if let Err(error) = stopping::when_told(&stop) {
+        return failed(&format!("cannot wait for Ctrl-C: {error}"));
+    }
+    let began = SystemTime::now();
     let mut progress = Progress::start(task.output.quiet);
-    let measured = run(&mut |now| progress.show(now));
+    let measured = run(&stop, &mut |now| progress.show(now));
     progress.stop();
     match measured {
-        Ok(outcome) => show(task, &outcome),
+        Ok(outcome) => show(task, &outcome, began),
         Err(error) => ending(&error),
     }
 }
 
-fn show(task: &TaskArgs, outcome: &roundtrip_perf::Outcome) -> Outcome {
+fn show(task: &TaskArgs, outcome: &roundtrip_perf::Outcome, began: SystemTime) -> Outcome {
     let wishes = &task.output;
     let text = if wishes.json {
         format!("{:#}\n", roundtrip_perf::json::document(outcome))
@@ -99,7 +113,18 @@ fn show(task: &TaskArgs, outcome: &roundtrip_perf::Outcome) -> Outcome {
         }
         _ => Stream::Out.print(text),
     }
-    Outcome::Done
+    if let Some(file) = &wishes.html {
+        if let Err(why) = page::write(file, outcome, began) {
+            return failed(&why);
+        }
+        if !wishes.quiet {
+            Stream::Err.print(format!("page written to {}\n", file.display()));
+        }
+    }
+    match outcome.interrupted {
+        true => Outcome::Failed,
+        false => Outcome::Done,
+    }
 }
 
 fn ending(error: &PerfError) -> Outcome {

@@ -53,10 +53,15 @@ fn told(output: &Output) -> String {
 fn the_experiments_are_listed() {
     let text = String::from_utf8(lab(&["list"]).stdout).unwrap();
     let document: Value = serde_json::from_slice(&lab(&["list", "--json"]).stdout).unwrap();
-    for (place, name) in ["persistence", "fast-open", "https-100ms"]
-        .iter()
-        .enumerate()
-    {
+    let known = [
+        "persistence",
+        "fast-open",
+        "https-100ms",
+        "auth-proxy",
+        "auth-proxy-far",
+        "quic-vs-tcp",
+    ];
+    for (place, name) in known.iter().enumerate() {
         assert!(text.contains(name), "{text}");
         assert_eq!(document["experiments"][place]["name"], *name);
     }
@@ -126,6 +131,56 @@ fn a_program_called_roundtrip_is_the_one_that_runs() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}{text}", told(&output));
     assert!(text.contains("✓ it is"), "{text}");
+}
+
+/// Two ways to carry bytes, with and without offloads.
+const CARRYING: &str = "
+question = 'What does it cost?'
+article = 'none'
+measure = 'cost'
+runs = 2
+baseline = 'tls'
+[transfer]
+bytes = '1MB'
+[[arm]]
+name = 'tls'
+transfer = 'tls'
+[[arm]]
+name = 'quic'
+transfer = 'quic'
+[[variant]]
+name = '@offload'
+offload = true
+[[claim]]
+text = 'all are held against TLS'
+holds = 'ratio_to_tls(tls) == 1 and ratio_to_tls(tls@offload) == 1 and ratio_to_tls(quic, quic@offload) > 0'
+";
+
+#[test]
+fn bytes_that_are_carried_have_a_ratio_to_tls() {
+    let directory = tempfile::tempdir().unwrap();
+    let mine = file(directory.path(), CARRYING);
+    let output = lab(&["run", &mine, "--json"]);
+    assert!(output.status.success(), "{}", told(&output));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let arms = document["arms"].as_array().unwrap();
+    assert_eq!(arms.len(), 5);
+    for arm in arms {
+        assert_eq!(arm["unit"], "s/GB");
+        assert!(arm["ratio_to_tls"].as_f64() > Some(0.0), "{arm}");
+        assert!(arm["median"].as_f64() > Some(0.0), "{arm}");
+    }
+    let wrong = file(
+        directory.path(),
+        &CARRYING.replace("'quic'\n[[var", "'quic+gso0x'\n[[var"),
+    );
+    let output = lab(&["run", &wrong]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        told(&output).contains("mine.toml:14: the transfer cannot be"),
+        "{}",
+        told(&output)
+    );
 }
 
 #[test]

@@ -63,9 +63,9 @@ fn the_table_names_what_was_measured() {
 fn contradictions_are_wrong_usage_in_a_line_or_two() {
     for (line, why) in [
         ("tls --gso 4", "--gso concerns none of the arms"),
-        ("quic --gso 44", "quinn cannot do --gso 44"),
+        ("quic --engine quinn --gso 44", "quinn cannot do --gso 44"),
         (
-            "quic --datagram mirror",
+            "quic/quinn --datagram mirror",
             "quinn cannot do --datagram mirror",
         ),
         ("tls tls", "there twice"),

@@ -1,4 +1,4 @@
-//! Bytes to meaning and back: DNS, TLS hellos, QUIC Initials, certificates, IP packets, captures, header fields, resolver files,
+//! Bytes to meaning and back: DNS, TLS hellos, QUIC, certificates, IP packets, captures, header fields, resolver files,
 //! what Redis is asked and answers.
 //!
 //! Sans-I/O: bytes come in as slices and go out as vectors; sockets, files and clocks belong to the

@@ -88,6 +88,7 @@ fn shown<'a>(comparison: &Comparison, unit: &'a str) -> (f64, &'a str) {
         }
         (Node::Of(Function::RoundTrips, _), _) => (1.0, "round trips"),
         (Node::Of(Function::Cpu, _), _) => (1.0, "µs"),
+        (Node::Of(Function::RatioToTls, _), _) => (1.0, "of TLS"),
         (Node::Of(Function::Requests, _), _) => (1.0, "requests"),
         (Node::Of(Function::SentTwice | Function::ArrivedTwice, _), _) => (1.0, "bytes"),
         (_, Node::Ms(_) | Node::RoundTrips(_))

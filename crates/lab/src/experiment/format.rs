@@ -26,7 +26,11 @@ pub(super) struct File {
     pub(super) path: BTreeMap<String, Spanned<Value>>,
     #[serde(default)]
     pub(super) client: Client,
+    /// Of all arms that carry bytes.
+    #[serde(default)]
+    pub(super) transfer: Transfer,
     /// The first is whom arms ask that name none.
+    #[serde(default)]
     pub(super) server: Vec<Server>,
     pub(super) arm: Vec<Arm>,
     #[serde(default)]
@@ -44,6 +48,17 @@ pub(super) struct File {
 pub(super) struct Client {
     #[serde(default)]
     pub(super) sysctl: BTreeMap<String, Value>,
+}
+
+/// What each transfer is: the server sends for a time, or so many bytes.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Transfer {
+    pub(super) time: Option<Spanned<String>>,
+    pub(super) bytes: Option<Spanned<String>>,
+    /// Both ends leave segmentation to the interface.
+    #[serde(default)]
+    pub(super) offload: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -100,6 +115,8 @@ pub(super) struct Arm {
     pub(super) program: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) arguments: Vec<String>,
+    /// Or a way to carry bytes, as `roundtrip perf` names it.
+    pub(super) transfer: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) scheme: Scheme,
     pub(super) output: Option<Output>,
@@ -138,6 +155,8 @@ pub(super) struct Variant {
     pub(super) path: BTreeMap<String, Spanned<Value>>,
     /// How many requests a program is to have under way at once: its `@concurrency@`.
     pub(super) concurrency: Option<u32>,
+    /// Another than the experiment's, for transfers.
+    pub(super) offload: Option<bool>,
     pub(super) arms: Option<Vec<Spanned<String>>>,
     /// Packets are told here, too, or only here.
     pub(super) packets: Option<bool>,
@@ -183,6 +202,8 @@ pub enum Measure {
     Appconnect,
     /// How many are answered in a second; programs say it.
     Rate,
+    /// What a transfer costs the processor of the side that sends.
+    Cost,
 }
 
 /// How several requests follow each other.

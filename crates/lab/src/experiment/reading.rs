@@ -2,16 +2,18 @@
 
 mod cells;
 mod parts;
+mod transfer;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use roundtrip_model::StrategyError;
+use roundtrip_perf::PlanError;
 
 use super::format::File;
 use roundtrip_path::WordError;
 
-use super::{Claim, Experiment};
+use super::{Claim, Experiment, Measure};
 use crate::claim::{ClaimError, Expression, Scene};
 use cells::Cells;
 
@@ -43,7 +45,17 @@ pub enum FlawKind {
     Twice(&'static str, String),
     #[error("'{0}' cannot be a name: names are letters, digits and - + . @ _")]
     Name(String),
-    #[error("the arm '{0}' needs either a strategy or a program")]
+    #[error("the transfer cannot be: {0}")]
+    Transfer(#[from] PlanError),
+    #[error("{0} says nothing to a transfer; it is for arms with a strategy or a program")]
+    NoTransfer(&'static str),
+    #[error(
+        "what is measured of a transfer is `cost`, and of nothing else; measure says otherwise"
+    )]
+    Cost,
+    #[error("say either time or bytes of the transfer, not both")]
+    Amount,
+    #[error("the arm '{0}' needs either a strategy, a program or a transfer")]
     Client(String),
     #[error("{0} is for arms with a {1}")]
     Misplaced(&'static str, &'static str),
@@ -118,7 +130,10 @@ fn understand(name: &str, file: File) -> Result<Experiment, Unplaced> {
     let mut arms: Vec<String> = measured.iter().map(|cell| cell.name.clone()).collect();
     let swept = sweeps.iter().flat_map(|sweep| &sweep.points);
     arms.extend(swept.flat_map(|point| point.cells.iter().map(|(_, cell)| cell.name.clone())));
-    let unit = file.unit.clone().unwrap_or_else(|| "ms".into());
+    let unit = file
+        .unit
+        .clone()
+        .unwrap_or_else(|| unit(file.measure).into());
     let scene = Scene {
         arms: &arms,
         in_ms: unit == "ms",
@@ -147,6 +162,13 @@ fn understand(name: &str, file: File) -> Result<Experiment, Unplaced> {
         published: file.published,
         claims,
     })
+}
+
+fn unit(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Cost => "s/GB",
+        _ => "ms",
+    }
 }
 
 fn limited(what: &'static str, value: u32, most: u32, at: Range<usize>) -> Result<(), Unplaced> {

@@ -7,7 +7,7 @@ use super::{Experiment, read};
 use crate::LabError;
 
 /// Name and text. A new experiment is a file and a line here.
-const EXPERIMENTS: [(&str, &str); 5] = [
+const EXPERIMENTS: [(&str, &str); 6] = [
     (
         "persistence",
         include_str!("../../../../lab/experiments/persistence.toml"),
@@ -27,6 +27,10 @@ const EXPERIMENTS: [(&str, &str); 5] = [
     (
         "auth-proxy-far",
         include_str!("../../../../lab/experiments/auth-proxy-far.toml"),
+    ),
+    (
+        "quic-vs-tcp",
+        include_str!("../../../../lab/experiments/quic-vs-tcp.toml"),
     ),
 ];
 

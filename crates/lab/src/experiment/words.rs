@@ -49,19 +49,23 @@ impl Words {
         self.rtt().map(|rtt| rtt.as_secs_f64() * 1e3)
     }
 
-    /// What is drawn on the path comes from the seed. The general comes before the particular, as `WORDS` has it: a
-    /// preset before what changes it.
+    /// What is drawn on the path comes from the seed.
     pub fn builder(&self, seed: u64) -> Result<Builder, WordError> {
         let mut builder = Path::builder().seed(seed);
-        let place = |word: &str| WORDS.iter().position(|known| known.name == word);
-        let mut said: Vec<_> = self.0.iter().collect();
-        said.sort_by_key(|(word, _)| place(word));
-        for (word, values) in said {
-            for value in values {
-                builder.set(word, value)?;
-            }
+        for (word, value) in self.in_order() {
+            builder.set(word, value)?;
         }
         Ok(builder)
+    }
+
+    /// The general comes before the particular, as `WORDS` has it: a preset before what changes it.
+    pub(super) fn in_order(&self) -> Vec<(&str, &str)> {
+        let place = |word: &str| WORDS.iter().position(|known| known.name == word);
+        let mut said: Vec<_> = self.iter().collect();
+        said.sort_by_key(|(word, _)| place(word));
+        said.into_iter()
+            .flat_map(|(word, values)| values.iter().map(move |value| (word, value.as_str())))
+            .collect()
     }
 }
 

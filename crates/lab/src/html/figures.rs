@@ -13,6 +13,7 @@ pub(super) fn section(outcome: &Outcome) -> Markup {
     let lost = outcome.arms.iter().any(|a| a.figures.loss_ms > Some(0.0));
     let cpu = outcome.arms.iter().any(|a| a.figures.cpu_us.is_some());
     let published = outcome.arms.iter().any(|arm| arm.published.is_some());
+    let carried = outcome.arms.iter().any(|a| a.figures.gbit_per_s.is_some());
     html! {
         h2 { "Figures" }
         p.legend-note {
@@ -28,6 +29,7 @@ pub(super) fn section(outcome: &Outcome) -> Markup {
                 @if told { @for head in ["network", "server", "client"] { th scope="col" { (head) } } }
                 @if lost { th scope="col" { "loss" } }
                 @if cpu { th scope="col" { "CPU, µs" } }
+                @if carried { @for head in ["receiver", "Gbit/s", "of TLS", "published"] { th scope="col" { (head) } } }
                 th scope="col" { "saved" }
                 th scope="col" { "interval" }
                 th.left scope="col" { "against" }
@@ -38,6 +40,10 @@ pub(super) fn section(outcome: &Outcome) -> Markup {
                 @if published { td.quiet { (number(arm.published)) } }
                 (figures(arm, told, lost))
                 @if cpu { td { (number(arm.figures.cpu_us)) } }
+                @if carried {
+                    @for value in [arm.figures.receiver, arm.figures.gbit_per_s, arm.ratio_to_tls] { td { (number(value)) } }
+                    td.quiet { (number(arm.published_ratio)) }
+                }
                 (saving(arm))
             } } }
         } }
@@ -80,7 +86,7 @@ fn saving(arm: &ArmOutcome) -> Markup {
 /// What was published of something that is no arm.
 fn elsewhere(outcome: &Outcome) -> Markup {
     let others = outcome.published.iter();
-    let others = others.filter(|p| outcome.arm(&p.name).is_none());
+    let others = others.filter(|p| outcome.arm(&p.name).is_none() || p.unit != outcome.unit);
     let others: Vec<String> = others
         .map(|p| format!("{} {}", p.name, with_unit(p.value, &p.unit)))
         .collect();

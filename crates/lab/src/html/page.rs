@@ -4,8 +4,9 @@ use maud::{Markup, html};
 use roundtrip_report::html::frame;
 use roundtrip_report::{clean, count};
 
-use super::{arms, claims, curve, distance, figures, packets, remarks, runs, verdict};
+use super::{arms, claims, curve, distance, figures, packets, remarks, runs, stairs, verdict};
 use crate::Outcome;
+use crate::experiment::Measure;
 
 const STYLE: &str = include_str!("lab.css");
 
@@ -42,7 +43,7 @@ fn opening(outcomes: &[Outcome], head: &Head) -> Markup {
             p.kicker { "roundtrip lab" }
             @match outcomes {
                 [] => { h1 { "Nothing was measured" } },
-                [_] => { h1 { "One experiment, measured over an emulated path" } },
+                [one] => { h1 { "One experiment, measured over " (if is_bare(one) { "a bare wire" } else { "an emulated path" }) } },
                 _ => { h1 { (outcomes.len()) " experiments, measured over emulated paths" } },
             }
             dl.facts {
@@ -90,7 +91,8 @@ fn experiment(outcome: &Outcome, key: usize) -> Markup {
             @if outcome.interrupted {
                 p.failure { b { "Interrupted" } " before all was measured: this is what there was." }
             }
-            (arms::section(outcome, key))
+            @if outcome.measure == Measure::Cost { (stairs::section(outcome, key)) }
+            @else { (arms::section(outcome, key)) }
             (distance::section(outcome, key))
             (claims::section(outcome))
             (runs::section(outcome, key))
@@ -113,11 +115,21 @@ fn conditions(outcome: &Outcome) -> Markup {
         .collect();
     html! {
         p.conditions {
-            "Path: " (if path.is_empty() { "each arm's own".into() } else { clean(&path.join(", ")) })
+            "Path: " (match path.is_empty() {
+                true if is_bare(outcome) => "a bare wire".into(),
+                true => "each arm's own".into(),
+                false => clean(&path.join(", ")),
+            })
             " · " (count(outcome.runs.into(), "run of each arm", "runs of each arm"))
             ", interleaved in random blocks (seed " (outcome.seed) ") · took " (span(outcome.took_s))
         }
     }
+}
+
+/// Transfers of which no path is said.
+fn is_bare(outcome: &Outcome) -> bool {
+    let mut arms = outcome.arms.iter();
+    outcome.measure == Measure::Cost && arms.all(|arm| arm.path.iter().next().is_none())
 }
 
 fn span(seconds: f64) -> String {

@@ -21,6 +21,7 @@ pub(super) fn section(outcome: &Outcome) -> Markup {
             h2 { "Control" }
             @for words in &controls { p { (words) } }
         }
+        @if let Some(words) = outcome.disturbance() { p { (words) } }
         (failures(outcome))
         (expected(outcome))
         (not_run(outcome))

@@ -40,6 +40,11 @@ pub(super) fn median_run(arm: &ArmOutcome) -> Option<&Sample> {
         .min_by(|a, b| distance(a).total_cmp(&distance(b)))
 }
 
+/// Bytes over QUIC by the engine of this program, which an arm of `perf` leaves unsaid.
+pub(super) fn is_own_quic(arm: &ArmOutcome) -> bool {
+    arm.client.split('+').next() == Some("quic")
+}
+
 pub(super) fn waited(waited: WaitedFor) -> Waited {
     Waited {
         network: waited.network_ms,
@@ -83,6 +88,7 @@ pub(super) fn measure(outcome: &Outcome) -> &'static str {
         Measure::Total => "all requests of a run, from the first's beginning to the last's end",
         Measure::Mean => "a request, on average over those of a run",
         Measure::Rate => "requests that are answered in a second",
+        Measure::Cost => "processor time of the side that sends, for each gigabyte of payload",
         Measure::Appconnect => "to the end of the TLS or QUIC handshake",
     }
 }

@@ -2,7 +2,7 @@
 
 use roundtrip_report::{clean, ms};
 
-use super::scale::{percents, trips, with_minus, with_unit};
+use super::scale::{is_own_quic, percents, trips, with_minus, with_unit};
 use crate::Outcome;
 use crate::outcome::{ArmOutcome, SavingOutcome};
 
@@ -11,12 +11,15 @@ const LARGE_SHARE: f64 = 1.0 / 3.0;
 
 /// All there is to say, the most important first.
 pub(super) fn sentences(outcome: &Outcome) -> Vec<String> {
-    let second = whose_time(outcome);
+    let second = whose_time(outcome).or_else(|| carried(outcome, true));
     [first(outcome)].into_iter().chain(second).collect()
 }
 
 /// What saved most against what.
 pub(super) fn first(outcome: &Outcome) -> String {
+    if let Some(words) = carried(outcome, false) {
+        return words;
+    }
     let best = compared(outcome)
         .filter(|(_, saving)| saving.shown != Some(false) && saving.saving.median > 0.0)
         .max_by(|a, b| share(a.1).total_cmp(&share(b.1)));
@@ -31,6 +34,36 @@ pub(super) fn first(outcome: &Outcome) -> String {
             .into();
     }
     "Nothing could be measured here; the reasons stand below.".into()
+}
+
+/// Of transfers: which of our ways came nearest to TLS, or beyond it, and which stayed farthest behind.
+fn carried(outcome: &Outcome, offload: bool) -> Option<String> {
+    let ratio = |arm: &&ArmOutcome| arm.ratio_to_tls.unwrap_or_default();
+    let is_meant = |arm: &&ArmOutcome| {
+        is_own_quic(arm) && arm.ratio_to_tls.is_some() && arm.offload == Some(offload)
+    };
+    let all = || outcome.arms.iter().filter(is_meant);
+    let best = all().max_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
+    let worst = all().min_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
+    let behind = if worst.name == best.name {
+        String::new()
+    } else {
+        format!(
+            ", and as little as {:.2} ({})",
+            ratio(&worst),
+            clean(&worst.name)
+        )
+    };
+    let terms = if offload {
+        "Where the interface segments, a"
+    } else {
+        "A"
+    };
+    Some(format!(
+        "{terms} core that sends over QUIC carries up to {:.2} of what it carries over TLS and TCP ({}){behind}.",
+        ratio(&best),
+        clean(&best.name),
+    ))
 }
 
 fn compared(outcome: &Outcome) -> impl Iterator<Item = (&ArmOutcome, &SavingOutcome)> {

@@ -93,7 +93,7 @@ fn measured(sequence: &Sequence, measure: Measure) -> Sample {
     let took = sequence.took.as_secs_f64() * 1e3;
     let trips = f64::from(sequence.round_trips);
     let (value, trips, waited) = match measure {
-        Measure::Total | Measure::Rate => (took, trips, waits(sequence, &all)),
+        Measure::Total | Measure::Rate | Measure::Cost => (took, trips, waits(sequence, &all)),
         Measure::Mean => (took / n, trips / n, waits(sequence, &all).each(n)),
         Measure::Appconnect => connecting(&all),
     };
@@ -103,6 +103,7 @@ fn measured(sequence: &Sequence, measure: Measure) -> Sample {
         round_trips: Some(trips),
         waited: Some(waited),
         cpu_us: None,
+        carried: None,
         phases: spans(sequence),
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn sample(scene: &Scene<'_>, program: &Program, tools: &Tools) -> Res
     let (ms, notes) = round(scene, program, tools)?;
     let requests = f64::from(scene.cell.requests.max(1));
     let value = match scene.experiment.measure {
-        Measure::Total | Measure::Rate => ms,
+        Measure::Total | Measure::Rate | Measure::Cost => ms,
         Measure::Mean | Measure::Appconnect => ms / requests,
     };
     let sample = Sample {
@@ -31,6 +31,7 @@ pub(super) fn sample(scene: &Scene<'_>, program: &Program, tools: &Tools) -> Res
         round_trips: None,
         waited: None,
         cpu_us: None,
+        carried: None,
         phases: Vec::new(),
     };
     Ok(Taken { sample, notes })

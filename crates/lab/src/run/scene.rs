@@ -8,7 +8,7 @@ use roundtrip_path::{Path, WordError};
 
 use super::server::Serving;
 use super::tools::{Missing, Tools};
-use super::{Stop, ours, program};
+use super::{Stop, ours, program, transfer};
 use crate::experiment::{Cell, Client, Experiment, Scheme};
 use crate::outcome::Sample;
 use crate::packets::{self, Packet, RecordingError};
@@ -38,6 +38,10 @@ pub(super) enum Mishap {
     Exchange(usize, String),
     #[error(transparent)]
     Recording(#[from] RecordingError),
+    #[error("{0}")]
+    Transfer(#[from] roundtrip_perf::PerfError),
+    #[error("the transfer carried nothing that could be measured")]
+    Nothing,
     #[error("{0}: {1}")]
     Io(String, #[source] io::Error),
     #[error("{0} ended with {1}: {2}")]
@@ -84,6 +88,12 @@ pub(super) fn sample(
     seed: u64,
     stop: &Stop,
 ) -> Result<Visit, Mishap> {
+    if let Client::Transfer(said) = &cell.arm.client {
+        return Ok(Visit {
+            taken: transfer::sample(said, cell, seed),
+            requests: None,
+        });
+    }
     let scene = set(experiment, cell, tools, seed, stop, false)?;
     Ok(Visit {
         taken: scene.ask(tools),
@@ -172,6 +182,7 @@ impl Scene<'_> {
                 ours::sample(self, *strategy, *manner, times, headers)
             }
             Client::Program(program) => program::sample(self, program, tools),
+            Client::Transfer(said) => transfer::sample(said, self.cell, 0),
         }
     }
 

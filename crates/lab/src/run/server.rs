@@ -62,6 +62,7 @@ impl Serving {
             _far: far,
         };
         match &server.kind {
+            ServerKind::Within => Ok(Self::nobody(company)),
             ServerKind::Origin(knobs) => Self::origin(knobs, path, directory, company),
             ServerKind::Program { .. } => {
                 let mut serving = Self::program(server, path, directory, tools, company)?;
@@ -111,6 +112,17 @@ impl Serving {
             process: Some(process),
             _company: company,
         })
+    }
+
+    fn nobody(company: Company) -> Self {
+        Self {
+            http: None,
+            https: None,
+            echo: None,
+            origin: None,
+            process: None,
+            _company: company,
+        }
     }
 
     /// What its processes have used so far, where it is a program.
@@ -201,7 +213,7 @@ enum Sign {
 
 fn sign(kind: &ServerKind, directory: &FilePath) -> Sign {
     match kind {
-        ServerKind::Origin(_) => Sign::Nothing,
+        ServerKind::Origin(_) | ServerKind::Within => Sign::Nothing,
         ServerKind::Program {
             ready,
             port,

@@ -1,5 +1,7 @@
 //! From samples to an outcome: figures, paired savings, the medians' phases, curves, claims.
 
+mod ratio;
+
 use std::collections::BTreeMap;
 
 use roundtrip_model::{Random, Saving, Summary};
@@ -7,7 +9,7 @@ use roundtrip_model::{Random, Saving, Summary};
 use super::scene::Taken;
 use crate::Outcome;
 use crate::claim::{Function, Results};
-use crate::experiment::{Cell, Experiment, Sweep};
+use crate::experiment::{Cell, Client, Experiment, Sweep};
 use crate::outcome::{
     ArmOutcome, ClaimOutcome, Curve, CurvePoint, Figures, Line, SCHEMA, Sample, SavingOutcome, Span,
 };
@@ -72,8 +74,11 @@ pub(super) fn outcome(
         let saving = held.and_then(|(name, base)| saving(name, base, collected, random));
         let arm = arm(experiment, cell, collected, saving);
         judged.learn(cell, &arm.figures, arm.saving.as_ref());
-        judged.learn_more(&arm);
         arms.push(arm);
+    }
+    ratio::add(experiment, &mut arms);
+    for arm in &arms {
+        judged.learn_more(arm);
     }
     let mut curves = Vec::new();
     for (sweep, collected) in experiment.sweeps.iter().zip(swept) {
@@ -107,7 +112,8 @@ fn arm(
     saving: Option<SavingOutcome>,
 ) -> ArmOutcome {
     let figures = Figures::of(&collected.samples);
-    let published = experiment.published.iter().find(|p| p.name == cell.name);
+    let mut published = experiment.published.iter();
+    let published = published.find(|p| p.name == cell.name && p.unit == experiment.unit);
     let note = cell.arm.note.iter().cloned();
     ArmOutcome {
         name: cell.name.clone(),
@@ -117,9 +123,12 @@ fn arm(
         control: cell.control,
         requests: cell.requests,
         path: cell.path.clone(),
+        offload: matches!(cell.arm.client, Client::Transfer(_)).then_some(cell.offload),
         figures,
         unit: experiment.unit.clone(),
         published: published.map(|p| p.value),
+        ratio_to_tls: None,
+        published_ratio: None,
         saving,
         failures: collected.failures.clone(),
         expected_failures: collected.expected.clone(),
@@ -234,6 +243,7 @@ struct More {
     requests: Option<f64>,
     sent_twice: Option<f64>,
     arrived_twice: Option<f64>,
+    ratio_to_tls: Option<f64>,
 }
 
 impl Judged {
@@ -247,6 +257,13 @@ impl Judged {
         self.known.insert(cell.name.clone(), known);
     }
 
+    fn best_ratio(&self, arms: &[String]) -> Option<f64> {
+        let known = arms.iter().filter_map(|arm| self.known.get(arm));
+        known
+            .filter_map(|known| known.more.ratio_to_tls)
+            .max_by(f64::total_cmp)
+    }
+
     fn learn_more(&mut self, arm: &ArmOutcome) {
         let expected = arm.expected_failures.len() as f64;
         let runs = expected + (arm.failures.len() + arm.samples.len()) as f64;
@@ -257,6 +274,7 @@ impl Judged {
                 requests: arm.requests_seen,
                 sent_twice: packets.map(|packets| sent_twice(packets) as f64),
                 arrived_twice: packets.map(|packets| arrived_twice(packets) as f64),
+                ratio_to_tls: arm.ratio_to_tls,
             };
         }
     }
@@ -282,6 +300,7 @@ impl Results for Judged {
             Function::Requests => arm.more.requests,
             Function::SentTwice => arm.more.sent_twice,
             Function::ArrivedTwice => arm.more.arrived_twice,
+            Function::RatioToTls => self.best_ratio(arms),
             Function::Saving => {
                 let base = self.known.get(arms.get(1)?)?;
                 Some(1.0 - arm.figures.median? / base.figures.median?)

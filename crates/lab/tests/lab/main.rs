@@ -10,6 +10,7 @@ mod programs;
 mod running;
 #[path = "../../../../tests/skip.rs"]
 mod skip;
+mod transfers;
 
 use std::time::Duration;
 

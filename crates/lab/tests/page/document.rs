@@ -194,7 +194,7 @@ fn values<'a>(html: &'a str, before: &str) -> Vec<&'a str> {
 }
 
 /// The page without its tags.
-fn text(html: &str) -> String {
+pub(crate) fn text(html: &str) -> String {
     html.split('<')
         .filter_map(|part| part.split_once('>'))
         .map(|(_, text)| text)

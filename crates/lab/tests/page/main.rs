@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod carrying;
 mod document;
 mod guide;
 mod phone;

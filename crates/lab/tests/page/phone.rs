@@ -5,6 +5,7 @@ use std::process::Command;
 
 use roundtrip_lab::html::page;
 
+use crate::carrying::carrying;
 use crate::samples::{head, outcome};
 
 #[path = "../../../../tests/skip.rs"]
@@ -20,7 +21,7 @@ frame.addEventListener("load", () => {
   const wide = [...page.body.querySelectorAll("*")].filter(e => !scrolls(e.parentElement))
     .filter(e => e.getBoundingClientRect().right > 390.5 || e.getBoundingClientRect().left < -0.5)
     .map(e => e.tagName + "." + (e.className.baseVal ?? e.className) + " " + e.textContent.slice(0, 40));
-  document.title = "laid out: " + page.querySelectorAll("svg.arms").length + " pictures, page "
+  document.title = "laid out: " + page.querySelectorAll("svg.arms, svg.stairs").length + " pictures, page "
     + page.documentElement.scrollWidth + ", wide [" + wide.join("; ") + "]";
 });
 frame.srcdoc = document.querySelector("template").innerHTML;
@@ -32,7 +33,7 @@ fn nothing_is_wider_than_a_phone() {
     let mut long = outcome();
     long.arms[0].name = "python-requests-no-reuse@strip-fast-open".into();
     long.again = format!("roundtrip lab run {}", "long/".repeat(40));
-    let page = page(&[outcome(), long], &head());
+    let page = page(&[outcome(), long, carrying()], &head());
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("frame.html");
     let frame = r#"<!DOCTYPE html><iframe width="390" height="2000" style="border:0"></iframe>"#;
@@ -69,5 +70,5 @@ fn nothing_is_wider_than_a_phone() {
         .split_once("<title>laid out: ")
         .and_then(|(_, rest)| rest.split_once("</title>"))
         .unwrap_or_else(|| panic!("{dom}\n{}", String::from_utf8_lossy(&answer.stderr)));
-    assert_eq!(title.0, "4 pictures, page 390, wide []");
+    assert_eq!(title.0, "6 pictures, page 390, wide []");
 }

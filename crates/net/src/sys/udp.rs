@@ -19,10 +19,10 @@ pub(crate) struct Control(pub(crate) [u8; 192]);
 #[derive(Clone, Copy)]
 struct Name([u8; 32]);
 
-/// One `sendmsg`; `control` is how much of the control area is filled.
+/// One `sendmsg`, to the peer of a connected socket where no address is given; `control` is how much of the control area is filled.
 pub(crate) fn send(
     socket: BorrowedFd<'_>,
-    to: &SockAddr,
+    to: Option<&SockAddr>,
     bytes: &[u8],
     (control, filled): (&Control, usize),
 ) -> io::Result<()> {
@@ -32,8 +32,10 @@ pub(crate) fn send(
     };
     // SAFETY: all-zero is a valid `msghdr`.
     let mut message: libc::msghdr = unsafe { mem::zeroed() };
-    message.msg_name = to.as_ptr().cast_mut().cast();
-    message.msg_namelen = to.len();
+    if let Some(to) = to {
+        message.msg_name = to.as_ptr().cast_mut().cast();
+        message.msg_namelen = to.len();
+    }
     message.msg_iov = &raw mut part;
     message.msg_iovlen = 1;
     if filled > 0 {

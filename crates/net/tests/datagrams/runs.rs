@@ -101,6 +101,18 @@ fn an_answer_leaves_from_the_address_that_was_asked() {
 }
 
 #[test]
+fn a_connected_socket_hears_its_peer_alone() {
+    let address = Ipv4Addr::LOCALHOST.into();
+    let (mut one, peer, stranger) = (bind(address), bind(address), bind(address));
+    one.connect(peer.local_addr().unwrap()).unwrap();
+    stranger.send(&parcel(&one, 100, b"stranger")).unwrap();
+    peer.send(&parcel(&one, 100, b"peer")).unwrap();
+    one.send(&parcel(&peer, 100, b"one")).unwrap();
+    assert_eq!(receive(&one, 1).0[0].bytes, b"peer");
+    assert_eq!(receive(&peer, 1).0[0].bytes, b"one");
+}
+
+#[test]
 fn a_socket_for_both_families_speaks_both() {
     let both = socket2::Socket::new(socket2::Domain::IPV6, socket2::Type::DGRAM, None).unwrap();
     both.set_only_v6(false).unwrap();

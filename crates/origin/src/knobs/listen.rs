@@ -34,6 +34,9 @@ pub struct ListenKnobs {
     /// HTTP/3: served, absent, or a port that never answers (as where UDP is dropped)
     #[arg(long, value_enum, default_value_t = Quic::On)]
     pub h3: Quic,
+    /// Which engine carries QUIC: quinn, or our own, which speaks hq-interop (HTTP/0.9 over QUIC) beside h3
+    #[arg(long, value_enum, default_value_t = QuicEngine::Quinn)]
+    pub quic_engine: QuicEngine,
     /// Answer the first QUIC Initial with a Retry (RFC 9000, section 8.1.2)
     #[arg(long)]
     pub quic_retry: bool,
@@ -57,6 +60,7 @@ impl Default for ListenKnobs {
             backlog: 1024,
             max_connections: 4096,
             h3: Quic::On,
+            quic_engine: QuicEngine::Quinn,
             quic_retry: false,
             quic_tokens: TOKENS,
         }
@@ -68,6 +72,12 @@ pub enum Quic {
     On,
     Off,
     Silent,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum QuicEngine {
+    Own,
+    Quinn,
 }
 
 /// The echo alone: no HTTP, no TLS.

@@ -1,5 +1,5 @@
-//! A connection of HTTP/3. The `h3` crate speaks the protocol over quinn; here a stream becomes an [`Exchange`], and the
-//! connection ends as knobs and faults want it.
+//! A connection of HTTP/3. The `h3` crate speaks the protocol over whatever carries it; here a stream becomes an [`Exchange`],
+//! and the connection ends as knobs and faults want it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,14 +7,12 @@ use std::time::Duration;
 use bytes::{Buf, Bytes};
 use h3::error::Code;
 use h3::server::{RequestResolver, RequestStream};
-use h3_quinn::BidiStream;
 use http::{HeaderMap, Response, StatusCode};
-use quinn::VarInt;
-use roundtrip_http::Confirmation;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use super::carrier::{Carrier, Reins};
 use super::{Ended, Exchange, LARGEST_HEAD, LAST_WORDS, PATIENCE, STALL, answer};
 use crate::FaultKind;
 use crate::request::Request;
@@ -22,36 +20,35 @@ use crate::site::Site;
 
 /// How long a client that was told to go may take.
 const GOODBYE: Duration = Duration::from_secs(1);
+/// So much of a request may be read until something was made of it.
+const PIECE: u64 = 1 << 20;
 
-type Connection = h3::server::Connection<h3_quinn::Connection, Bytes>;
+type Connection<C> = h3::server::Connection<<C as Carrier>::Transport, Bytes>;
+type Resolver<C> = RequestResolver<<C as Carrier>::Transport, Bytes>;
 
 /// Serves until the connection ends.
-pub(crate) async fn serve(
-    quic: quinn::Connection,
-    mut confirmation: Confirmation,
-    site: Arc<Site>,
-) {
+pub(crate) async fn serve<C: Carrier>(mut carrier: C, site: Arc<Site>) {
     let mut builder = h3::server::builder();
     builder.max_field_section_size(LARGEST_HEAD as u64);
-    let handshake = builder.build(h3_quinn::Connection::new(quic.clone()));
+    let handshake = builder.build(carrier.transport());
     let Ok(Ok(mut connection)) = timeout(PATIENCE, handshake).await else {
         return;
     };
-    let Some(struck) = streams(&mut connection, &mut confirmation, &site).await else {
+    let Some(struck) = streams(&mut connection, &mut carrier, &site).await else {
         // Whoever was told to go closes the connection; closing it here could overtake the last answer.
-        let _ = timeout(GOODBYE, quic.closed()).await;
+        let _ = timeout(GOODBYE, carrier.closed()).await;
         return;
     };
     let code = match struck.kind {
         FaultKind::Stall => {
-            let _ = timeout(STALL, quic.closed()).await;
+            let _ = timeout(STALL, carrier.closed()).await;
             return;
         }
         FaultKind::Reset => Code::H3_INTERNAL_ERROR,
         FaultKind::Close | FaultKind::Garbage => Code::H3_NO_ERROR,
     };
     tokio::time::sleep(LAST_WORDS).await;
-    quic.close(VarInt::from_u64(code.value()).unwrap_or_default(), b"");
+    carrier.close(code.value());
 }
 
 /// A fault has struck one stream. The others are kept as they are: dropping them would tell the client.
@@ -61,9 +58,9 @@ struct Struck {
 }
 
 /// Accepts streams until the end of the connection, or until a fault strikes in one of them.
-async fn streams(
-    connection: &mut Connection,
-    confirmation: &mut Confirmation,
+async fn streams<C: Carrier>(
+    connection: &mut Connection<C>,
+    carrier: &mut C,
     site: &Arc<Site>,
 ) -> Option<Struck> {
     let (struck, mut faults) = mpsc::channel(1);
@@ -75,12 +72,13 @@ async fn streams(
             stream = connection.accept() => {
                 let resolver = stream.ok()??;
                 served = served.saturating_add(1);
-                let early = !confirmation.is_complete();
+                let early = !carrier.is_confirmed();
                 if site.http.close_after.is_some_and(|most| served == most) {
                     // GOAWAY: nothing after this stream (RFC 9114, section 5.2).
                     let _ = connection.shutdown(0).await;
                 }
-                running.spawn(run(resolver, early, site.clone(), struck.clone()));
+                let reins = carrier.reins();
+                running.spawn(run::<C>(resolver, early, reins, site.clone(), struck.clone()));
             }
             Some(_) = running.join_next() => idle_since = Instant::now(),
             Some(kind) = faults.recv() => return Some(Struck { kind, _streams: running }),
@@ -92,9 +90,10 @@ async fn streams(
     }
 }
 
-async fn run(
-    resolver: RequestResolver<h3_quinn::Connection, Bytes>,
+async fn run<C: Carrier>(
+    resolver: Resolver<C>,
     early: bool,
+    reins: C::Reins,
     site: Arc<Site>,
     struck: mpsc::Sender<FaultKind>,
 ) {
@@ -105,10 +104,11 @@ async fn run(
     site.counters.h3_requests.increment();
     let (parts, ()) = request.into_parts();
     let request = Request::new(parts, true, early);
-    let mut stream = Stream(stream);
+    let mut stream = Stream::<C> { stream, reins };
+    stream.allow();
     match answer(&mut stream, &request, &site).await {
         Ok(()) => {
-            let _ = timeout(PATIENCE, stream.0.finish()).await;
+            let _ = timeout(PATIENCE, stream.stream.finish()).await;
         }
         Err(Ended::Fault(kind)) => {
             // Only the first fault is waited for; the connection ends with it, and so does this task.
@@ -118,27 +118,35 @@ async fn run(
         Err(Ended::Cut) => {
             // What is queued is dropped by a reset.
             tokio::time::sleep(LAST_WORDS).await;
-            stream.0.stop_stream(Code::H3_INTERNAL_ERROR);
+            stream.stream.stop_stream(Code::H3_INTERNAL_ERROR);
         }
-        Err(Ended::Gone) => stream.0.stop_stream(Code::H3_INTERNAL_ERROR),
+        Err(Ended::Gone) => stream.stream.stop_stream(Code::H3_INTERNAL_ERROR),
     }
 }
 
-struct Stream(RequestStream<BidiStream<Bytes>, Bytes>);
+struct Stream<C: Carrier> {
+    stream: RequestStream<C::Bidi, Bytes>,
+    reins: C::Reins,
+}
 
-impl Stream {
+impl<C: Carrier> Stream<C> {
+    fn allow(&self) {
+        self.reins.entrust(|| self.stream.id(), PIECE);
+    }
+
     async fn send_head(&mut self, status: StatusCode, headers: HeaderMap) -> Result<(), Ended> {
         let mut response = Response::new(());
         *response.status_mut() = status;
         *response.headers_mut() = headers;
-        let sent = self.0.send_response(response).await;
+        let sent = self.stream.send_response(response).await;
         sent.map_err(|_| Ended::Gone)
     }
 }
 
-impl Exchange for Stream {
+impl<C: Carrier> Exchange for Stream<C> {
     async fn receive(&mut self) -> Result<Option<Bytes>, Ended> {
-        match self.0.recv_data().await {
+        self.allow();
+        match self.stream.recv_data().await {
             Ok(Some(mut data)) => Ok(Some(data.copy_to_bytes(data.remaining()))),
             Ok(None) => Ok(None),
             Err(_) => Err(Ended::Gone),
@@ -164,7 +172,7 @@ impl Exchange for Stream {
     }
 
     async fn piece(&mut self, bytes: Bytes, _last: bool) -> Result<(), Ended> {
-        self.0.send_data(bytes).await.map_err(|_| Ended::Gone)
+        self.stream.send_data(bytes).await.map_err(|_| Ended::Gone)
     }
 
     /// The engine sends on its own.

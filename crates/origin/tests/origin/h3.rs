@@ -1,4 +1,4 @@
-//! HTTP/3, with quinn and h3 as client.
+//! HTTP/3 over either engine, with quinn and h3 as client.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -6,11 +6,42 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use quinn::crypto::rustls::QuicClientConfig;
-use roundtrip_origin::{EarlyData, Knobs, Origin, Quic, Running, Tickets};
+use roundtrip_origin::{EarlyData, Knobs, Origin, Quic, QuicEngine, Running, Tickets};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
+
+/// The same of either engine.
+macro_rules! with_each_engine {
+    ($($test:ident,)*) => {
+        mod own {
+            $(#[tokio::test]
+            async fn $test() {
+                super::$test(roundtrip_origin::QuicEngine::Own).await;
+            })*
+        }
+
+        mod theirs {
+            $(#[tokio::test]
+            async fn $test() {
+                super::$test(roundtrip_origin::QuicEngine::Quinn).await;
+            })*
+        }
+    };
+}
+
+with_each_engine! {
+    answers_are_those_of_the_other_protocols,
+    a_retry_comes_before_the_handshake,
+    a_client_that_was_given_a_token_is_not_doubted_again,
+    early_data_is_taken_or_refused,
+    connections_end_after_so_many_requests,
+    faults_strike_where_they_are_told_to,
+    a_truncated_body_is_noticed,
+    connections_are_refused_or_ignored,
+    a_stopped_origin_frees_its_ports,
+}
 
 type Sender = h3::client::SendRequest<h3_quinn::OpenStreams, Bytes>;
 
@@ -96,17 +127,17 @@ async fn ask(sender: &mut Sender, path: &str, body: Option<&[u8]>) -> Result<Ans
     })
 }
 
-async fn start(set: impl FnOnce(&mut Knobs)) -> (Running, Client) {
+async fn start(engine: QuicEngine, set: impl FnOnce(&mut Knobs)) -> (Running, Client) {
     let mut knobs = Knobs::default();
+    knobs.listen.quic_engine = engine;
     set(&mut knobs);
     let origin = Origin::start(knobs).await.unwrap();
     let client = Client::new(&origin);
     (origin, client)
 }
 
-#[tokio::test]
-async fn answers_are_those_of_the_other_protocols() {
-    let (origin, client) = start(|knobs| knobs.http.early_hints = true).await;
+async fn answers_are_those_of_the_other_protocols(engine: QuicEngine) {
+    let (origin, client) = start(engine, |knobs| knobs.http.early_hints = true).await;
     let (_quic, mut sender) = client.open().await;
     let whole = ask(&mut sender, "/bytes/300000", None).await.unwrap();
     assert_eq!((whole.status, whole.body.len()), (200, 300_000));
@@ -139,19 +170,17 @@ async fn answers_are_those_of_the_other_protocols() {
     assert_eq!((stats.quic_retries, stats.early_requests), (0, 0));
 }
 
-#[tokio::test]
-async fn a_retry_comes_before_the_handshake() {
-    let (origin, client) = start(|knobs| knobs.listen.quic_retry = true).await;
+async fn a_retry_comes_before_the_handshake(engine: QuicEngine) {
+    let (origin, client) = start(engine, |knobs| knobs.listen.quic_retry = true).await;
     let (_quic, mut sender) = client.open().await;
     assert_eq!(ask(&mut sender, "/", None).await.unwrap().status, 200);
     let stats = origin.stats();
     assert_eq!((stats.quic_retries, stats.quic_connections), (1, 1));
 }
 
-#[tokio::test]
-async fn a_client_that_was_given_a_token_is_not_doubted_again() {
+async fn a_client_that_was_given_a_token_is_not_doubted_again(engine: QuicEngine) {
     for (tokens, retries) in [(2, 1), (0, 2)] {
-        let (origin, client) = start(|knobs| {
+        let (origin, client) = start(engine, |knobs| {
             knobs.listen.quic_retry = true;
             knobs.listen.quic_tokens = tokens;
         })
@@ -190,8 +219,7 @@ async fn visit_early(origin: &Running, client: &Client) -> Option<(bool, u16)> {
     Some((accepted, status))
 }
 
-#[tokio::test]
-async fn early_data_is_taken_or_refused() {
+async fn early_data_is_taken_or_refused(engine: QuicEngine) {
     for (early_data, tickets, outcome, counted, resumed) in [
         (EarlyData::On, Tickets::Stateful, Some((true, 200)), 1, 1),
         (
@@ -217,7 +245,7 @@ async fn early_data_is_taken_or_refused() {
         ),
         (EarlyData::Off, Tickets::Stateful, None, 0, 0),
     ] {
-        let (origin, client) = start(|knobs| {
+        let (origin, client) = start(engine, |knobs| {
             knobs.tls.early_data = early_data;
             knobs.tls.tickets = tickets;
         })
@@ -232,9 +260,8 @@ async fn early_data_is_taken_or_refused() {
     }
 }
 
-#[tokio::test]
-async fn connections_end_after_so_many_requests() {
-    let (origin, client) = start(|knobs| knobs.http.close_after = Some(2)).await;
+async fn connections_end_after_so_many_requests(engine: QuicEngine) {
+    let (origin, client) = start(engine, |knobs| knobs.http.close_after = Some(2)).await;
     let (_quic, mut sender) = client.open().await;
     for _ in 0..2 {
         let answer = ask(&mut sender, "/bytes/100000", None).await.unwrap();
@@ -244,8 +271,7 @@ async fn connections_end_after_so_many_requests() {
     assert_eq!(origin.stats().requests, 2);
 }
 
-#[tokio::test]
-async fn faults_strike_where_they_are_told_to() {
+async fn faults_strike_where_they_are_told_to(engine: QuicEngine) {
     for fault in [
         "reset@request",
         "reset@body",
@@ -253,7 +279,8 @@ async fn faults_strike_where_they_are_told_to() {
         "stall@head",
         "stall@body",
     ] {
-        let (origin, client) = start(|knobs| knobs.fault = Some(fault.parse().unwrap())).await;
+        let (origin, client) =
+            start(engine, |knobs| knobs.fault = Some(fault.parse().unwrap())).await;
         let (_quic, mut sender) = client.open().await;
         let answer = ask(&mut sender, "/bytes/100000", None).await;
         assert!(answer.is_err(), "{fault}");
@@ -264,22 +291,20 @@ async fn faults_strike_where_they_are_told_to() {
     }
 }
 
-#[tokio::test]
-async fn a_truncated_body_is_noticed() {
-    let (_origin, client) = start(|_| {}).await;
+async fn a_truncated_body_is_noticed(engine: QuicEngine) {
+    let (_origin, client) = start(engine, |_| {}).await;
     let (_quic, mut sender) = client.open().await;
     assert!(ask(&mut sender, "/truncated/1000", None).await.is_err());
     assert!(ask(&mut sender, "/bytes/1", None).await.is_ok());
 }
 
-#[tokio::test]
-async fn connections_are_refused_or_ignored() {
+async fn connections_are_refused_or_ignored(engine: QuicEngine) {
     for (fault, quic) in [
         (Some("reset@accept"), Quic::On),
         (Some("stall@accept"), Quic::On),
         (None, Quic::Silent),
     ] {
-        let (origin, client) = start(|knobs| {
+        let (origin, client) = start(engine, |knobs| {
             knobs.fault = fault.map(|fault| fault.parse().unwrap());
             knobs.listen.h3 = quic;
         })
@@ -292,9 +317,8 @@ async fn connections_are_refused_or_ignored() {
     }
 }
 
-#[tokio::test]
-async fn a_stopped_origin_frees_its_ports() {
-    let (origin, _client) = start(|_| {}).await;
+async fn a_stopped_origin_frees_its_ports(engine: QuicEngine) {
+    let (origin, _client) = start(engine, |_| {}).await;
     let address = origin.https;
     origin.stop().await;
     assert!(std::net::TcpListener::bind(address).is_ok());

@@ -6,6 +6,7 @@ mod curl;
 mod fast_open;
 mod faults;
 mod h3;
+mod interop;
 mod peers;
 mod raw;
 #[path = "../../../../tests/skip.rs"]

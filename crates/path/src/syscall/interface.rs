@@ -7,6 +7,16 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use super::check;
 
+/// `ETHTOOL_GSTRINGS`, `ETHTOOL_GSSET_INFO`, `ETHTOOL_SFEATURES`, and the set of strings `ETH_SS_FEATURES`.
+const GET_STRINGS: u32 = 0x1b;
+const GET_COUNTS: u32 = 0x37;
+const SET_FEATURES: u32 = 0x3b;
+const FEATURES: u32 = 4;
+/// `ETH_GSTRING_LEN`.
+const NAME: usize = 32;
+/// Linux 6.18 has 64.
+const MOST_FEATURES: usize = 128;
+
 /// Work that an interface may take over from the stack, or join up for it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Offload {
@@ -16,10 +26,6 @@ pub(crate) enum Offload {
     Segmentation,
     /// Join arriving segments.
     Receive,
-    /// Finish the checksums of what leaves.
-    ChecksumOut,
-    /// Verify those of what arrives.
-    ChecksumIn,
 }
 
 impl Offload {
@@ -29,8 +35,6 @@ impl Offload {
             Self::TcpSegmentation => 0x1f,
             Self::Segmentation => 0x24,
             Self::Receive => 0x2c,
-            Self::ChecksumOut => 0x17,
-            Self::ChecksumIn => 0x15,
         }
     }
 }
@@ -38,9 +42,70 @@ impl Offload {
 /// Switches an offload of the interface `name` off, in the namespace of `socket`.
 pub(crate) fn switch_off(socket: BorrowedFd<'_>, name: &str, offload: Offload) -> io::Result<()> {
     let mut command = [offload.command(), 0]; // ethtool_value { cmd, data }
+    ask(socket, name, &mut command)
+}
+
+/// Switches a feature of the interface `name` off that has no command of its own. A kernel that has no such feature has
+/// nothing to switch off.
+pub(crate) fn switch_off_feature(
+    socket: BorrowedFd<'_>,
+    name: &str,
+    feature: &str,
+) -> io::Result<()> {
+    let known = features(socket, name)?;
+    let Some(bit) = known.iter().position(|known| known == feature) else {
+        return Ok(());
+    };
+    // ethtool_sfeatures { cmd, size, [ { valid, requested } ] }
+    let blocks = known.len().div_ceil(32);
+    let mut command = vec![0; 2 + 2 * blocks];
+    if let Some(head) = command.first_chunk_mut::<2>() {
+        *head = [SET_FEATURES, blocks as u32];
+    }
+    if let Some(valid) = command.get_mut(2 + bit / 32 * 2) {
+        *valid = 1 << (bit % 32);
+    }
+    ask(socket, name, &mut command)
+}
+
+/// The names of an interface's features, by their bits.
+fn features(socket: BorrowedFd<'_>, name: &str) -> io::Result<Vec<String>> {
+    // ethtool_gstrings { cmd, set, count, [ [u8; 32] ] }
+    const WORDS: usize = NAME / 4;
+    let mut command = vec![0_u32; 3 + MOST_FEATURES * WORDS];
+    let count = count_features(socket, name)?;
+    if count > MOST_FEATURES {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    if let Some(head) = command.first_chunk_mut::<3>() {
+        *head = [GET_STRINGS, FEATURES, count as u32];
+    }
+    ask(socket, name, &mut command)?;
+    let names = command.get(3..).unwrap_or_default().chunks_exact(WORDS);
+    let spell = |words: &[u32]| -> String {
+        let bytes = words.iter().flat_map(|word| word.to_ne_bytes());
+        bytes
+            .take_while(|byte| *byte != 0)
+            .map(char::from)
+            .collect()
+    };
+    Ok(names.take(count).map(spell).collect())
+}
+
+fn count_features(socket: BorrowedFd<'_>, name: &str) -> io::Result<usize> {
+    // ethtool_sset_info { cmd, reserved, mask: u64, [ u32 ] }
+    let mut command = [GET_COUNTS, 0, 1 << FEATURES, 0, 0];
+    if cfg!(target_endian = "big") {
+        command.swap(2, 3);
+    }
+    ask(socket, name, &mut command)?;
+    Ok(command[4] as usize)
+}
+
+fn ask(socket: BorrowedFd<'_>, name: &str, command: &mut [u32]) -> io::Result<()> {
     let mut request = request(name)?;
     request.ifr_ifru.ifru_data = command.as_mut_ptr().cast();
-    // SAFETY: `request` names the interface and points at an `ethtool_value`, both alive through the call.
+    // SAFETY: `request` names the interface and points at a command with room for its answer, both alive through the call.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) })
         .map(drop)
 }

@@ -41,10 +41,9 @@ pub(crate) fn wire(estate: Estate, manner: Manner) -> Result<Wired, Error> {
             .bring_up(LOOPBACK)
             .map_err(at(Step::ConfigureInterface))?;
         if !manner.offload {
-            // No relay is going to complete them.
-            switch_off(links, end, &[Offload::ChecksumOut, Offload::ChecksumIn])?;
+            cut_above(links, end)?;
         }
-        raise(links, end, manner.offload)?;
+        raise(links, end, true)?;
         settle(links, end, side, peer)?;
     }
     for (links, _, side, _) in sides {
@@ -65,4 +64,17 @@ fn await_side(links: &Rtnetlink, side: Side) -> Result<(), Error> {
             && links.is_local(side.v4.into())?
             && links.is_local(side.v6.into())?)
     })
+}
+
+/// Leaves an interface no segmentation, neither TCP's nor UDP's: the stack cuts whatever is longer than the MTU just above
+/// it, whoever made it, and joins nothing that comes. Checksums stay as they are: the wire cannot damage anything.
+fn cut_above(links: &Rtnetlink, end: End<'_>) -> Result<(), Error> {
+    let segments = [
+        Offload::TcpSegmentation,
+        Offload::Segmentation,
+        Offload::Receive,
+    ];
+    switch_off(links, end, &segments)?;
+    interface::switch_off_feature(links.as_fd(), end.name, "tx-udp-segmentation")
+        .map_err(at(Step::SwitchOffOffloads))
 }

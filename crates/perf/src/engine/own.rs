@@ -1,28 +1,21 @@
-//! QUIC by our own engine: one thread, one socket, no runtime. A burst leaves by one call, what came is taken in by few,
-//! and nobody hands anything to anybody else.
+//! QUIC by our own engine: what its knobs mean to it. One thread, one socket, no runtime.
 
-mod answers;
-mod lanes;
-mod turns;
+mod machine;
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use roundtrip_quic::{
-    AckPolicy, ClientConfig, CongestionControl, Connection, DatagramSize, Peek, ServerConfig,
-    StreamId, Transport, WriteError,
+    AckPolicy, ClientConfig, CongestionControl, DatagramSize, ServerConfig, Transport,
 };
 
+use super::turns::{Serving, drive};
 use super::{Engine, Job, PATIENCE, Side, Station};
-use crate::account::Meter;
 use crate::error::{PerfError, PlanError};
 use crate::identity::{Identity, Trust};
 use crate::plan::{AckEvery, Congestion, Datagram, Knobs, Role, range};
 use crate::protocol::NAME;
-use answers::Answers;
-use lanes::Lanes;
-use turns::Turns;
+use machine::Own as Machine;
 
 /// More than any work has lanes.
 const STREAMS: u64 = 20_000;
@@ -49,57 +42,17 @@ impl Engine for Own {
         // RFC 9001 §4.6.1: early data is as much as the transport allows, or none.
         tls.max_early_data_size = 0;
         let config = ServerConfig::new(Arc::new(tls), transport(&job.knobs, Role::Server));
-        let turns = Turns::open(at, Some(config))?;
-        Ok(Box::new(Serving {
-            address: turns.address()?,
-            turns,
-            job: job.clone(),
-        }))
+        let machine = Machine::new(Some(config))?;
+        Ok(Box::new(Serving::listen(at, machine, job)?))
     }
 
     fn drive(&self, to: SocketAddr, trust: &Trust, job: &Job) -> Result<Side, PerfError> {
-        let here: IpAddr = match to {
-            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        let mut turns = Turns::open(SocketAddr::new(here, 0), None)?;
         let tls = Arc::new(trust.client(job.knobs.cipher)?);
         let config = ClientConfig::new(tls, transport(&job.knobs, Role::Client));
-        for _ in 0..job.work.connections {
-            turns.connect(&config, to, NAME)?;
-        }
-        let mut lanes = Lanes::new(job);
-        turns.run(&mut lanes, Lanes::is_connected, Some(PATIENCE))?;
-        let meter = Meter::start(job.core);
-        lanes.begin();
-        turns.run(&mut lanes, Lanes::is_done, None)?;
-        let usage = meter.read();
-        let mut side = lanes.into_side();
-        (side.usage, side.wire) = (usage, turns.wire());
-        turns.close()?;
-        Ok(side)
-    }
-}
-
-struct Serving {
-    turns: Turns,
-    address: SocketAddr,
-    job: Job,
-}
-
-impl Station for Serving {
-    fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    fn serve(self: Box<Self>) -> Result<Side, PerfError> {
-        let Self { mut turns, job, .. } = *self;
-        let mut answers = Answers::new(&job);
-        turns.run(&mut answers, Answers::has_begun, Some(PATIENCE))?;
-        turns.run(&mut answers, Answers::is_over, None)?;
-        let mut side = answers.into_side();
-        side.wire = turns.wire();
-        Ok(side)
+        let mut machine = Machine::new(None)?;
+        let begun = (0..job.work.connections).map(|_| machine.connect(&config, to, NAME));
+        let begun = begun.collect::<Result<_, _>>()?;
+        drive(to, machine, begun, job)
     }
 }
 
@@ -137,48 +90,4 @@ fn transport(knobs: &Knobs, role: Role) -> Arc<Transport> {
         Datagram::Discover => transport.datagram = DatagramSize::Discover,
     }
     Arc::new(transport)
-}
-
-/// Writes what is left, as far as it goes; true when it is all written, and the stream's end with it.
-fn pour(
-    connection: &mut Connection,
-    stream: StreamId,
-    payload: &Bytes,
-    left: &mut u64,
-) -> Result<bool, WriteError> {
-    while *left > 0 {
-        let part = payload
-            .len()
-            .min(usize::try_from(*left).unwrap_or(usize::MAX));
-        let taken = connection.write(stream, payload.slice(..part))?;
-        *left -= taken as u64;
-        if taken < part {
-            return Ok(false);
-        }
-    }
-    connection.finish(stream)?;
-    Ok(true)
-}
-
-/// Reads what there is and forgets it; true at the stream's end.
-fn drain(
-    connection: &mut Connection,
-    stream: StreamId,
-    mut see: impl FnMut(&[u8]),
-) -> Result<bool, PerfError> {
-    loop {
-        let count = match connection.peek(stream).map_err(broken)? {
-            Peek::Bytes(bytes) => {
-                see(bytes);
-                bytes.len()
-            }
-            Peek::Blocked => return Ok(false),
-            Peek::End => return Ok(true),
-        };
-        connection.consume(stream, count);
-    }
-}
-
-fn broken(error: impl std::fmt::Display) -> PerfError {
-    PerfError::Stream(error.to_string())
 }

@@ -21,6 +21,9 @@ use crate::identity::{Identity, Trust};
 use crate::plan::{AckEvery, Congestion, Datagram, Knobs, range};
 use socket::{Calls, Counting};
 
+pub(super) use client::config as client_config;
+pub(super) use server::config as server_config;
+
 /// The greatest burst that quinn puts together (`MAX_TRANSMIT_SEGMENTS`).
 const MOST_BURST: u64 = 10;
 /// More than any work has lanes.
@@ -94,7 +97,8 @@ fn endpoint(
     opening().map_err(|source| PerfError::Listen { at, source })
 }
 
-fn transport(knobs: &Knobs) -> Arc<TransportConfig> {
+/// Its knobs, as far as they are those of quinn-proto.
+pub(super) fn tuned(knobs: &Knobs) -> TransportConfig {
     let mut config = TransportConfig::default();
     config
         .max_concurrent_bidi_streams(STREAMS.into())
@@ -112,7 +116,7 @@ fn transport(knobs: &Knobs) -> Arc<TransportConfig> {
     if knobs.gso == Some(1) {
         config.enable_segmentation_offload(false);
     }
-    Arc::new(config)
+    config
 }
 
 fn congestion(control: Congestion) -> Arc<dyn ControllerFactory + Send + Sync> {
@@ -170,8 +174,4 @@ fn part_of(payload: &Bytes, left: u64) -> Bytes {
         .len()
         .min(usize::try_from(left).unwrap_or(usize::MAX));
     payload.slice(..n)
-}
-
-fn broken(error: impl std::fmt::Display) -> PerfError {
-    PerfError::Stream(error.to_string())
 }

@@ -37,6 +37,8 @@ pub enum Engine {
     Rustls,
     /// Crate `quic`.
     Own,
+    /// quinn-proto, under a loop of ours.
+    Proto,
     Quinn,
 }
 
@@ -61,13 +63,14 @@ impl Transport {
 }
 
 impl Engine {
-    pub const OF_QUIC: [Self; 2] = [Self::Own, Self::Quinn];
+    pub const OF_QUIC: [Self; 3] = [Self::Own, Self::Proto, Self::Quinn];
 
     pub fn word(self) -> &'static str {
         match self {
             Self::Kernel => "kernel",
             Self::Rustls => "rustls",
             Self::Own => "own",
+            Self::Proto => "proto",
             Self::Quinn => "quinn",
         }
     }
@@ -134,7 +137,7 @@ impl Arm {
             return Err(PlanError::Engine {
                 engine: self.engine.word(),
                 what: self.transport.word().into(),
-                instead: "engines are chosen for quic, among own and quinn",
+                instead: "engines are chosen for quic, among own, proto and quinn",
             });
         }
         engine::of(self.engine).check(&self.knobs)
@@ -242,7 +245,7 @@ impl FromStr for Engine {
             .ok_or_else(|| PlanError::Value {
                 what: "engine",
                 text: text.into(),
-                how: "there are own and quinn",
+                how: "there are own, proto and quinn",
             })
     }
 }

@@ -28,10 +28,11 @@ fn an_arm_parses_and_prints_as_one_word() {
         "tls+write262144+aes256+bbr",
         "quic+ack10+gso1+datagram1350+chacha+reno",
         "quic+discover",
+        "quic/proto+gso44",
     ] {
         assert_eq!(plan(&[text]).unwrap().arms[0].to_string(), text);
     }
-    assert_eq!("quic/quinn".parse::<Arm>(), "quic".parse());
+    assert_eq!("quic/own".parse::<Arm>(), "quic".parse());
     assert_eq!("tls+write64k".parse::<Arm>(), "tls".parse());
 }
 
@@ -44,9 +45,9 @@ fn what_cannot_be_is_refused_with_its_reason() {
         ("tls/quinn", "chosen for quic"),
         ("tcp+gso10", "says nothing to tcp; it concerns quic"),
         ("tcp+aes256", "it concerns tls and quic"),
-        ("quic+gso44", "quinn cannot"),
-        ("quic+mirror", "quinn cannot"),
-        ("quic+ackauto", "quinn cannot"),
+        ("quic/quinn+gso44", "quinn cannot"),
+        ("quic/quinn+mirror", "quinn cannot"),
+        ("quic/quinn+ackauto", "quinn cannot"),
         ("quic+ack0", "1 to 10000"),
         ("quic+datagram1199", "from 1200 to 1472"),
         ("quic+datagram1473", "from 1200 to 1472"),

@@ -1,6 +1,5 @@
 //! Datagrams of people who mean harm: nothing panics, nothing grows, nobody else is harmed.
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 

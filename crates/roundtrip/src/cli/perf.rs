@@ -98,6 +98,9 @@ pub(crate) struct PerfOutputArgs {
     /// One JSON document (schema roundtrip/perf/1)
     #[arg(long)]
     pub json: bool,
+    /// Also write one self-contained page
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// The report goes to this file
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -161,7 +164,7 @@ pub(crate) struct KnobArgs {
     /// Of QUIC: bytes of a datagram, mirror (as long as the client's first), or discover
     #[arg(long, value_name = "N|mirror|discover", value_parser = Datagram::from_str)]
     pub datagram: Option<Datagram>,
-    /// Of QUIC: whose code
+    /// Of QUIC: whose code: own, proto (quinn-proto by a loop of ours) or quinn
     #[arg(long, value_name = "NAME", value_parser = Engine::from_str)]
     pub engine: Option<Engine>,
 }

@@ -36,7 +36,7 @@ pub(super) fn write(
     fs::write(file, page(outcomes, &head)).map_err(|error| trouble(file, &error))
 }
 
-fn machine() -> String {
+pub(crate) fn machine() -> String {
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease");
     let kernel = kernel.map_or("of an unknown release".into(), |k| k.trim().to_owned());
     let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);

@@ -35,7 +35,9 @@ pub(super) fn serve(listen: SocketAddr, cpu: Option<usize>, once: bool) -> Outco
 
 pub(super) fn visit(host: &str, task: &TaskArgs, cpu: Option<usize>) -> Outcome {
     match meant(host, task, cpu) {
-        Ok(plan) => measure(task, |watch| remote::visit(plan, host, watch)),
+        Ok(plan) => measure(task, |stop, watch| {
+            remote::visit_until(plan, host, stop, watch)
+        }),
         Err(error) => Outcome::Usage(error.to_string()),
     }
 }

@@ -18,6 +18,11 @@ impl Results for Table {
         match function {
             Function::Median => median(first),
             Function::RoundTrips => (first == "reuse").then_some(5.0),
+            // Who is not measured has none.
+            Function::RatioToTls => {
+                let ratios = arms.iter().filter_map(|arm| Some(median(arm)? / 900.0));
+                ratios.max_by(f64::total_cmp)
+            }
             Function::Saving => Some(1.0 - median(first)? / median(arms.get(1)?)?),
             _ => None,
         }
@@ -62,6 +67,8 @@ fn what_holds_and_what_does_not() {
         ("median(reuse) / R <= 5 and median(reuse) > 450 ms", false),
         ("2 * (median(reuse) + 10 ms) == 920 ms", true),
         ("-median(reuse) < 0 ms", true),
+        ("ratio_to_tls(reuse) >= 0.5", true),
+        ("ratio_to_tls(h3+0rtt, no-reuse, absent) == 0.9", true),
         // From the left, and products first.
         ("20 - 5 - 5 == 10", true),
         ("2 + 3 * 4 == 14", true),
@@ -77,6 +84,7 @@ fn what_was_measured_is_told_in_the_unit_of_the_claim() {
         ("saving(reuse, no-reuse) >= 36%", 44.444, "%"),
         ("median(h3+0rtt) <= 1.15 R", 95.0, "ms"),
         ("round_trips(reuse) == 5", 5.0, "round trips"),
+        ("ratio_to_tls(reuse) >= 1", 0.5, "of TLS"),
         ("median(reuse) / median(no-reuse) < 60%", 55.556, "%"),
     ] {
         let verdict = judge(text);

@@ -7,10 +7,10 @@ use toml::Spanned;
 
 use super::{
     At, FlawKind, MOST_AT_ONCE, MOST_REQUESTS, MOST_RUNS, Unplaced, limited, listed, parts, refuse,
-    sole,
+    sole, transfer,
 };
 use crate::experiment::format::{self, File};
-use crate::experiment::{Arm, Cell, Point, Sweep, Words};
+use crate::experiment::{Arm, Cell, Client, Measure, Point, Sweep, Words};
 use roundtrip_path::WordError;
 
 /// What an arm is before any variant, in the order of the file.
@@ -29,13 +29,16 @@ impl Cells {
             sole(&mut names, "server", &server.name)?;
             servers.insert(server.name.get_ref().clone(), made);
         }
-        let Some(first) = first else {
-            return refuse(0..0, FlawKind::Nothing("server"));
-        };
         let (mut known, mut plain) = (BTreeSet::new(), Vec::new());
         for arm in &file.arm {
             sole(&mut known, "arm", &arm.name)?;
-            let made = Arc::new(parts::arm(arm, &file.client, &servers, &first)?);
+            let made = Arc::new(match &arm.transfer {
+                Some(word) => transfer::arm(arm, word, file)?,
+                None if file.measure == Measure::Cost => {
+                    return refuse(arm.name.span(), FlawKind::Cost);
+                }
+                None => parts::arm(arm, &file.client, &servers, first.as_ref())?,
+            });
             plain.push(cell(file, arm, made, path)?);
         }
         if plain.is_empty() {
@@ -63,7 +66,10 @@ impl Cells {
             let said = parts::words(&variant.path)?;
             let at = variant.name.span();
             let concurrency = variant.concurrency.unwrap_or(1);
-            limited("concurrency", concurrency, MOST_AT_ONCE, at)?;
+            limited("concurrency", concurrency, MOST_AT_ONCE, at.clone())?;
+            if variant.offload.is_some() && file.measure != Measure::Cost {
+                return refuse(at, FlawKind::Misplaced("offload", "transfer"));
+            }
             for arm in variant.arms.iter().flatten() {
                 exists(&self.plain, arm)?;
             }
@@ -76,9 +82,10 @@ impl Cells {
             for cell in &chosen {
                 let base = cell.against.as_ref();
                 let within = base.filter(|name| chosen.iter().any(|c| c.name == **name));
-                cells.push(Cell {
+                let varied = Cell {
                     name: format!("{}{suffix}", cell.name),
                     path: cell.path.with(&said),
+                    offload: variant.offload.unwrap_or(cell.offload),
                     concurrency: variant.concurrency.unwrap_or(cell.concurrency),
                     // Held against its own kind, under the same conditions, where that is measured.
                     against: within
@@ -86,7 +93,9 @@ impl Cells {
                         .or(cell.against.clone()),
                     packets: variant.packets.unwrap_or(cell.packets),
                     ..(*cell).clone()
-                });
+                };
+                transfer::check(&varied, variant.name.span())?;
+                cells.push(varied);
             }
         }
         let names: Vec<String> = cells.iter().map(|cell| cell.name.clone()).collect();
@@ -141,18 +150,21 @@ fn cell(file: &File, arm: &format::Arm, made: Arc<Arm>, path: &Words) -> Result<
     let requests = arm.requests.unwrap_or(file.requests);
     limited("requests", requests, MOST_REQUESTS, arm.name.span())?;
     let against = arm.against.as_ref().or(file.baseline.as_ref());
-    Ok(Cell {
+    let cell = Cell {
         name: arm.name.get_ref().clone(),
         arm: made,
         path: path.with(&parts::words(&arm.path)?),
         requests,
         concurrency: 1,
+        offload: file.transfer.offload,
         against: against
             .map(|name| name.get_ref().clone())
             .filter(|name| !name.is_empty()),
         control: false,
         packets: arm.packets,
-    })
+    };
+    transfer::check(&cell, arm.name.span())?;
+    Ok(cell)
 }
 
 /// The cell at one value of a sweep.
@@ -165,6 +177,9 @@ fn moved(cell: &Cell, sweep: &format::Sweep, value: &str) -> Result<Cell, Unplac
         ..cell.clone()
     };
     if sweep.word.get_ref() == "requests" {
+        if matches!(cell.arm.client, Client::Transfer(_)) {
+            return refuse(sweep.word.span(), FlawKind::NoTransfer("requests"));
+        }
         let bad = || FlawKind::Range("requests", 1, MOST_REQUESTS);
         moved.requests = value.parse().map_err(|_| bad()).at(sweep.values.span())?;
         limited(
@@ -184,6 +199,7 @@ fn moved(cell: &Cell, sweep: &format::Sweep, value: &str) -> Result<Cell, Unplac
         })
         .at(sweep.values.span())?;
     moved.path = moved.path.with(&said);
+    transfer::check(&moved, sweep.values.span())?;
     Ok(moved)
 }
 

@@ -154,10 +154,13 @@ pub(super) fn arm(
     arm: &format::Arm,
     every: &format::Client,
     servers: &Servers,
-    first: &Arc<Server>,
+    first: Option<&Arc<Server>>,
 ) -> Result<Arm, Unplaced> {
     let server = match &arm.server {
-        None => first.clone(),
+        None => match first {
+            Some(first) => first.clone(),
+            None => return refuse(0..0, FlawKind::Nothing("server")),
+        },
         Some(name) => find(name, servers)?,
     };
     Ok(Arm {
@@ -222,7 +225,10 @@ fn client(arm: &format::Arm) -> Result<Client, Unplaced> {
     }
 }
 
-fn time(said: Option<&Spanned<String>>, otherwise: Duration) -> Result<Duration, Unplaced> {
+pub(super) fn time(
+    said: Option<&Spanned<String>>,
+    otherwise: Duration,
+) -> Result<Duration, Unplaced> {
     let Some(text) = said else {
         return Ok(otherwise);
     };

@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use quinn::crypto::rustls::QuicClientConfig;
-use quinn::{ClientConfig, Connection, Endpoint};
+use quinn::{ClientConfig, Connection, Endpoint, TransportConfig};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::{DONE, broken, drain, endpoint, part_of, transport, wires};
+use super::{DONE, drain, endpoint, part_of, tuned, wires};
 use crate::account::Meter;
 use crate::engine::{Job, PATIENCE, Side};
 use crate::error::PerfError;
 use crate::identity::{self, Trust};
-use crate::plan::{Amount, Knobs, Lane};
+use crate::plan::{Amount, Cipher, Lane};
 use crate::protocol::{ENDLESS, NAME, STREAM_HEAD};
 
 /// When lanes stop.
@@ -32,7 +32,9 @@ pub(super) async fn drive(to: SocketAddr, trust: &Trust, job: &Job) -> Result<Si
         SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
     let (endpoint, calls) = endpoint(SocketAddr::new(here, 0), None, &job.knobs)?;
-    let connections = connect(&endpoint, to, config(trust, &job.knobs)?, job).await?;
+    let transport = Arc::new(tuned(&job.knobs));
+    let config = config(trust, job.knobs.cipher, transport)?;
+    let connections = connect(&endpoint, to, config, job).await?;
     let meter = Meter::start(job.core);
     let done = work(&connections, job).await;
     let usage = meter.read();
@@ -47,13 +49,17 @@ pub(super) async fn drive(to: SocketAddr, trust: &Trust, job: &Job) -> Result<Si
     Ok(side)
 }
 
-fn config(trust: &Trust, knobs: &Knobs) -> Result<ClientConfig, PerfError> {
-    let tls = Arc::new(trust.client(knobs.cipher)?);
+pub(in crate::engine) fn config(
+    trust: &Trust,
+    cipher: Cipher,
+    transport: Arc<TransportConfig>,
+) -> Result<ClientConfig, PerfError> {
+    let tls = Arc::new(trust.client(cipher)?);
     let crypto = identity::initial_suite()
         .and_then(|suite| QuicClientConfig::with_initial(tls, suite).ok())
         .ok_or_else(|| rustls::Error::General("QUIC has no such cipher".into()))?;
     let mut config = ClientConfig::new(Arc::new(crypto));
-    config.transport_config(transport(knobs));
+    config.transport_config(transport);
     Ok(config)
 }
 
@@ -93,7 +99,7 @@ async fn work(connections: &[Connection], job: &Job) -> Result<Side, PerfError> 
     }
     let mut side = Side::default();
     while let Some(ended) = tasks.join_next().await {
-        side += ended.map_err(broken)??;
+        side += ended.map_err(PerfError::broken)??;
     }
     Ok(side)
 }
@@ -118,8 +124,10 @@ async fn run(
 async fn take(connection: &Connection, until: &Until, job: &Job) -> Result<Side, PerfError> {
     let (mut to, mut from) = connection.open_bi().await?;
     let wanted = until.share.unwrap_or(ENDLESS);
-    to.write_all(&wanted.to_be_bytes()).await.map_err(broken)?;
-    to.finish().map_err(broken)?;
+    to.write_all(&wanted.to_be_bytes())
+        .await
+        .map_err(PerfError::broken)?;
+    to.finish().map_err(PerfError::broken)?;
     let mut side = Side::default();
     let all = drain(&mut from, |n| {
         side.received += n as u64;
@@ -127,9 +135,11 @@ async fn take(connection: &Connection, until: &Until, job: &Job) -> Result<Side,
     });
     // Past the deadline nobody reads on.
     if let Ok(ended) = timeout_at(until.deadline, all).await {
-        ended.map_err(broken)?;
+        ended.map_err(PerfError::broken)?;
         if side.received != wanted {
-            return Err(broken("the server sent less than it was asked for"));
+            return Err(PerfError::broken(
+                "the server sent less than it was asked for",
+            ));
         }
     }
     Ok(side)
@@ -138,7 +148,9 @@ async fn take(connection: &Connection, until: &Until, job: &Job) -> Result<Side,
 /// Done when the server has all of it.
 async fn give(connection: &Connection, until: &Until, job: &Job) -> Result<Side, PerfError> {
     let (mut to, mut from) = connection.open_bi().await?;
-    to.write_all(&[0; STREAM_HEAD]).await.map_err(broken)?;
+    to.write_all(&[0; STREAM_HEAD])
+        .await
+        .map_err(PerfError::broken)?;
     let payload = Bytes::from(vec![0x5a; job.knobs.write_size]);
     let all = until.share.unwrap_or(ENDLESS);
     let mut side = Side::default();
@@ -146,7 +158,7 @@ async fn give(connection: &Connection, until: &Until, job: &Job) -> Result<Side,
         let part = part_of(&payload, all - side.sent);
         let n = part.len() as u64;
         match timeout_at(until.deadline, to.write_chunk(part)).await {
-            Ok(written) => written.map_err(broken)?,
+            Ok(written) => written.map_err(PerfError::broken)?,
             Err(_) => break,
         }
         side.sent += n;
@@ -154,11 +166,11 @@ async fn give(connection: &Connection, until: &Until, job: &Job) -> Result<Side,
             break;
         }
     }
-    to.finish().map_err(broken)?;
+    to.finish().map_err(PerfError::broken)?;
     let heard = timeout(PATIENCE, from.read_to_end(0)).await;
     heard
         .map_err(|_| PerfError::Silence(PATIENCE))?
-        .map_err(broken)?;
+        .map_err(PerfError::broken)?;
     Ok(side)
 }
 
@@ -181,17 +193,21 @@ async fn ask(
         }
         let asked = Instant::now();
         let (mut to, mut from) = connection.open_bi().await?;
-        to.write_chunk(message.clone()).await.map_err(broken)?;
-        to.finish().map_err(broken)?;
+        to.write_chunk(message.clone())
+            .await
+            .map_err(PerfError::broken)?;
+        to.finish().map_err(PerfError::broken)?;
         let mut came = 0;
         drain(&mut from, |n| {
             came += n as u64;
             job.pulse.add(n);
         })
         .await
-        .map_err(broken)?;
+        .map_err(PerfError::broken)?;
         if came != response {
-            return Err(broken("an answer was not as long as it was asked for"));
+            return Err(PerfError::broken(
+                "an answer was not as long as it was asked for",
+            ));
         }
         side.sent += request;
         side.received += came;

@@ -6,17 +6,17 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use quinn::crypto::rustls::QuicServerConfig;
-use quinn::{Connection, Endpoint, RecvStream, SendStream, ServerConfig};
+use quinn::{Connection, Endpoint, RecvStream, SendStream, ServerConfig, TransportConfig};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::{Calls, broken, drain, endpoint, part_of, runtime, transport, wires};
+use super::{Calls, drain, endpoint, part_of, runtime, tuned, wires};
 use crate::account::Meter;
 use crate::engine::{Job, PATIENCE, Side, Station};
 use crate::error::PerfError;
 use crate::identity::{self, Identity};
-use crate::plan::Knobs;
+use crate::plan::Cipher;
 use crate::protocol::{ENDLESS, STREAM_HEAD};
 
 pub(super) struct Serving {
@@ -44,7 +44,8 @@ impl Serving {
         identity: &Identity,
         job: &Job,
     ) -> Result<Self, PerfError> {
-        let config = config(identity, &job.knobs)?;
+        let transport = Arc::new(tuned(&job.knobs));
+        let config = config(identity, job.knobs.cipher, transport)?;
         let runtime = runtime()?;
         let inside = runtime.enter();
         let (endpoint, calls) = endpoint(at, Some(config), &job.knobs)?;
@@ -62,15 +63,19 @@ impl Serving {
     }
 }
 
-fn config(identity: &Identity, knobs: &Knobs) -> Result<ServerConfig, PerfError> {
-    let mut tls = identity.server(knobs.cipher)?;
+pub(in crate::engine) fn config(
+    identity: &Identity,
+    cipher: Cipher,
+    transport: Arc<TransportConfig>,
+) -> Result<ServerConfig, PerfError> {
+    let mut tls = identity.server(cipher)?;
     // RFC 9001 §4.6.1: early data is as much as the transport allows, or none.
     tls.max_early_data_size = 0;
     let crypto = identity::initial_suite()
         .and_then(|suite| QuicServerConfig::with_initial(Arc::new(tls), suite).ok())
         .ok_or_else(|| rustls::Error::General("QUIC has no such cipher".into()))?;
     let mut config = ServerConfig::with_crypto(Arc::new(crypto));
-    config.transport_config(transport(knobs));
+    config.transport_config(transport);
     Ok(config)
 }
 
@@ -108,7 +113,7 @@ async fn attend(endpoint: &Endpoint, counter: &Arc<Counter>) -> Result<Vec<Conne
         connections.push(connection);
     }
     while let Some(ended) = tasks.join_next().await {
-        ended.map_err(broken)?;
+        ended.map_err(PerfError::broken)?;
     }
     Ok(connections)
 }
@@ -141,21 +146,23 @@ impl Counter {
 
     async fn answer(&self, mut to: SendStream, mut from: RecvStream) -> Result<(), PerfError> {
         let mut head = [0; STREAM_HEAD];
-        from.read_exact(&mut head).await.map_err(broken)?;
+        from.read_exact(&mut head)
+            .await
+            .map_err(PerfError::broken)?;
         let asked = drain(&mut from, |n| {
             self.received.fetch_add(n as u64, Ordering::Relaxed);
             self.job.pulse.add(n);
         });
-        asked.await.map_err(broken)?;
+        asked.await.map_err(PerfError::broken)?;
         let mut left = u64::from_be_bytes(head).min(ENDLESS);
         while left > 0 {
             let part = part_of(&self.payload, left);
             let n = part.len() as u64;
-            to.write_chunk(part).await.map_err(broken)?;
+            to.write_chunk(part).await.map_err(PerfError::broken)?;
             left -= n;
             self.sent.fetch_add(n, Ordering::Relaxed);
         }
-        to.finish().map_err(broken)
+        to.finish().map_err(PerfError::broken)
     }
 
     fn side(&self, connections: &[Connection], calls: &Calls) -> Side {

@@ -4,10 +4,9 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use roundtrip_quic::{Connection, Dir, Event, Handle, StreamEvent, StreamId};
 
-use super::turns::Guest;
-use super::{broken, drain, pour};
+use super::machine::pour;
+use super::{Guest, Heard, Machine, Streams};
 use crate::engine::{Job, Pulse, Side};
 use crate::error::PerfError;
 use crate::plan::{Amount, Lane};
@@ -16,15 +15,15 @@ use crate::protocol::{ENDLESS, STREAM_HEAD};
 /// How often the clock is looked at past the end.
 const GLANCE: Duration = Duration::from_millis(50);
 
-pub(super) struct Lanes {
-    lanes: HashMap<(Handle, StreamId), Going>,
+pub(super) struct Lanes<M: Machine> {
+    lanes: HashMap<Place<M>, Going>,
     /// What each connection shall carry, and for how long.
     wanted: Vec<Lane>,
     amount: Amount,
     share: Option<u64>,
     expected: u32,
     /// Connections whose lanes wait to be opened.
-    fresh: Vec<(Handle, Vec<Lane>)>,
+    fresh: Vec<(M::Handle, Vec<Lane>)>,
     began: bool,
     deadline: Option<Instant>,
     /// Bulk lanes that are not done: requests beside them go on as long.
@@ -33,6 +32,12 @@ pub(super) struct Lanes {
     pulse: Pulse,
     side: Side,
 }
+
+/// A stream of a connection.
+type Place<M> = (
+    <M as Machine>::Handle,
+    <<M as Machine>::Connection as Streams>::Id,
+);
 
 struct Going {
     lane: Lane,
@@ -43,7 +48,7 @@ struct Going {
     asked: Instant,
 }
 
-impl Lanes {
+impl<M: Machine> Lanes<M> {
     pub(super) fn new(job: &Job) -> Self {
         Self {
             lanes: HashMap::new(),
@@ -89,7 +94,7 @@ impl Lanes {
     }
 
     /// Opens as many lanes as the server lets us.
-    fn open(&mut self, handle: Handle, connection: &mut Connection) -> Result<(), PerfError> {
+    fn open(&mut self, handle: M::Handle, connection: &mut M::Connection) -> Result<(), PerfError> {
         let Some(at) = self.fresh.iter().position(|(of, _)| *of == handle) else {
             return Ok(());
         };
@@ -107,10 +112,10 @@ impl Lanes {
     fn start(
         &mut self,
         lane: Lane,
-        handle: Handle,
-        connection: &mut Connection,
+        handle: M::Handle,
+        connection: &mut M::Connection,
     ) -> Result<bool, PerfError> {
-        let Some(stream) = connection.open(Dir::Bidi) else {
+        let Some(stream) = connection.open() else {
             return Ok(false);
         };
         let (wanted, left) = match lane {
@@ -119,9 +124,11 @@ impl Lanes {
             Lane::Ask { request, response } => (response, request),
         };
         let head = Bytes::copy_from_slice(&wanted.to_be_bytes());
-        let taken = connection.write(stream, head).map_err(broken)?;
+        let taken = connection.write(stream, head)?;
         if taken < STREAM_HEAD {
-            return Err(broken("there is no room for the head of a stream"));
+            return Err(PerfError::broken(
+                "there is no room for the head of a stream",
+            ));
         }
         let going = Going {
             lane,
@@ -135,11 +142,7 @@ impl Lanes {
         Ok(true)
     }
 
-    fn speak(
-        &mut self,
-        place: (Handle, StreamId),
-        connection: &mut Connection,
-    ) -> Result<(), PerfError> {
+    fn speak(&mut self, place: Place<M>, connection: &mut M::Connection) -> Result<(), PerfError> {
         let over = self.is_over();
         let Some(going) = self.lanes.get_mut(&place).filter(|going| !going.written) else {
             return Ok(());
@@ -148,22 +151,17 @@ impl Lanes {
             going.left = 0;
         }
         let before = going.left;
-        going.written =
-            pour(connection, place.1, &self.payload, &mut going.left).map_err(broken)?;
+        going.written = pour(connection, place.1, &self.payload, &mut going.left)?;
         self.side.sent += before - going.left;
         Ok(())
     }
 
-    fn listen(
-        &mut self,
-        place: (Handle, StreamId),
-        connection: &mut Connection,
-    ) -> Result<(), PerfError> {
+    fn listen(&mut self, place: Place<M>, connection: &mut M::Connection) -> Result<(), PerfError> {
         let Some(going) = self.lanes.get_mut(&place) else {
             return Ok(());
         };
         let mut came = 0;
-        let ended = drain(connection, place.1, |bytes| came += bytes.len())?;
+        let ended = connection.drain(place.1, |bytes| came += bytes.len())?;
         going.came += came as u64;
         self.side.received += came as u64;
         self.pulse.add(came);
@@ -176,7 +174,9 @@ impl Lanes {
             Lane::Ask { response, .. } => response,
         };
         if going.came != wanted {
-            return Err(broken("an answer was not as long as it was asked for"));
+            return Err(PerfError::broken(
+                "an answer was not as long as it was asked for",
+            ));
         }
         let (lane, asked) = (going.lane, going.asked);
         self.lanes.remove(&place);
@@ -194,7 +194,7 @@ impl Lanes {
     }
 
     /// Past the deadline nobody reads on, and nobody begins anything.
-    fn stop(&mut self, handle: Handle, connection: &mut Connection) -> Result<(), PerfError> {
+    fn stop(&mut self, handle: M::Handle, connection: &mut M::Connection) -> Result<(), PerfError> {
         self.fresh.retain(|(of, _)| *of != handle);
         self.lanes
             .retain(|(of, _), going| *of != handle || going.lane != Lane::Down);
@@ -210,31 +210,27 @@ impl Lanes {
     }
 }
 
-impl Guest for Lanes {
+impl<M: Machine> Guest<M> for Lanes<M> {
     fn hear(
         &mut self,
-        handle: Handle,
-        connection: &mut Connection,
-        event: Event,
+        of: M::Handle,
+        connection: &mut M::Connection,
+        heard: Heard<<M::Connection as Streams>::Id>,
     ) -> Result<(), PerfError> {
-        match event {
-            Event::Connected => {
+        match heard {
+            Heard::Connected => {
                 self.expected = self.expected.saturating_sub(1);
-                self.fresh.push((handle, self.wanted.clone()));
+                self.fresh.push((of, self.wanted.clone()));
             }
-            Event::Closed(reason) => return Err(broken(reason)),
-            Event::Stream(StreamEvent::Readable(stream)) => {
-                self.listen((handle, stream), connection)?;
-            }
-            Event::Stream(StreamEvent::Writable(stream)) => {
-                self.speak((handle, stream), connection)?;
-            }
+            Heard::Closed(reason) => return Err(PerfError::broken(reason)),
+            Heard::Readable(stream) => self.listen((of, stream), connection)?,
+            Heard::Writable(stream) => self.speak((of, stream), connection)?,
             _ => {}
         }
         Ok(())
     }
 
-    fn act(&mut self, handle: Handle, connection: &mut Connection) -> Result<(), PerfError> {
+    fn act(&mut self, handle: M::Handle, connection: &mut M::Connection) -> Result<(), PerfError> {
         if !self.began {
             return Ok(());
         }

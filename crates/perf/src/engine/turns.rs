@@ -1,17 +1,22 @@
-//! The loop of a side: take in, hear, give out; wait where there was nothing of it.
+//! The loop of a side, on one thread, whatever the machine that speaks QUIC: take in, hear, give out; wait where there was
+//! nothing of it. A burst leaves by one call, what came is taken in by few, and nobody hands anything to anybody else.
+
+mod answers;
+mod lanes;
+mod machine;
+mod sides;
 
 use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use roundtrip_net::datagrams::{Datagrams, Intake, Parcel, is_too_long};
-use roundtrip_quic::{
-    ClientConfig, Connection, Endpoint, Event, Handle, ServerConfig, Time, Transmit, Way,
-};
 
-use super::broken;
-use crate::engine::Wire;
+use super::Wire;
 use crate::error::PerfError;
+
+pub(super) use machine::{Burst, Heard, Machine, Streams};
+pub(super) use sides::{Serving, drive};
 
 /// Datagrams come joined where the interface joins them, else one by one: then this many by one call.
 const SLOTS: usize = 64;
@@ -25,79 +30,64 @@ const BURSTS: usize = 4;
 const FAREWELL: Duration = Duration::from_millis(100);
 
 /// What a side does with what it hears.
-pub(super) trait Guest {
+trait Guest<M: Machine> {
     fn hear(
         &mut self,
-        handle: Handle,
-        connection: &mut Connection,
-        event: Event,
+        of: M::Handle,
+        connection: &mut M::Connection,
+        heard: Heard<<M::Connection as Streams>::Id>,
     ) -> Result<(), PerfError>;
 
     /// Between turns: for what time alone brings about.
-    fn act(&mut self, handle: Handle, connection: &mut Connection) -> Result<(), PerfError>;
+    fn act(&mut self, of: M::Handle, connection: &mut M::Connection) -> Result<(), PerfError>;
 
     /// When `act` has something to do.
     fn deadline(&self) -> Option<Instant>;
 }
 
-pub(super) struct Turns {
-    endpoint: Endpoint,
+struct Turns<M: Machine> {
+    machine: M,
     socket: Datagrams,
     /// None while it is read.
     intake: Option<Intake>,
     buffer: Vec<u8>,
-    handles: Vec<Handle>,
-    epoch: Instant,
+    handles: Vec<M::Handle>,
     /// The kernel had no room: a burst that waits for it.
-    held: Option<Transmit>,
+    held: Option<Burst>,
     /// Of connections that are gone.
     past: Option<Wire>,
 }
 
-impl Turns {
-    pub(super) fn open(at: SocketAddr, server: Option<ServerConfig>) -> Result<Self, PerfError> {
+impl<M: Machine> Turns<M> {
+    fn open(at: SocketAddr, machine: M, begun: Vec<M::Handle>) -> Result<Self, PerfError> {
         let opened = Datagrams::bind(at);
         let socket = opened.map_err(|source| PerfError::Listen { at, source })?;
-        let mut seed = [0; 32];
-        rustls::crypto::aws_lc_rs::default_provider()
-            .secure_random
-            .fill(&mut seed)
-            .map_err(|_| rustls::Error::FailedToGetRandomBytes)?;
         Ok(Self {
-            endpoint: Endpoint::new(server, seed),
+            machine,
             socket,
             intake: None,
             buffer: vec![0; BUFFER],
-            handles: Vec::new(),
-            epoch: Instant::now(),
+            handles: begun,
             held: None,
             past: None,
         })
     }
 
-    pub(super) fn address(&self) -> Result<SocketAddr, PerfError> {
+    fn address(&self) -> Result<SocketAddr, PerfError> {
         self.socket
             .local_addr()
             .map_err(PerfError::io("the socket has no address"))
     }
 
-    pub(super) fn connect(
-        &mut self,
-        config: &ClientConfig,
-        to: SocketAddr,
-        name: &str,
-    ) -> Result<(), PerfError> {
-        let now = self.now();
-        let handle = self
-            .endpoint
-            .connect(now, config, to, name)
-            .map_err(broken)?;
-        self.handles.push(handle);
-        Ok(())
+    /// Hears of nobody else.
+    fn connect(&mut self, to: SocketAddr) -> Result<(), PerfError> {
+        self.socket
+            .connect(to)
+            .map_err(PerfError::io("there is no way to the server"))
     }
 
     /// Goes on until the guest has what it wants; whoever waits longer than `patience` waits no longer.
-    pub(super) fn run<G: Guest>(
+    fn run<G: Guest<M>>(
         &mut self,
         guest: &mut G,
         is_done: impl Fn(&G) -> bool,
@@ -124,25 +114,23 @@ impl Turns {
     }
 
     /// Says goodbye on all connections.
-    pub(super) fn close(&mut self) -> Result<(), PerfError> {
-        let now = self.now();
+    fn close(&mut self) -> Result<(), PerfError> {
+        let now = Instant::now();
         for handle in &self.handles {
-            if let Some(connection) = self.endpoint.connection(*handle) {
-                connection.close(now, 0, b"");
-            }
+            self.machine.close(now, *handle);
         }
-        let until = Instant::now() + FAREWELL;
+        let until = now + FAREWELL;
         let went = |turns: &mut Self| turns.give_out().map_err(PerfError::io("cannot send"));
         while went(self)? && Instant::now() < until {}
         Ok(())
     }
 
     /// Of all connections together, and of the socket they share.
-    pub(super) fn wire(&mut self) -> Wire {
+    fn wire(&mut self) -> Wire {
         let mut all = self.past;
         for handle in &self.handles {
-            if let Some(connection) = self.endpoint.connection(*handle) {
-                let one = wire(connection);
+            if let Some(connection) = self.machine.connection(*handle) {
+                let one = connection.wire();
                 all = Some(all.map_or(one, |all| all.with(one)));
             }
         }
@@ -152,12 +140,8 @@ impl Turns {
         all
     }
 
-    fn now(&self) -> Time {
-        Time::ZERO.after(self.epoch.elapsed())
-    }
-
     /// Hears of each run before it takes the next one in: what came is read while the cache still has it.
-    fn take_in(&mut self, guest: &mut impl Guest) -> Result<bool, PerfError> {
+    fn take_in(&mut self, guest: &mut impl Guest<M>) -> Result<bool, PerfError> {
         let mut intake = self.intake.take().unwrap_or_else(|| Intake::new(SLOTS));
         let told = match self.socket.receive(&mut intake) {
             Ok(_) => self.take_in_runs(&mut intake, guest).map(|()| true),
@@ -171,20 +155,12 @@ impl Turns {
     fn take_in_runs(
         &mut self,
         intake: &mut Intake,
-        guest: &mut impl Guest,
+        guest: &mut impl Guest<M>,
     ) -> Result<(), PerfError> {
         let mut unheard = 0;
-        for mut arrival in intake.arrivals_mut() {
-            let now = self.now();
-            let way = Way {
-                remote: arrival.from,
-                local: arrival.to,
-                ecn: arrival.ecn,
-            };
+        for arrival in intake.arrivals_mut() {
             unheard += arrival.bytes.len();
-            for datagram in arrival.datagrams_mut() {
-                self.endpoint.receive(now, &way, datagram);
-            }
+            self.machine.receive(Instant::now(), arrival);
             if unheard >= EARFUL {
                 self.admit();
                 self.tell(guest)?;
@@ -196,40 +172,35 @@ impl Turns {
     }
 
     fn admit(&mut self) {
-        while let Some(handle) = self.endpoint.accept() {
+        while let Some(handle) = self.machine.accept() {
             self.handles.push(handle);
         }
         let mut reply = Vec::new();
-        while let Some(transmit) = self.endpoint.reply(&mut reply) {
+        while let Some(burst) = self.machine.reply(&mut reply) {
             // A reply to nobody that is lost is asked for again.
-            let _ = send(&self.socket, &transmit, &reply);
+            let _ = send(&self.socket, &burst, &reply);
         }
     }
 
-    fn tell(&mut self, guest: &mut impl Guest) -> Result<(), PerfError> {
-        let now = self.now();
-        let endpoint = &mut self.endpoint;
+    fn tell(&mut self, guest: &mut impl Guest<M>) -> Result<(), PerfError> {
+        let now = Instant::now();
+        let machine = &mut self.machine;
         let past = &mut self.past;
         let mut outcome = Ok(());
         self.handles.retain(|handle| {
-            let Some(connection) = endpoint.connection(*handle) else {
+            machine.settle(now, *handle);
+            let Some(connection) = machine.connection(*handle) else {
                 return false;
             };
-            if connection
-                .deadline()
-                .is_some_and(|deadline| deadline <= now)
-            {
-                connection.on_timeout(now);
-            }
-            while let (Ok(()), Some(event)) = (&outcome, connection.poll()) {
-                outcome = guest.hear(*handle, connection, event);
+            while let (Ok(()), Some(heard)) = (&outcome, connection.poll()) {
+                outcome = guest.hear(*handle, connection, heard);
             }
             if outcome.is_ok() {
                 outcome = guest.act(*handle, connection);
             }
-            let is_gone = connection.is_closed() && connection.deadline().is_none();
-            if is_gone {
-                let one = wire(connection);
+            let is_gone = machine.is_gone(*handle);
+            if let Some(connection) = machine.connection(*handle).filter(|_| is_gone) {
+                let one = connection.wire();
                 *past = Some(past.map_or(one, |past| past.with(one)));
             }
             !is_gone
@@ -250,21 +221,20 @@ impl Turns {
                 break;
             };
             for _ in 0..BURSTS {
-                let now = self.now();
-                let Some(connection) = self.endpoint.connection(handle) else {
-                    break;
-                };
-                let Some(transmit) = connection.transmit(now, &mut self.buffer) else {
+                let now = Instant::now();
+                let Some(burst) = self.machine.transmit(now, handle, &mut self.buffer) else {
                     break;
                 };
                 went = true;
-                match send(&self.socket, &transmit, &self.buffer) {
+                match send(&self.socket, &burst, &self.buffer) {
                     Ok(()) => {}
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                        self.held = Some(transmit);
+                        self.held = Some(burst);
                         return Ok(false);
                     }
-                    Err(error) if is_too_long(&error) => connection.on_too_big(transmit.segment),
+                    Err(error) if is_too_long(&error) => {
+                        self.machine.on_too_long(handle, burst.segment);
+                    }
                     Err(error) => return Err(error),
                 }
             }
@@ -273,10 +243,10 @@ impl Turns {
     }
 
     /// Sends what waits in the buffer; false while there is no room.
-    fn send(&mut self, transmit: Transmit) -> io::Result<bool> {
-        match send(&self.socket, &transmit, &self.buffer) {
+    fn send(&mut self, burst: Burst) -> io::Result<bool> {
+        match send(&self.socket, &burst, &self.buffer) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                self.held = Some(transmit);
+                self.held = Some(burst);
                 Ok(false)
             }
             // It is found to be lost in time.
@@ -286,15 +256,12 @@ impl Turns {
     }
 
     fn wait(&mut self, until: Option<Instant>) -> io::Result<()> {
-        let now = self.now();
-        let endpoint = &mut self.endpoint;
-        let deadlines = self
-            .handles
-            .iter()
-            .filter_map(|handle| endpoint.connection(*handle)?.deadline());
-        let first = deadlines.min().map(|deadline| deadline.since(now));
-        let asked = until.map(|until| until.saturating_duration_since(Instant::now()));
-        let timeout = [first, asked].into_iter().flatten().min();
+        let machine = &mut self.machine;
+        let handles = self.handles.iter();
+        let deadlines = handles.filter_map(|handle| machine.deadline(*handle));
+        let now = Instant::now();
+        let first = deadlines.chain(until).min();
+        let timeout = first.map(|first| first.saturating_duration_since(now));
         if self.held.is_some() {
             self.socket.wait_with(true, None, timeout)?;
         } else {
@@ -304,30 +271,12 @@ impl Turns {
     }
 }
 
-fn send(socket: &Datagrams, transmit: &Transmit, buffer: &[u8]) -> io::Result<()> {
+fn send(socket: &Datagrams, burst: &Burst, buffer: &[u8]) -> io::Result<()> {
     socket.send(&Parcel {
-        to: transmit.to,
-        from: transmit.from,
-        ecn: transmit.ecn,
-        segment: transmit.segment,
-        bytes: buffer.get(..transmit.length).unwrap_or(buffer),
+        to: burst.to,
+        from: burst.from,
+        ecn: burst.ecn,
+        segment: burst.segment,
+        bytes: buffer.get(..burst.length).unwrap_or(buffer),
     })
-}
-
-/// What a connection has counted.
-fn wire(connection: &Connection) -> Wire {
-    let stats = connection.stats();
-    Wire {
-        packets_sent: Some(stats.packets_sent),
-        packets_received: Some(stats.packets_received),
-        acks_sent: Some(stats.acks_sent),
-        acks_received: Some(stats.acks_received),
-        lost: Some(stats.packets_lost),
-        retransmitted: Some(stats.stream_bytes_resent / u64::from(stats.datagram.max(1))),
-        // Those of the socket, which connections share.
-        send_calls: Some(0),
-        receive_calls: Some(0),
-        largest: Some(stats.datagram.into()),
-        held_by_window: None,
-    }
 }

@@ -4,17 +4,16 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use bytes::Bytes;
-use roundtrip_quic::{Connection, Dir, Event, Handle, StreamEvent, StreamId};
 
-use super::turns::Guest;
-use super::{drain, pour};
+use super::machine::pour;
+use super::{Guest, Heard, Machine, Streams};
 use crate::account::Meter;
 use crate::engine::{Job, Pulse, Side};
 use crate::error::PerfError;
 use crate::protocol::{ENDLESS, STREAM_HEAD};
 
-pub(super) struct Answers {
-    streams: HashMap<(Handle, StreamId), Answer>,
+pub(super) struct Answers<M: Machine> {
+    streams: HashMap<Place<M>, Answer>,
     payload: Bytes,
     pulse: Pulse,
     core: Option<usize>,
@@ -26,6 +25,12 @@ pub(super) struct Answers {
     side: Side,
 }
 
+/// A stream of a connection.
+type Place<M> = (
+    <M as Machine>::Handle,
+    <<M as Machine>::Connection as Streams>::Id,
+);
+
 #[derive(Default)]
 struct Answer {
     head: [u8; STREAM_HEAD],
@@ -34,7 +39,7 @@ struct Answer {
     left: u64,
 }
 
-impl Answers {
+impl<M: Machine> Answers<M> {
     pub(super) fn new(job: &Job) -> Self {
         Self {
             streams: HashMap::new(),
@@ -61,14 +66,10 @@ impl Answers {
         Side { usage, ..self.side }
     }
 
-    fn listen(
-        &mut self,
-        place: (Handle, StreamId),
-        connection: &mut Connection,
-    ) -> Result<(), PerfError> {
+    fn listen(&mut self, place: Place<M>, connection: &mut M::Connection) {
         let answer = self.streams.entry(place).or_default();
         let mut came = 0;
-        let ended = drain(connection, place.1, |bytes| {
+        let ended = connection.drain(place.1, |bytes| {
             let missing = STREAM_HEAD.saturating_sub(answer.known).min(bytes.len());
             let (head, body) = bytes.split_at_checked(missing).unwrap_or((bytes, &[]));
             let end = answer.known + head.len();
@@ -86,10 +87,9 @@ impl Answers {
             answer.left = u64::from_be_bytes(answer.head).min(ENDLESS);
             self.speak(place, connection);
         }
-        Ok(())
     }
 
-    fn speak(&mut self, place: (Handle, StreamId), connection: &mut Connection) {
+    fn speak(&mut self, place: Place<M>, connection: &mut M::Connection) {
         let Some(answer) = self.streams.get_mut(&place).filter(|answer| answer.asked) else {
             return;
         };
@@ -102,43 +102,39 @@ impl Answers {
     }
 }
 
-impl Guest for Answers {
+impl<M: Machine> Guest<M> for Answers<M> {
     fn hear(
         &mut self,
-        handle: Handle,
-        connection: &mut Connection,
-        event: Event,
+        of: M::Handle,
+        connection: &mut M::Connection,
+        heard: Heard<<M::Connection as Streams>::Id>,
     ) -> Result<(), PerfError> {
-        match event {
-            Event::Connected => {
+        match heard {
+            Heard::Connected => {
                 self.expected = self.expected.saturating_sub(1);
                 self.going += 1;
             }
-            Event::Closed(_) => {
+            Heard::Closed(_) => {
                 self.going = self.going.saturating_sub(1);
-                self.streams.retain(|(of, _), _| *of != handle);
+                self.streams.retain(|(one, _), _| *one != of);
             }
-            Event::Stream(StreamEvent::Opened(Dir::Bidi)) => {
+            Heard::Opened => {
                 self.meter.get_or_insert_with(|| Meter::start(self.core));
-                while let Some(stream) = connection.accept(Dir::Bidi) {
-                    self.listen((handle, stream), connection)?;
+                while let Some(stream) = connection.accept() {
+                    self.listen((of, stream), connection);
                 }
             }
-            Event::Stream(StreamEvent::Readable(stream)) => {
-                self.listen((handle, stream), connection)?;
+            Heard::Readable(stream) => self.listen((of, stream), connection),
+            Heard::Writable(stream) => self.speak((of, stream), connection),
+            Heard::Stopped(stream) => {
+                self.streams.remove(&(of, stream));
             }
-            Event::Stream(StreamEvent::Writable(stream)) => {
-                self.speak((handle, stream), connection);
-            }
-            Event::Stream(StreamEvent::Stopped(stream, _)) => {
-                self.streams.remove(&(handle, stream));
-            }
-            _ => {}
+            Heard::Other => {}
         }
         Ok(())
     }
 
-    fn act(&mut self, _: Handle, _: &mut Connection) -> Result<(), PerfError> {
+    fn act(&mut self, _: M::Handle, _: &mut M::Connection) -> Result<(), PerfError> {
         Ok(())
     }
 

@@ -1,0 +1,87 @@
+//! What is left behind by those who stop waiting or let go of what they held.
+
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use roundtrip_quic::{ClientConfig, Dir, Endpoint, StreamId, Transport as Knobs};
+use rustls::RootCertStore;
+use rustls::crypto::aws_lc_rs;
+
+use super::link::Turn;
+use super::waiting::Wish;
+use super::{Dock, Link, Receiving, Sending};
+
+/// A connection to an address that never answers.
+fn link() -> (Dock, UdpSocket, Link) {
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let dock = Dock::open(socket, Endpoint::new(None, [9; 32])).unwrap();
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_root_certificates(RootCertStore::empty())
+        .with_no_client_auth();
+    let config = ClientConfig::new(Arc::new(tls), Arc::new(Knobs::default()));
+    let to = silent.local_addr().unwrap();
+    let link = dock.connect(&config, to, "localhost").unwrap();
+    (dock, silent, link)
+}
+
+#[tokio::test]
+async fn who_stops_waiting_leaves_nothing_behind() {
+    let (_dock, _silent, link) = link();
+    let cx = &mut Context::from_waker(Waker::noop());
+    for dir in [Dir::Bidi, Dir::Uni] {
+        let mut turns = [Wish::Open(dir), Wish::Accept(dir)].map(|wish| Turn::new(&link, wish));
+        assert!(
+            turns
+                .iter_mut()
+                .all(|turn| turn.poll_stream(cx).is_pending())
+        );
+        assert_eq!(link.note(|berth| berth.crowd.is_empty()), Some(false));
+    }
+    for _ in 0..3 {
+        let soon = Duration::from_millis(1);
+        assert!(tokio::time::timeout(soon, link.closed()).await.is_err());
+        assert!(tokio::time::timeout(soon, link.connected()).await.is_err());
+    }
+    assert_eq!(link.note(|berth| berth.crowd.is_empty()), Some(true));
+}
+
+#[tokio::test]
+async fn who_lets_go_of_a_stream_leaves_nothing_behind() {
+    let (_dock, _silent, link) = link();
+    let id = StreamId(0);
+    let streams = (
+        Sending::new(&link, id, true),
+        Receiving::new(&link, id, None),
+    );
+    assert_eq!(link.note(|berth| berth.held()), Some(2));
+    drop(streams);
+    assert_eq!(link.note(|berth| berth.held()), Some(0));
+}
+
+#[tokio::test]
+async fn a_dock_that_is_closed_says_so_to_all_who_wait() {
+    let (dock, _silent, link) = link();
+    let waiting = [
+        tokio::spawn({
+            let dock = dock.clone();
+            async move { dock.accept().await.is_none() }
+        }),
+        tokio::spawn({
+            let link = link.clone();
+            async move { link.connected().await.is_err() && link.open_uni().await.is_err() }
+        }),
+    ];
+    tokio::task::yield_now().await;
+    dock.close(7, b"enough");
+    dock.closed().await;
+    for task in waiting {
+        assert!(task.await.unwrap());
+    }
+    assert!(link.close_reason().is_some());
+}

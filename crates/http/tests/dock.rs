@@ -1,0 +1,271 @@
+//! Our own QUIC engine at both ends, on loopback: HTTP/3 and HTTP/0.9, early data, key updates, requests that are given up,
+//! and what is left behind by all that.
+
+#![allow(clippy::unwrap_used)]
+
+use std::future::poll_fn;
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+use roundtrip_http::dock::{Dock, Link, Opener, StreamError};
+use roundtrip_origin::{EarlyData, Knobs, Origin, QuicEngine, Running};
+use roundtrip_quic::{ClientConfig, CloseReason, Endpoint, Transport};
+use rustls::RootCertStore;
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+
+type Sender = h3::client::SendRequest<Opener, Bytes>;
+
+/// For what is bound to come.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+async fn origin(set: impl FnOnce(&mut Knobs)) -> Running {
+    let mut knobs = Knobs::default();
+    knobs.listen.quic_engine = QuicEngine::Own;
+    knobs.tls.early_data = EarlyData::On;
+    knobs.http.max_body = 64 << 20;
+    set(&mut knobs);
+    Origin::start(knobs).await.unwrap()
+}
+
+fn config(origin: &Running, protocol: &str) -> ClientConfig {
+    let mut roots = RootCertStore::empty();
+    let ca = CertificateDer::from_pem_slice(origin.ca_pem.as_bytes()).unwrap();
+    roots.add(ca).unwrap();
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let mut tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    tls.alpn_protocols = vec![protocol.as_bytes().to_vec()];
+    tls.enable_early_data = true;
+    ClientConfig::new(Arc::new(tls), Arc::new(Transport::default()))
+}
+
+fn dock() -> Dock {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    Dock::open(socket, Endpoint::new(None, [7; 32])).unwrap()
+}
+
+fn call(dock: &Dock, origin: &Running, config: &ClientConfig) -> Link {
+    dock.connect(config, origin.https, "localhost").unwrap()
+}
+
+async fn speak(link: &Link) -> Sender {
+    let (mut driver, sender) = h3::client::builder()
+        .build::<_, _, Bytes>(link.transport())
+        .await
+        .unwrap();
+    tokio::spawn(async move { drop(poll_fn(|cx| driver.poll_close(cx)).await) });
+    sender
+}
+
+async fn ask(mut sender: Sender, path: &str, body: Option<Bytes>) -> (u16, usize) {
+    let request = http::Request::builder()
+        .method(if body.is_some() { "POST" } else { "GET" })
+        .uri(format!("https://localhost{path}"))
+        .body(())
+        .unwrap();
+    let mut stream = sender.send_request(request).await.unwrap();
+    if let Some(body) = body {
+        stream.send_data(body).await.unwrap();
+    }
+    stream.finish().await.unwrap();
+    let status = stream.recv_response().await.unwrap().status().as_u16();
+    let mut length = 0;
+    while let Some(data) = stream.recv_data().await.unwrap() {
+        length += data.remaining();
+    }
+    (status, length)
+}
+
+/// The body of a bare answer, or why there is none.
+async fn fetch(link: &Link, path: &str) -> Result<usize, StreamError> {
+    let (mut sending, mut receiving) = link.open_bidi().await?;
+    sending.write(format!("GET {path}\r\n").into()).await?;
+    sending.finish()?;
+    let mut length = 0;
+    while let Some(bytes) = receiving.read().await? {
+        length += bytes.len();
+    }
+    Ok(length)
+}
+
+async fn carry_bodies(dock: Dock, link: Link) {
+    link.connected().await.unwrap();
+    let sender = speak(&link).await;
+    assert_eq!(ask(sender.clone(), "/bytes/1", None).await, (200, 1));
+    let large = 20_000_000;
+    let answer = ask(sender.clone(), "/bytes/20000000", None).await;
+    assert_eq!(answer, (200, large));
+    let body = Some(Bytes::from(vec![5; large]));
+    assert_eq!(ask(sender, "/echo", body).await, (200, large));
+    dock.close(0x100, b"");
+    dock.closed().await;
+}
+
+#[tokio::test]
+async fn bodies_go_both_ways() {
+    let origin = origin(|_| {}).await;
+    let dock = dock();
+    let link = call(&dock, &origin, &config(&origin, "h3"));
+    carry_bodies(dock, link).await;
+}
+
+/// As on a runtime of several threads: the driver is on one, who uses the connection is on another.
+#[tokio::test]
+async fn bodies_go_both_ways_between_threads() {
+    let origin = origin(|_| {}).await;
+    let dock = dock();
+    let link = call(&dock, &origin, &config(&origin, "h3"));
+    let elsewhere = tokio::task::spawn_blocking(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        runtime.unwrap().block_on(carry_bodies(dock, link));
+    });
+    elsewhere.await.unwrap();
+}
+
+#[tokio::test]
+async fn many_streams_share_a_connection() {
+    let origin = origin(|knobs| knobs.http.streams = 16).await;
+    let dock = dock();
+    let link = call(&dock, &origin, &config(&origin, "h3"));
+    let sender = speak(&link).await;
+    let mut running = tokio::task::JoinSet::new();
+    for i in 0..100 {
+        let sender = sender.clone();
+        let path = format!("/bytes/{}", i * 1000);
+        running.spawn(async move { (i, ask(sender, &path, None).await) });
+    }
+    while let Some(ended) = running.join_next().await {
+        let (i, answer) = ended.unwrap();
+        assert_eq!(answer, (200, i * 1000));
+    }
+    assert_eq!(origin.stats().h3_requests, 100);
+    assert_eq!(origin.stats().quic_connections, 1);
+}
+
+#[tokio::test]
+async fn keys_are_updated_in_mid_body() {
+    let origin = origin(|_| {}).await;
+    let dock = dock();
+    let link = call(&dock, &origin, &config(&origin, "hq-interop"));
+    link.connected().await.unwrap();
+    let updates = 3;
+    for _ in 0..updates {
+        // Not before the last one is known to have arrived, and a while after that. RFC 9001 §6.1 and §6.5.
+        let updated = async {
+            while !link.update_keys() {
+                assert_eq!(fetch(&link, "/bytes/1000").await, Ok(1000));
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, updated).await.unwrap();
+        assert_eq!(fetch(&link, "/bytes/1000000").await, Ok(1_000_000));
+    }
+    assert_eq!(link.stats().unwrap().key_updates, updates);
+    drop(link);
+    let counted = async {
+        while origin.stats().quic_key_updates != updates {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, counted).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_second_connection_begins_with_its_request() {
+    for (takes, accepted) in [(EarlyData::On, true), (EarlyData::Refused, false)] {
+        let origin = origin(|knobs| knobs.tls.early_data = takes).await;
+        let dock = dock();
+        let mut config = config(&origin, "hq-interop");
+        let first = call(&dock, &origin, &config);
+        assert_eq!(fetch(&first, "/bytes/10").await, Ok(10));
+        config.token = first.take_tokens().pop();
+        assert!(config.token.is_some());
+        first.close(0, b"");
+        let second = call(&dock, &origin, &config);
+        let body = fetch(&second, "/bytes/300000");
+        assert!(second.is_handshaking());
+        assert_eq!(body.await, Ok(300_000));
+        assert_eq!(second.early_accepted(), Some(accepted));
+        let stats = origin.stats();
+        assert_eq!(
+            (stats.early_requests, stats.quic_resumed),
+            (u64::from(accepted), 1)
+        );
+        assert_eq!((stats.hq_requests, stats.quic_tokens_taken), (2, 1));
+    }
+}
+
+#[tokio::test]
+async fn what_is_given_up_harms_nothing_else() {
+    let origin = origin(|knobs| knobs.http.streams = 16).await;
+    let dock = dock();
+    let link = call(&dock, &origin, &config(&origin, "hq-interop"));
+    for _ in 0..50 {
+        // More streams than may be open at once: those that were let go of make room.
+        let (mut sending, mut receiving) = link.open_bidi().await.unwrap();
+        sending
+            .write("GET /bytes/100000000\r\n".into())
+            .await
+            .unwrap();
+        sending.finish().unwrap();
+        assert!(receiving.read().await.unwrap().is_some());
+    }
+    // A request that is cut off is none.
+    let (mut sending, receiving) = link.open_bidi().await.unwrap();
+    sending.write("GET /bytes/1".into()).await.unwrap();
+    drop(sending);
+    drop(receiving);
+    assert_eq!(fetch(&link, "/bytes/100").await, Ok(100));
+    assert!(fetch(&link, "/truncated/1000").await.is_err());
+    assert_eq!(fetch(&link, "/bytes/100").await, Ok(100));
+}
+
+#[tokio::test]
+async fn both_ends_learn_that_it_is_over() {
+    let origin = origin(|_| {}).await;
+    let dock = dock();
+    let link = call(&dock, &origin, &config(&origin, "hq-interop"));
+    let (_sending, mut receiving) = link.open_bidi().await.unwrap();
+    let reading = tokio::spawn(async move { receiving.read().await });
+    assert_eq!(fetch(&link, "/bytes/1").await, Ok(1));
+    origin.stop().await;
+    let reason = tokio::time::timeout(PATIENCE, link.closed()).await.unwrap();
+    let said = CloseReason::Application {
+        code: 0,
+        reason: String::new(),
+    };
+    assert_eq!(reason, said);
+    assert_eq!(
+        reading.await.unwrap(),
+        Err(StreamError::Closed(said.clone()))
+    );
+    assert_eq!(fetch(&link, "/").await, Err(StreamError::Closed(said)));
+}
+
+#[tokio::test]
+async fn a_dock_that_nobody_holds_closes_its_socket() {
+    let origin = origin(|_| {}).await;
+    let dock = dock();
+    let address = dock.local_addr();
+    let link = call(&dock, &origin, &config(&origin, "hq-interop"));
+    drop(dock);
+    // Connections live on.
+    assert_eq!(fetch(&link, "/bytes/100").await, Ok(100));
+    drop(link);
+    let freed = async {
+        while UdpSocket::bind(address).is_err() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        while origin.stats().quic_over == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, freed).await.unwrap();
+}

@@ -1,0 +1,230 @@
+//! An arm that carries bytes: how it is written, and what of an arm says nothing to it.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use roundtrip_perf::plan::{Amount, size};
+use toml::Spanned;
+
+use super::{At, FlawKind, Unplaced, parts, refuse};
+use crate::experiment::format::{self, File, Measure};
+use crate::experiment::{Arm, Cell, Client, Server, ServerKind, Transfer};
+
+/// Unless the file says how long, or how much.
+const USUAL: Duration = Duration::from_secs(1);
+
+pub(super) fn arm(arm: &format::Arm, word: &Spanned<String>, file: &File) -> Result<Arm, Unplaced> {
+    if arm.strategy.is_some() || arm.program.is_some() {
+        let name = arm.name.get_ref().clone();
+        return refuse(arm.name.span(), FlawKind::Client(name));
+    }
+    if file.measure != Measure::Cost {
+        return refuse(word.span(), FlawKind::Cost);
+    }
+    if let Some(foreign) = foreign(arm, file) {
+        return refuse(word.span(), FlawKind::NoTransfer(foreign));
+    }
+    let transfer = Transfer {
+        arm: word.get_ref().parse().at(word.span())?,
+        amount: amount(&file.transfer)?,
+    };
+    Ok(Arm {
+        client: Client::Transfer(transfer),
+        server: Arc::new(within()),
+        warm: false,
+        sysctl: std::collections::BTreeMap::default(),
+        fails: arm.fails.clone(),
+        note: arm.note.clone(),
+    })
+}
+
+/// What a plan refuses is refused before anything is measured.
+pub(super) fn check(cell: &Cell, at: Range<usize>) -> Result<(), Unplaced> {
+    let Client::Transfer(transfer) = &cell.arm.client else {
+        return Ok(());
+    };
+    let plan = transfer.plan(&cell.path, cell.offload, 0).at(at.clone())?;
+    plan.check().at(at)
+}
+
+/// Said of the arm or of all, and heard by none.
+fn foreign(arm: &format::Arm, file: &File) -> Option<&'static str> {
+    [
+        (arm.server.is_some(), "server"),
+        (arm.manner.is_some(), "manner"),
+        (arm.hello_delay.is_some(), "hello-delay"),
+        (arm.max_time.is_some(), "max-time"),
+        (!arm.arguments.is_empty(), "arguments"),
+        (arm.output.is_some(), "output"),
+        (!arm.headers.is_empty(), "headers"),
+        (arm.at_server, "at-server"),
+        (arm.warm, "warm"),
+        (arm.requests.is_some(), "requests"),
+        (!arm.sysctl.is_empty(), "sysctl"),
+        (!file.client.sysctl.is_empty(), "sysctl"),
+        (arm.packets, "packets"),
+    ]
+    .into_iter()
+    .find_map(|(said, what)| said.then_some(what))
+}
+
+fn amount(said: &format::Transfer) -> Result<Amount, Unplaced> {
+    match (&said.time, &said.bytes) {
+        (Some(time), Some(_)) => refuse(time.span(), FlawKind::Amount),
+        (_, Some(bytes)) => Ok(Amount::Bytes(size(bytes.get_ref()).at(bytes.span())?)),
+        (time, None) => Ok(Amount::For(parts::time(time.as_ref(), USUAL)?)),
+    }
+}
+
+fn within() -> Server {
+    Server {
+        name: "a receiver of its own".into(),
+        kind: ServerKind::Within,
+        sysctl: std::collections::BTreeMap::default(),
+        place: String::new(),
+        beside: Vec::new(),
+        far: None,
+        settle: Duration::ZERO,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use roundtrip_perf::plan::Terrain;
+
+    use super::*;
+    use crate::experiment::{Experiment, read};
+
+    const ARMS: &str = "question = 'Why?'\narticle = 'A0'\nmeasure = 'cost'\nruns = 3\nbaseline = 'tls'\n\
+        [[arm]]\nname = 'tls'\ntransfer = 'tls'\n[[arm]]\nname = 'quic'\ntransfer = 'quic+ack10+datagram1460'\n";
+
+    fn flaw(text: &str) -> String {
+        read("x", "x.toml", text).unwrap_err().to_string()
+    }
+
+    fn transfer(experiment: &Experiment, place: usize) -> (&Transfer, &Cell) {
+        let cell = &experiment.cells[place];
+        match &cell.arm.client {
+            Client::Transfer(transfer) => (transfer, cell),
+            other => panic!("{other:?} carries nothing"),
+        }
+    }
+
+    #[test]
+    fn bytes_are_carried_without_a_server_under_the_variant_s_conditions() {
+        let text = format!(
+            "{ARMS}[[variant]]\nname = '@offload'\noffload = true\n\
+             [[variant]]\nname = '@far'\npath = {{ preset = 'dsl', rtt = '9ms' }}\n"
+        );
+        let experiment = read("x", "x.toml", &text).unwrap();
+        assert_eq!(experiment.unit, "s/GB");
+        let told = experiment
+            .cells
+            .iter()
+            .map(|c| (c.name.as_str(), c.offload));
+        let told: Vec<_> = told.collect();
+        let expected = [
+            ("tls", false),
+            ("quic", false),
+            ("tls@offload", true),
+            ("quic@offload", true),
+            ("tls@far", false),
+            ("quic@far", false),
+            ("tls (A/A)", false),
+        ];
+        assert_eq!(told, expected);
+        let (said, cell) = transfer(&experiment, 3);
+        let plan = said.plan(&cell.path, cell.offload, 1).unwrap();
+        assert!(matches!(plan.terrain, Terrain::Bare(ends) if ends.offload));
+        assert_eq!(plan.arms[0].to_string(), "quic+ack10+datagram1460");
+        assert_eq!(plan.work.amount, Amount::For(USUAL));
+        let (said, cell) = transfer(&experiment, 5);
+        let Terrain::Emulated(words, _) = said.plan(&cell.path, false, 7).unwrap().terrain else {
+            panic!("a path with words is emulated");
+        };
+        let words: Vec<&str> = words.iter().map(|(word, _)| word.as_str()).collect();
+        assert_eq!(words, ["preset", "rtt", "seed"]);
+    }
+
+    #[test]
+    fn how_long_or_how_much() {
+        let amount = |said: &str| {
+            let experiment = read("x", "x.toml", &format!("{ARMS}[transfer]\n{said}\n")).unwrap();
+            transfer(&experiment, 0).0.amount
+        };
+        assert_eq!(
+            amount("time = '200ms'"),
+            Amount::For(Duration::from_millis(200))
+        );
+        assert_eq!(amount("bytes = '3MB'"), Amount::Bytes(3_000_000));
+        for (said, words) in [
+            ("time = '1s'\nbytes = '1MB'", "either time or bytes"),
+            ("time = 'soon'", "no span of time"),
+            ("bytes = 'many'", "no size"),
+            ("bytes = '0'", "--bytes must be from 1"),
+            ("speed = 1", "unknown field"),
+        ] {
+            let told = flaw(&format!("{ARMS}[transfer]\n{said}\n"));
+            assert!(told.contains(words), "{said}: {told}");
+        }
+    }
+
+    #[test]
+    fn what_says_nothing_to_a_transfer_is_refused_with_its_line() {
+        for (wrong, words) in [
+            (
+                "transfer = 'tls+gso10'",
+                "x.toml:13: the transfer cannot be: `tls+gso10`",
+            ),
+            ("transfer = 'sctp'", "no way to carry bytes"),
+            (
+                "transfer = 'quic+datagram1473'",
+                "--datagram must be from 1200 to 1472",
+            ),
+            (
+                "transfer = 'tls'\nwarm = true",
+                "warm says nothing to a transfer",
+            ),
+            (
+                "transfer = 'tls'\nsysctl = { a = 1 }",
+                "sysctl says nothing",
+            ),
+            (
+                "transfer = 'tls'\nstrategy = 'h1'",
+                "needs either a strategy, a program",
+            ),
+            ("strategy = 'h1'", "is `cost`, and of nothing else"),
+        ] {
+            let told = flaw(&format!("{ARMS}[[arm]]\nname = 'x'\n{wrong}\n").replacen(
+                "baseline = 'tls'\n",
+                "",
+                1,
+            ));
+            assert!(told.contains(words), "{wrong}: {told}");
+        }
+        let told = flaw(&ARMS.replace("'cost'", "'total'"));
+        assert!(told.contains("is `cost`, and of nothing else"), "{told}");
+        let told = flaw(&format!(
+            "{ARMS}[[sweep]]\nword = 'requests'\nvalues = [1]\narms = ['tls']\n"
+        ));
+        assert!(
+            told.contains("requests says nothing to a transfer"),
+            "{told}"
+        );
+        let told = flaw(
+            "question = 'Why?'\narticle = 'A0'\nmeasure = 'total'\nruns = 3\n[[server]]\nname = 'o'\nknobs = {}\n\
+             [[arm]]\nname = 'a'\nstrategy = 'h1'\n[[variant]]\nname = '@x'\noffload = true\n",
+        );
+        assert!(
+            told.contains("offload is for arms with a transfer"),
+            "{told}"
+        );
+        let path = format!("{ARMS}[[variant]]\nname = '@small'\npath = {{ mtu = 1400 }}\n");
+        let told = flaw(&path);
+        assert!(
+            told.contains("x.toml:13: the transfer cannot be: --datagram"),
+            "{told}"
+        );
+    }
+}

@@ -1,0 +1,39 @@
+//! An arm that carries bytes, and the plan of `perf` that measures it once. On which cores is for whoever runs it.
+
+use roundtrip_perf::plan::{self, Amount, Pattern, Pin, Terrain, Work};
+use roundtrip_perf::{Plan, PlanError};
+
+use super::Words;
+
+/// The server sends, over one stream of one connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transfer {
+    pub arm: plan::Arm,
+    pub amount: Amount,
+}
+
+impl Transfer {
+    /// Over a bare wire where no word of a path is said but its MTU.
+    pub fn plan(&self, path: &Words, offload: bool, seed: u64) -> Result<Plan, PlanError> {
+        let known = path.in_order();
+        let mut words: Vec<(&str, String)> = known
+            .iter()
+            .map(|(word, value)| (*word, (*value).to_owned()))
+            .collect();
+        if words.iter().any(|(word, _)| *word != "mtu") {
+            words.push(("seed", seed.to_string()));
+        }
+        Ok(Plan {
+            arms: vec![self.arm.clone()],
+            work: Work {
+                pattern: Pattern::Down,
+                streams: 1,
+                connections: 1,
+                amount: self.amount,
+            },
+            rounds: 1,
+            pin: Pin::default(),
+            terrain: Terrain::described(&words, Some(offload))?,
+        })
+    }
+}

@@ -1,0 +1,152 @@
+//! What one core that sends carries, as a ratio to TLS over TCP: a bar for each arm in the order of the file, so that each
+//! lever is a step; the published ratio below it, and each run as a dot. One picture for each set of conditions.
+
+use maud::{Markup, html};
+use roundtrip_report::clean;
+use roundtrip_report::html::percent;
+
+use super::scale::is_own_quic;
+use crate::Outcome;
+use crate::outcome::{ArmOutcome, Sample};
+
+const ROW: usize = 58;
+/// Below the row's text.
+const BAR_TOP: usize = 20;
+const BAR: usize = 14;
+const PUBLISHED: usize = 5;
+const DOTS: usize = BAR_TOP + BAR + PUBLISHED + 6;
+
+pub(super) fn section(outcome: &Outcome, key: usize) -> Markup {
+    let stairs = by_conditions(outcome);
+    html! {
+        @if !stairs.is_empty() { h2 { "What one core carries, as a ratio to TLS over TCP" } }
+        @for (place, arms) in stairs.iter().enumerate() { (figure(arms, outcome, &format!("{key}-{place}"))) }
+    }
+}
+
+/// Repetitions say nothing of their own here: the control is told below.
+fn by_conditions(outcome: &Outcome) -> Vec<Vec<&ArmOutcome>> {
+    let mut groups: Vec<Vec<&ArmOutcome>> = Vec::new();
+    let shown = |arm: &&ArmOutcome| arm.ratio_to_tls.is_some() && !arm.control;
+    for arm in outcome.arms.iter().filter(shown) {
+        let alike = |group: &&mut Vec<&ArmOutcome>| {
+            let mut group = group.iter();
+            group.any(|other| (other.offload, &other.path) == (arm.offload, &arm.path))
+        };
+        match groups.iter_mut().find(alike) {
+            Some(group) => group.push(arm),
+            None => groups.push(vec![arm]),
+        }
+    }
+    groups
+}
+
+fn figure(arms: &[&ArmOutcome], outcome: &Outcome, key: &str) -> Markup {
+    let scale = reach(arms);
+    let height = arms.len() * ROW + 18;
+    let (title, words) = (format!("stairs-{key}-t"), format!("stairs-{key}-d"));
+    let is_published = arms.iter().any(|arm| arm.published_ratio.is_some());
+    html! {
+        h3 { (conditions(arms)) }
+        figure {
+            (legend(is_published))
+            svg.stairs width="100%" height=(height) role="img" aria-labelledby={ (title) " " (words) } {
+                title id=(title) { "Throughput of one core, as a ratio to TLS over TCP: " (conditions(arms)) }
+                desc id=(words) { (description(arms)) }
+                line.one x1=(percent(1.0, scale)) x2=(percent(1.0, scale)) y1="16" y2=(height - 16) {}
+                @for (place, pair) in arms.windows(2).enumerate() { (step(pair, place * ROW, scale)) }
+                @for (place, arm) in arms.iter().enumerate() { (row(arm, place * ROW, scale)) }
+                g.grid { text x=(percent(1.0, scale)) y=(height - 3) { "TLS" } }
+            }
+            figcaption {
+                "A second of the sender's processor, divided by what a gigabyte costs it, relative to TLS over TCP; each run is a dot."
+                @if is_published { " The thin bar below is the throughput that was published (" (clean(&outcome.article)) "), divided by that of TLS there." }
+            }
+        }
+    }
+}
+
+fn legend(is_published: bool) -> Markup {
+    html! {
+        ul.legend.stairs {
+            @for (class, words) in [("ours", "our QUIC"), ("ours other", "TCP, TLS, another engine")] {
+                li { svg.swatch width="12" height="12" aria-hidden="true" { rect class=(class) width="12" height="12" rx="2" {} } (words) }
+            }
+            @if is_published {
+                li { svg.swatch width="12" height="12" aria-hidden="true" { rect.theirs y="4" width="12" height="5" {} } "published" }
+            }
+        }
+    }
+}
+
+fn conditions(arms: &[&ArmOutcome]) -> &'static str {
+    match arms.first().and_then(|arm| arm.offload) {
+        Some(true) => "The interface segments (offloads on)",
+        _ => "Each packet crosses the wire on its own (offloads off)",
+    }
+}
+
+fn ratio(arm: &ArmOutcome) -> f64 {
+    arm.ratio_to_tls.unwrap_or_default()
+}
+
+/// What the run would have made of the arm.
+fn of_run(arm: &ArmOutcome, sample: &Sample) -> Option<f64> {
+    let of_median = arm.figures.median? / sample.value;
+    Some(ratio(arm) * of_median).filter(|ratio| ratio.is_finite())
+}
+
+/// From zero to a little beyond the largest, and beyond TLS.
+fn reach(arms: &[&ArmOutcome]) -> f64 {
+    let each = arms.iter().flat_map(|arm| {
+        let runs = arm.samples.iter().filter_map(|sample| of_run(arm, sample));
+        runs.chain([ratio(arm), arm.published_ratio.unwrap_or_default()])
+    });
+    each.fold(1.0, f64::max) * 1.03
+}
+
+fn row(arm: &ArmOutcome, top: usize, scale: f64) -> Markup {
+    let (bar, published) = (top + BAR_TOP, top + BAR_TOP + BAR);
+    html! {
+        g {
+            text.label x="0" y=(top + 13) { (clean(&arm.name)) }
+            text.value x="100%" y=(top + 13) {
+                @if let Some(published) = arm.published_ratio { tspan.quiet { "published " (two(published)) " · " } }
+                (two(ratio(arm)))
+            }
+            rect.track x="0" width="100%" y=(bar) height=(BAR) rx="2" {}
+            rect.ours.other[!is_own_quic(arm)] x="0" width=(percent(ratio(arm), scale)) y=(bar) height=(BAR) rx="2" {}
+            @if let Some(ratio) = arm.published_ratio {
+                rect.theirs x="0" width=(percent(ratio, scale)) y=(published) height=(PUBLISHED) {}
+            }
+            g.runs { @for sample in &arm.samples { @if let Some(ratio) = of_run(arm, sample) {
+                circle cx=(percent(ratio, scale)) cy=(top + DOTS) r="2.5" {
+                    title { "run " (sample.run + 1) ": " (two(ratio)) }
+                }
+            } } }
+        }
+    }
+}
+
+/// From the end of a bar down to the next.
+fn step(pair: &[&ArmOutcome], top: usize, scale: f64) -> Markup {
+    let [arm, next] = pair else {
+        return html! {};
+    };
+    let x = percent(ratio(arm), scale);
+    let (from, to) = (top + BAR_TOP + BAR, top + ROW + BAR_TOP);
+    html! { @if is_own_quic(next) { line.step x1=(x) x2=(x) y1=(from) y2=(to) {} } }
+}
+
+fn two(ratio: f64) -> String {
+    format!("{ratio:.2}")
+}
+
+fn description(arms: &[&ArmOutcome]) -> String {
+    let each = arms.iter().map(|arm| {
+        let published = arm.published_ratio;
+        let published = published.map_or(String::new(), |p| format!(", published {}", two(p)));
+        format!("{} {}{published}", clean(&arm.name), two(ratio(arm)))
+    });
+    each.collect::<Vec<String>>().join("; ") + "."
+}

@@ -1,0 +1,40 @@
+//! A transfer: bytes over a wire that is made for it, by `perf`, which says what either side cost the processor.
+
+use roundtrip_net::cpu::allowed_cpus;
+use roundtrip_perf::PerfError;
+use roundtrip_perf::plan::Pin;
+
+use super::scene::{Mishap, Taken};
+use crate::experiment::{Cell, Transfer};
+use crate::outcome::{Carried, Sample};
+
+/// Each side is kept on a core of its own, where there are two.
+pub(super) fn sample(transfer: &Transfer, cell: &Cell, seed: u64) -> Result<Taken, Mishap> {
+    let plan = transfer.plan(&cell.path, cell.offload, seed);
+    let mut plan = plan.map_err(PerfError::from)?;
+    plan.pin = Pin::among(&allowed_cpus().unwrap_or_default());
+    let is_apart = plan.pin.sender.is_some();
+    let measured = roundtrip_perf::run(plan, &mut |_| {})?;
+    let arm = measured.arms.first().ok_or(Mishap::Nothing)?;
+    let figures = &arm.figures;
+    let cost = figures.sender.ok_or(Mishap::Nothing)?;
+    let carried = Carried {
+        gbit_per_s: figures.gigabits.ok_or(Mishap::Nothing)?.median,
+        receiver: figures.receiver.ok_or(Mishap::Nothing)?.median,
+        bottleneck: figures.bottleneck.word(),
+        is_apart,
+    };
+    let sample = Sample {
+        run: 0,
+        value: cost.median,
+        round_trips: None,
+        waited: None,
+        cpu_us: None,
+        carried: Some(carried),
+        phases: Vec::new(),
+    };
+    Ok(Taken {
+        sample,
+        notes: Vec::new(),
+    })
+}

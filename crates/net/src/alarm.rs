@@ -1,0 +1,77 @@
+//! A timer that is a descriptor, for who waits for descriptors anyway. It is as exact as the kernel's timers are (50 µs, the
+//! thread's slack), where those of a runtime go by the millisecond: too coarse to pace datagrams by.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::time::Duration;
+
+use crate::sys;
+
+/// Readable from when it goes off until that is heard, or it is set anew.
+#[derive(Debug)]
+pub struct Alarm {
+    timer: File,
+}
+
+impl Alarm {
+    /// Not set.
+    pub fn new() -> io::Result<Self> {
+        let timer = sys::alarm::timer()?.into();
+        Ok(Self { timer })
+    }
+
+    /// It goes off after that time, and not when it was to before.
+    pub fn set(&self, after: Duration) -> io::Result<()> {
+        let at_once = Duration::from_nanos(1);
+        sys::alarm::set_timer(self.timer.as_fd(), after.max(at_once))
+    }
+
+    /// Has it gone off since it was set, or last heard?
+    pub fn hear(&self) -> bool {
+        (&self.timer).read(&mut [0; 8]).is_ok()
+    }
+}
+
+impl AsFd for Alarm {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.timer.as_fd()
+    }
+}
+
+impl AsRawFd for Alarm {
+    fn as_raw_fd(&self) -> RawFd {
+        self.timer.as_raw_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datagrams::{Watched, wait_for_any};
+
+    fn waits(alarm: &Alarm) -> bool {
+        let mut watched = [Watched::for_reading(alarm)];
+        wait_for_any(&mut watched, Some(Duration::from_mins(1))).unwrap() == 1
+    }
+
+    #[test]
+    fn it_goes_off_once_each_time_that_it_is_set() {
+        let alarm = Alarm::new().unwrap();
+        assert!(!alarm.hear());
+        for after in [Duration::ZERO, Duration::from_micros(100)] {
+            alarm.set(after).unwrap();
+            assert!(waits(&alarm) && alarm.hear());
+            assert!(!alarm.hear());
+        }
+    }
+
+    #[test]
+    fn setting_it_anew_forgets_what_was() {
+        let alarm = Alarm::new().unwrap();
+        alarm.set(Duration::ZERO).unwrap();
+        assert!(waits(&alarm));
+        alarm.set(Duration::from_hours(1)).unwrap();
+        assert!(!alarm.hear());
+    }
+}

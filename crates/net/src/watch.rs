@@ -1,0 +1,58 @@
+//! A descriptor under the runtime's eye, for who reads it in a way of his own.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::task::{Context, Poll};
+
+use tokio::io::unix::{AsyncFd, AsyncFdReadyGuard};
+
+use crate::sys;
+
+/// Tells when there is something to read.
+#[derive(Debug)]
+pub struct Watch(AsyncFd<OwnedFd>);
+
+impl Watch {
+    /// Of the same file, socket or timer that `descriptor` is of, on the current runtime.
+    pub fn new(descriptor: &impl AsFd) -> io::Result<Self> {
+        let same = descriptor.as_fd().try_clone_to_owned()?;
+        sys::watch(same).map(Self)
+    }
+
+    /// Ready until the guard is told that there was nothing to read; then the task is woken once there is.
+    pub fn poll_readable(
+        &self,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<AsyncFdReadyGuard<'_, OwnedFd>>> {
+        self.0.poll_read_ready(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::task::ready;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::Alarm;
+
+    #[tokio::test]
+    async fn it_tells_each_time_that_there_is_something_new() {
+        let alarm = Alarm::new().unwrap();
+        let watch = Watch::new(&alarm).unwrap();
+        for _ in 0..3 {
+            alarm.set(Duration::from_micros(50)).unwrap();
+            poll_fn(|cx| {
+                loop {
+                    let mut guard = ready!(watch.poll_readable(cx)).unwrap();
+                    if alarm.hear() {
+                        return Poll::Ready(());
+                    }
+                    guard.clear_ready();
+                }
+            })
+            .await;
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! QUIC connections of our own engine: the same knobs, and `hq-interop` beside HTTP/3.
+
+use std::sync::Arc;
+
+use roundtrip_http::dock::{Caller, Dock, Link};
+use roundtrip_quic::{Endpoint, Retry, ServerConfig, Transport};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::{BEFORE_REQUESTS, HANDSHAKE, Manner};
+use crate::serve::carrier::Own;
+use crate::serve::{h3, hq};
+use crate::site::Site;
+use crate::tcp::Hall;
+use crate::{FaultKind, Knobs, OriginError};
+
+const HQ: &str = "hq-interop";
+/// By ALPN, preferred first.
+pub(crate) const PROTOCOLS: [&str; 2] = ["h3", HQ];
+
+pub(crate) fn endpoint(tls: rustls::ServerConfig, knobs: &Knobs) -> Result<Endpoint, OriginError> {
+    let mut seed = [0; 32];
+    let random = tls.crypto_provider().secure_random;
+    random
+        .fill(&mut seed)
+        .map_err(|_| rustls::Error::FailedToGetRandomBytes)?;
+    let transport = Transport {
+        bidi_streams: knobs.http.streams.into(),
+        ..Transport::default()
+    };
+    let mut config = ServerConfig::new(Arc::new(tls), Arc::new(transport));
+    if knobs.listen.quic_retry {
+        config.retry = Retry::Always;
+    }
+    config.tokens = knobs.listen.quic_tokens > 0;
+    Ok(Endpoint::new(Some(config), seed))
+}
+
+/// Accepts until it is dropped, and its connections with it.
+pub(crate) async fn accept(dock: Dock, manner: Manner, hall: Hall) {
+    let mut connections = JoinSet::new();
+    while let Some(caller) = dock.accept().await {
+        if let Some(link) = admit(caller, &hall.site) {
+            let Ok(place) = hall.places.clone().acquire_owned().await else {
+                return;
+            };
+            let site = hall.site.clone();
+            connections.spawn(async move {
+                serve_one(link, manner, &site).await;
+                site.counters.quic_over.increment();
+                drop(place);
+            });
+        }
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+fn admit(caller: Caller, site: &Site) -> Option<Link> {
+    match site.fault_at(&BEFORE_REQUESTS) {
+        None => return Some(caller.answer()),
+        Some(FaultKind::Stall) => caller.ignore(),
+        Some(FaultKind::Reset | FaultKind::Close | FaultKind::Garbage) => caller.refuse(),
+    }
+    None
+}
+
+async fn serve_one(link: Link, manner: Manner, site: &Arc<Site>) {
+    site.counters.quic_connections.increment();
+    // An answer to early data leaves as soon as the client's hello has told what it allows, and no earlier.
+    let taken = async {
+        if manner.early_data {
+            link.greeted().await
+        } else {
+            link.connected().await
+        }
+    };
+    if !matches!(timeout(HANDSHAKE, taken).await, Ok(Ok(()))) {
+        return;
+    }
+    if link.alpn().is_some_and(|name| name == HQ.as_bytes()) {
+        hq::serve(link.clone(), site.clone()).await;
+    } else {
+        h3::serve(Own::new(link.clone()), site.clone()).await;
+    }
+    if let Some(stats) = link.stats() {
+        site.counters.quic_key_updates.add(stats.key_updates);
+        site.counters.quic_migrations.add(stats.migrations);
+    }
+}

@@ -1,0 +1,136 @@
+//! What carries HTTP/3: quinn, or our own engine. The rest of the server does not know which.
+
+use std::future::Future;
+
+use bytes::Bytes;
+use h3::quic::{self, StreamId};
+use quinn::VarInt;
+use roundtrip_http::Confirmation;
+use roundtrip_http::dock::{self, Link};
+
+/// A QUIC connection.
+pub(crate) trait Carrier: Send + 'static {
+    type Bidi: quic::SendStream<Bytes> + quic::RecvStream + Send + 'static;
+    type Sending: quic::SendStream<Bytes> + Send + 'static;
+    type Receiving: quic::RecvStream + Send + 'static;
+    type Opener: quic::OpenStreams<Bytes, BidiStream = Self::Bidi, SendStream = Self::Sending>
+        + Send
+        + 'static;
+    type Transport: quic::Connection<
+            Bytes,
+            BidiStream = Self::Bidi,
+            SendStream = Self::Sending,
+            RecvStream = Self::Receiving,
+            OpenStreams = Self::Opener,
+        > + Send
+        + 'static;
+    type Reins: Reins;
+
+    fn transport(&self) -> Self::Transport;
+
+    fn reins(&self) -> Self::Reins;
+
+    /// Is the handshake complete? Until then, what arrives may be a replay.
+    fn is_confirmed(&mut self) -> bool;
+
+    fn close(&self, code: u64);
+
+    /// Waits for the end.
+    fn closed(&self) -> impl Future<Output = ()> + Send;
+}
+
+/// What a server's streams are held by.
+pub(crate) trait Reins: Clone + Send + 'static {
+    /// So much more may be read of the stream, whose answer is from now on ours to end.
+    fn entrust(&self, stream: impl FnOnce() -> StreamId, allowance: u64);
+}
+
+pub(crate) struct Quinn {
+    connection: quinn::Connection,
+    confirmation: Confirmation,
+}
+
+impl Quinn {
+    pub(crate) fn new(connection: quinn::Connection, confirmation: Confirmation) -> Self {
+        Self {
+            connection,
+            confirmation,
+        }
+    }
+}
+
+impl Carrier for Quinn {
+    type Bidi = h3_quinn::BidiStream<Bytes>;
+    type Sending = h3_quinn::SendStream<Bytes>;
+    type Receiving = h3_quinn::RecvStream;
+    type Opener = h3_quinn::OpenStreams;
+    type Transport = h3_quinn::Connection;
+    type Reins = ();
+
+    fn transport(&self) -> h3_quinn::Connection {
+        h3_quinn::Connection::new(self.connection.clone())
+    }
+
+    fn reins(&self) {}
+
+    fn is_confirmed(&mut self) -> bool {
+        self.confirmation.is_complete()
+    }
+
+    fn close(&self, code: u64) {
+        let code = VarInt::from_u64(code).unwrap_or_default();
+        self.connection.close(code, b"");
+    }
+
+    async fn closed(&self) {
+        self.connection.closed().await;
+    }
+}
+
+/// It bounds nothing by the stream, and cannot tell which it is while it reads.
+impl Reins for () {
+    fn entrust(&self, _: impl FnOnce() -> StreamId, _: u64) {}
+}
+
+pub(crate) struct Own(Link);
+
+impl Own {
+    pub(crate) fn new(link: Link) -> Self {
+        Self(link)
+    }
+}
+
+impl Carrier for Own {
+    type Bidi = dock::Stream;
+    type Sending = dock::Outgoing;
+    type Receiving = dock::Receiving;
+    type Opener = dock::Opener;
+    type Transport = dock::Transport;
+    type Reins = Link;
+
+    fn transport(&self) -> dock::Transport {
+        self.0.transport()
+    }
+
+    fn reins(&self) -> Link {
+        self.0.clone()
+    }
+
+    fn is_confirmed(&mut self) -> bool {
+        !self.0.is_handshaking()
+    }
+
+    fn close(&self, code: u64) {
+        self.0.close(code, b"");
+    }
+
+    async fn closed(&self) {
+        self.0.closed().await;
+    }
+}
+
+impl Reins for Link {
+    fn entrust(&self, stream: impl FnOnce() -> StreamId, allowance: u64) {
+        Link::entrust(self, stream().into_inner(), allowance);
+    }
+}

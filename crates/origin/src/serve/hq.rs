@@ -1,0 +1,148 @@
+//! HTTP/0.9 over QUIC (`hq-interop`), which tests of interoperability speak: a stream brings `GET /path`, and takes the body
+//! home, bare. Errors have no form but their text.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, Method, StatusCode, Uri, Version};
+use roundtrip_http::dock::{Link, Receiving, Sending};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::{Ended, Exchange, LAST_WORDS, PATIENCE, STALL, answer};
+use crate::FaultKind;
+use crate::request::Request;
+use crate::site::Site;
+
+/// A request is one line.
+const LONGEST: usize = 8 * 1024;
+/// Whoever misbehaves is told so by this code; there are no others.
+const FAILED: u64 = 1;
+
+/// Serves until the connection ends.
+pub(crate) async fn serve(link: Link, site: Arc<Site>) {
+    let mut running = JoinSet::new();
+    let mut idle_since = Instant::now();
+    loop {
+        tokio::select! {
+            accepted = link.accept_bidi() => {
+                let Ok((sending, receiving)) = accepted else {
+                    return;
+                };
+                running.spawn(run(link.clone(), sending, receiving, site.clone()));
+            }
+            Some(_) = running.join_next() => idle_since = Instant::now(),
+            () = sleep_until(idle_since + site.http.keep_alive), if running.is_empty() => {
+                link.close(0, b"");
+                return;
+            }
+        }
+    }
+}
+
+async fn run(link: Link, sending: Sending, mut receiving: Receiving, site: Arc<Site>) {
+    let early = link.is_handshaking();
+    let Ok(Some(request)) = timeout(PATIENCE, read(&mut receiving, early)).await else {
+        site.counters.bad_requests.increment();
+        return;
+    };
+    site.counters.hq_requests.increment();
+    let mut stream = Bare(sending);
+    match answer(&mut stream, &request, &site).await {
+        // A stream that is let go of unfinished is reset.
+        Ok(()) => drop(stream.0.finish()),
+        Err(Ended::Fault(FaultKind::Stall)) => tokio::time::sleep(STALL).await,
+        Err(Ended::Fault(_)) => {
+            tokio::time::sleep(LAST_WORDS).await;
+            link.close(FAILED, b"");
+        }
+        Err(Ended::Cut) => tokio::time::sleep(LAST_WORDS).await,
+        Err(Ended::Gone) => {}
+    }
+}
+
+/// The request, if the line is one.
+async fn read(receiving: &mut Receiving, early: bool) -> Option<Request> {
+    let mut line = BytesMut::new();
+    while !line.contains(&b'\n') {
+        let Some(bytes) = receiving.read().await.ok()? else {
+            break;
+        };
+        line.extend_from_slice(&bytes);
+        if line.len() > LONGEST {
+            return None;
+        }
+    }
+    parse(&line, early)
+}
+
+fn parse(line: &[u8], early: bool) -> Option<Request> {
+    let line = line.split(|byte| *byte == b'\n').next()?;
+    let path = line.trim_ascii_end().strip_prefix(b"GET ")?;
+    Some(Request {
+        method: Method::GET,
+        uri: Uri::try_from(path)
+            .ok()
+            .filter(|uri| uri.path().starts_with('/'))?,
+        version: Version::HTTP_09,
+        headers: HeaderMap::new(),
+        secure: true,
+        early,
+    })
+}
+
+struct Bare(Sending);
+
+impl Exchange for Bare {
+    async fn receive(&mut self) -> Result<Option<Bytes>, Ended> {
+        Ok(None)
+    }
+
+    async fn inform(&mut self, _: StatusCode, _: HeaderMap) -> Result<(), Ended> {
+        Ok(())
+    }
+
+    async fn head(&mut self, _: StatusCode, _: HeaderMap, _: bool) -> Result<(), Ended> {
+        Ok(())
+    }
+
+    async fn half_head(&mut self, _: StatusCode, _: HeaderMap) -> Result<(), Ended> {
+        Ok(())
+    }
+
+    async fn piece(&mut self, bytes: Bytes, _last: bool) -> Result<(), Ended> {
+        self.0.write(bytes).await.map_err(|_| Ended::Gone)
+    }
+
+    async fn flush(&mut self) -> Result<(), Ended> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_a_line_with_a_path() {
+        for (line, path) in [
+            ("GET /bytes/9\r\n", Some("/bytes/9")),
+            ("GET /a?b=c\n", Some("/a?b=c")),
+            ("GET /", Some("/")),
+            ("GET /x\r\nHost: a\r\n", Some("/x")),
+            ("GET", None),
+            ("GET \r\n", None),
+            ("POST /\r\n", None),
+            ("GET bytes\r\n", None),
+            ("GET /\u{7f}\u{1}\r\n", None),
+            ("", None),
+        ] {
+            let request = parse(line.as_bytes(), true);
+            assert_eq!(request.is_some(), path.is_some(), "{line}");
+            if let (Some(request), Some(path)) = (request, path) {
+                assert_eq!(request.uri.to_string(), path);
+                assert!(request.early && request.secure);
+            }
+        }
+    }
+}

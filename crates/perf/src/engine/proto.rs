@@ -1,0 +1,115 @@
+//! QUIC by quinn-proto, the state machine below quinn, under a loop of ours: one thread, bursts of any length, no runtime.
+//! What differs from `quinn` beside it is not the protocol, but who moves the bytes.
+
+mod machine;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use quinn_proto::TransportConfig;
+
+use super::quinn::{client_config, server_config, tuned};
+use super::turns::{Serving, drive};
+use super::{Engine, Job, Side, Station};
+use crate::error::{PerfError, PlanError};
+use crate::identity::{Identity, Trust};
+use crate::plan::{AckEvery, Datagram, Knobs, Role, range};
+use crate::protocol::NAME;
+use machine::{Mirror, Proto as Machine};
+
+/// Of one `sendmsg`.
+const MOST_BURST: u64 = 64;
+/// What 64 KiB have room for, of the datagrams that an Ethernet carries.
+const USUAL_BURST: usize = 44;
+/// RFC 9000 §14.
+const SHORTEST: u16 = 1200;
+
+pub(super) struct Proto;
+
+impl Engine for Proto {
+    fn check(&self, knobs: &Knobs) -> Result<(), PlanError> {
+        if knobs.ack_every == Some(AckEvery::Auto) {
+            return Err(PlanError::Engine {
+                engine: "proto",
+                what: "--ack-every auto".into(),
+                instead: "it takes a number of packets",
+            });
+        }
+        match knobs.gso {
+            Some(burst) => range("--gso", burst as u64, 1, MOST_BURST),
+            None => Ok(()),
+        }
+    }
+
+    fn listen(
+        &self,
+        at: SocketAddr,
+        identity: &Identity,
+        job: &Job,
+    ) -> Result<Box<dyn Station>, PerfError> {
+        let knobs = job.knobs;
+        let tuned = Arc::new(transport(&knobs, Role::Server));
+        let config = server_config(identity, knobs.cipher, tuned)?;
+        let mirror = matches!(knobs.datagram, Datagram::Mirror(_)).then(|| {
+            let config = config.clone();
+            Box::new(move |length: u16| {
+                let mut config = config.clone();
+                let mirrored = Knobs {
+                    datagram: Datagram::Of(length.max(SHORTEST)),
+                    ..knobs
+                };
+                config.transport_config(Arc::new(transport(&mirrored, Role::Server)));
+                config
+            }) as Mirror
+        });
+        let machine = Machine::new(Some(config), mirror, burst(&knobs));
+        Ok(Box::new(Serving::listen(at, machine, job)?))
+    }
+
+    fn drive(&self, to: SocketAddr, trust: &Trust, job: &Job) -> Result<Side, PerfError> {
+        let knobs = &job.knobs;
+        let tuned = Arc::new(transport(knobs, Role::Client));
+        let config = client_config(trust, knobs.cipher, tuned)?;
+        let mut machine = Machine::new(None, None, burst(knobs));
+        let begun = (0..job.work.connections).map(|_| machine.connect(&config, to, NAME));
+        let begun = begun.collect::<Result<_, _>>()?;
+        drive(to, machine, begun, job)
+    }
+}
+
+fn burst(knobs: &Knobs) -> usize {
+    knobs.gso.unwrap_or(USUAL_BURST)
+}
+
+fn transport(knobs: &Knobs, role: Role) -> TransportConfig {
+    let mut config = tuned(knobs);
+    if let (Datagram::Mirror(bytes), Role::Client) = (knobs.datagram, role) {
+        // Its first datagrams are padded to the least that it believes in.
+        config
+            .initial_mtu(bytes)
+            .min_mtu(bytes)
+            .mtu_discovery_config(None);
+    }
+    config
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::Arm;
+
+    #[test]
+    fn knobs_that_it_lacks_are_refused() {
+        for (text, reason) in [
+            ("quic/proto+ackauto", "proto cannot do --ack-every auto"),
+            ("quic/proto+gso65", "from 1 to 64"),
+        ] {
+            let arm: Arm = text.parse().unwrap();
+            let error = arm.check().unwrap_err().to_string();
+            assert!(error.contains(reason), "{text}: {error}");
+        }
+        for text in ["quic/proto+gso44", "quic/proto+ack20+mirror"] {
+            let arm: Arm = text.parse().unwrap();
+            arm.check().unwrap();
+        }
+    }
+}

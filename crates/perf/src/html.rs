@@ -1,0 +1,129 @@
+//! An outcome as one self-contained page: the question and its answer, whose time a gigabyte took, each arm's ratio to TLS,
+//! who set the pace, all figures. Style, frame and hatchings are those of every page and belong to `report`.
+
+mod costs;
+mod pace;
+mod stairs;
+mod table;
+
+use maud::{Markup, html};
+use roundtrip_report::clean;
+use roundtrip_report::html::frame;
+use roundtrip_report::terminal::Style;
+
+use crate::outcome::{ArmOutcome, Outcome};
+use crate::plan::{Pattern, Transport, Work};
+use crate::text;
+
+const STYLE: &str = include_str!("html/perf.css");
+
+/// What the outcome itself does not say.
+#[derive(Debug, Clone, Default)]
+pub struct Head {
+    /// Such as `roundtrip 0.1.0`.
+    pub made_by: String,
+    /// When the measuring began.
+    pub when: String,
+    /// Processor, kernel and cores.
+    pub machine: String,
+    /// The command line that makes this page again.
+    pub command: String,
+}
+
+pub fn page(outcome: &Outcome, head: &Head) -> String {
+    let work = &outcome.plan.work;
+    let body = html! {
+        article {
+            header {
+                p.kicker { "roundtrip perf · " (work.pattern) }
+                h1 { (question(work)) }
+                @for sentence in answer(outcome) { p.verdict { (sentence) } }
+            }
+            @if outcome.interrupted { p.failure { (text::INTERRUPTED) } }
+            (costs::section(outcome))
+            (stairs::section(outcome))
+            (pace::section(outcome))
+            (table::section(outcome))
+            (conditions(outcome, head))
+            @for note in text::notes(outcome).iter().filter(|note| *note != text::INTERRUPTED) { p.note { b { "Note" } " " (clean(note)) } }
+        }
+    };
+    frame(
+        &format!("perf · {}", work.pattern),
+        STYLE,
+        &body,
+        &head.made_by,
+    )
+}
+
+fn question(work: &Work) -> &'static str {
+    match work.pattern {
+        Pattern::Requests { .. } => "What does a request cost the processor of each side?",
+        _ => "What does it cost the processor to carry a gigabyte?",
+    }
+}
+
+/// In a sentence or two.
+fn answer(outcome: &Outcome) -> Vec<String> {
+    let unit = outcome.unit();
+    let cost = |arm: &ArmOutcome| Some((arm.arm.to_string(), arm.figures.sender?.median));
+    let all = outcome.arms.iter().filter_map(cost);
+    let Some((name, least)) = all.min_by(|one, other| one.1.total_cmp(&other.1)) else {
+        return vec!["Nothing was measured.".into()];
+    };
+    let mut told = vec![match outcome.arms.len() {
+        1 => format!("{name} costs the sender {} {unit}.", amount(least, unit)),
+        _ => format!(
+            "{name} costs the sender least: {} {unit}.",
+            amount(least, unit)
+        ),
+    }];
+    let quic = outcome
+        .arms
+        .iter()
+        .filter(|arm| arm.arm.transport == Transport::Quic);
+    let best = quic
+        .filter_map(|arm| Some((arm.arm.to_string(), arm.figures.ratio_to_tls?)))
+        .max_by(|one, other| one.1.total_cmp(&other.1));
+    if let Some((name, ratio)) = best {
+        told.push(match ratio {
+            ratio if ratio >= 1.0 => format!(
+                "Of the ways by QUIC, {name} is the cheapest: with one core a sender could carry {ratio:.2} times what it could with TLS."
+            ),
+            _ => format!(
+                "Of the ways by QUIC, {name} is the cheapest, and still dearer than TLS: with one core a sender could carry {ratio:.2} times as much."
+            ),
+        });
+    }
+    told
+}
+
+fn conditions(outcome: &Outcome, head: &Head) -> Markup {
+    let style = Style {
+        unicode: true,
+        ..Style::default()
+    };
+    let [work, place] = text::conditions(&outcome.plan, style);
+    html! {
+        h2 { "How it was measured" }
+        dl.facts {
+            div { dt { "Work" } dd { (clean(&work)) } }
+            div { dt { "Place" } dd { (clean(&place)) } }
+            div { dt { "Machine" } dd { (clean(&head.machine)) } }
+            div { dt { "Measured" } dd { (clean(&head.when)) ", all arms in turn in each round" } }
+            div { dt { "Program" } dd { (clean(&head.made_by)) } }
+            div { dt { "This page again" } dd { code { (clean(&head.command)) } } }
+        }
+    }
+}
+
+/// With as many digits as a cost deserves.
+fn amount(value: f64, unit: &str) -> String {
+    match unit {
+        "s/GB" => format!("{value:.3}"),
+        _ => format!("{value:.1}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+//! What each arm cost either side: bars of the median round, divided into the program's time, the kernel's, and interrupts.
+
+use maud::{Markup, html};
+use roundtrip_model::Summary;
+use roundtrip_report::clean;
+use roundtrip_report::html::percent;
+
+use super::amount;
+use crate::account::{Usage, readings};
+use crate::outcome::{ArmOutcome, Outcome, Visit};
+use crate::plan::Work;
+
+const ROW: usize = 66;
+const BAR: usize = 14;
+/// Below the row's name, and below the sender's bar.
+const SENDER: usize = 20;
+const RECEIVER: usize = 38;
+/// How far the longest bar goes: its figure stands behind it.
+const REACH: f64 = 1.55;
+
+/// Whose time it was, with its hatching.
+const PARTS: [(&str, &str); 3] = [
+    ("the program", "url(#network)"),
+    ("the kernel", "url(#server)"),
+    ("interrupts beside the threads", "url(#loss)"),
+];
+
+pub(super) fn section(outcome: &Outcome) -> Markup {
+    let arms: Vec<&ArmOutcome> = outcome
+        .arms
+        .iter()
+        .filter(|arm| arm.figures.sender.is_some())
+        .collect();
+    let unit = outcome.unit();
+    let both = |arm: &&ArmOutcome| [arm.figures.sender, arm.figures.receiver];
+    let spreads = arms.iter().flat_map(both).flatten();
+    let scale = spreads.map(|s| s.max).fold(0.0, f64::max) * REACH;
+    html! {
+        h2 { "What each way costs either side" }
+        figure {
+            (legend())
+            svg.costs width="100%" height=(arms.len() * ROW) role="img" aria-labelledby="costs-t costs-d" {
+                title id="costs-t" { "CPU time of sender and receiver, " (unit) }
+                desc id="costs-d" { (description(&arms, unit)) }
+                @for (place, arm) in arms.iter().enumerate() {
+                    text.label x="0" y=(place * ROW + 14) { (clean(&arm.arm.to_string())) }
+                    @let work = &outcome.plan.work;
+                    @let sender = |visit: &Visit| visit.sender(work).usage;
+                    @let receiver = |visit: &Visit| visit.receiver(work).usage;
+                    (bar(arm, arm.figures.sender, &sender, work, scale, place * ROW + SENDER, unit, "sender"))
+                    (bar(arm, arm.figures.receiver, &receiver, work, scale, place * ROW + RECEIVER, unit, "receiver"))
+                }
+            }
+            figcaption {
+                "In " (unit) " of one core: the upper bar is the sender, the lower the receiver. A bar is the round nearest to the median; the line spans all rounds, and the figure is their median. "
+                "How a thread's time divides between the program and the kernel is sampled. " (interrupts(outcome))
+            }
+        }
+    }
+}
+
+fn legend() -> Markup {
+    html! {
+        ul.legend {
+            @for (name, fill) in PARTS {
+                li { svg.swatch width="12" height="12" aria-hidden="true" { rect width="12" height="12" rx="2" fill=(fill) {} } (name) }
+            }
+        }
+    }
+}
+
+/// What the interrupts' part means depends on the kernel.
+fn interrupts(outcome: &Outcome) -> &'static str {
+    let pin = outcome.plan.pin;
+    match pin.sender.or(pin.receiver) {
+        None => "No side was kept on a core, so interrupts beside its threads were not counted.",
+        Some(_) if readings::counts_apart() => {
+            "This kernel counts interrupts apart from the threads that they interrupt."
+        }
+        Some(_) => {
+            "This kernel counts an interrupt as the time of the thread that it interrupts; beside the threads is what it left to ksoftirqd."
+        }
+    }
+}
+
+#[expect(clippy::too_many_arguments, reason = "a bar is where and what")]
+fn bar(
+    arm: &ArmOutcome,
+    spread: Option<Summary>,
+    usage: &dyn Fn(&Visit) -> Usage,
+    work: &Work,
+    scale: f64,
+    top: usize,
+    unit: &str,
+    side: &str,
+) -> Markup {
+    let Some(spread) = spread else {
+        return html! {};
+    };
+    let parts = typical(arm, spread.median, usage, work);
+    let mut from = 0.0;
+    let parts = parts.map(|part| {
+        from += part;
+        (from - part, part)
+    });
+    let (low, high) = (percent(spread.min, scale), percent(spread.max, scale));
+    let middle = top + BAR / 2;
+    html! {
+        g {
+            @for ((from, part), (name, fill)) in parts.into_iter().zip(PARTS) {
+                @if part > 0.0 {
+                    rect x=(percent(from, scale)) width=(percent(part, scale)) y=(top) height=(BAR) fill=(fill) {
+                        title { (side) ", " (name) ": " (amount(part, unit)) " " (unit) }
+                    }
+                }
+            }
+            @if spread.n > 1 {
+                line.spread x1=(low) x2=(high) y1=(middle) y2=(middle) {}
+            }
+            text.figure x=(percent(spread.max.max(from), scale)) dx="7" y=(top + 12) {
+                (amount(spread.median, unit)) tspan.quiet { " " (side) }
+            }
+        }
+    }
+}
+
+/// Program, kernel, interrupts, of the round nearest to the median.
+fn typical(
+    arm: &ArmOutcome,
+    median: f64,
+    usage: &dyn Fn(&Visit) -> Usage,
+    work: &Work,
+) -> [f64; 3] {
+    let costs = arm.visits.iter().filter_map(|visit| {
+        let usage = usage(visit);
+        Some((usage, visit.cost(&usage, work)?))
+    });
+    let distance = |cost: f64| (cost - median).abs();
+    let nearest = costs.min_by(|one, other| distance(one.1).total_cmp(&distance(other.1)));
+    nearest.map_or([0.0; 3], |(usage, cost)| parts(&usage, cost))
+}
+
+/// Divides a cost as the usage is divided. Where no sample met the thread, all of its time counts as the kernel's: that is
+/// where most of it is.
+pub(super) fn parts(usage: &Usage, cost: f64) -> [f64; 3] {
+    let cpu = usage.cpu().as_secs_f64();
+    if cpu <= 0.0 {
+        return [0.0; 3];
+    }
+    let thread = cost * usage.thread.as_secs_f64() / cpu;
+    let sampled = (usage.user + usage.system).as_secs_f64();
+    let program = if sampled > 0.0 {
+        thread * usage.user.as_secs_f64() / sampled
+    } else {
+        0.0
+    };
+    [program, thread - program, cost - thread]
+}
+
+fn description(arms: &[&ArmOutcome], unit: &str) -> String {
+    let figure = |spread: Option<Summary>| {
+        spread.map_or_else(|| "unknown".into(), |s| amount(s.median, unit))
+    };
+    let each = arms.iter().map(|arm| {
+        format!(
+            "{}: sender {}, receiver {}",
+            arm.arm,
+            figure(arm.figures.sender),
+            figure(arm.figures.receiver)
+        )
+    });
+    format!("In {unit}. {}.", each.collect::<Vec<_>>().join("; "))
+}
