@@ -34,7 +34,10 @@ fn between(
 fn bulk_comes_whole_whoever_protects_it() {
     for suite in SUITES {
         for (client, server) in [
-            (packet_aead::provider as fn() -> _, packet_aead::provider as fn() -> _),
+            (
+                packet_aead::provider as fn() -> _,
+                packet_aead::provider as fn() -> _,
+            ),
             (packet_aead::provider, default_provider),
             (default_provider, packet_aead::provider),
         ] {

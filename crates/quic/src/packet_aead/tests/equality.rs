@@ -33,7 +33,7 @@ fn packets_of_every_length() {
     for key_length in [16, 32] {
         let (key, iv) = (dice.bytes(key_length), dice.array());
         let own = Key::new(cpu, &key, &iv);
-        let plain = dice.bytes(2 * AT_ONCE);
+        let plain = dice.bytes(2 * (AT_ONCE + 100));
         for length in 0..AT_ONCE + 100 {
             let number = dice.roll() >> dice.below(64);
             let aad = &plain[..dice.below(26)];
