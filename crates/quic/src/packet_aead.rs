@@ -13,6 +13,8 @@
 //!
 //! Packets with more blocks than the table has powers are sealed in pieces, with one reduction for each.
 //!
+//! Keys and powers are wiped when they are dropped; copies that the compiler put on the stack are not found.
+//!
 //! The header's protection is beside it, a single AES block; TLS records stay aws-lc's. Processors without those
 //! instructions get aws-lc's suites as they are. `unsafe` is in [`lanes`] (loads and stores) and in [`gcm`] (entry).
 

@@ -33,7 +33,7 @@ impl<const K: usize> Gcm<K> {
 
     /// Encrypts `data` in place. None, and nothing is changed: it is too long.
     pub(super) fn seal(&self, nonce: Nonce, aad: &[u8], data: &mut [u8]) -> Option<[u8; TAG]> {
-        self.check_length(data)?;
+        check_length(data)?;
         let mut tag = [0; TAG];
         // SAFETY: a `Cpu` only exists where the processor has these features.
         unsafe {
@@ -51,7 +51,7 @@ impl<const K: usize> Gcm<K> {
         data: &mut [u8],
         tag: &[u8; TAG],
     ) -> Option<()> {
-        self.check_length(data)?;
+        check_length(data)?;
         let mut right = [0; TAG];
         // SAFETY: a `Cpu` only exists where the processor has these features.
         unsafe {
@@ -76,10 +76,10 @@ impl<const K: usize> Gcm<K> {
         let above = u128::from(nonce.path) << 96 | u128::from(nonce.number) << 32;
         self.keys.iv ^ above
     }
+}
 
-    fn check_length(&self, data: &[u8]) -> Option<()> {
-        (data.len() as u64 <= LONGEST).then_some(())
-    }
+fn check_length(data: &[u8]) -> Option<()> {
+    (data.len() as u64 <= LONGEST).then_some(())
 }
 
 /// What is XORed with the initialization vector. RFC 9001 §5.3, and the paths of multipath QUIC.

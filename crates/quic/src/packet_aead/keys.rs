@@ -23,7 +23,7 @@ const ZEROS: usize = 4;
 pub(super) struct Keys<const K: usize> {
     /// From the highest to the first, in the form of `ghash`.
     powers: [u8; (POWERS + ZEROS) * BLOCK],
-    pub(super) round_keys: RoundKeys<K>,
+    pub(super) rounds: RoundKeys<K>,
     /// As a number, above 32 bits for the counter.
     pub(super) iv: u128,
 }
@@ -32,16 +32,16 @@ impl<const K: usize> Keys<K> {
     pub(super) fn empty() -> Box<Self> {
         Box::new(Self {
             powers: [0; _],
-            round_keys: [[0; _]; _],
+            rounds: [[0; _]; _],
             iv: 0,
         })
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,vpclmulqdq,aes,sse4.1")]
     pub(super) fn fill<const KEY: usize>(&mut self, key: &[u8; KEY]) {
-        aes::expand(key, &mut self.round_keys);
+        aes::expand(key, &mut self.rounds);
         let mut h = [0; BLOCK];
-        let encrypted = aes::encrypt(&self.round_keys, load_block(&h));
+        let encrypted = aes::encrypt(&self.rounds, load_block(&h));
         store_block(&mut h, encrypted);
         let mut shifted = ghash::shift(u128::from_le_bytes(h)).to_le_bytes();
         self.raise(&shifted);
@@ -83,13 +83,13 @@ impl<const K: usize> Keys<K> {
     /// In a way that the compiler does not leave out.
     pub(super) fn wipe(&mut self) {
         self.powers.zeroize();
-        self.round_keys.zeroize();
+        self.rounds.zeroize();
         self.iv.zeroize();
     }
 
     #[cfg(test)]
     pub(super) fn is_wiped(&self) -> bool {
-        let mut bytes = self.powers.iter().chain(self.round_keys.as_flattened());
+        let mut bytes = self.powers.iter().chain(self.rounds.as_flattened());
         bytes.all(|byte| *byte == 0) && self.iv == 0
     }
 }

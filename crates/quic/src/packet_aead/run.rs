@@ -26,7 +26,7 @@ pub(super) fn protect<const K: usize, const SEALS: bool>(
     data: &mut [u8],
 ) -> __m128i {
     // First, so that it is done while the rest is.
-    let veil = aes::encrypt(&keys.round_keys, load_block(&(nonce | 1).to_be_bytes()));
+    let veil = aes::encrypt(&keys.rounds, load_block(&(nonce | 1).to_be_bytes()));
     let lengths = _mm512_set_epi64(bits(aad), bits(data), 0, 0, 0, 0, 0, 0);
     let mut aes = Aes::new(keys, nonce);
     let whole = aad.len() <= AAD_AT_ONCE && data.len() <= room(FIRST);
@@ -102,7 +102,7 @@ impl<const K: usize> Aes<K> {
             rounds: [_mm512_setzero_si512(); K],
             base: _mm512_setzero_si512(),
         };
-        for (round, key) in aes.rounds.iter_mut().zip(&keys.round_keys) {
+        for (round, key) in aes.rounds.iter_mut().zip(&keys.rounds) {
             *round = spread(key);
         }
         aes.begin(nonce);

@@ -1,6 +1,8 @@
 //! Agreement with aws-lc and with published vectors; what is not authentic is refused. Where the processor lacks the
 //! instructions there is nothing to test, and that is said.
 
+#![allow(clippy::unwrap_used)] // what a test's helper expects is expected of the code
+
 mod equality;
 mod suites;
 mod tampering;
