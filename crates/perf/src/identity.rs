@@ -87,6 +87,7 @@ fn provider(suite: Suite) -> Arc<CryptoProvider> {
 }
 
 /// The one that is spoken.
+#[derive(Clone, Copy)]
 pub(crate) struct Suite(SupportedCipherSuite);
 
 /// aws-lc's.

@@ -7,16 +7,16 @@
 //!
 //! What is different from a library's AES-GCM, all of it because packets are short:
 //! - GHASH multiplies each block by its own power of H and adds up the products of the whole packet, header and lengths
-//!   included, before it reduces *once*: the powers are a table, made when the key is ([`keys`]).
+//!   included, before it reduces *once*: the powers are a table, made when the key is (`keys`).
 //! - Counter blocks are not counted: they are another table, by which the nonce is XORed.
-//! - Each vector of four blocks (VAES, VPCLMULQDQ, AVX-512) is hashed between the rounds of AES of others ([`run`]).
+//! - Each vector of four blocks (VAES, VPCLMULQDQ, AVX-512) is hashed between the rounds of AES of others (`run`).
 //!
 //! Packets with more blocks than the table has powers are sealed in pieces, with one reduction for each.
 //!
 //! Keys and powers are wiped when they are dropped; copies that the compiler put on the stack are not found.
 //!
 //! The header's protection is beside it, a single AES block; TLS records stay aws-lc's. Processors without those
-//! instructions get aws-lc's suites as they are. `unsafe` is in [`lanes`] (loads and stores) and in [`gcm`] (entry).
+//! instructions get aws-lc's suites as they are. `unsafe` is in `lanes` (loads and stores) and in `gcm` (entry).
 
 #[cfg(target_arch = "x86_64")]
 mod aes;
