@@ -5,6 +5,7 @@ mod error;
 mod hellos;
 mod incoming;
 mod layer;
+mod levers;
 mod listening;
 mod redeemed;
 mod stream;
@@ -16,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use quinn::crypto::rustls::{HandshakeData, QuicClientConfig};
-use quinn::{Endpoint, EndpointConfig, TransportConfig};
+use quinn::{Endpoint, EndpointConfig};
 use roundtrip_model::{EarlyData, Event, QuicFacts, Recorder, Task, TlsFacts};
 use roundtrip_tls::{Client, Offer, Witness, peer_facts};
 use rustls::pki_types::CertificateDer;
@@ -28,6 +29,7 @@ use attempt::Attempt;
 pub use error::QuicError;
 pub use incoming::{Confirmation, connection_ids, take_in};
 use layer::{Layers, Sender};
+pub use levers::transport_config;
 use listening::Attentive;
 pub use redeemed::Redeemed;
 pub use tokens::Tokens;
@@ -215,7 +217,7 @@ fn client_config(client: &Client, offer: &Offer) -> Result<quinn::ClientConfig, 
     let crypto = QuicClientConfig::try_from(tls)
         .map_err(|_| HttpError::H3("no cipher suite fit for QUIC".into()))?;
     let mut config = quinn::ClientConfig::new(Arc::new(Attentive(Arc::new(crypto))));
-    let mut transport = TransportConfig::default();
+    let mut transport = transport_config();
     transport.max_idle_timeout(IDLE.try_into().ok());
     transport.stream_receive_window(10u32.saturating_mul(1 << 20).into());
     transport.receive_window((32u32 << 20).into());

@@ -10,10 +10,9 @@ use std::time::Duration;
 
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{
-    Endpoint, EndpointConfig, Incoming, ServerConfig, TokioRuntime, TransportConfig,
-    ValidationTokenConfig,
+    Endpoint, EndpointConfig, Incoming, ServerConfig, TokioRuntime, ValidationTokenConfig,
 };
-use roundtrip_http::{Redeemed, take_in};
+use roundtrip_http::{Redeemed, take_in, transport_config};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -71,7 +70,7 @@ fn server_config(
         .log(Arc::new(Redeemed::default()));
     let mut config = ServerConfig::with_crypto(crypto);
     config.validation_token_config(given);
-    let mut transport = TransportConfig::default();
+    let mut transport = transport_config();
     transport.max_concurrent_bidi_streams(streams.into());
     config.transport_config(Arc::new(transport));
     config

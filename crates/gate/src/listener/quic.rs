@@ -14,9 +14,9 @@ use std::time::Duration;
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{
     Endpoint, EndpointConfig, IdleTimeout, Incoming, Runtime, ServerConfig, TokioRuntime,
-    TransportConfig, ValidationTokenConfig, VarInt,
+    ValidationTokenConfig, VarInt,
 };
-use roundtrip_http::{Redeemed, connection_ids, take_in};
+use roundtrip_http::{Redeemed, connection_ids, take_in, transport_config};
 use rustls::ProtocolVersion;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -226,7 +226,7 @@ fn server_config(
     config.validation_token_config(given);
     let idle = u64::try_from(limits.idle_time.0.as_millis()).unwrap_or(u64::MAX);
     let idle = VarInt::from_u64(idle).unwrap_or(VarInt::MAX);
-    let mut transport = TransportConfig::default();
+    let mut transport = transport_config();
     transport
         .max_idle_timeout(Some(IdleTimeout::from(idle)))
         .max_concurrent_bidi_streams(limits.streams.into())

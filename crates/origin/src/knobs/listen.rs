@@ -35,7 +35,7 @@ pub struct ListenKnobs {
     #[arg(long, value_enum, default_value_t = Quic::On)]
     pub h3: Quic,
     /// Which engine carries QUIC: quinn, or our own, which speaks hq-interop (HTTP/0.9 over QUIC) beside h3
-    #[arg(long, value_enum, default_value_t = QuicEngine::Quinn)]
+    #[arg(long, value_enum, default_value_t = QuicEngine::Own)]
     pub quic_engine: QuicEngine,
     /// Answer the first QUIC Initial with a Retry (RFC 9000, section 8.1.2)
     #[arg(long)]
@@ -60,7 +60,7 @@ impl Default for ListenKnobs {
             backlog: 1024,
             max_connections: 4096,
             h3: Quic::On,
-            quic_engine: QuicEngine::Quinn,
+            quic_engine: QuicEngine::Own,
             quic_retry: false,
             quic_tokens: TOKENS,
         }

@@ -40,6 +40,7 @@ with_each_engine! {
     faults_strike_where_they_are_told_to,
     a_truncated_body_is_noticed,
     connections_are_refused_or_ignored,
+    both_sides_ask_for_fewer_acknowledgements,
     a_stopped_origin_frees_its_ports,
 }
 
@@ -71,7 +72,7 @@ impl Client {
         tls.enable_early_data = true;
         let quic = QuicClientConfig::try_from(tls).unwrap();
         let mut config = quinn::ClientConfig::new(Arc::new(quic));
-        let mut transport = quinn::TransportConfig::default();
+        let mut transport = roundtrip_http::transport_config();
         transport.max_idle_timeout(Some(Duration::from_secs(2).try_into().unwrap()));
         config.transport_config(Arc::new(transport));
         let mut endpoint = quinn::Endpoint::client((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
@@ -315,6 +316,18 @@ async fn connections_are_refused_or_ignored(engine: QuicEngine) {
         assert!(outcome.is_err());
         assert_eq!(origin.stats().quic_connections, 0);
     }
+}
+
+async fn both_sides_ask_for_fewer_acknowledgements(engine: QuicEngine) {
+    let (_origin, client) = start(engine, |_| {}).await;
+    let (quic, mut sender) = client.open().await;
+    let body = vec![7; 100_000];
+    let echoed = ask(&mut sender, "/echo", Some(&body)).await.unwrap();
+    assert_eq!(echoed.body, body);
+    let (asked, told) = (quic.stats().frame_tx, quic.stats().frame_rx);
+    assert!(asked.ack_frequency > 0, "{asked:?}");
+    assert!(told.ack_frequency > 0, "{told:?}");
+    assert_eq!(quic.close_reason(), None);
 }
 
 async fn a_stopped_origin_frees_its_ports(engine: QuicEngine) {
