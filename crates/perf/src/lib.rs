@@ -20,6 +20,7 @@ mod error;
 mod identity;
 pub mod json;
 mod outcome;
+mod pauses;
 pub mod plan;
 mod protocol;
 pub mod remote;

@@ -20,6 +20,7 @@ use crate::engine::{self, Job, PATIENCE, Pulse, Side};
 use crate::error::PerfError;
 use crate::identity::{Identity, Trust};
 use crate::outcome::{Outcome, Visit};
+use crate::pauses::Pauses;
 use crate::plan::{Arm, Plan, Role, Work};
 use crate::run::{Progress, in_turn};
 use crate::scene::keep_on;
@@ -125,7 +126,8 @@ pub fn visit(
         let job = plan.job(arm, Role::Client, &pulse);
         let rounds = plan.rounds;
         let began = Instant::now();
-        let mut tell = || {
+        let mut tell = |pauses: &mut Pauses| {
+            pauses.see(pulse.total(), began.elapsed());
             watch(Progress {
                 arm,
                 round,
@@ -144,7 +146,7 @@ fn call(
     server: SocketAddr,
     arm: &Arm,
     job: &Job,
-    tell: &mut dyn FnMut(),
+    tell: &mut dyn FnMut(&mut Pauses),
 ) -> Result<Visit, PerfError> {
     talk.say(&Request {
         arm: arm.clone(),
@@ -155,13 +157,14 @@ fn call(
         other => return Err(unexpected(other)),
     };
     let to = SocketAddr::new(server.ip(), port);
+    let mut pauses = Pauses::default();
     let client = std::thread::scope(|scope| {
         let driving = scope.spawn(|| {
             keep_on(job.core)?;
             engine::of(arm.engine).drive(to, &Trust::of(certificate), job)
         });
         while !driving.is_finished() {
-            tell();
+            tell(&mut pauses);
             std::thread::sleep(GLANCE);
         }
         driving
@@ -172,6 +175,7 @@ fn call(
         Some(Reply::Done(server)) => Ok(Visit {
             server: *server,
             client,
+            pause: pauses.longest(),
         }),
         other => Err(unexpected(other)),
     }

@@ -14,6 +14,7 @@ use crate::engine::{self, Job, PATIENCE, Pulse, Side};
 use crate::error::{PerfError, PlanError};
 use crate::identity::Identity;
 use crate::outcome::Visit;
+use crate::pauses::Pauses;
 use crate::plan::{Arm, Plan, Role, Terrain};
 
 /// How often whoever watches is told.
@@ -52,8 +53,11 @@ impl Scene {
             let serving = scope.spawn(move || self.serve(arm, &server, &tell));
             let driving = scope.spawn(move || self.drive(arm, &client, hear));
             let began = Instant::now();
+            let mut pauses = Pauses::default();
             while !(serving.is_finished() && driving.is_finished()) {
-                watch(pulse.total(), began.elapsed());
+                let (bytes, elapsed) = (pulse.total(), began.elapsed());
+                pauses.see(bytes, elapsed);
+                watch(bytes, elapsed);
                 thread::sleep(GLANCE);
             }
             let join = |thread: thread::ScopedJoinHandle<'_, Result<Side, PerfError>>| {
@@ -62,7 +66,11 @@ impl Scene {
                     .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             };
             match (join(serving), join(driving)) {
-                (Ok(server), Ok(client)) => Ok(Visit { server, client }),
+                (Ok(server), Ok(client)) => Ok(Visit {
+                    server,
+                    client,
+                    pause: pauses.longest(),
+                }),
                 // Who waited in vain says less than who failed.
                 (Err(error), Ok(_) | Err(PerfError::Silence(_))) | (_, Err(error)) => Err(error),
             }
