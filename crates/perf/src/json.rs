@@ -163,6 +163,7 @@ fn visit_of(visit: &Visit, work: &Work) -> Value {
         "payload_bytes": visit.payload(),
         "seconds": visit.wall().as_secs_f64(),
         "requests": visit.requests(),
+        "longest_pause_s": visit.pause.as_secs_f64(),
         "sender": side(visit.sender(work)),
         "receiver": side(visit.receiver(work)),
     })

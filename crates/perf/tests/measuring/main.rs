@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod fire;
 mod remote;
 
 use std::time::Duration;

@@ -49,6 +49,7 @@ fn visit(milliseconds: u64) -> Visit {
     Visit {
         server: side(1_000_000_000, 0),
         client: side(0, 1_000_000_000),
+        pause: Duration::ZERO,
     }
 }
 
