@@ -56,7 +56,8 @@ pub(crate) enum Item {
     NewConnectionId(u64),
     /// By its sequence number.
     RetireConnectionId(u64),
-    NewToken,
+    /// By its place among those that were given.
+    NewToken(u8),
     HandshakeDone,
     PathChallenge([u8; 8]),
     PathResponse,

@@ -32,7 +32,7 @@ pub(crate) fn endpoint(tls: rustls::ServerConfig, knobs: &Knobs) -> Result<Endpo
     if knobs.listen.quic_retry {
         config.retry = Retry::Always;
     }
-    config.tokens = knobs.listen.quic_tokens > 0;
+    config.tokens = u8::try_from(knobs.listen.quic_tokens).unwrap_or(u8::MAX);
     Ok(Endpoint::new(Some(config), seed))
 }
 

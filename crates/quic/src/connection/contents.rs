@@ -143,12 +143,12 @@ impl Connection {
             }
         }
         self.write_ids(pen);
-        if self.control.token_waits {
-            let token = self.control.token.clone().unwrap_or_default();
-            if Frame::NewToken(&token).write(pen) {
-                self.control.token_waits = false;
-                self.items.push(Item::NewToken);
+        while let Some((which, token)) = self.control.next_token() {
+            if !Frame::NewToken(token).write(pen) {
+                break;
             }
+            self.control.tokens_due.pop();
+            self.items.push(Item::NewToken(which));
         }
     }
 

@@ -20,8 +20,10 @@ pub(crate) struct Control {
     pub(crate) issued: Vec<u64>,
     /// RETIRE_CONNECTION_ID, by sequence number.
     pub(crate) retired: Vec<u64>,
-    pub(crate) token: Option<Bytes>,
-    pub(crate) token_waits: bool,
+    /// What the peer is given to prove its address another time.
+    tokens: Vec<Bytes>,
+    /// NEW_TOKEN, by their place among these.
+    pub(crate) tokens_due: Vec<u8>,
     pub(crate) ask: Option<Ask>,
     pub(crate) ask_waits: bool,
 }
@@ -31,10 +33,22 @@ impl Control {
     pub(crate) fn has_work(&self) -> bool {
         self.ping
             || self.handshake_done
-            || self.token_waits
+            || !self.tokens_due.is_empty()
             || self.ask_waits
             || !self.issued.is_empty()
             || !self.retired.is_empty()
+    }
+
+    pub(crate) fn give(&mut self, tokens: Vec<Bytes>) {
+        self.tokens = tokens;
+        self.tokens_due = (0..=u8::MAX).take(self.tokens.len()).collect();
+    }
+
+    /// The last of those that are due.
+    pub(crate) fn next_token(&self) -> Option<(u8, &[u8])> {
+        let which = *self.tokens_due.last()?;
+        let token = self.tokens.get(usize::from(which))?;
+        Some((which, token))
     }
 
     /// All but a PING waits for the keys of 1-RTT: 0-RTT may carry neither RETIRE_CONNECTION_ID nor NEW_TOKEN, and

@@ -59,7 +59,7 @@ impl Connection {
                 }
             }
             Item::NewConnectionId(_)
-            | Item::NewToken
+            | Item::NewToken(_)
             | Item::HandshakeDone
             | Item::PathChallenge(_)
             | Item::PathResponse
@@ -85,7 +85,11 @@ impl Connection {
                     self.control.retired.push(sequence);
                 }
             }
-            Item::NewToken => self.control.token_waits = true,
+            Item::NewToken(which) => {
+                if !self.control.tokens_due.contains(&which) {
+                    self.control.tokens_due.push(which);
+                }
+            }
             Item::HandshakeDone => self.control.handshake_done = true,
             Item::AckFrequency(sequence) => {
                 // Only the newest counts. draft-ietf-quic-ack-frequency §4.

@@ -98,8 +98,8 @@ impl Connection {
                 self.recovery.set_blocked(false);
                 self.control.handshake_done = true;
                 let remote = self.paths.active.remote;
-                self.control.token = self.local_ids.issuer().token(now, remote);
-                self.control.token_waits = self.control.token.is_some();
+                let tokens = self.local_ids.issuer().tokens(now, remote);
+                self.control.give(tokens);
                 self.timers.early_keys = Some(now.after(3 * self.recovery.pto()));
                 self.confirm();
             }

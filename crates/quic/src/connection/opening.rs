@@ -25,8 +25,8 @@ pub(crate) fn min_ack_delay(transport: &Transport) -> Duration {
 pub(crate) trait Issuer: Debug + Send {
     /// The connection id of this sequence number, and the token that resets it. 0 is the id of the handshake.
     fn id(&self, sequence: u64) -> (ConnectionId, [u8; 16]);
-    /// A token for a next connection from that address. RFC 9000 §8.1.3.
-    fn token(&mut self, now: Time, remote: SocketAddr) -> Option<Bytes>;
+    /// Tokens for next connections from that address, each good for one. RFC 9000 §8.1.3.
+    fn tokens(&mut self, now: Time, remote: SocketAddr) -> Vec<Bytes>;
 }
 
 /// What both sides begin with.

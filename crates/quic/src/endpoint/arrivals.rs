@@ -52,7 +52,8 @@ impl Endpoint {
             issuer: Box::new(EndpointIssuer::of_server(
                 self.secrets.clone(),
                 handle,
-                server.tokens.then(|| Chance::new(&self.chance.seed())),
+                server.tokens,
+                Chance::new(&self.chance.seed()),
             )),
             seed: self.chance.seed(),
         };

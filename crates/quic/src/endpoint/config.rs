@@ -35,8 +35,9 @@ pub struct ServerConfig {
     pub tls: Arc<rustls::ServerConfig>,
     pub transport: Arc<Transport>,
     pub retry: Retry,
-    /// Clients whose address is proved get a token that proves it for their next connection. RFC 9000 §8.1.3.
-    pub tokens: bool,
+    /// Clients whose address is proved get so many tokens, each of which proves it for one of their next connections.
+    /// RFC 9000 §8.1.3.
+    pub tokens: u8,
     /// Clients beyond that are refused.
     pub most_connections: usize,
     /// Seals tokens and makes the tokens of stateless resets, so that an endpoint that comes after this one can reset
@@ -50,7 +51,7 @@ impl ServerConfig {
             tls,
             transport,
             retry: Retry::AboveHandshakes(1000),
-            tokens: true,
+            tokens: 1,
             most_connections: 100_000,
             key: None,
         }

@@ -49,8 +49,8 @@ impl fmt::Debug for Secrets {
 pub(super) struct EndpointIssuer {
     secrets: Arc<Secrets>,
     handle: Handle,
-    /// A server's, if it gives tokens.
-    chance: Option<Chance>,
+    /// A server's tokens: how many it gives, and what makes each another.
+    tokens: Option<(u8, Chance)>,
 }
 
 impl EndpointIssuer {
@@ -58,15 +58,20 @@ impl EndpointIssuer {
         Self {
             secrets,
             handle,
-            chance: None,
+            tokens: None,
         }
     }
 
-    pub(super) fn of_server(secrets: Arc<Secrets>, handle: Handle, chance: Option<Chance>) -> Self {
+    pub(super) fn of_server(
+        secrets: Arc<Secrets>,
+        handle: Handle,
+        tokens: u8,
+        chance: Chance,
+    ) -> Self {
         Self {
             secrets,
             handle,
-            chance,
+            tokens: Some((tokens, chance)),
         }
     }
 }
@@ -78,9 +83,12 @@ impl Issuer for EndpointIssuer {
         (id, self.secrets.reset_token(bytes))
     }
 
-    fn token(&mut self, now: Time, remote: SocketAddr) -> Option<Bytes> {
-        let chance = self.chance.as_mut()?;
-        let vault = self.secrets.vault.as_ref()?;
-        tokens::seal_new(vault, chance, now, remote.ip())
+    fn tokens(&mut self, now: Time, remote: SocketAddr) -> Vec<Bytes> {
+        let (Some((count, chance)), Some(vault)) = (&mut self.tokens, &self.secrets.vault) else {
+            return Vec::new();
+        };
+        (0..*count)
+            .filter_map(|_| tokens::seal_new(vault, chance, now, remote.ip()))
+            .collect()
     }
 }

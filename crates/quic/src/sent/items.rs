@@ -84,16 +84,16 @@ mod tests {
         };
         assert_eq!(items.keep(&mut Vec::new()), 0);
         let first = items.keep(&mut vec![Item::Ping, Item::MaxData]);
-        let second = items.keep(&mut vec![Item::NewToken]);
+        let second = items.keep(&mut vec![Item::NewToken(0)]);
         assert_eq!(told(&items, first), [Item::Ping, Item::MaxData]);
-        assert_eq!(told(&items, second), [Item::NewToken]);
+        assert_eq!(told(&items, second), [Item::NewToken(0)]);
         items.take(first, |_| {});
         for _ in 0..1000 {
             let chain = items.keep(&mut vec![Item::HandshakeDone, Item::Ping]);
             assert_eq!(told(&items, chain), [Item::HandshakeDone, Item::Ping]);
             items.take(chain, |_| {});
         }
-        assert_eq!(told(&items, second), [Item::NewToken]);
+        assert_eq!(told(&items, second), [Item::NewToken(0)]);
         assert_eq!((items.len(), items.nodes.len()), (1, 3));
     }
 }

@@ -58,8 +58,11 @@ fn both_versions_are_spoken() {
 }
 
 #[test]
-fn a_retry_costs_a_round_trip_and_a_token_saves_it_once() {
-    let mut simulation = Simulation::with(3, &fast(), |server| server.retry = Retry::Always);
+fn a_retry_costs_a_round_trip_and_each_token_saves_one() {
+    let mut simulation = Simulation::with(3, &fast(), |server| {
+        server.retry = Retry::Always;
+        server.tokens = 2;
+    });
     let start = simulation.now;
     let (client, _) = simulation.establish();
     assert_eq!(connected(&simulation, client, start), 2);
@@ -73,10 +76,10 @@ fn a_retry_costs_a_round_trip_and_a_token_saves_it_once() {
             _ => None,
         })
         .collect();
-    assert_eq!(tokens.len(), 1);
+    assert_eq!(tokens.len(), 2);
     assert_eq!(simulation.nodes[SERVER].endpoint.retries_sent(), 1);
-    simulation.client_config.token = Some(tokens[0].clone());
-    for (trips, taken) in [(1, 1), (2, 1)] {
+    for (token, trips, taken) in [(0, 1, 1), (0, 2, 1), (1, 1, 2)] {
+        simulation.client_config.token = Some(tokens[token].clone());
         let start = simulation.now;
         let (client, _) = simulation.establish();
         assert_eq!(connected(&simulation, client, start), trips);

@@ -25,8 +25,8 @@ impl Issuer for Ids {
         (ConnectionId::new(&id).unwrap(), [id[7] ^ self.0; 16])
     }
 
-    fn token(&mut self, _now: Time, _remote: SocketAddr) -> Option<Bytes> {
-        Some(Bytes::from_static(b"come again"))
+    fn tokens(&mut self, _now: Time, _remote: SocketAddr) -> Vec<Bytes> {
+        vec![Bytes::from_static(b"come again")]
     }
 }
 
