@@ -174,6 +174,28 @@ fn knobs_are_turned() {
     assert_eq!(wire(4).largest, Some(1300));
 }
 
+/// On a processor that can.
+#[cfg(feature = "packet-aead")]
+#[test]
+fn packets_sealed_by_ourselves_arrive() {
+    let plan = plan(
+        &["quic+packetaead", "quic+packetaead+aes256"],
+        Pattern::Both,
+    );
+    if let Err(error) = plan.check() {
+        assert!(
+            error.to_string().contains("this processor has no"),
+            "{error}"
+        );
+        return;
+    }
+    for arm in &measured(plan).arms {
+        let visit = &arm.visits[0];
+        assert_eq!(visit.server.sent, visit.client.received);
+        assert_eq!(visit.client.sent, visit.server.received);
+    }
+}
+
 #[test]
 fn the_knobs_of_quinn_proto_are_turned() {
     let outcome = measured(plan(
