@@ -158,13 +158,13 @@ async fn keys_are_updated_in_mid_body() {
     let updates = 3;
     for _ in 0..updates {
         // Not before the last one is known to have arrived, and a while after that. RFC 9001 §6.1 and §6.5.
-        let updated = async {
+        let once_more = async {
             while !link.update_keys() {
                 assert_eq!(fetch(&link, "/bytes/1000").await, Ok(1000));
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        tokio::time::timeout(PATIENCE, updated).await.unwrap();
+        tokio::time::timeout(PATIENCE, once_more).await.unwrap();
         assert_eq!(fetch(&link, "/bytes/1000000").await, Ok(1_000_000));
     }
     assert_eq!(link.stats().unwrap().key_updates, updates);

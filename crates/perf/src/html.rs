@@ -71,13 +71,25 @@ fn answer(outcome: &Outcome) -> Vec<String> {
     let Some((name, least)) = all.min_by(|one, other| one.1.total_cmp(&other.1)) else {
         return vec!["Nothing was measured.".into()];
     };
-    let mut told = vec![match outcome.arms.len() {
-        1 => format!("{name} costs the sender {} {unit}.", amount(least, unit)),
-        _ => format!(
-            "{name} costs the sender least: {} {unit}.",
-            amount(least, unit)
-        ),
-    }];
+    let tls = outcome
+        .arms
+        .iter()
+        .find(|arm| arm.arm.transport == Transport::Tls);
+    let tls = tls
+        .and_then(cost)
+        .filter(|(other, _)| *other != name)
+        .map_or_else(String::new, |(tls, cost)| {
+            format!("; {tls} costs {}", amount(cost, unit))
+        });
+    let superlative = if outcome.arms.len() > 1 {
+        " least:"
+    } else {
+        ""
+    };
+    let mut told = vec![format!(
+        "{name} costs the sender{superlative} {} {unit}{tls}.",
+        amount(least, unit)
+    )];
     let quic = outcome
         .arms
         .iter()

@@ -4,13 +4,15 @@
 use std::sync::Arc;
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
+#[cfg(feature = "packet-aead")]
+use roundtrip_quic::packet_aead;
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::aws_lc_rs::{self, cipher_suite};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore, ServerConfig, SupportedCipherSuite};
 
 use crate::error::PerfError;
-use crate::plan::Cipher;
+use crate::plan::{Cipher, Knobs};
 use crate::protocol::{ALPN, NAME};
 
 /// The server's.
@@ -36,8 +38,8 @@ impl Identity {
         Trust(self.certificate.clone())
     }
 
-    pub(crate) fn server(&self, cipher: Cipher) -> Result<ServerConfig, PerfError> {
-        let mut config = ServerConfig::builder_with_provider(provider(cipher))
+    pub(crate) fn server(&self, suite: impl Into<Suite>) -> Result<ServerConfig, PerfError> {
+        let mut config = ServerConfig::builder_with_provider(provider(suite.into()))
             .with_protocol_versions(&[&rustls::version::TLS13])?
             .with_no_client_auth()
             .with_single_cert(vec![self.certificate.clone()], self.key.clone_key())?;
@@ -55,10 +57,10 @@ impl Trust {
         &self.0
     }
 
-    pub(crate) fn client(&self, cipher: Cipher) -> Result<ClientConfig, PerfError> {
+    pub(crate) fn client(&self, suite: impl Into<Suite>) -> Result<ClientConfig, PerfError> {
         let mut roots = RootCertStore::empty();
         roots.add(self.0.clone())?;
-        let mut config = ClientConfig::builder_with_provider(provider(cipher))
+        let mut config = ClientConfig::builder_with_provider(provider(suite.into()))
             .with_protocol_versions(&[&rustls::version::TLS13])?
             .with_root_certificates(roots)
             .with_no_client_auth();
@@ -77,17 +79,53 @@ pub(crate) fn initial_suite() -> Option<rustls::quic::Suite> {
     cipher_suite::TLS13_AES_128_GCM_SHA256.tls13()?.quic_suite()
 }
 
-fn provider(cipher: Cipher) -> Arc<CryptoProvider> {
+fn provider(suite: Suite) -> Arc<CryptoProvider> {
     Arc::new(CryptoProvider {
-        cipher_suites: vec![suite(cipher)],
+        cipher_suites: vec![suite.0],
         ..aws_lc_rs::default_provider()
     })
 }
 
-fn suite(cipher: Cipher) -> SupportedCipherSuite {
-    match cipher {
-        Cipher::Aes128 => cipher_suite::TLS13_AES_128_GCM_SHA256,
-        Cipher::Aes256 => cipher_suite::TLS13_AES_256_GCM_SHA384,
-        Cipher::Chacha => cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
+/// The one that is spoken.
+#[derive(Clone, Copy)]
+pub(crate) struct Suite(SupportedCipherSuite);
+
+/// aws-lc's.
+impl From<Cipher> for Suite {
+    fn from(cipher: Cipher) -> Self {
+        Self(match cipher {
+            Cipher::Aes128 => cipher_suite::TLS13_AES_128_GCM_SHA256,
+            Cipher::Aes256 => cipher_suite::TLS13_AES_256_GCM_SHA384,
+            Cipher::Chacha => cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
+        })
+    }
+}
+
+impl Suite {
+    /// With QUIC's keys of crate `quic`, if the knobs say so: they are checked, so they can be had.
+    pub(crate) fn of(knobs: &Knobs) -> Self {
+        let Self(plain) = knobs.cipher.into();
+        #[cfg(feature = "packet-aead")]
+        if knobs.packet_aead {
+            return Self(packet_aead::suite(plain));
+        }
+        Self(plain)
+    }
+}
+
+/// Why QUIC's keys for this cipher cannot be those of crate `quic`, and what helps.
+pub(crate) fn lacks_packet_aead(cipher: Cipher) -> Option<&'static str> {
+    #[cfg(feature = "packet-aead")]
+    let is_supported = packet_aead::is_supported();
+    #[cfg(not(feature = "packet-aead"))]
+    let is_supported = false;
+    if cipher == Cipher::Chacha {
+        Some("it is AES-GCM; leave chacha or packetaead")
+    } else if cfg!(not(feature = "packet-aead")) {
+        Some("this program was built without it; build with --features packet-aead")
+    } else if !is_supported {
+        Some("this processor has no AVX-512 with VAES and VPCLMULQDQ; leave packetaead")
+    } else {
+        None
     }
 }

@@ -127,6 +127,7 @@ fn knobs(arm: &Arm) -> Value {
         "write_size": knobs.write_size,
         "ack_every": knobs.ack_every.map(|packets| packets.to_string()),
         "gso": knobs.gso,
+        "packet_aead": is_quic.then_some(knobs.packet_aead),
         "datagram": is_quic.then(|| match knobs.datagram {
             Datagram::Engine => "engine".to_owned(),
             Datagram::Of(bytes) => bytes.to_string(),
@@ -162,6 +163,7 @@ fn visit_of(visit: &Visit, work: &Work) -> Value {
         "payload_bytes": visit.payload(),
         "seconds": visit.wall().as_secs_f64(),
         "requests": visit.requests(),
+        "longest_pause_s": visit.pause.as_secs_f64(),
         "sender": side(visit.sender(work)),
         "receiver": side(visit.receiver(work)),
     })

@@ -21,6 +21,7 @@ pub mod html;
 mod identity;
 pub mod json;
 mod outcome;
+mod pauses;
 pub mod plan;
 mod protocol;
 pub mod remote;

@@ -32,6 +32,8 @@ pub struct ArmOutcome {
 pub struct Visit {
     pub server: Side,
     pub client: Side,
+    /// The longest time without payload between the first and the last of it.
+    pub pause: Duration,
 }
 
 /// Over all rounds of an arm; medians, where one number is asked for.
@@ -211,6 +213,7 @@ pub(crate) mod tests {
             ..Side::default()
         };
         Visit {
+            pause: Duration::ZERO,
             server: side(1_100_000_000, 0, sender),
             client: side(0, 1_000_000_000, 500),
         }

@@ -20,6 +20,7 @@ use crate::engine::{self, Job, PATIENCE, Pulse, Side};
 use crate::error::PerfError;
 use crate::identity::{Identity, Trust};
 use crate::outcome::{Outcome, Visit};
+use crate::pauses::Pauses;
 use crate::plan::{Arm, Plan, Role, Work};
 use crate::run::{Progress, Stop, in_turn};
 use crate::scene::keep_on;
@@ -135,7 +136,8 @@ pub fn visit_until(
         let job = plan.job(arm, Role::Client, &pulse);
         let rounds = plan.rounds;
         let began = Instant::now();
-        let mut tell = || {
+        let mut tell = |pauses: &mut Pauses| {
+            pauses.see(pulse.total(), began.elapsed());
             watch(Progress {
                 arm,
                 round,
@@ -154,7 +156,7 @@ fn call(
     arm: &Arm,
     job: &Job,
     stop: &Stop,
-    tell: &mut dyn FnMut(),
+    tell: &mut dyn FnMut(&mut Pauses),
 ) -> Result<Visit, PerfError> {
     talk.say(&Request {
         arm: arm.clone(),
@@ -170,11 +172,12 @@ fn call(
         keep_on(job.core)?;
         engine::of(engine).drive(to, &Trust::of(certificate), &job)
     });
+    let mut pauses = Pauses::default();
     while !driving.is_finished() {
         if stop.is_set() {
             return Err(PerfError::Interrupted);
         }
-        tell();
+        tell(&mut pauses);
         std::thread::sleep(GLANCE);
     }
     let client = driving
@@ -184,6 +187,7 @@ fn call(
         Some(Reply::Done(server)) => Ok(Visit {
             server: *server,
             client,
+            pause: pauses.longest(),
         }),
         other => Err(unexpected(other)),
     }

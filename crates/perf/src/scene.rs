@@ -15,6 +15,7 @@ use crate::engine::{self, Job, PATIENCE, Pulse, Side};
 use crate::error::{PerfError, PlanError};
 use crate::identity::Identity;
 use crate::outcome::Visit;
+use crate::pauses::Pauses;
 use crate::plan::{Arm, Plan, Role, Terrain};
 use crate::run::Stop;
 
@@ -57,11 +58,14 @@ impl Scene {
         let (stage, of, job) = on_stage(Role::Client);
         let driving = thread::spawn(move || stage.drive(&of, &job, hear));
         let began = Instant::now();
+        let mut pauses = Pauses::default();
         while !(serving.is_finished() && driving.is_finished()) {
             if stop.is_set() {
                 return Err(PerfError::Interrupted);
             }
-            watch(pulse.total(), began.elapsed());
+            let (bytes, elapsed) = (pulse.total(), began.elapsed());
+            pauses.see(bytes, elapsed);
+            watch(bytes, elapsed);
             thread::sleep(GLANCE);
         }
         let join = |thread: JoinHandle<Result<Side, PerfError>>| {
@@ -70,7 +74,11 @@ impl Scene {
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
         match (join(serving), join(driving)) {
-            (Ok(server), Ok(client)) => Ok(Visit { server, client }),
+            (Ok(server), Ok(client)) => Ok(Visit {
+                server,
+                client,
+                pause: pauses.longest(),
+            }),
             // Who waited in vain says less than who failed.
             (Err(error), Ok(_) | Err(PerfError::Silence(_))) | (_, Err(error)) => Err(error),
         }

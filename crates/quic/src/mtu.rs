@@ -153,7 +153,7 @@ impl Mtu {
         }
     }
 
-    /// `Feedback::lost_size`, the smallest of those lost at once. Whether the path proves to be a black hole: `current` is
+    /// `Feedback::lost_size`, the smallest of those lost at once, once for each congestion event. Whether the path proves to be a black hole: `current` is
     /// smaller then. RFC 8899 §4.3.
     pub(crate) fn on_lost(&mut self, size: u16) -> bool {
         if size <= BASE {

@@ -2,7 +2,8 @@
 //!
 //! A bucket that fills at the pacing rate. It holds what the path carries in a millisecond, as Linux' TCP sizes its
 //! bursts, but always an initial window, so that a short answer leaves at once. On a fast path that is more than the
-//! window, and the bucket never limits; on a slow one a burst stays as short as its queue deserves.
+//! window, and the bucket never limits; on a slow one a burst stays as short as its queue deserves. Whoever wanted to send
+//! and woke late, on a host with more to do, may make up for that: it would else be slower than its rate for ever.
 
 use std::time::Duration;
 
@@ -14,6 +15,8 @@ const SPAN: Duration = Duration::from_millis(1);
 const LEAST_BUCKET: u64 = 10;
 /// Whoever has to wait does so until this many datagrams may leave, lest each costs a timer.
 const LEAST_BURST: u64 = 2;
+/// What was overslept is made up for, but no more than this.
+const MOST_LATE: Duration = Duration::from_millis(4);
 
 #[derive(Debug)]
 pub(crate) struct Pacer {
@@ -21,6 +24,10 @@ pub(crate) struct Pacer {
     /// In bytes; below zero while a burst is paid for later.
     credit: i64,
     filled: Option<Time>,
+    /// Until when the sender was told to wait.
+    waits: Option<Time>,
+    /// By so much it came late: the bucket is larger until as much time has passed.
+    late: Duration,
 }
 
 impl Pacer {
@@ -29,6 +36,8 @@ impl Pacer {
             enabled,
             credit: 0,
             filled: None,
+            waits: None,
+            late: Duration::ZERO,
         }
     }
 
@@ -45,7 +54,7 @@ impl Pacer {
         }
         let datagram = u64::from(datagram).max(1);
         let span = carried(rate, SPAN);
-        let bucket = span.max(LEAST_BUCKET * datagram);
+        let bucket = carried(rate, SPAN + self.lateness(now)).max(LEAST_BUCKET * datagram);
         let gained = match self.filled {
             Some(then) => carried(rate, now.since(then)),
             None => bucket,
@@ -64,7 +73,17 @@ impl Pacer {
             return Ok(usize::try_from(fit).unwrap_or(want).clamp(1, want.max(1)));
         }
         let missing = u64::try_from(quantum - self.credit).unwrap_or(0);
-        Err(now.after(lasting(missing, rate)))
+        let until = now.after(lasting(missing, rate));
+        self.waits = Some(until);
+        Err(until)
+    }
+
+    /// How much later than it was told to the sender asks, or did just now: a burst is not all that it then sends.
+    fn lateness(&mut self, now: Time) -> Duration {
+        let since = |then: Option<Time>| then.map_or(Duration::ZERO, |then| now.since(then));
+        let overslept = since(self.waits.take()).min(MOST_LATE);
+        self.late = self.late.saturating_sub(since(self.filled)).max(overslept);
+        self.late
     }
 
     pub(crate) fn on_sent(&mut self, bytes: u64) {
@@ -91,7 +110,7 @@ mod tests {
     const DATAGRAM: u16 = 1200;
 
     /// The longest run of bytes that left within any millisecond, and all of them, over a second of wanting more.
-    fn drain(rate: u64, want: usize) -> (u64, u64) {
+    fn drain(rate: u64, want: usize, late: Duration) -> (u64, u64) {
         let mut pacer = Pacer::new(true);
         let mut sent: Vec<(u64, u64)> = Vec::new();
         let mut now = Time::ZERO;
@@ -102,8 +121,7 @@ mod tests {
                     pacer.on_sent(bytes);
                     sent.push((now.0, bytes));
                 }
-                // Sleepers wake late.
-                Err(until) => now = until.after(Duration::from_micros(50)),
+                Err(until) => now = until.after(late),
             }
         }
         let within = |from: u64| {
@@ -119,12 +137,48 @@ mod tests {
     #[test]
     fn the_rate_is_kept_and_bursts_are_short() {
         for (rate, longest) in [(1_250_000, 10), (12_500_000, 22), (125_000_000, 215)] {
-            let (busiest, all) = drain(rate, 64);
+            // Sleepers always wake a little late.
+            let (busiest, all) = drain(rate, 64, Duration::from_micros(50));
             let datagrams = busiest / u64::from(DATAGRAM);
             assert!(datagrams <= longest, "{rate}: {datagrams} at once");
             let share = all as f64 / rate as f64;
             assert!((0.95..1.05).contains(&share), "{rate}: {share}");
         }
+    }
+
+    #[test]
+    fn who_wakes_late_keeps_the_rate_all_the_same() {
+        for late in [1, 2, 3].map(Duration::from_millis) {
+            let (_, all) = drain(12_500_000, 44, late);
+            let share = all as f64 / 12_500_000.0;
+            assert!((0.95..1.05).contains(&share), "{late:?}: {share}");
+        }
+    }
+
+    #[test]
+    fn what_was_overslept_for_long_is_lost() {
+        let mut pacer = Pacer::new(true);
+        let rate = 12_500_000;
+        pacer.on_sent(100_000);
+        let until = pacer.allowance(Time(7), rate, DATAGRAM, 64).unwrap_err();
+        let now = until.after(Duration::from_secs(1));
+        // Five milliseconds' worth.
+        assert_eq!(pacer.allowance(now, rate, DATAGRAM, 64), Ok(52));
+        pacer.on_sent(10 * u64::from(DATAGRAM));
+        assert_eq!(pacer.allowance(now, rate, DATAGRAM, 64), Ok(42));
+        // Not for ever: whoever then has nothing to send begins as all do.
+        let later = now.after(Duration::from_secs(1));
+        assert_eq!(pacer.allowance(later, rate, DATAGRAM, 64), Ok(10));
+    }
+
+    #[test]
+    fn who_did_not_wait_for_it_was_not_late() {
+        let mut pacer = Pacer::new(true);
+        let rate = 12_500_000;
+        assert_eq!(pacer.allowance(Time(7), rate, DATAGRAM, 5), Ok(5));
+        pacer.on_sent(5 * u64::from(DATAGRAM));
+        let later = Time(1_000_000_000);
+        assert_eq!(pacer.allowance(later, rate, DATAGRAM, 64), Ok(10));
     }
 
     #[test]

@@ -121,10 +121,10 @@ fn show(task: &TaskArgs, outcome: &roundtrip_perf::Outcome, began: SystemTime) -
             Stream::Err.print(format!("page written to {}\n", file.display()));
         }
     }
-    match outcome.interrupted {
-        true => Outcome::Failed,
-        false => Outcome::Done,
+    if outcome.interrupted {
+        return Outcome::Failed;
     }
+    Outcome::Done
 }
 
 fn ending(error: &PerfError) -> Outcome {

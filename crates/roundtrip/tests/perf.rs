@@ -2,9 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 fn perf(line: &str) -> Output {
@@ -111,5 +115,89 @@ fn two_processes_make_one_measurement() {
             sender["payload_sent"], 2_000_000,
             "the server's half: {arm}"
         );
+    }
+}
+
+#[test]
+fn a_page_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("perf.html");
+    let line = format!(
+        "tls quic/proto+gso20 --bytes 1MB --rounds 1 --html {}",
+        file.display()
+    );
+    let output = perf(&line);
+    assert!(output.status.success(), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("page written to"));
+    let page = fs::read_to_string(&file).unwrap();
+    for part in [
+        "What does it cost the processor to carry a gigabyte?",
+        "quic/proto+gso20",
+        "a bare wire",
+        "Linux ",
+        &format!("roundtrip perf {line}"),
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let nowhere = perf("tls --html /nowhere/perf.html");
+    assert_eq!(nowhere.status.code(), Some(2), "{nowhere:?}");
+    assert!(String::from_utf8_lossy(&nowhere.stderr).contains("cannot write the page"));
+}
+
+/// The longer it takes until the first arm is measured, the longer it is waited for.
+#[test]
+fn ctrl_c_keeps_what_was_measured() {
+    for patience in [2, 8, 32] {
+        let process = Command::new(env!("CARGO_BIN_EXE_roundtrip"))
+            .args(["perf", "tcp", "--bytes", "1k", "--rounds", "1000", "--json"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        thread::sleep(Duration::from_secs(patience));
+        kill_process(Pid::from_child(&process), Signal::INT).unwrap();
+        let output = process.wait_with_output().unwrap();
+        if output.status.code().is_none() {
+            // It had not come so far as to listen.
+            continue;
+        }
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        if output.stdout.is_empty() {
+            let told = String::from_utf8_lossy(&output.stderr);
+            assert!(told.contains("interrupted before anything"), "{told}");
+            continue;
+        }
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let runs = document["arms"][0]["runs"].as_u64().unwrap();
+        assert!((1..1000).contains(&runs), "{document}");
+        assert_eq!(document["interrupted"], true);
+        return;
+    }
+    panic!("nothing was measured in all that time");
+}
+
+/// Each command of the reference and the guide is one that can be typed.
+#[test]
+fn what_the_guide_says_can_be_done() {
+    let reference = include_str!("../../../docs/perf.md");
+    let guide = include_str!("../../../docs/quic-cost.md");
+    let quoted = reference.split(['`', '\n']).chain(guide.split(['`', '\n']));
+    let commands: Vec<&str> = quoted
+        .filter_map(|text| text.strip_prefix("roundtrip perf"))
+        .filter(|line| {
+            !["server", "client", "--help"]
+                .iter()
+                .any(|w| line.contains(w))
+        })
+        .collect();
+    assert!(commands.len() > 12, "{commands:?}");
+    for line in commands {
+        let much = if line.contains("requests") {
+            "--seconds 0.05"
+        } else {
+            "--bytes 100k"
+        };
+        let output = perf(&format!("{line} {much} --rounds 1"));
+        assert!(output.status.success(), "{line}: {output:?}");
     }
 }

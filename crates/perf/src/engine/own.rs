@@ -12,7 +12,7 @@ use roundtrip_quic::{
 use super::turns::{Serving, drive};
 use super::{Engine, Job, PATIENCE, Side, Station};
 use crate::error::{PerfError, PlanError};
-use crate::identity::{Identity, Trust};
+use crate::identity::{Identity, Suite, Trust};
 use crate::plan::{AckEvery, Congestion, Datagram, Knobs, Role, range};
 use crate::protocol::NAME;
 use machine::Own as Machine;
@@ -38,7 +38,7 @@ impl Engine for Own {
         identity: &Identity,
         job: &Job,
     ) -> Result<Box<dyn Station>, PerfError> {
-        let mut tls = identity.server(job.knobs.cipher)?;
+        let mut tls = identity.server(Suite::of(&job.knobs))?;
         // RFC 9001 §4.6.1: early data is as much as the transport allows, or none.
         tls.max_early_data_size = 0;
         let config = ServerConfig::new(Arc::new(tls), transport(&job.knobs, Role::Server));
@@ -47,7 +47,7 @@ impl Engine for Own {
     }
 
     fn drive(&self, to: SocketAddr, trust: &Trust, job: &Job) -> Result<Side, PerfError> {
-        let tls = Arc::new(trust.client(job.knobs.cipher)?);
+        let tls = Arc::new(trust.client(Suite::of(&job.knobs))?);
         let config = ClientConfig::new(tls, transport(&job.knobs, Role::Client));
         let mut machine = Machine::new(None)?;
         let begun = (0..job.work.connections).map(|_| machine.connect(&config, to, NAME));

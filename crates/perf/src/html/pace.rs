@@ -15,7 +15,7 @@ pub(super) fn section(outcome: &Outcome) -> Markup {
         h2 { "Who set the pace" }
         ul.pace {
             @for arm in outcome.arms.iter().filter(|arm| !arm.visits.is_empty()) {
-                li { b { (clean(&arm.arm.to_string())) } " " (sentence(arm, work)) }
+                li { b { (clean(&arm.arm.to_string())) } (sentence(arm, work)) }
             }
         }
     }
@@ -24,33 +24,30 @@ pub(super) fn section(outcome: &Outcome) -> Markup {
 fn sentence(arm: &ArmOutcome, work: &Work) -> String {
     let sender = busy(arm, &|visit| visit.sender(work).usage);
     let receiver = busy(arm, &|visit| visit.receiver(work).usage);
-    let why = match arm.figures.bottleneck {
-        Bottleneck::Sender => "the sender: its core had no more to give",
-        Bottleneck::Receiver => "the receiver: its core had no more to give, and the sender waited",
-        Bottleneck::Both => "both sides: neither core had more to give",
-        Bottleneck::Others => "something else that ran on these cores: compare costs, not speeds",
-        Bottleneck::Path => "the path: packets were lost, and no side was short of time",
-        Bottleneck::Window => {
-            "a window: the receiver, or its own buffer, did not allow the sender more"
+    let who = match arm.figures.bottleneck {
+        Bottleneck::Sender => "The sender set the pace: its core had no more to give.",
+        Bottleneck::Receiver => {
+            "The receiver set the pace: its core had no more to give, and the sender waited."
         }
-        Bottleneck::Neither => "none of what is looked at: no core was full, nothing was lost",
+        Bottleneck::Both => "Both sides set the pace: neither core had more to give.",
+        Bottleneck::Others => {
+            "Something else that ran on these cores set the pace: compare costs, not speeds."
+        }
+        Bottleneck::Path => {
+            "The path set the pace: packets were lost, and neither side was short of time."
+        }
+        Bottleneck::Window => {
+            "A window set the pace: the receiver, or its own buffer, did not allow the sender more."
+        }
+        Bottleneck::Neither => {
+            "Nothing that is looked at set the pace: no core was full, nothing was lost."
+        }
     };
     let speed = arm
         .figures
         .gigabits
-        .map_or_else(String::new, |s| format!(" at {:.2} Gbit/s", s.median));
-    format!(
-        "{why}{speed}. The sender was busy {sender} of the time, the receiver {receiver}{}.",
-        rounds(arm)
-    )
-}
-
-/// More than one verdict is told from how many rounds it was.
-fn rounds(arm: &ArmOutcome) -> String {
-    match arm.visits.len() {
-        1 => String::new(),
-        n => format!(" (medians of {n} rounds)"),
-    }
+        .map_or_else(String::new, |s| format!(", {:.2} Gbit/s", s.median));
+    format!("{speed}. {who} The sender was busy {sender} of the time, the receiver {receiver}.")
 }
 
 fn busy(arm: &ArmOutcome, usage: &dyn Fn(&Visit) -> Usage) -> String {
@@ -59,5 +56,5 @@ fn busy(arm: &ArmOutcome, usage: &dyn Fn(&Visit) -> Usage) -> String {
         .iter()
         .map(|visit| usage(visit).share() * 100.0)
         .collect();
-    Summary::of(&shares).map_or_else(|| "-".into(), |s| format!("{:.0} %", s.median))
+    Summary::of(&shares).map_or_else(|| "-".into(), |s| format!("{:.0}\u{a0}%", s.median))
 }

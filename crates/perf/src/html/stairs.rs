@@ -36,8 +36,8 @@ pub(super) fn section(outcome: &Outcome) -> Markup {
             svg.stairs width="100%" height=(height + 4) role="img" aria-labelledby="stairs-t stairs-d" {
                 title id="stairs-t" { "Throughput of a sender's core, as a multiple of that with TLS" }
                 desc id="stairs-d" { (words) "." }
-                @for (place, (name, ratio, is_tls)) in steps.iter().enumerate() {
-                    (step(name, *ratio, *is_tls, far, TOP + place * STEP))
+                @for (place, (_, ratio, is_tls)) in steps.iter().enumerate() {
+                    (step(*ratio, *is_tls, far, TOP + place * STEP))
                 }
                 @for (place, pair) in steps.windows(2).enumerate() {
                     @if let [above, below] = pair {
@@ -46,16 +46,21 @@ pub(super) fn section(outcome: &Outcome) -> Markup {
                     }
                 }
                 line.tls x1=(one) x2=(one) y1=(TOP) y2=(height) {}
+                @for (place, (name, ratio, _)) in steps.iter().enumerate() {
+                    @let y = TOP + place * STEP + 20;
+                    text.label x="8" y=(y) { (clean(name)) }
+                    text.value x="100%" y=(y) { (format!("{ratio:.2}")) }
+                }
                 text.tls x=(one) y="13" { "TLS" }
             }
             figcaption {
-                "What TLS cost the sender in this run, divided by what the arm cost it. Right of the dashed line a gigabyte is cheaper than with TLS. It is a bound of the sender alone: who really set the pace is told below."
+                "What TLS cost the sender in this run, divided by what the arm cost it. Right of the dashed line it is cheaper than with TLS. It is a bound of the sender alone: who really set the pace is told below."
             }
         }
     }
 }
 
-fn step(name: &str, ratio: f64, is_tls: bool, far: f64, top: usize) -> Markup {
+fn step(ratio: f64, is_tls: bool, far: f64, top: usize) -> Markup {
     let end = percent(ratio, far);
     let kind = match ratio {
         _ if is_tls => "same",
@@ -66,8 +71,6 @@ fn step(name: &str, ratio: f64, is_tls: bool, far: f64, top: usize) -> Markup {
         g class=(kind) {
             rect x="0" width=(end) y=(top) height=(STEP) {}
             line.riser x1=(end) x2=(end) y1=(top) y2=(top + STEP) {}
-            text.label x="8" y=(top + 20) { (clean(name)) }
-            text.value x="100%" y=(top + 20) { (format!("{ratio:.2}")) }
         }
     }
 }

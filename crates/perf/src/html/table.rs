@@ -9,7 +9,8 @@ use crate::engine::{Side, Wire};
 use crate::outcome::{ArmOutcome, Outcome, Visit};
 
 /// A row of the table: arms stand side by side, so that a page of a few arms stays narrow.
-type Row = (&'static str, Box<dyn Fn(&ArmOutcome) -> Option<String>>);
+type Row = (&'static str, Figure);
+type Figure = Box<dyn Fn(&ArmOutcome) -> Option<String>>;
 
 pub(super) fn section(outcome: &Outcome) -> Markup {
     let arms: Vec<&ArmOutcome> = outcome.arms.iter().collect();
@@ -80,7 +81,7 @@ fn costs(outcome: &Outcome) -> Vec<Row> {
 }
 
 fn requests() -> Vec<Row> {
-    let quantile = |share: f64| -> Box<dyn Fn(&ArmOutcome) -> Option<String>> {
+    let quantile = |share: f64| -> Figure {
         Box::new(move |arm| {
             let latencies = &arm.figures.latencies;
             let us = latencies.quantile(share).as_secs_f64() * 1e6;
@@ -102,10 +103,7 @@ fn requests() -> Vec<Row> {
 
 fn wires(outcome: &Outcome) -> Vec<Row> {
     let work = outcome.plan.work;
-    let of = |figure: fn(&Wire) -> Option<f64>,
-              sends: bool,
-              digits: usize|
-     -> Box<dyn Fn(&ArmOutcome) -> Option<String>> {
+    let of = |figure: fn(&Wire) -> Option<f64>, sends: bool, digits: usize| -> Figure {
         Box::new(move |arm| {
             let side = |visit: &Visit| -> Side {
                 if sends {

@@ -32,7 +32,7 @@ fn the_answer_the_ratios_and_all_figures_are_on_it() {
     let page = page(&outcome(), &head());
     for part in [
         "What does it cost the processor to carry a gigabyte?",
-        "quic/proto+gso44 costs the sender least: 0.140 s/GB.",
+        "quic/proto+gso44 costs the sender least: 0.140 s/GB; tls costs 0.210.",
         "could carry 1.50 times what it could with TLS",
         "In s/GB. tls: sender 0.210, receiver 0.500; quic: sender 0.420, receiver 0.500;",
         "tls 1.00; quic 0.50; quic/proto+gso44 1.50.",

@@ -9,9 +9,11 @@ use super::knobs::{Cipher, DEFAULT_WRITE, Datagram, Knobs, Tuning};
 use super::{Congestion, range};
 use crate::engine;
 use crate::error::PlanError;
+use crate::identity;
 
 const MOST_WRITE: u64 = 1 << 20;
 const QUIC: &str = "quic";
+const PACKET_AEAD: &str = "packetaead";
 const SEALED: &str = "tls and quic";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,7 +142,26 @@ impl Arm {
                 instead: "engines are chosen for quic, among own, proto and quinn",
             });
         }
+        self.check_packet_aead()?;
         engine::of(self.engine).check(&self.knobs)
+    }
+
+    /// Without it a figure would be another's.
+    fn check_packet_aead(&self) -> Result<(), PlanError> {
+        let instead = if !self.knobs.packet_aead {
+            return Ok(());
+        } else if self.engine != Engine::Own {
+            "its packets are sealed by aws-lc; write quic/own, or leave packetaead"
+        } else if let Some(instead) = identity::lacks_packet_aead(self.knobs.cipher) {
+            instead
+        } else {
+            return Ok(());
+        };
+        Err(PlanError::Engine {
+            engine: self.engine.word(),
+            what: PACKET_AEAD.into(),
+            instead,
+        })
     }
 }
 
@@ -154,6 +175,7 @@ impl Tuning {
             self.ack_every.map(|_| ("ack-every", QUIC, QUIC_ALONE)),
             self.gso.map(|_| ("gso", QUIC, QUIC_ALONE)),
             self.datagram.map(|_| ("datagram", QUIC, QUIC_ALONE)),
+            self.packet_aead.then_some((PACKET_AEAD, QUIC, QUIC_ALONE)),
         ]
         .into_iter()
         .flatten()
@@ -185,6 +207,7 @@ impl Tuning {
         let mut tuning = *self;
         if transport != Transport::Quic {
             (tuning.ack_every, tuning.gso, tuning.datagram) = (None, None, None);
+            tuning.packet_aead = false;
         }
         if transport == Transport::Tcp {
             tuning.cipher = None;
@@ -207,6 +230,8 @@ impl Tuning {
             self.datagram = Some(bytes.parse()?);
         } else if word == "discover" || word.starts_with("mirror") {
             self.datagram = Some(word.parse()?);
+        } else if word == PACKET_AEAD {
+            self.packet_aead = true;
         } else if let Some(bytes) = number("write") {
             self.write_size = Some(super::size(bytes)? as usize);
         } else if let Ok(cipher) = word.parse::<Cipher>() {
@@ -217,7 +242,7 @@ impl Tuning {
             return Err(PlanError::Value {
                 what: "knob",
                 text: format!("{word}` in `{arm}"),
-                how: "there are ackN, gsoN, datagramN, mirrorN, discover, writeN, aes128, aes256, chacha, cubic, reno and bbr",
+                how: "there are ackN, gsoN, datagramN, mirrorN, discover, writeN, aes128, aes256, chacha, packetaead, cubic, reno and bbr",
             });
         }
         Ok(())
@@ -231,6 +256,7 @@ impl Tuning {
             ack_every: self.ack_every.or(knobs.ack_every),
             gso: self.gso.or(knobs.gso),
             datagram: self.datagram.unwrap_or(knobs.datagram),
+            packet_aead: self.packet_aead || knobs.packet_aead,
         }
     }
 }
@@ -283,6 +309,9 @@ impl fmt::Display for Arm {
         }
         if knobs.cipher != plain.cipher {
             write!(f, "+{}", knobs.cipher.word())?;
+        }
+        if knobs.packet_aead {
+            write!(f, "+{PACKET_AEAD}")?;
         }
         if knobs.congestion != Congestion::Cubic {
             write!(f, "+{}", knobs.congestion.word())?;

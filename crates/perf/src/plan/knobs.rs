@@ -23,6 +23,9 @@ pub struct Knobs {
     /// Datagrams in one system call at most; none: as the engine has it.
     pub gso: Option<usize>,
     pub datagram: Datagram,
+    /// Packets are sealed by AES-GCM of our own.
+    #[serde(default)]
+    pub packet_aead: bool,
 }
 
 impl Default for Knobs {
@@ -34,6 +37,7 @@ impl Default for Knobs {
             ack_every: None,
             gso: None,
             datagram: Datagram::Engine,
+            packet_aead: false,
         }
     }
 }
@@ -47,6 +51,7 @@ pub struct Tuning {
     pub ack_every: Option<AckEvery>,
     pub gso: Option<usize>,
     pub datagram: Option<Datagram>,
+    pub packet_aead: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

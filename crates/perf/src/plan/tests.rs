@@ -46,6 +46,10 @@ fn what_cannot_be_is_refused_with_its_reason() {
         ("tcp+gso10", "says nothing to tcp; it concerns quic"),
         ("tcp+aes256", "it concerns tls and quic"),
         ("quic/quinn+gso44", "quinn cannot"),
+        ("quic/quinn+packetaead", "write quic/own"),
+        ("quic/proto+packetaead", "write quic/own"),
+        ("quic/own+packetaead+chacha", "it is AES-GCM"),
+        ("tls+packetaead", "it concerns quic"),
         ("quic/quinn+mirror", "quinn cannot"),
         ("quic/quinn+ackauto", "quinn cannot"),
         ("quic+ack0", "1 to 10000"),
@@ -60,6 +64,30 @@ fn what_cannot_be_is_refused_with_its_reason() {
         plan(&["tls", "tls"]).unwrap_err(),
         PlanError::Twice("tls".into())
     );
+}
+
+/// Whether it can be had is the program's and the processor's to say, never silently.
+#[test]
+fn packets_are_sealed_as_the_arm_says_or_not_at_all() {
+    let text = "quic+aes256+packetaead";
+    let is_built = cfg!(feature = "packet-aead");
+    match plan(&[text, "quic"]) {
+        Ok(plan) => {
+            assert!(is_built);
+            let [sealed, usual] = [0, 1].map(|at| plan.arms[at].clone());
+            assert!(sealed.knobs.packet_aead && !usual.knobs.packet_aead);
+            assert_eq!(sealed.to_string(), text);
+        }
+        Err(error) => {
+            let error = error.to_string();
+            let reason = if is_built {
+                "this processor has no"
+            } else {
+                "own cannot do packetaead: this program was built without it"
+            };
+            assert!(error.contains(reason), "{error}");
+        }
+    }
 }
 
 #[test]

@@ -131,6 +131,10 @@ impl Recovery {
         in_flight_before: u64,
         feedback: &mut Feedback,
     ) {
+        if let Some((_, burst)) = settled.latest {
+            let took = now.since(self.bursts.get(burst).time);
+            self.reordering.on_took(took, self.rtt.loss_delay());
+        }
         if settled.undone {
             self.controller.on_spurious();
         }

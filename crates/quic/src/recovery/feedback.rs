@@ -23,7 +23,8 @@ pub(crate) struct Feedback {
     pub(crate) spurious: u64,
     /// The largest datagram among those acknowledged, 0 where there is none. For `Mtu::on_acked`.
     pub(crate) acked_size: u16,
-    /// The smallest datagram among those lost, probes of the path's limit aside. For `Mtu::on_lost`.
+    /// The smallest datagram among those lost with which a congestion event began, probes of the path's limit aside. For
+    /// `Mtu::on_lost`.
     pub(crate) lost_size: Option<u16>,
 }
 

@@ -41,6 +41,8 @@ pub(super) struct Settled {
     pub(super) newest: Option<(u64, u32)>,
     pub(super) size: u16,
     pub(super) spurious: u64,
+    /// The burst of the oldest of those that had been given up.
+    pub(super) latest: Option<(u64, u32)>,
     /// The last loss of a congestion event has proved to be none.
     pub(super) undone: bool,
 }
@@ -246,6 +248,9 @@ impl Settled {
             ));
         }
         self.spurious += 1;
+        if self.latest.is_none_or(|(other, _)| number < other) {
+            self.latest = Some((number, was.burst));
+        }
         self.late_bytes += u64::from(was.size);
         self.size = self.size.max(was.size);
         told.reordering.end_lost_run(told.space);

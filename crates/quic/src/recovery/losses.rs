@@ -19,6 +19,8 @@ const PERSISTENT: u32 = 3;
 #[derive(Debug)]
 pub(super) struct Reordering {
     pub(super) threshold: u64,
+    /// How much longer than is usual packets took that had been given up.
+    longer: Duration,
     /// When the first packet left of those outstanding that are older than some acknowledged; by then it is lost.
     pub(super) loss_times: [Option<Time>; 3],
     /// When the first packet left of the latest row of lost ones with none acknowledged between. RFC 9002 §7.6.2.
@@ -34,6 +36,7 @@ impl Default for Reordering {
     fn default() -> Self {
         Self {
             threshold: PACKET_THRESHOLD,
+            longer: Duration::ZERO,
             loss_times: [None; 3],
             lost_since: [None; 3],
             episode: 0,
@@ -56,6 +59,11 @@ impl Reordering {
         }
         self.open -= 1;
         self.open == 0
+    }
+
+    /// A packet given up took so long to come, where so long is the rule.
+    pub(super) fn on_took(&mut self, took: Duration, usual: Duration) {
+        self.longer = self.longer.max(took.saturating_sub(usual));
     }
 
     /// A packet that left then is lost. Returns the congestion event that it belongs to.
@@ -90,6 +98,9 @@ impl Reordering {
 struct Losses {
     bytes: u64,
     newest: Option<Time>,
+    /// The smallest, where a congestion event began with them.
+    size: Option<u16>,
+    began: bool,
     span: Duration,
     marked: u64,
 }
@@ -114,7 +125,7 @@ impl Recovery {
                 number = entry.offset;
             } else if entry.is(OUTSTANDING) {
                 let sent = self.bursts.get(entry.burst).time;
-                let due = sent.after(self.rtt.loss_delay());
+                let due = sent.after(self.loss_delay());
                 if largest - number < self.reordering.threshold && due > now {
                     self.reordering.loss_times[index] = Some(due);
                     break;
@@ -127,7 +138,18 @@ impl Recovery {
         }
         self.spaces[index].unresolved = number;
         runs.end(&mut feedback.lost);
+        // One event says as much of the path's limit, however many losses belong to it: they may be reordered packets.
+        if losses.began {
+            let least = feedback.lost_size.into_iter().chain(losses.size).min();
+            feedback.lost_size = least;
+        }
         self.tell_losses(now, &losses);
+    }
+
+    /// RFC 9002 §6.1.2; on a path that reorders up to a round trip more, as RACK does. RFC 8985 §6.2.
+    pub(super) fn loss_delay(&self) -> Duration {
+        let more = self.reordering.longer.min(self.rtt.smoothed());
+        self.rtt.loss_delay() + more
     }
 
     fn lose(
@@ -153,12 +175,13 @@ impl Recovery {
             losses.bytes += u64::from(was.size);
             losses.newest = Some(sent);
             losses.marked += u64::from(was.is(MARKED));
+            let before = self.reordering.episode;
             entry.episode = self.reordering.on_lost(now, sent);
+            losses.began |= entry.episode != before;
+            losses.size = losses.size.into_iter().chain([was.size]).min();
             if self.rtt.sampled().is_some_and(|first| sent > first) {
                 losses.span = losses.span.max(self.reordering.lost_span(space, sent));
             }
-            let least = feedback.lost_size.unwrap_or(u16::MAX);
-            feedback.lost_size = Some(least.min(was.size));
         } else {
             // None of any event: it tells nothing of congestion when it comes late.
             entry.episode = self.reordering.episode.wrapping_sub(1);

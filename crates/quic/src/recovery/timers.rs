@@ -51,8 +51,10 @@ impl Recovery {
                 earliest = Some((time, space));
             }
         }
-        if earliest.is_none() && !self.handshake.peer_validated {
-            // The server may wait for the client to prove its address, and the client for the server. §6.2.2.1.
+        // The server may wait for the client to prove its address, and the client for the server. §6.2.2.1. And what is
+        // left of the handshake may wait for room behind data that nobody can acknowledge before it has come.
+        let is_stuck = !self.handshake.confirmed && self.spaces[Space::Data.index()].eliciting > 0;
+        if earliest.is_none() && (!self.handshake.peer_validated || is_stuck) {
             let space = if self.handshake.has_handshake_keys {
                 Space::Handshake
             } else {

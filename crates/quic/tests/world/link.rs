@@ -38,6 +38,8 @@ pub(crate) struct Link {
     pub(crate) delay: Duration,
     /// Up to so much more delay for each datagram, so that they overtake each other.
     pub(crate) jitter: Duration,
+    /// So many of a thousand datagrams are held back for so long, and overtaken.
+    pub(crate) held: (u64, Duration),
     /// Each of a thousand datagrams.
     pub(crate) loss: u64,
     pub(crate) duplicates: u64,
@@ -69,6 +71,7 @@ impl Link {
         Self {
             delay,
             jitter: Duration::ZERO,
+            held: (0, Duration::ZERO),
             loss: 0,
             duplicates: 0,
             corrupts: 0,
@@ -117,6 +120,9 @@ impl Link {
         if dice.happens(self.corrupts) {
             let at = dice.below(size as u64) as usize;
             datagram[at] ^= 1 << dice.below(8);
+        }
+        if dice.happens(self.held.0) {
+            leaves = leaves.after(self.held.1);
         }
         let copies = 1 + usize::from(dice.happens(self.duplicates));
         (0..copies)

@@ -10,6 +10,8 @@ mod hostile;
 mod link;
 mod losses;
 mod node;
+#[cfg(feature = "packet-aead")]
+mod packet_aead;
 mod paths;
 mod simulation;
 mod tls;

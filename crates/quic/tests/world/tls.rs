@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rustls::crypto::CryptoProvider;
 use rustls::crypto::aws_lc_rs::default_provider;
 
 pub(crate) const NAME: &str = "server.test";
@@ -29,11 +30,23 @@ impl Identity {
     }
 
     fn named(names: Vec<String>, client_protocol: &[u8], server_protocol: &[u8]) -> Self {
+        let protocols = [client_protocol, server_protocol];
+        Self::made_of(names, protocols, [default_provider(), default_provider()])
+    }
+
+    /// The client's cryptography, and the server's.
+    #[cfg(feature = "packet-aead")]
+    pub(crate) fn between(client: CryptoProvider, server: CryptoProvider) -> Self {
+        Self::made_of(vec![NAME.to_owned()], [b"test"; 2], [client, server])
+    }
+
+    fn made_of(names: Vec<String>, protocols: [&[u8]; 2], providers: [CryptoProvider; 2]) -> Self {
+        let [client_protocol, server_protocol] = protocols;
+        let [client_provider, server_provider] = providers.map(Arc::new);
         let made = rcgen::generate_simple_self_signed(names).unwrap();
         let certificate = made.cert.der().clone();
         let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der());
-        let provider = Arc::new(default_provider());
-        let mut server = rustls::ServerConfig::builder_with_provider(provider.clone())
+        let mut server = rustls::ServerConfig::builder_with_provider(server_provider)
             .with_protocol_versions(&[&rustls::version::TLS13])
             .unwrap()
             .with_no_client_auth()
@@ -43,7 +56,7 @@ impl Identity {
         server.max_early_data_size = u32::MAX;
         let mut roots = rustls::RootCertStore::empty();
         roots.add(certificate).unwrap();
-        let mut client = rustls::ClientConfig::builder_with_provider(provider)
+        let mut client = rustls::ClientConfig::builder_with_provider(client_provider)
             .with_protocol_versions(&[&rustls::version::TLS13])
             .unwrap()
             .with_root_certificates(roots)

@@ -228,6 +228,8 @@ impl KnobArgs {
             ack_every: self.ack_every,
             gso: self.gso,
             datagram: self.datagram,
+            // A word of single arms.
+            packet_aead: false,
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::protocol::{ENDLESS, STREAM_HEAD};
 const GLANCE: Duration = Duration::from_millis(50);
 
 pub(super) struct Lanes<M: Machine> {
-    lanes: HashMap<Place<M>, Going>,
+    going: HashMap<Place<M>, Going>,
     /// What each connection shall carry, and for how long.
     wanted: Vec<Lane>,
     amount: Amount,
@@ -51,7 +51,7 @@ struct Going {
 impl<M: Machine> Lanes<M> {
     pub(super) fn new(job: &Job) -> Self {
         Self {
-            lanes: HashMap::new(),
+            going: HashMap::new(),
             wanted: job.work.lanes(),
             amount: job.work.amount,
             share: job.work.share(),
@@ -81,7 +81,7 @@ impl<M: Machine> Lanes<M> {
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.began && self.lanes.is_empty() && self.fresh.is_empty()
+        self.began && self.going.is_empty() && self.fresh.is_empty()
     }
 
     pub(super) fn into_side(self) -> Side {
@@ -137,14 +137,14 @@ impl<M: Machine> Lanes<M> {
             written: false,
             asked: Instant::now(),
         };
-        self.lanes.insert((handle, stream), going);
+        self.going.insert((handle, stream), going);
         self.speak((handle, stream), connection)?;
         Ok(true)
     }
 
     fn speak(&mut self, place: Place<M>, connection: &mut M::Connection) -> Result<(), PerfError> {
         let over = self.is_over();
-        let Some(going) = self.lanes.get_mut(&place).filter(|going| !going.written) else {
+        let Some(going) = self.going.get_mut(&place).filter(|going| !going.written) else {
             return Ok(());
         };
         if over && going.lane == Lane::Up {
@@ -157,7 +157,7 @@ impl<M: Machine> Lanes<M> {
     }
 
     fn listen(&mut self, place: Place<M>, connection: &mut M::Connection) -> Result<(), PerfError> {
-        let Some(going) = self.lanes.get_mut(&place) else {
+        let Some(going) = self.going.get_mut(&place) else {
             return Ok(());
         };
         let mut came = 0;
@@ -179,15 +179,15 @@ impl<M: Machine> Lanes<M> {
             ));
         }
         let (lane, asked) = (going.lane, going.asked);
-        self.lanes.remove(&place);
+        self.going.remove(&place);
         if lane.is_bulk() {
             self.bulk = self.bulk.saturating_sub(1);
             return Ok(());
         }
         self.side.latencies.record(asked.elapsed());
         let counts_bytes = matches!(self.amount, Amount::Bytes(_));
-        let more = !self.is_over() && !(counts_bytes && self.bulk == 0);
-        if more && !self.start(lane, place.0, connection)? {
+        let is_last = self.is_over() || (counts_bytes && self.bulk == 0);
+        if !is_last && !self.start(lane, place.0, connection)? {
             self.fresh.push((place.0, vec![lane]));
         }
         Ok(())
@@ -196,10 +196,10 @@ impl<M: Machine> Lanes<M> {
     /// Past the deadline nobody reads on, and nobody begins anything.
     fn stop(&mut self, handle: M::Handle, connection: &mut M::Connection) -> Result<(), PerfError> {
         self.fresh.retain(|(of, _)| *of != handle);
-        self.lanes
+        self.going
             .retain(|(of, _), going| *of != handle || going.lane != Lane::Down);
         let own = self
-            .lanes
+            .going
             .iter()
             .filter(|(place, going)| place.0 == handle && !going.written);
         let places: Vec<_> = own.map(|(place, _)| *place).collect();

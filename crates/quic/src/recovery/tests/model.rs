@@ -129,7 +129,7 @@ impl Pair {
 
     /// RFC 9002 §6.1, word by word; the thresholds are what they are.
     fn check_losses(&mut self) {
-        let delay = self.rig.recovery.rtt().loss_delay();
+        let delay = self.rig.recovery.loss_delay();
         let threshold = self.rig.recovery.reordering.threshold;
         let mut lost = BTreeSet::new();
         let largest = self.largest.unwrap_or(0);

@@ -49,11 +49,10 @@ fn the_handshake_is_probed_first() {
         peer_validated: true,
     };
     rig.recovery.set_handshake_state(handshake);
-    rig.send(1);
     // Data waits for the handshake to be confirmed.
-    assert_eq!(rig.recovery.deadline(), None);
     let sent = rig.now;
     rig.send_items(Space::Handshake, &[Item::Ping], true);
+    rig.send(1);
     // 333 ms + 4 × 166.5 ms; the peer delays nothing here.
     assert_eq!(rig.recovery.deadline(), Some(sent.after(ms(999))));
     handshake.confirmed = true;
@@ -80,9 +79,30 @@ fn a_client_probes_with_nothing_in_flight_until_the_server_can_send() {
     // Early data in flight is no reason to wait for ever.
     rig.send(1);
     assert!(rig.recovery.deadline().is_some());
-    handshake.peer_validated = true;
+}
+
+#[test]
+fn what_is_left_of_the_handshake_is_probed_for_behind_data() {
+    let mut rig = Rig::new();
+    let mut handshake = Handshake {
+        has_handshake_keys: true,
+        confirmed: false,
+        peer_validated: true,
+    };
     rig.recovery.set_handshake_state(handshake);
     assert_eq!(rig.recovery.deadline(), None);
+    // The window is full of what is not acknowledged before the handshake is complete.
+    rig.send(20);
+    rig.now = rig.recovery.deadline().unwrap();
+    let probe = Timeout::Probe {
+        space: Space::Handshake,
+        count: 1,
+    };
+    assert_eq!(rig.time_out(), probe);
+    handshake.confirmed = true;
+    rig.recovery.set_handshake_state(handshake);
+    rig.now = rig.recovery.deadline().unwrap();
+    assert_eq!(rig.time_out(), PROBE);
 }
 
 #[test]
