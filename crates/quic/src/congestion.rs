@@ -34,14 +34,11 @@ pub(crate) struct Acknowledged {
     pub(crate) sent: Time,
     /// What is still in flight.
     pub(crate) in_flight: u64,
-    /// What was in flight before it came.
-    pub(crate) in_flight_before: u64,
     /// The sender had less to send than it might have.
     pub(crate) app_limited: bool,
     /// This acknowledgement's own sample of the round trip, where it gives one.
     pub(crate) sample: Option<Duration>,
     pub(crate) smoothed: Duration,
-    pub(crate) min: Duration,
     /// All bytes that were ever delivered.
     pub(crate) delivered: u64,
     pub(crate) rate: Option<RateSample>,

@@ -334,11 +334,13 @@ impl Crypto {
         self.session.tls().handshake_kind()
     }
 
+    #[cfg(test)]
     pub(crate) fn is_resumed(&self) -> bool {
         self.handshake_kind() == Some(HandshakeKind::Resumed)
     }
 
     /// What TLS found wrong, in its own words: behind the [`Violation`] that [`Self::receive`] returned.
+    #[cfg(test)]
     pub(crate) fn failure(&self) -> Option<&rustls::Error> {
         self.session.failure()
     }

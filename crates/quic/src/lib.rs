@@ -6,13 +6,11 @@
 //! (up to 64 packets that leave in one system call), for each *acknowledgement* (whose packets lie side by side in the
 //! ring, and whose stream data is one run), or for each timer.
 //!
-//! - `Endpoint` owns the connections of one socket: it routes datagrams by connection id, and answers those that
+//! - [`Endpoint`] owns the connections of one socket: it routes datagrams by connection id, and answers those that
 //!   belong to nobody (version negotiation, Retry, stateless reset).
-//! - `Connection` is one connection: `Connection::transmit` fills a burst, `Connection::poll` tells what
+//! - [`Connection`] is one connection: [`Connection::transmit`] fills a burst, [`Connection::poll`] tells what
 //!   happened, streams are written and read without a copy more than needed.
 //! - Whoever owns the socket drives both; sockets belong to `net`, HTTP/3 to `http`.
-
-#![allow(dead_code)]
 
 mod burst;
 mod config;

@@ -295,10 +295,7 @@ impl Recovery {
         self.controller.window()
     }
 
-    pub(crate) fn is_slow_start(&self) -> bool {
-        self.controller.is_slow_start()
-    }
-
+    #[cfg(test)]
     pub(crate) fn has_in_flight_eliciting(&self, space: Space) -> bool {
         self.spaces[space.index()].eliciting > 0
     }
@@ -318,6 +315,7 @@ impl Recovery {
         self.ptos_in_a_row
     }
 
+    #[cfg(test)]
     pub(crate) fn counters(&self) -> Counters {
         let sent = self.spaces.iter().map(Ledger::sent).sum();
         let bursts = self.counters.bursts + u64::from(self.burst_packets > 0);

@@ -59,6 +59,7 @@ impl Rtt {
         self.restart_min = true;
     }
 
+    #[cfg(test)]
     pub(crate) fn latest(&self) -> Duration {
         self.latest
     }
@@ -67,6 +68,7 @@ impl Rtt {
         self.smoothed
     }
 
+    #[cfg(test)]
     pub(crate) fn variation(&self) -> Duration {
         self.variation
     }

@@ -179,6 +179,7 @@ impl Streams {
     }
 
     /// How many streams there are, of both sides, of which something is still to be sent, received or read.
+    #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
         self.slab.len()
     }

@@ -93,7 +93,6 @@ impl Bottleneck {
         let now = self.now;
         let flow = &mut self.flows[turn];
         while let Some((_, packet, came)) = flow.coming.pop_front_if(|(at, _, _)| *at <= now) {
-            let before = flow.in_flight;
             flow.in_flight -= DATAGRAM;
             if !came {
                 flow.lost += DATAGRAM;
@@ -119,11 +118,9 @@ impl Bottleneck {
                 bytes: DATAGRAM,
                 sent: packet.sent,
                 in_flight: flow.in_flight,
-                in_flight_before: before,
                 app_limited: false,
                 sample: Some(sample),
                 smoothed: flow.smoothed,
-                min: flow.min,
                 delivered: flow.delivered,
                 rate: Some(RateSample {
                     bytes: flow.delivered - packet.delivered,
@@ -231,11 +228,9 @@ fn told(now: Time, bytes: u64, rtt: Duration) -> Acknowledged {
         bytes,
         sent: Time(now.0.saturating_sub(rtt.as_nanos() as u64)),
         in_flight: 0,
-        in_flight_before: u64::MAX,
         app_limited: false,
         sample: Some(rtt),
         smoothed: rtt,
-        min: rtt,
         delivered: 0,
         rate: None,
         round_ended: false,

@@ -62,6 +62,7 @@ impl InitialKeys {
     }
 
     /// As [`super::Crypto::open`].
+    #[cfg(test)]
     pub(crate) fn open(
         &self,
         packet: &mut [u8],

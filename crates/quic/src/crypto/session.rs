@@ -266,6 +266,7 @@ impl Session {
         self.failure.is_some()
     }
 
+    #[cfg(test)]
     pub(super) fn failure(&self) -> Option<&Error> {
         self.failure.as_ref()
     }

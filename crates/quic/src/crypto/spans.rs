@@ -19,10 +19,6 @@ impl Spans {
         self.0.first().cloned()
     }
 
-    pub(super) fn end(&self) -> u64 {
-        self.0.last().map_or(0, |last| last.end)
-    }
-
     pub(super) fn iter(&self) -> impl Iterator<Item = Range<u64>> + '_ {
         self.0.iter().cloned()
     }

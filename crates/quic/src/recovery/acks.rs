@@ -67,14 +67,13 @@ impl Recovery {
             ledger.settle(range, &mut settled, &mut told)?;
         }
         ledger.eliciting -= settled.eliciting;
-        let in_flight_before = self.in_flight;
         self.in_flight -= settled.bytes;
         if settled.packets + settled.spurious > 0 {
             let sample = self.sample(now, space, largest, &settled, delay);
             if grows {
                 self.hear_marks(now, space, ecn, &settled);
             }
-            self.conclude(now, space, &settled, sample, in_flight_before, feedback);
+            self.conclude(now, space, &settled, sample, feedback);
         }
         Ok(())
     }
@@ -128,7 +127,6 @@ impl Recovery {
         space: Space,
         settled: &Settled,
         sample: Option<Duration>,
-        in_flight_before: u64,
         feedback: &mut Feedback,
     ) {
         if let Some((_, burst)) = settled.latest {
@@ -142,7 +140,7 @@ impl Recovery {
         if let Some((number, burst)) = settled.newest {
             feedback.newest = feedback.newest.max(Some(number));
             if settled.bytes > 0 {
-                let acknowledged = self.acknowledged(now, settled, burst, sample, in_flight_before);
+                let acknowledged = self.acknowledged(now, settled, burst, sample);
                 self.controller.on_acknowledged(&acknowledged);
             }
             // A server may acknowledge an Initial and still be unable to send: the client keeps its distance. RFC 9002 §6.2.1.
@@ -164,7 +162,6 @@ impl Recovery {
         settled: &Settled,
         burst: u32,
         sample: Option<Duration>,
-        in_flight_before: u64,
     ) -> Acknowledged {
         let burst = *self.bursts.get(burst);
         let bytes = settled.bytes + settled.late_bytes;
@@ -174,11 +171,9 @@ impl Recovery {
             bytes: settled.bytes,
             sent: burst.time,
             in_flight: self.in_flight,
-            in_flight_before,
             app_limited: burst.app_limited && !self.is_used(burst.in_flight),
             sample,
             smoothed: self.rtt.smoothed(),
-            min: self.rtt.min(),
             delivered: self.delivery.delivered,
             rate,
             round_ended,

@@ -41,6 +41,7 @@ impl Feedback {
         self.lost_items = before.lost_items;
     }
 
+    #[cfg(test)]
     pub(crate) fn newly_acked(&self) -> bool {
         self.newest.is_some()
     }

@@ -64,6 +64,7 @@ impl Ledger {
         self.ring.push(entry);
     }
 
+    #[cfg(test)]
     pub(super) fn sent(&self) -> u64 {
         self.ring.next() - self.skipped
     }

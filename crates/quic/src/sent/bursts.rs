@@ -79,6 +79,7 @@ impl Bursts {
         self.newest().wrapping_sub(index)
     }
 
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.before.len() + 1
     }

@@ -65,6 +65,7 @@ impl Items {
         }
     }
 
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.used
     }

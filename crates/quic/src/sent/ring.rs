@@ -37,6 +37,7 @@ impl Ring {
         self.len() == self.entries.len()
     }
 
+    #[cfg(test)]
     pub(crate) fn capacity(&self) -> usize {
         self.entries.len()
     }

@@ -164,6 +164,7 @@ impl Streams {
     }
 
     /// All was read, whether the application was told so or not; or the stream cannot be read, or no longer.
+    #[cfg(test)]
     pub(crate) fn is_finished(&self, id: StreamId) -> bool {
         let stream = self.find(id).and_then(|key| self.slab.get(key));
         let incoming = stream.and_then(|stream| stream.incoming.as_ref());

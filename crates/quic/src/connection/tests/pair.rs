@@ -11,7 +11,7 @@ use roundtrip_wire::quic::{ConnectionId, Packet, Packets, Version};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
 
 use super::super::{Arrival, Connection, Issuer, Opening};
-use crate::{Dir, Event, Read, StreamEvent, StreamId, Time, Transport, Way};
+use crate::{Dir, Event, Read, StreamEvent, Time, Transport, Way};
 
 pub(super) const DELAY: Duration = Duration::from_millis(10);
 
@@ -359,12 +359,5 @@ pub(super) fn opening(transport: &Transport, remote: SocketAddr, mark: u8) -> Op
         local: None,
         issuer: Box::new(Ids(mark)),
         seed: [mark; 32],
-    }
-}
-
-pub(super) fn stream_of(event: &Event) -> Option<StreamId> {
-    match event {
-        Event::Stream(StreamEvent::Readable(id)) => Some(*id),
-        _ => None,
     }
 }

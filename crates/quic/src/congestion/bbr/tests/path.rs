@@ -136,7 +136,6 @@ impl Path {
     }
 
     fn acknowledge(&mut self, lump: &[Packet]) {
-        let before = self.in_flight;
         self.in_flight -= DATAGRAM * lump.len() as u64;
         for packet in lump.iter().filter(|packet| !packet.came) {
             self.lost += 1;
@@ -166,11 +165,9 @@ impl Path {
             bytes,
             sent: newest.sent,
             in_flight: self.in_flight,
-            in_flight_before: before,
             app_limited: newest.app_limited,
             sample: Some(sample),
             smoothed: self.smoothed,
-            min: self.delay,
             delivered: self.delivered,
             rate: Some(RateSample {
                 bytes: self.delivered - newest.delivered,
