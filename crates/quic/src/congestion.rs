@@ -36,7 +36,7 @@ pub(crate) struct Acknowledged {
     pub(crate) in_flight: u64,
     /// The sender had less to send than it might have.
     pub(crate) app_limited: bool,
-    /// This acknowledgement's own sample of the round trip, where it gives one.
+    /// This acknowledgement's own sample of the round trip, where it gives one, without what the peer waited.
     pub(crate) sample: Option<Duration>,
     pub(crate) smoothed: Duration,
     /// All bytes that were ever delivered.

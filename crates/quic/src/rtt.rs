@@ -31,8 +31,9 @@ impl Rtt {
         }
     }
 
-    /// RFC 9002 §5.3. The delay is what the peer says that it waited, already bounded by what it may.
-    pub(crate) fn on_sample(&mut self, now: Time, sample: Duration, delay: Duration) {
+    /// RFC 9002 §5.3. The delay is what the peer says that it waited, already bounded by what it may. Returns the sample
+    /// without it, where that is credible.
+    pub(crate) fn on_sample(&mut self, now: Time, sample: Duration, delay: Duration) -> Duration {
         self.latest = sample.max(Duration::from_nanos(1));
         if self.sampled.is_none() {
             self.sampled = Some(now);
@@ -40,7 +41,7 @@ impl Rtt {
             self.min = self.latest;
             self.smoothed = self.latest;
             self.variation = self.latest / 2;
-            return;
+            return self.latest;
         }
         self.min = if std::mem::take(&mut self.restart_min) {
             self.latest
@@ -52,6 +53,7 @@ impl Rtt {
         let adjusted = self.latest.saturating_sub(delay);
         self.variation = (self.variation * 3 + self.smoothed.abs_diff(adjusted)) / 4;
         self.smoothed = (self.smoothed * 7 + adjusted) / 8;
+        adjusted
     }
 
     /// After persistent congestion the path may be another. RFC 9002 §5.2.

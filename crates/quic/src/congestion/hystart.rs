@@ -1,78 +1,162 @@
-//! When slow start ought to end before it loses packets: HyStart++, RFC 9406.
+//! When slow start ought to end before it loses packets: HyStart++ (RFC 9406), for a sender that paces and whose peer was
+//! asked to acknowledge rarely.
+//!
+//! The RFC takes a round's shortest round trip, by its first eight samples. Here a round may have no more than eight, and
+//! what is paced at twice the rate of the round before builds its queue in the midst of a round: the first samples know
+//! nothing of it, and by the eighth the window is twice what the path holds. So a rise that a few samples in a row show
+//! makes slow start conservative at once, and one that only a full path makes ends it. So does a rise that a whole round
+//! shows, its shortest sample too: that queue stands. Where no round shows that, it was chance, and slow start goes on.
 
 use std::time::Duration;
 
 use super::Acknowledged;
+use crate::Time;
 
 const LEAST_GROWTH: Duration = Duration::from_millis(4);
 const MOST_GROWTH: Duration = Duration::from_millis(16);
-/// As many samples tell a round's shortest round trip. A peer that was asked to acknowledge rarely gives fewer: then the
-/// end of the round decides, with no less than these.
-const SAMPLES: u32 = 8;
-const FEWEST_SAMPLES: u32 = 3;
-/// Conservative slow start grows by this part of slow start's growth, for so many rounds.
+/// So many samples in a row are no chance. They lie apart: those of one burst are as one.
+const SAMPLES: usize = 3;
+const APART: u32 = 16;
+/// Conservative slow start grows by this part of slow start's growth, and waits so many rounds for a queue to show.
 const DIVISOR: u64 = 4;
-const ROUNDS: u32 = 5;
+const ROUNDS: u32 = 3;
+/// Twice as fast as the path was known to be, for half a round trip, makes a queue of half of what a full path holds. One
+/// that takes longer than this part of the round trip is no burst.
+const FULL: u32 = 2;
 
 #[derive(Debug, Default)]
 pub(super) struct Hystart {
-    last_round: Option<Duration>,
-    this_round: Option<Duration>,
-    samples: u32,
-    conservative: Option<Conservative>,
+    /// The shortest round trip of the last round in which nothing was suspected.
+    baseline: Option<Duration>,
+    recent: [Duration; SAMPLES],
+    count: usize,
+    last: Option<Time>,
+    round: Round,
+    /// For how many rounds slow start has been conservative.
+    conservative: Option<u32>,
 }
 
-/// Slow start that may turn out to have been left too early.
-#[derive(Debug)]
-struct Conservative {
-    /// The shortest round trip of the round that gave the alarm.
-    baseline: Duration,
-    rounds: u32,
+#[derive(Debug, Default)]
+struct Round {
+    shortest: Option<Duration>,
+    samples: usize,
 }
 
 impl Hystart {
     /// How much the window grows by, and whether slow start is over.
     pub(super) fn grow(&mut self, told: &Acknowledged) -> (u64, bool) {
-        if let Some(sample) = told.sample {
-            self.samples += 1;
-            self.this_round = Some(self.this_round.map_or(sample, |least| least.min(sample)));
-        }
-        if self.samples >= SAMPLES || (told.round_ended && self.samples >= FEWEST_SAMPLES) {
-            self.judge();
-        }
+        let mut over = told.sample.is_some_and(|sample| self.see(told.now, sample));
         let growth = match self.conservative {
             Some(_) => told.bytes / DIVISOR,
             None => told.bytes,
         };
-        let over = told.round_ended && self.end_round();
+        over |= told.round_ended && self.end_round();
         (growth, over)
     }
 
-    fn judge(&mut self) {
-        let Some(now) = self.this_round else { return };
-        if let Some(conservative) = &self.conservative {
-            if now < conservative.baseline {
-                self.conservative = None;
-            }
-        } else if let Some(before) = self.last_round {
-            let growth = (before / 8).clamp(LEAST_GROWTH, MOST_GROWTH);
-            if now >= before + growth {
-                let baseline = now;
-                self.conservative = Some(Conservative {
-                    baseline,
-                    rounds: 0,
-                });
-            }
+    pub(super) fn is_conservative(&self) -> bool {
+        self.conservative.is_some()
+    }
+
+    /// Whether the queue is as long as only a full path makes it.
+    fn see(&mut self, now: Time, sample: Duration) -> bool {
+        let shortest = self.round.shortest.map_or(sample, |own| own.min(sample));
+        self.round.shortest = Some(shortest);
+        self.round.samples += 1;
+        let is_near = |last| now.since(last) < shortest / APART;
+        if self.last.is_some_and(is_near) {
+            return false;
         }
+        self.last = Some(now);
+        if let Some(place) = self.recent.get_mut(self.count % SAMPLES) {
+            *place = sample;
+        }
+        self.count += 1;
+        let (Some(recent), Some(baseline)) = (self.recent.iter().min(), self.baseline) else {
+            return false;
+        };
+        let rise = recent.saturating_sub(baseline);
+        if self.count < SAMPLES || rise < growth(baseline) {
+            return false;
+        }
+        self.conservative.get_or_insert(0);
+        rise >= growth(baseline).max(baseline / FULL)
     }
 
     fn end_round(&mut self) -> bool {
-        self.last_round = self.this_round.take().or(self.last_round);
-        self.samples = 0;
-        let Some(conservative) = &mut self.conservative else {
-            return false;
+        let round = std::mem::take(&mut self.round);
+        let stands = round.samples >= SAMPLES
+            && round
+                .shortest
+                .zip(self.baseline)
+                .is_some_and(|(shortest, baseline)| shortest >= baseline + growth(baseline));
+        match &mut self.conservative {
+            // The first of these rounds has begun before.
+            Some(rounds) if *rounds > 0 && stands => return true,
+            Some(rounds) if *rounds < ROUNDS => {
+                *rounds += 1;
+                return false;
+            }
+            _ => {}
+        }
+        self.conservative = None;
+        self.baseline = round.shortest.or(self.baseline);
+        false
+    }
+}
+
+/// By so much a round trip is longer that a queue may stand.
+fn growth(baseline: Duration) -> Duration {
+    (baseline / 8).clamp(LEAST_GROWTH, MOST_GROWTH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rounds of eight acknowledgements each; the sample of each in milliseconds. In which round slow start is over.
+    fn over(rounds: usize, sample: impl Fn(usize, usize) -> u64) -> Option<usize> {
+        let mut hystart = Hystart::default();
+        let mut now = Time::ZERO;
+        (0..rounds).find(|round| {
+            (0..8).any(|turn| {
+                now = now.after(Duration::from_millis(10));
+                let told = Acknowledged {
+                    now,
+                    bytes: 1200,
+                    sent: Time::ZERO,
+                    in_flight: 0,
+                    app_limited: false,
+                    sample: Some(Duration::from_millis(sample(*round, turn))),
+                    smoothed: Duration::from_millis(80),
+                    delivered: 0,
+                    rate: None,
+                    round_ended: turn == 7,
+                };
+                hystart.grow(&told).1
+            })
+        })
+    }
+
+    #[test]
+    fn a_queue_that_stands_ends_slow_start() {
+        let grows =
+            |round: usize, turn: usize| 80 + (round * 8 + turn).saturating_sub(20) as u64 * 2;
+        assert_eq!(over(20, grows), Some(4));
+    }
+
+    #[test]
+    fn what_differs_by_chance_does_not() {
+        let chance = |round: usize, turn: usize| {
+            let mixed = ((round * 8 + turn) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+            80 + mixed % 25
         };
-        conservative.rounds += 1;
-        conservative.rounds >= ROUNDS
+        assert_eq!(over(30, chance), None);
+    }
+
+    #[test]
+    fn a_burst_of_others_that_passes_does_not() {
+        let passes = |round, turn| if round == 5 && turn > 2 { 110 } else { 80 };
+        assert_eq!(over(30, passes), None);
     }
 }

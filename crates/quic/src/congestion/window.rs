@@ -14,6 +14,8 @@ pub(super) struct Window {
     pub(super) bytes: u64,
     pub(super) threshold: u64,
     pub(super) datagram: u64,
+    /// Slow start has seen a queue: it no longer makes one by sending twice as fast as the path was known to be.
+    is_gentle: bool,
     /// Packets sent up to here belong to the congestion that was answered. RFC 9002 §7.3.2.
     recovery: Option<Time>,
 }
@@ -25,6 +27,7 @@ impl Window {
             bytes: (10 * datagram).min(INITIAL.max(2 * datagram)),
             threshold: u64::MAX,
             datagram,
+            is_gentle: false,
             recovery: None,
         }
     }
@@ -39,6 +42,7 @@ impl Window {
 
     pub(super) fn slow_start(&mut self, hystart: &mut Hystart, told: &Acknowledged) {
         let (growth, over) = hystart.grow(told);
+        self.is_gentle |= hystart.is_conservative();
         self.bytes = self.bytes.saturating_add(growth);
         if over {
             self.threshold = self.bytes;
@@ -62,11 +66,12 @@ impl Window {
         2 * self.datagram
     }
 
-    /// A window a round trip, and a little more, so that pacing is never what limits; in slow start twice as much.
-    /// RFC 9002 §7.7.
+    /// A window a round trip, and a little more, so that pacing is never what limits; in slow start twice as much, until
+    /// that makes a queue. RFC 9002 §7.7.
     pub(super) fn pacing_rate(&self, smoothed: Duration) -> u64 {
         let nanos = smoothed.as_nanos().max(1);
-        let (more, of) = if self.is_slow_start() { (2, 1) } else { (5, 4) };
+        let doubles = self.is_slow_start() && !self.is_gentle;
+        let (more, of) = if doubles { (2, 1) } else { (5, 4) };
         let rate = u128::from(self.bytes) * 1_000_000_000 * more / of / nanos;
         u64::try_from(rate).unwrap_or(u64::MAX)
     }

@@ -98,8 +98,7 @@ impl Recovery {
             _ => delay,
         };
         let sample = now.since(self.bursts.get(burst).time);
-        self.rtt.on_sample(now, sample, delay);
-        Some(sample)
+        Some(self.rtt.on_sample(now, sample, delay))
     }
 
     fn hear_marks(&mut self, now: Time, space: Space, counts: Option<[u64; 3]>, settled: &Settled) {
