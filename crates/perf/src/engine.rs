@@ -9,6 +9,7 @@ mod lanes;
 mod own;
 mod proto;
 mod quinn;
+mod tasks;
 mod tcp;
 mod tls;
 mod turns;
