@@ -1,0 +1,142 @@
+//! s2n-quic beside the others: it does every work, its knobs turn, and what it says of itself agrees with what arrived.
+
+use std::time::Duration;
+
+use roundtrip_perf::plan::{Amount, Pattern, Terrain};
+use roundtrip_perf::{Outcome, Wire};
+
+use super::fire::{over, senders};
+use super::{BYTES, MTU, assert_paid, measured, plan};
+
+const ARM: &[&str] = &["quic/s2n"];
+
+fn senders_wire(outcome: &Outcome, place: usize) -> Wire {
+    outcome.arms[place].visits[0].server.wire
+}
+
+#[test]
+fn it_carries_all_of_it_and_both_sides_pay() {
+    let outcome = measured(plan(ARM, Pattern::Down));
+    let visit = &outcome.arms[0].visits[0];
+    assert_eq!((visit.server.sent, visit.client.received), (BYTES, BYTES));
+    assert_paid(&visit.server);
+    assert_paid(&visit.client);
+    let (server, client) = (visit.server.wire, visit.client.wire);
+    assert!(server.packets_sent.unwrap() >= BYTES / MTU, "{server:?}");
+    assert!(
+        client.packets_received.unwrap() >= BYTES / MTU,
+        "{client:?}"
+    );
+    let heard = server.acks_received.unwrap();
+    assert!(
+        heard > 0 && heard <= client.acks_sent.unwrap(),
+        "{server:?}, {client:?}"
+    );
+    assert_eq!((server.retransmitted, server.held_by_window), (None, None));
+}
+
+#[test]
+fn the_client_may_send_or_both() {
+    let outcome = measured(plan(ARM, Pattern::Up));
+    let visit = &outcome.arms[0].visits[0];
+    assert_eq!((visit.client.sent, visit.server.received), (BYTES, BYTES));
+    assert_eq!((visit.server.sent, visit.client.received), (0, 0));
+    let outcome = measured(plan(ARM, Pattern::Both));
+    let visit = &outcome.arms[0].visits[0];
+    assert_eq!(visit.server.received, BYTES / 2);
+    assert_eq!(visit.client.received, BYTES / 2);
+}
+
+#[test]
+fn lanes_share_the_bytes() {
+    let mut plan = plan(ARM, Pattern::Down);
+    (plan.work.connections, plan.work.streams) = (3, 40);
+    let received = measured(plan).arms[0].visits[0].client.received;
+    assert!((BYTES..BYTES + 120).contains(&received), "{received}");
+}
+
+#[test]
+fn requests_are_timed_one_by_one() {
+    let mut asked = plan(
+        ARM,
+        Pattern::Requests {
+            request: 100,
+            response: 2000,
+        },
+    );
+    asked.work.streams = 4;
+    asked.work.amount = Amount::For(Duration::from_millis(300));
+    let outcome = measured(asked);
+    let visit = &outcome.arms[0].visits[0];
+    let requests = visit.requests();
+    // More streams than it opens at once without being told of more.
+    assert!(requests > 100, "{requests}");
+    assert_eq!(visit.client.sent, requests * 100);
+    assert_eq!(visit.client.received, requests * 2000);
+    assert_eq!(visit.server.received, requests * 100);
+    let mixed = Pattern::Mixed {
+        request: 10,
+        response: 10,
+    };
+    let outcome = measured(plan(ARM, mixed));
+    let visit = &outcome.arms[0].visits[0];
+    assert!(visit.requests() > 0);
+    assert_eq!(visit.client.received, BYTES + visit.requests() * 10);
+}
+
+#[test]
+fn time_ends_what_has_no_end() {
+    for pattern in [Pattern::Down, Pattern::Up] {
+        let mut timed = plan(ARM, pattern);
+        timed.work.amount = Amount::For(Duration::from_millis(300));
+        let outcome = measured(timed);
+        let visit = &outcome.arms[0].visits[0];
+        assert!(visit.payload() > 0, "{visit:?}");
+        assert!(visit.wall() >= Duration::from_millis(150), "{visit:?}");
+    }
+}
+
+#[test]
+fn its_knobs_are_turned() {
+    let arms = [
+        "quic/s2n",
+        "quic/s2n+gso1",
+        "quic/s2n+datagram1200",
+        "quic/s2n+datagram1400",
+        "quic/s2n+aes256+bbr",
+        "quic/s2n+chacha+gso10",
+    ];
+    let outcome = measured(plan(&arms, Pattern::Down));
+    let largest = |place| senders_wire(&outcome, place).largest.unwrap();
+    // What it finds depends on when its probes are heard of.
+    assert!((1200..=MTU - 28).contains(&largest(0)), "{}", largest(0));
+    assert_eq!((largest(2), largest(3)), (1200, 1400));
+    for arm in &outcome.arms {
+        assert_eq!(arm.visits[0].client.received, BYTES, "{arm:?}");
+    }
+}
+
+#[test]
+fn an_emulated_path_may_lie_between() {
+    let words = [
+        ("rtt", "10ms"),
+        ("rate", "50mbit"),
+        ("loss", "3%"),
+        ("duplicate", "3%"),
+        ("reorder", "3%,5ms"),
+    ];
+    let outcome = over(&words, &["quic/s2n", "quic/s2n+bbr"], 400_000);
+    for wire in senders(&outcome) {
+        assert!(wire.lost.unwrap() > 0, "{wire:?}");
+    }
+}
+
+#[test]
+fn it_has_names_of_its_own_everywhere() {
+    let mut far = plan(ARM, Pattern::Down);
+    far.terrain = Terrain::described(&[("rtt", "10ms".into())], None).unwrap();
+    far.work.amount = Amount::Bytes(200_000);
+    let document = roundtrip_perf::json::document(&measured(far));
+    assert_eq!(document["arms"][0]["name"], "quic/s2n");
+    assert_eq!(document["arms"][0]["engine"], "s2n");
+}
