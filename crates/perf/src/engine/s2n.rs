@@ -136,3 +136,24 @@ impl Incoming for ReceiveStream {
         Ok((n > 0 || is_open).then_some(n))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bursts leave no trace in what it tells: one call of its sends several of them.
+    #[test]
+    fn bursts_are_its_own_or_none() {
+        let described = |gso| {
+            let knobs = Knobs {
+                gso,
+                ..Knobs::default()
+            };
+            let at = "127.0.0.1:0".parse().unwrap();
+            format!("{:?}", socket(at, &knobs).unwrap())
+        };
+        assert!(described(None).contains(&format!("MaxSegments({BURST})")));
+        assert_eq!(described(None), described(Some(BURST)));
+        assert!(described(Some(1)).contains("MaxSegments(1)"));
+    }
+}

@@ -1,18 +1,15 @@
 //! s2n-quic beside the others: it does every work, its knobs turn, and what it says of itself agrees with what arrived.
 
+use std::thread;
 use std::time::Duration;
 
-use roundtrip_perf::plan::{Amount, Pattern, Terrain};
-use roundtrip_perf::{Outcome, Wire};
+use roundtrip_perf::plan::{Amount, Pattern, Pin, Terrain};
+use roundtrip_perf::remote::{Server, visit};
 
 use super::fire::{over, senders};
 use super::{BYTES, MTU, assert_paid, measured, plan};
 
 const ARM: &[&str] = &["quic/s2n"];
-
-fn senders_wire(outcome: &Outcome, place: usize) -> Wire {
-    outcome.arms[place].visits[0].server.wire
-}
 
 #[test]
 fn it_carries_all_of_it_and_both_sides_pay() {
@@ -50,9 +47,10 @@ fn the_client_may_send_or_both() {
 #[test]
 fn lanes_share_the_bytes() {
     let mut plan = plan(ARM, Pattern::Down);
-    (plan.work.connections, plan.work.streams) = (3, 40);
+    // More streams than it would let a peer open of itself.
+    (plan.work.connections, plan.work.streams) = (2, 120);
     let received = measured(plan).arms[0].visits[0].client.received;
-    assert!((BYTES..BYTES + 120).contains(&received), "{received}");
+    assert!((BYTES..BYTES + 240).contains(&received), "{received}");
 }
 
 #[test]
@@ -69,8 +67,7 @@ fn requests_are_timed_one_by_one() {
     let outcome = measured(asked);
     let visit = &outcome.arms[0].visits[0];
     let requests = visit.requests();
-    // More streams than it opens at once without being told of more.
-    assert!(requests > 100, "{requests}");
+    assert!(requests > 0, "{visit:?}");
     assert_eq!(visit.client.sent, requests * 100);
     assert_eq!(visit.client.received, requests * 2000);
     assert_eq!(visit.server.received, requests * 100);
@@ -100,17 +97,17 @@ fn time_ends_what_has_no_end() {
 fn its_knobs_are_turned() {
     let arms = [
         "quic/s2n",
-        "quic/s2n+gso1",
         "quic/s2n+datagram1200",
-        "quic/s2n+datagram1400",
-        "quic/s2n+aes256+bbr",
-        "quic/s2n+chacha+gso10",
+        "quic/s2n+datagram1400+gso1",
+        "quic/s2n+discover+aes256+bbr",
+        "quic/s2n+chacha",
     ];
     let outcome = measured(plan(&arms, Pattern::Down));
-    let largest = |place| senders_wire(&outcome, place).largest.unwrap();
+    let wire = |place: usize| outcome.arms[place].visits[0].server.wire;
+    let largest = |place| wire(place).largest.unwrap();
     // What it finds depends on when its probes are heard of.
     assert!((1200..=MTU - 28).contains(&largest(0)), "{}", largest(0));
-    assert_eq!((largest(2), largest(3)), (1200, 1400));
+    assert_eq!((largest(1), largest(2)), (1200, 1400));
     for arm in &outcome.arms {
         assert_eq!(arm.visits[0].client.received, BYTES, "{arm:?}");
     }
@@ -132,11 +129,19 @@ fn an_emulated_path_may_lie_between() {
 }
 
 #[test]
-fn it_has_names_of_its_own_everywhere() {
-    let mut far = plan(ARM, Pattern::Down);
-    far.terrain = Terrain::described(&[("rtt", "10ms".into())], None).unwrap();
-    far.work.amount = Amount::Bytes(200_000);
-    let document = roundtrip_perf::json::document(&measured(far));
-    assert_eq!(document["arms"][0]["name"], "quic/s2n");
-    assert_eq!(document["arms"][0]["engine"], "s2n");
+fn two_halves_talk_over_any_family() {
+    for local in ["127.0.0.1:0", "[::1]:0"] {
+        let server = Server::listen(local.parse().unwrap(), None).unwrap();
+        let host = server.address().unwrap().to_string();
+        let serving = thread::spawn(move || server.serve_one());
+        let mut plan = plan(&["quic/s2n+datagram1300"], Pattern::Down);
+        (plan.pin, plan.terrain) = (Pin::default(), Terrain::Remote(host.clone()));
+        let outcome = visit(plan, &host, &mut |_| {}).unwrap();
+        serving.join().unwrap().unwrap();
+        let visit = &outcome.arms[0].visits[0];
+        assert_eq!(visit.client.received, BYTES, "{local}");
+        assert_eq!(visit.server.wire.largest, Some(1300), "{local}");
+        let document = roundtrip_perf::json::document(&outcome);
+        assert_eq!(document["arms"][0]["engine"], "s2n");
+    }
 }
