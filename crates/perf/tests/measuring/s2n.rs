@@ -1,5 +1,6 @@
 //! s2n-quic beside the others: it does every work, its knobs turn, and what it says of itself agrees with what arrived.
 
+use std::net::UdpSocket;
 use std::thread;
 use std::time::Duration;
 
@@ -130,7 +131,9 @@ fn an_emulated_path_may_lie_between() {
 
 #[test]
 fn two_halves_talk_over_any_family() {
-    for local in ["127.0.0.1:0", "[::1]:0"] {
+    // Not every kernel has the second.
+    let has_it = |local: &&str| UdpSocket::bind(local).is_ok();
+    for local in ["127.0.0.1:0", "[::1]:0"].into_iter().filter(has_it) {
         let server = Server::listen(local.parse().unwrap(), None).unwrap();
         let host = server.address().unwrap().to_string();
         let serving = thread::spawn(move || server.serve_one());
