@@ -17,4 +17,4 @@ mod scale;
 mod stairs;
 mod verdict;
 
-pub use page::{Head, page};
+pub use page::page;

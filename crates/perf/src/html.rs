@@ -8,7 +8,7 @@ mod table;
 
 use maud::{Markup, html};
 use roundtrip_report::clean;
-use roundtrip_report::html::frame;
+use roundtrip_report::html::{Head, frame};
 use roundtrip_report::terminal::Style;
 
 use crate::outcome::{ArmOutcome, Outcome};
@@ -16,19 +16,6 @@ use crate::plan::{Pattern, Transport, Work};
 use crate::text;
 
 const STYLE: &str = include_str!("html/perf.css");
-
-/// What the outcome itself does not say.
-#[derive(Debug, Clone, Default)]
-pub struct Head {
-    /// Such as `roundtrip 0.1.0`.
-    pub made_by: String,
-    /// When the measuring began.
-    pub when: String,
-    /// Processor, kernel and cores.
-    pub machine: String,
-    /// The command line that makes this page again.
-    pub command: String,
-}
 
 pub fn page(outcome: &Outcome, head: &Head) -> String {
     let work = &outcome.plan.work;

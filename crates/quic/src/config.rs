@@ -97,12 +97,3 @@ pub enum AckPolicy {
     #[default]
     EighthOfWindow,
 }
-
-/// Which cipher suite is offered or taken first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Cipher {
-    #[default]
-    Aes128,
-    Aes256,
-    Chacha,
-}

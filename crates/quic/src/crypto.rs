@@ -8,7 +8,6 @@ mod outbound;
 mod phases;
 mod protection;
 mod session;
-mod spans;
 #[cfg(test)]
 mod tests;
 mod vault;

@@ -30,12 +30,13 @@ mod recovery;
 mod rtt;
 mod sent;
 mod space;
+mod spans;
 mod stats;
 mod streams;
 mod time;
 
 pub use burst::{Transmit, Way};
-pub use config::{AckPolicy, Cipher, CongestionControl, DatagramSize, Transport};
+pub use config::{AckPolicy, CongestionControl, DatagramSize, Transport};
 pub use connection::Connection;
 pub use endpoint::{ClientConfig, Endpoint, Handle, Retry, ServerConfig};
 pub use error::{CloseReason, Code, ConnectError};

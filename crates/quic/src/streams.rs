@@ -18,7 +18,6 @@ mod outcome;
 mod outgoing;
 mod ring;
 mod slab;
-mod spans;
 mod stream;
 mod table;
 #[cfg(test)]

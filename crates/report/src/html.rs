@@ -12,6 +12,6 @@ mod parts;
 mod waterfall;
 
 pub use bar::{bar, percent, swatch};
-pub use frame::{STYLE, frame};
+pub use frame::{Head, STYLE, frame};
 pub use grid::Grid;
 pub use page::page;

@@ -9,6 +9,7 @@ use tokio::runtime::Builder;
 
 use crate::cli::CompareArgs;
 use crate::output::{Outcome, Stream, failed, interrupted};
+use crate::page;
 use crate::probe::{UsageError, asked, check_writable};
 use progress::Progress;
 
@@ -80,9 +81,8 @@ fn show(args: &CompareArgs, comparison: &Comparison) -> Outcome {
     }
     if let Some(file) = &args.output.html {
         let shown = file.display();
-        let made_by = concat!("roundtrip ", env!("CARGO_PKG_VERSION"));
-        if let Err(error) = std::fs::write(file, html::page(comparison, made_by)) {
-            return failed(&format!("cannot write the page to {shown}: {error}"));
+        if let Err(why) = page::write(file, &html::page(comparison, page::MADE_BY)) {
+            return failed(&why);
         }
         if !args.output.quiet {
             Stream::Err.print(format!("page written to {shown}\n"));

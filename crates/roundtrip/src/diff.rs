@@ -120,8 +120,8 @@ fn show(args: &DiffArgs, diff: &Diff) -> Outcome {
             Diff::Probe(diff) => page::probe(diff, files),
             Diff::Doctor(diff) => page::doctor(diff, files),
         };
-        if let Err(error) = std::fs::write(file, text) {
-            return failed(&format!("cannot write the page to {}: {error}", name(file)));
+        if let Err(why) = crate::page::write(file, &text) {
+            return failed(&why);
         }
     }
     for (limit, Broken(value)) in &broken {

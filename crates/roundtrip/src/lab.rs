@@ -1,7 +1,6 @@
 //! `roundtrip lab`: experiments found, run and shown.
 
 mod faults;
-mod page;
 mod progress;
 
 use std::path::Path;
@@ -12,10 +11,9 @@ use roundtrip_report::terminal::Style;
 use serde_json::{Value, json};
 
 use crate::cli::{LabArgs, LabCommand, LabRunArgs};
-use crate::output::{Outcome, Stream, failed};
+use crate::output::{Outcome, Stream, deliver, failed};
+use crate::{ctrl_c, page};
 use progress::Progress;
-
-pub(crate) use page::machine;
 
 pub(crate) fn run(args: &LabArgs) -> Outcome {
     match &args.command {
@@ -146,7 +144,9 @@ fn write_page(
     let Some(file) = &args.html else {
         return Ok(());
     };
-    page::write(file, args, outcomes, began).map_err(|error| failed(&error))?;
+    let head = page::head(began, page::machine(), command(args, file));
+    let page = roundtrip_lab::html::page(outcomes, &head);
+    page::write(file, &page).map_err(|error| failed(&error))?;
     if !args.quiet {
         Stream::Err.print(format!("page written to {}\n", file.display()));
     }
@@ -169,15 +169,9 @@ fn show(args: &LabRunArgs, outcomes: &[roundtrip_lab::Outcome]) -> Outcome {
             .map(|o| roundtrip_lab::text::render(o, style));
         reports.collect::<Vec<String>>().join("\n")
     };
-    match &args.output {
-        Some(file) if file != Path::new("-") => {
-            if let Err(error) = std::fs::write(file, text) {
-                let file = file.display();
-                return failed(&format!("cannot write the report to {file}: {error}"));
-            }
-        }
-        _ if args.quiet && !args.json => {}
-        _ => Stream::Out.print(text),
+    let quiet = args.quiet && !args.json;
+    if let Err(ended) = deliver(&text, args.output.as_deref(), quiet) {
+        return ended;
     }
     let good = outcomes.iter().all(|o| o.is_good() && !o.interrupted);
     if good { Outcome::Done } else { Outcome::Failed }
@@ -196,24 +190,15 @@ fn document(outcomes: &[roundtrip_lab::Outcome]) -> Result<Value, serde_json::Er
 
 /// The first Ctrl-C ends the measuring, and shows what there is; the second ends all.
 fn stop_when_told(stop: &Stop) -> std::io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
     let stop = stop.clone();
-    let waiting = move || {
-        runtime.block_on(async {
-            let mut told = 0;
-            while tokio::signal::ctrl_c().await.is_ok() {
-                stop.now();
-                told += 1;
-                if told > 1 {
-                    std::process::exit(1);
-                }
-            }
-        });
-    };
-    std::thread::Builder::new()
-        .name("ctrl-c".into())
-        .spawn(waiting)
-        .map(drop)
+    ctrl_c::at_the_first(move || stop.now())
+}
+
+/// What makes the same page again.
+fn command(args: &LabRunArgs, file: &Path) -> String {
+    let mut words = vec!["roundtrip lab run".to_owned()];
+    words.extend(args.experiments.iter().cloned());
+    words.push(settings(args));
+    words.push(format!("--html {}", file.display()));
+    words.join(" ")
 }

@@ -3,6 +3,7 @@
 mod causes;
 mod cli;
 mod compare;
+mod ctrl_c;
 mod demo;
 mod diff;
 mod doctor;
@@ -11,6 +12,7 @@ mod generate;
 mod lab;
 mod origin;
 mod output;
+mod page;
 mod path;
 mod perf;
 mod probe;

@@ -1,6 +1,8 @@
 //! Where results go, and how a verb ends.
 
+use std::fs::{self, OpenOptions};
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 
 use roundtrip_report::terminal::Style;
 
@@ -21,6 +23,28 @@ pub(crate) enum Outcome {
 pub(crate) fn failed(why: &dyn std::fmt::Display) -> Outcome {
     Stream::Err.print(format!("roundtrip: {why}\n"));
     Outcome::Failed
+}
+
+/// Puts a report where it is wanted: into a file, or on standard output unless that is to stay `quiet`. `-` is the latter.
+pub(crate) fn deliver(report: &str, file: Option<&Path>, quiet: bool) -> Result<(), Outcome> {
+    match file {
+        Some(file) if file != Path::new("-") => fs::write(file, report).map_err(|error| {
+            let file = file.display();
+            failed(&format!("cannot write the report to {file}: {error}"))
+        })?,
+        _ if quiet => {}
+        _ => Stream::Out.print(report),
+    }
+    Ok(())
+}
+
+/// Can a file be written there? Asked before it takes long to have something to write; a pipe or a device is not tried.
+pub(crate) fn can_be_written(path: &Path) -> io::Result<()> {
+    if fs::metadata(path).is_ok_and(|known| !known.is_file() && !known.is_dir()) {
+        return Ok(());
+    }
+    let opened = OpenOptions::new().create(true).append(true).open(path);
+    opened.map(drop)
 }
 
 /// Ends at Ctrl-C.

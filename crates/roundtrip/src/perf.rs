@@ -1,11 +1,9 @@
 //! `roundtrip perf`: what is meant by the flags, the measuring, the report.
 
 mod far;
-mod page;
+mod head;
 mod progress;
-mod stopping;
 
-use std::path::Path;
 use std::time::SystemTime;
 
 use roundtrip_net::cpu::allowed_cpus;
@@ -14,7 +12,8 @@ use roundtrip_perf::{PerfError, Plan, PlanError, Stop};
 use roundtrip_report::terminal::Style;
 
 use crate::cli::{PerfArgs, PerfCommand, Switch, TaskArgs};
-use crate::output::{Outcome, Stream, failed};
+use crate::output::{Outcome, Stream, deliver, failed};
+use crate::{ctrl_c, page};
 use progress::Progress;
 
 /// What is measured where nothing was named: from no protection to the safest.
@@ -80,7 +79,8 @@ fn measure(
         return Outcome::Usage(why);
     }
     let stop = Stop::default();
-    if let Err(error) = stopping::when_told(&stop) {
+    let stopping = stop.clone();
+    if let Err(error) = ctrl_c::at_the_first(move || stopping.now()) {
         return failed(&format!("cannot wait for Ctrl-C: {error}"));
     }
     let began = SystemTime::now();
@@ -104,17 +104,12 @@ fn show(task: &TaskArgs, outcome: &roundtrip_perf::Outcome, began: SystemTime) -
         };
         roundtrip_perf::text::render(outcome, style)
     };
-    match &wishes.output {
-        Some(file) if file != Path::new("-") => {
-            if let Err(error) = std::fs::write(file, text) {
-                let file = file.display();
-                return failed(&format!("cannot write the report to {file}: {error}"));
-            }
-        }
-        _ => Stream::Out.print(text),
+    if let Err(ended) = deliver(&text, wishes.output.as_deref(), false) {
+        return ended;
     }
     if let Some(file) = &wishes.html {
-        if let Err(why) = page::write(file, outcome, began) {
+        let page = roundtrip_perf::html::page(outcome, &head::head(began));
+        if let Err(why) = page::write(file, &page) {
             return failed(&why);
         }
         if !wishes.quiet {

@@ -1,7 +1,7 @@
 //! The page as a whole: its head, its contents, and each experiment from the question down to how to ask it again.
 
 use maud::{Markup, html};
-use roundtrip_report::html::frame;
+use roundtrip_report::html::{Head, frame};
 use roundtrip_report::{clean, count};
 
 use super::{arms, claims, curve, distance, figures, packets, remarks, runs, stairs, verdict};
@@ -9,19 +9,6 @@ use crate::Outcome;
 use crate::experiment::Measure;
 
 const STYLE: &str = include_str!("lab.css");
-
-/// What the outcomes themselves do not say.
-#[derive(Debug, Clone, Default)]
-pub struct Head {
-    /// Such as `roundtrip 0.1.0`.
-    pub made_by: String,
-    /// When the measuring began.
-    pub when: String,
-    /// Kernel and cores.
-    pub machine: String,
-    /// The command line that makes this page again.
-    pub command: String,
-}
 
 /// All outcomes on one page.
 pub fn page(outcomes: &[Outcome], head: &Head) -> String {

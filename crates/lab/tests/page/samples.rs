@@ -1,13 +1,13 @@
 //! Outcomes made by hand, so that every page is the same on every run.
 
 use roundtrip_lab::experiment::{Measure, Published, Words};
-use roundtrip_lab::html::Head;
 use roundtrip_lab::outcome::{
     ArmOutcome, ClaimOutcome, Curve, CurvePoint, Figures, Line, Outcome, SCHEMA, Sample,
     SavingOutcome, Span, WaitedFor,
 };
 use roundtrip_lab::packets::{End, FastOpen, Kind, Packet, Repeated};
 use roundtrip_model::{Random, Saving};
+use roundtrip_report::html::Head;
 use roundtrip_wire::packet::Flags;
 
 pub(crate) const R: f64 = 90.0;

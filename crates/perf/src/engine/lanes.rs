@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::channel::{self, Channel, Line};
-use super::{Job, PATIENCE, Side, together};
+use super::{Job, PATIENCE, Side, Station, together};
 use crate::account::Meter;
 use crate::error::PerfError;
 use crate::plan::{Amount, Lane};
@@ -22,6 +22,14 @@ pub(super) trait Ends: Sync {
     type Channel: Channel;
 
     fn open(&self, line: Line) -> Result<Self::Channel, PerfError>;
+}
+
+/// Where the connections of lanes arrive.
+struct Listening<E> {
+    listener: TcpListener,
+    address: SocketAddr,
+    ends: E,
+    job: Job,
 }
 
 /// When lanes stop.
@@ -47,18 +55,38 @@ pub(super) fn drive<E: Ends>(ends: &E, to: SocketAddr, job: &Job) -> Result<Side
     Ok(together(sides))
 }
 
-pub(super) fn serve<E: Ends>(
-    ends: &E,
-    listener: &TcpListener,
+pub(super) fn listen<E: Ends + 'static>(
+    ends: E,
+    at: SocketAddr,
     job: &Job,
-) -> Result<Side, PerfError> {
-    let expected = job.work.lanes().len() * job.work.connections as usize;
-    let arrivals = (0..expected).map(|_| accept(listener));
-    let sides = on_threads(arrivals, |line| {
-        let channel = ends.open(line?)?;
-        Host::new(channel, job).work()
-    })?;
-    Ok(together(sides))
+) -> Result<Box<dyn Station>, PerfError> {
+    let listener = channel::listen(at, job.knobs.congestion)?;
+    let address = listener
+        .local_addr()
+        .map_err(|source| PerfError::Listen { at, source })?;
+    Ok(Box::new(Listening {
+        listener,
+        address,
+        ends,
+        job: job.clone(),
+    }))
+}
+
+impl<E: Ends> Station for Listening<E> {
+    fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    fn serve(self: Box<Self>) -> Result<Side, PerfError> {
+        let work = &self.job.work;
+        let expected = work.lanes().len() * work.connections as usize;
+        let arrivals = (0..expected).map(|_| accept(&self.listener));
+        let sides = on_threads(arrivals, |line| {
+            let channel = self.ends.open(line?)?;
+            Host::new(channel, &self.job).work()
+        })?;
+        Ok(together(sides))
+    }
 }
 
 fn accept(listener: &TcpListener) -> Result<Line, PerfError> {

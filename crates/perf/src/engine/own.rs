@@ -13,7 +13,7 @@ use super::turns::{Serving, drive};
 use super::{Engine, Job, PATIENCE, Side, Station};
 use crate::error::{PerfError, PlanError};
 use crate::identity::{Identity, Suite, Trust};
-use crate::plan::{AckEvery, Congestion, Datagram, Knobs, Role, range};
+use crate::plan::{AckEvery, Congestion, Datagram, Knobs, Role};
 use crate::protocol::NAME;
 use machine::Own as Machine;
 
@@ -26,10 +26,7 @@ pub(super) struct Own;
 
 impl Engine for Own {
     fn check(&self, knobs: &Knobs) -> Result<(), PlanError> {
-        match knobs.gso {
-            Some(burst) => range("--gso", burst as u64, 1, MOST_BURST),
-            None => Ok(()),
-        }
+        knobs.check_gso(MOST_BURST)
     }
 
     fn listen(

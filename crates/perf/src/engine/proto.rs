@@ -13,7 +13,7 @@ use super::turns::{Serving, drive};
 use super::{Engine, Job, Side, Station};
 use crate::error::{PerfError, PlanError};
 use crate::identity::{Identity, Trust};
-use crate::plan::{AckEvery, Datagram, Knobs, Role, range};
+use crate::plan::{AckEvery, Datagram, Knobs, Role};
 use crate::protocol::NAME;
 use machine::{Mirror, Proto as Machine};
 
@@ -35,10 +35,7 @@ impl Engine for Proto {
                 instead: "it takes a number of packets",
             });
         }
-        match knobs.gso {
-            Some(burst) => range("--gso", burst as u64, 1, MOST_BURST),
-            None => Ok(()),
-        }
+        knobs.check_gso(MOST_BURST)
     }
 
     fn listen(

@@ -10,15 +10,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 use quinn::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn::{
-    AckFrequencyConfig, Connection, Endpoint, EndpointConfig, RecvStream, SendStream, ServerConfig,
-    TokioRuntime, TransportConfig, VarInt,
+    AckFrequencyConfig, Connection, ConnectionStats, Endpoint, EndpointConfig, RecvStream,
+    SendStream, ServerConfig, TokioRuntime, TransportConfig, VarInt,
 };
 
 use super::tasks::{Called, Caller, Incoming, Outgoing, STREAMS, runtime};
 use super::{Engine, Job, PATIENCE, Side, Station, Wire};
 use crate::error::{PerfError, PlanError};
 use crate::identity::{Identity, Trust};
-use crate::plan::{AckEvery, Congestion, Datagram, Knobs, range};
+use crate::plan::{AckEvery, Congestion, Datagram, Knobs};
 use socket::{Calls, Counting};
 
 pub(super) use client::config as client_config;
@@ -45,13 +45,12 @@ impl Engine for Quinn {
         if let Datagram::Mirror(_) = knobs.datagram {
             return cannot("--datagram mirror".into(), "it takes a size, or discover");
         }
-        match knobs.gso.map(|burst| burst as u64) {
-            Some(burst) if burst > MOST_BURST => cannot(
+        match knobs.gso {
+            Some(burst) if burst as u64 > MOST_BURST => cannot(
                 format!("--gso {burst}"),
                 "its bursts are of 10 datagrams at most",
             ),
-            Some(burst) => range("--gso", burst, 1, MOST_BURST),
-            None => Ok(()),
+            _ => knobs.check_gso(MOST_BURST),
         }
     }
 
@@ -117,8 +116,7 @@ fn congestion(control: Congestion) -> Arc<dyn ControllerFactory + Send + Sync> {
 
 /// What quinn has counted on a connection. It does not tell which of its packets carry something again, nor what its
 /// windows held back.
-fn wire(connection: &Connection) -> Wire {
-    let stats = connection.stats();
+pub(super) fn wire(stats: &ConnectionStats) -> Wire {
     Wire {
         packets_sent: Some(stats.udp_tx.datagrams),
         packets_received: Some(stats.udp_rx.datagrams),
@@ -136,7 +134,7 @@ fn wire(connection: &Connection) -> Wire {
 
 /// Of all connections of a side together.
 fn wires(connections: &[Connection], calls: &Calls) -> Wire {
-    let each = connections.iter().map(wire);
+    let each = connections.iter().map(|one| wire(&one.stats()));
     let mut all = each.reduce(Wire::with).unwrap_or_default();
     (all.send_calls, all.receive_calls) = (Some(calls.sends()), Some(calls.receives()));
     all

@@ -1,9 +1,9 @@
 //! TCP without anything over it, as the kernel has it.
 
 use std::io::{self, BufRead, Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 
-use super::channel::{self, Channel, Line};
+use super::channel::{Channel, Line};
 use super::lanes::{self, Ends};
 use super::{Engine, Job, Side, Station};
 use crate::error::{PerfError, PlanError};
@@ -11,12 +11,6 @@ use crate::identity::{Identity, Trust};
 use crate::plan::Knobs;
 
 pub(super) struct Tcp;
-
-struct Listening {
-    listener: TcpListener,
-    address: SocketAddr,
-    job: Job,
-}
 
 /// The line itself.
 pub(super) struct Plain(Line);
@@ -32,15 +26,7 @@ impl Engine for Tcp {
         _: &Identity,
         job: &Job,
     ) -> Result<Box<dyn Station>, PerfError> {
-        let listener = channel::listen(at, job.knobs.congestion)?;
-        let address = listener
-            .local_addr()
-            .map_err(|source| PerfError::Listen { at, source })?;
-        Ok(Box::new(Listening {
-            listener,
-            address,
-            job: job.clone(),
-        }))
+        lanes::listen(Self, at, job)
     }
 
     fn drive(&self, to: SocketAddr, _: &Trust, job: &Job) -> Result<Side, PerfError> {
@@ -53,16 +39,6 @@ impl Ends for Tcp {
 
     fn open(&self, line: Line) -> Result<Plain, PerfError> {
         Ok(Plain(line))
-    }
-}
-
-impl Station for Listening {
-    fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    fn serve(self: Box<Self>) -> Result<Side, PerfError> {
-        lanes::serve(&Tcp, &self.listener, &self.job)
     }
 }
 

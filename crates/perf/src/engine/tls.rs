@@ -2,12 +2,12 @@
 //! call (`writev`); what comes is read in large pieces and looked at where it was decrypted.
 
 use std::io::{self, BufRead, Read};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection};
 
-use super::channel::{self, Channel, Line};
+use super::channel::{Channel, Line};
 use super::lanes::{self, Ends};
 use super::{Engine, Job, Side, Station};
 use crate::error::{PerfError, PlanError};
@@ -15,13 +15,6 @@ use crate::identity::{self, Identity, Trust};
 use crate::plan::Knobs;
 
 pub(super) struct Tls;
-
-struct Listening {
-    listener: TcpListener,
-    address: SocketAddr,
-    guests: Guests,
-    job: Job,
-}
 
 /// Connections that come.
 pub(super) struct Guests(Arc<ServerConfig>);
@@ -47,31 +40,13 @@ impl Engine for Tls {
         identity: &Identity,
         job: &Job,
     ) -> Result<Box<dyn Station>, PerfError> {
-        let listener = channel::listen(at, job.knobs.congestion)?;
-        let address = listener
-            .local_addr()
-            .map_err(|source| PerfError::Listen { at, source })?;
-        Ok(Box::new(Listening {
-            listener,
-            address,
-            guests: Guests(Arc::new(identity.server(job.knobs.cipher)?)),
-            job: job.clone(),
-        }))
+        let guests = Guests(Arc::new(identity.server(job.knobs.cipher)?));
+        lanes::listen(guests, at, job)
     }
 
     fn drive(&self, to: SocketAddr, trust: &Trust, job: &Job) -> Result<Side, PerfError> {
         let visits = Visits(Arc::new(trust.client(job.knobs.cipher)?));
         lanes::drive(&visits, to, job)
-    }
-}
-
-impl Station for Listening {
-    fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    fn serve(self: Box<Self>) -> Result<Side, PerfError> {
-        lanes::serve(&self.guests, &self.listener, &self.job)
     }
 }
 

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use super::range;
 use crate::error::PlanError;
 
 /// What a packet of 1500 bytes has room for below IPv6.
@@ -39,6 +40,14 @@ impl Default for Knobs {
             datagram: Datagram::Engine,
             packet_aead: false,
         }
+    }
+}
+
+impl Knobs {
+    /// Bursts that an engine can make.
+    pub(crate) fn check_gso(&self, most: u64) -> Result<(), PlanError> {
+        self.gso
+            .map_or(Ok(()), |burst| range("--gso", burst as u64, 1, most))
     }
 }
 

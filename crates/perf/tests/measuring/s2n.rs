@@ -119,9 +119,9 @@ fn an_emulated_path_may_lie_between() {
     let words = [
         ("rtt", "10ms"),
         ("rate", "50mbit"),
-        ("loss", "3%"),
-        ("duplicate", "3%"),
-        ("reorder", "3%,5ms"),
+        ("loss", "5%"),
+        ("duplicate", "5%"),
+        ("reorder", "5%,5ms"),
     ];
     let outcome = over(&words, &["quic/s2n", "quic/s2n+bbr"], 400_000);
     for wire in senders(&outcome) {

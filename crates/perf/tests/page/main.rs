@@ -6,9 +6,10 @@ use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
-use roundtrip_perf::html::{Head, page};
+use roundtrip_perf::html::page;
 use roundtrip_perf::plan::{Amount, Pattern, Pin, Terrain, Work};
 use roundtrip_perf::{Outcome, Plan, Side, Usage, Visit};
+use roundtrip_report::html::Head;
 
 #[path = "../../../../tests/skip.rs"]
 mod skip;

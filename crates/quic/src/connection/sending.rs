@@ -6,6 +6,7 @@ use super::{Connection, State};
 use crate::burst::{ECT0, LONGEST, MOST};
 use crate::crypto::{Level, TAG};
 use crate::recovery::Allowance;
+use crate::sent::Chunk;
 use crate::space::Space;
 use crate::{Time, Transmit};
 
@@ -230,25 +231,7 @@ impl Connection {
         let chunk = self.write_chunks(&mut pen)?;
         Self::fill_up(&mut pen, shape.number_length, self.streams.wants_to_send());
         let length = payload_at + pen.position() + TAG;
-        let number = self.recovery.next_number(Space::Data);
-        let packet = packet.get_mut(..length)?;
-        shape.write(number, packet);
-        self.seal(
-            Level::OneRtt,
-            number,
-            packet,
-            shape.number_at,
-            shape.number_length,
-        )?;
-        self.recovery.on_sent(
-            Space::Data,
-            number,
-            length as u16,
-            Some(chunk),
-            &mut self.items,
-            true,
-        );
-        Some(length)
+        self.seal_numbered(packet.get_mut(..length)?, shape, Some(chunk), true)
     }
 
     /// Little room that no frame fits becomes padding where more follows: only the last packet may be shorter.
@@ -280,8 +263,21 @@ impl Connection {
         let more = permitted && (self.has_control_work() || self.streams.wants_to_send());
         Self::fill_up(&mut pen, shape.number_length, more);
         let length = payload_at + pen.position() + TAG;
-        let number = self.recovery.next_number(Space::Data);
+        filled.eliciting |= contents.eliciting;
         let packet = packet.get_mut(..length)?;
+        self.seal_numbered(packet, shape, contents.chunk, contents.eliciting)
+    }
+
+    /// Gives a packet its number and its protection, and counts it as sent.
+    #[inline]
+    fn seal_numbered(
+        &mut self,
+        packet: &mut [u8],
+        shape: &Shape,
+        chunk: Option<Chunk>,
+        eliciting: bool,
+    ) -> Option<usize> {
+        let number = self.recovery.next_number(Space::Data);
         shape.write(number, packet);
         self.seal(
             Level::OneRtt,
@@ -290,14 +286,14 @@ impl Connection {
             shape.number_at,
             shape.number_length,
         )?;
-        filled.eliciting |= contents.eliciting;
+        let length = packet.len();
         self.recovery.on_sent(
             Space::Data,
             number,
             length as u16,
-            contents.chunk,
+            chunk,
             &mut self.items,
-            contents.eliciting,
+            eliciting,
         );
         Some(length)
     }

@@ -1,7 +1,7 @@
 //! Handshake bytes that the peer sent at one level, put in order. RFC 9000 §7.5 and §19.6.
 
-use super::spans::Spans;
 use crate::error::{Code, Violation};
+use crate::spans::Spans;
 
 /// How far ahead of what was taken bytes may lie; RFC 9000 §7.5 asks for 4 096. The longest TLS handshake message
 /// that is read has as many.
@@ -44,8 +44,8 @@ impl Inbound {
         if let Some(room) = self.bytes.get_mut(start..stop) {
             room.copy_from_slice(fresh);
         }
-        self.come.insert(from..end);
-        if self.come.count() > MOST_PIECES {
+        self.come.insert(from, end);
+        if self.come.len() > MOST_PIECES {
             return Err(too_much());
         }
         Ok(())
@@ -53,10 +53,9 @@ impl Inbound {
 
     /// Everything before the first hole that was not taken yet.
     pub(super) fn take(&mut self) -> Option<Vec<u8>> {
-        let first = self.come.first().filter(|span| span.start == self.taken)?;
-        self.come.remove(&first);
-        let ready = (first.end - self.taken) as usize;
-        self.taken = first.end;
+        let end = self.come.join(self.taken)?;
+        let ready = (end - self.taken) as usize;
+        self.taken = end;
         let rest = self.bytes.split_off(ready.min(self.bytes.len()));
         Some(std::mem::replace(&mut self.bytes, rest))
     }

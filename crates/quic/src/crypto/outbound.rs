@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::spans::Spans;
+use crate::spans::Spans;
 
 #[derive(Debug, Default)]
 pub(super) struct Outbound {
@@ -29,35 +29,34 @@ impl Outbound {
 
     /// What is to be sent next, and where it stands; it counts as sent from now on.
     pub(super) fn chunk(&mut self, room: usize) -> Option<(u64, &[u8])> {
-        let next = self.lost.first().unwrap_or(self.fresh..self.end());
-        let length = (next.end - next.start).min(room as u64);
+        let lost = self.lost.first().map(|span| (span.start, span.end));
+        let (start, end) = lost.unwrap_or((self.fresh, self.end()));
+        let length = (end - start).min(room as u64);
         if length == 0 {
             return None;
         }
-        let span = next.start..next.start + length;
-        self.lost.remove(&span);
-        self.fresh = self.fresh.max(span.end);
-        let start = span.start;
-        let range = self.range(span)?;
+        let end = start + length;
+        self.lost.remove(start, end);
+        self.fresh = self.fresh.max(end);
+        let range = self.range(start..end)?;
         self.bytes.get(range).map(|bytes| (start, bytes))
     }
 
     pub(super) fn on_acked(&mut self, span: Range<u64>) {
-        self.lost.remove(&span);
-        self.acked.insert(span.start.max(self.base)..span.end);
-        let Some(first) = self.acked.first().filter(|own| own.start <= self.base) else {
+        self.lost.remove(span.start, span.end);
+        self.acked.insert(span.start.max(self.base), span.end);
+        let Some(end) = self.acked.join(self.base) else {
             return;
         };
-        self.acked.remove(&first);
-        let gone = (first.end - self.base) as usize;
+        let gone = (end - self.base) as usize;
         self.bytes.drain(..gone.min(self.bytes.len()));
-        self.base = first.end;
+        self.base = end;
     }
 
     pub(super) fn on_lost(&mut self, span: Range<u64>) {
-        self.lost.insert(span.start.max(self.base)..span.end);
+        self.lost.insert(span.start.max(self.base), span.end);
         for acked in self.acked.iter() {
-            self.lost.remove(&acked);
+            self.lost.remove(acked.start, acked.end);
         }
     }
 

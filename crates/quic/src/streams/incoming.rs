@@ -3,9 +3,9 @@
 use roundtrip_wire::quic::LARGEST_VARINT;
 
 use super::ring::{Ring, Spares};
-use super::spans::Spans;
 use crate::Code;
 use crate::error::Violation;
+use crate::spans::Spans;
 
 /// No stream is held further ahead of its reader, whatever its window.
 const MOST_AHEAD: u64 = 1 << 30;

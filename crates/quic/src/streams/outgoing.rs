@@ -10,8 +10,8 @@ use roundtrip_wire::quic::Pen;
 
 use super::WriteError;
 use super::fit::Fit;
-use super::spans::Spans;
 use super::turn::Place;
+use crate::spans::Spans;
 
 /// What a piece costs beside its bytes: many small ones fill the buffer, too.
 pub(super) const PIECE_COST: u64 = 64;

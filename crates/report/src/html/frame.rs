@@ -8,6 +8,19 @@ use crate::text::clean;
 /// What all pages have in common, also those that others frame.
 pub const STYLE: &str = include_str!("page.css");
 
+/// What only the process knows that made a page of measurements.
+#[derive(Debug, Clone, Default)]
+pub struct Head {
+    /// Such as `roundtrip 0.1.0`.
+    pub made_by: String,
+    /// When the measuring began.
+    pub when: String,
+    /// Processor, kernel and cores.
+    pub machine: String,
+    /// The command line that makes this page again.
+    pub command: String,
+}
+
 /// A whole page. `style` is what this page has beyond the common one; `made_by` stands in the footer, such as
 /// `roundtrip 0.1.0`.
 pub fn frame(title: &str, style: &'static str, body: &Markup, made_by: &str) -> String {

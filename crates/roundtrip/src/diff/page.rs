@@ -7,8 +7,8 @@ use roundtrip_report::html::{bar, frame, percent, swatch};
 use roundtrip_report::{Party, clean, ms};
 
 use super::words::{Decimals, by_size, number, price, spread, title, trips};
+use crate::page::MADE_BY;
 
-const MADE_BY: &str = concat!("roundtrip ", env!("CARGO_PKG_VERSION"));
 const STYLE: &str = "
 .answer { font-size: 1.1rem; line-height: 1.55; margin: 0 0 1.25rem; overflow-wrap: anywhere; }
 td.text, th.text { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 9rem; }

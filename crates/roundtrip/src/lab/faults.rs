@@ -1,14 +1,12 @@
 //! `roundtrip lab run faults`: the gauntlet that `explain` has to run.
 
-use std::path::Path;
-
 use roundtrip_lab::Stop;
 use roundtrip_lab::faults::{self, Gauntlet, Plan};
 
 use super::progress::Progress;
-use super::{failed, stop_when_told};
+use super::stop_when_told;
 use crate::cli::LabRunArgs;
-use crate::output::{Outcome, Stream};
+use crate::output::{Outcome, deliver, failed};
 
 /// What is asked of the catalogue: this share named first, and nothing where nothing is wrong.
 const GOAL: f64 = 0.95;
@@ -46,15 +44,9 @@ fn show(args: &LabRunArgs, gauntlet: &Gauntlet) -> Outcome {
     } else {
         faults::text::render(gauntlet)
     };
-    match &args.output {
-        Some(file) if file != Path::new("-") => {
-            if let Err(error) = std::fs::write(file, text) {
-                let file = file.display();
-                return failed(&format!("cannot write the report to {file}: {error}"));
-            }
-        }
-        _ if args.quiet && !args.json => {}
-        _ => Stream::Out.print(text),
+    let quiet = args.quiet && !args.json;
+    if let Err(ended) = deliver(&text, args.output.as_deref(), quiet) {
+        return ended;
     }
     let good = gauntlet.first_named >= GOAL && gauntlet.false_alarms == 0;
     if good && !gauntlet.interrupted {

@@ -1,6 +1,5 @@
 //! From what was typed to what is meant. Whatever is wrong with it is said here, before anything is sent.
 
-use std::fs::OpenOptions;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,6 +13,7 @@ use roundtrip_report::write_out::{Template, WriteOutError};
 use roundtrip_tls::{Client, Identity, Roots, TlsError};
 
 use crate::cli::{ConnectionArgs, ProbeArgs, RequestArgs};
+use crate::output::can_be_written;
 
 /// A body, a header file or a format larger than this was not meant.
 const LARGEST_FILE: u64 = 1 << 30;
@@ -268,11 +268,7 @@ pub(crate) fn check_writable(path: Option<&str>) -> Result<(), UsageError> {
     let Some(path) = path else {
         return Ok(());
     };
-    if std::fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir()) {
-        return Ok(());
-    }
-    let opened = OpenOptions::new().create(true).append(true).open(path);
-    opened.map(drop).map_err(|source| UsageError::Unwritable {
+    can_be_written(path.as_ref()).map_err(|source| UsageError::Unwritable {
         path: path.to_owned(),
         source,
     })

@@ -12,7 +12,8 @@ use roundtrip_report::{Run, html, json, runs};
 
 use super::progress::Progress;
 use crate::cli::ProbeArgs;
-use crate::output::{Outcome, Stream};
+use crate::output::{Outcome, Stream, failed};
+use crate::page;
 
 pub(crate) struct Show<'a> {
     args: &'a ProbeArgs,
@@ -161,13 +162,8 @@ impl<'a> Show<'a> {
             }
         }
         if let Some(path) = &self.args.output.html {
-            let made_by = concat!("roundtrip ", env!("CARGO_PKG_VERSION"));
-            if let Err(error) = std::fs::write(path, html::page(all, made_by)) {
-                Stream::Err.print(format!(
-                    "roundtrip: cannot write {}: {error}\n",
-                    path.display()
-                ));
-                return Outcome::Failed;
+            if let Err(why) = page::write(path, &html::page(all, page::MADE_BY)) {
+                return failed(&why);
             }
             if self.for_people() {
                 Stream::Err.print(format!("page written to {}\n", path.display()));

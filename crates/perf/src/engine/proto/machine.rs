@@ -14,6 +14,7 @@ use quinn_proto::{
 use roundtrip_net::datagrams::{Arrival, MOST_BYTES};
 
 use crate::engine::Wire;
+use crate::engine::quinn::wire;
 use crate::engine::turns::{Burst, Heard, Machine, Streams};
 use crate::error::PerfError;
 
@@ -233,21 +234,7 @@ impl Streams for Connection {
     }
 
     fn wire(&self) -> Wire {
-        let stats = self.stats();
-        Wire {
-            packets_sent: Some(stats.udp_tx.datagrams),
-            packets_received: Some(stats.udp_rx.datagrams),
-            acks_sent: Some(stats.frame_tx.acks),
-            acks_received: Some(stats.frame_rx.acks),
-            lost: Some(stats.path.lost_packets),
-            // It does not tell which of its packets carry something again, nor what its windows held back.
-            retransmitted: None,
-            // Those of the socket, which connections share.
-            send_calls: Some(0),
-            receive_calls: Some(0),
-            largest: Some(stats.path.current_mtu.into()),
-            held_by_window: None,
-        }
+        wire(&self.stats())
     }
 }
 

@@ -4,35 +4,39 @@ use std::collections::VecDeque;
 
 /// From `start` up to and without `end`; never empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) start: u64,
-    pub(super) end: u64,
+pub(crate) struct Span {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Spans {
+pub(crate) struct Spans {
     spans: VecDeque<Span>,
 }
 
 impl Spans {
     #[inline]
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.spans.len()
     }
 
-    pub(super) fn first(&self) -> Option<Span> {
+    pub(crate) fn first(&self) -> Option<Span> {
         self.spans.front().copied()
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Span> + '_ {
+        self.spans.iter().copied()
+    }
+
+    pub(crate) fn clear(&mut self) {
         self.spans = VecDeque::new();
     }
 
-    pub(super) fn insert(&mut self, start: u64, end: u64) {
+    pub(crate) fn insert(&mut self, start: u64, end: u64) {
         if start >= end {
             return;
         }
@@ -56,7 +60,7 @@ impl Spans {
         }
     }
 
-    pub(super) fn remove(&mut self, start: u64, end: u64) {
+    pub(crate) fn remove(&mut self, start: u64, end: u64) {
         if start >= end {
             return;
         }
@@ -87,7 +91,7 @@ impl Spans {
     }
 
     /// Removes what lies before `end`.
-    pub(super) fn cut(&mut self, end: u64) {
+    pub(crate) fn cut(&mut self, end: u64) {
         while let Some(span) = self.spans.front_mut()
             && span.start < end
         {
@@ -100,14 +104,14 @@ impl Spans {
     }
 
     /// Removes the first span if it starts at `offset` or before; says where it ended.
-    pub(super) fn join(&mut self, offset: u64) -> Option<u64> {
+    pub(crate) fn join(&mut self, offset: u64) -> Option<u64> {
         let span = self.first().filter(|span| span.start <= offset)?;
         self.spans.pop_front();
         Some(span.end)
     }
 
     /// Those that have something between `start` and `end`.
-    pub(super) fn within(&self, start: u64, end: u64) -> impl Iterator<Item = Span> {
+    pub(crate) fn within(&self, start: u64, end: u64) -> impl Iterator<Item = Span> {
         let at = self.spans.partition_point(|span| span.end <= start);
         let behind = self.spans.range(at..).copied();
         behind.take_while(move |span| start < end && span.start < end)
@@ -123,7 +127,7 @@ mod tests {
     fn model(spans: &Spans) -> Vec<bool> {
         let mut bits = vec![false; 64];
         let mut last = None;
-        for span in &spans.spans {
+        for span in spans.iter() {
             assert!(span.start < span.end && last.is_none_or(|end| end < span.start));
             last = Some(span.end);
             bits[span.start as usize..span.end as usize].fill(true);

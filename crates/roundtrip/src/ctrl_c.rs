@@ -3,22 +3,20 @@
 use std::io;
 use std::thread;
 
-use roundtrip_perf::Stop;
 use tokio::runtime::Builder;
 
 /// From here on there is another thread: whatever wants to be alone has to come first.
-pub(super) fn when_told(stop: &Stop) -> io::Result<()> {
+pub(crate) fn at_the_first(stop: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     // Registered here, so that no Ctrl-C comes too early.
     let mut told = {
         let _inside = runtime.enter();
         tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?
     };
-    let stop = stop.clone();
     let waiting = move || {
         runtime.block_on(async {
             told.recv().await;
-            stop.now();
+            stop();
             told.recv().await;
             std::process::exit(1);
         });

@@ -1,33 +1,14 @@
-//! The page that `--html` asks for: what only the process knows of it, and where it is written.
+//! What only the process knows of the page that `--html` asks for.
 
-use std::fs::{self, OpenOptions};
-use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::fs;
+use std::time::SystemTime;
 
-use roundtrip_perf::Outcome;
-use roundtrip_perf::html::{Head, page};
+use roundtrip_report::html::Head;
 
-use crate::lab::machine;
+use crate::page;
 
-/// Said before anything is measured.
-pub(super) fn can_be_written(file: &Path) -> Result<(), String> {
-    let opened = OpenOptions::new().append(true).create(true).open(file);
-    opened.map(drop).map_err(|error| trouble(file, &error))
-}
-
-pub(super) fn write(file: &Path, outcome: &Outcome, began: SystemTime) -> Result<(), String> {
-    let since = began.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    let head = Head {
-        made_by: concat!("roundtrip ", env!("CARGO_PKG_VERSION")).into(),
-        when: roundtrip_wire::http_date::format(since.as_secs()),
-        machine: on_processor(&machine()),
-        command: command(),
-    };
-    fs::write(file, page(outcome, &head)).map_err(|error| trouble(file, &error))
-}
-
-fn trouble(file: &Path, error: &std::io::Error) -> String {
-    format!("cannot write the page to {}: {error}", file.display())
+pub(super) fn head(began: SystemTime) -> Head {
+    page::head(began, on_processor(&page::machine()), command())
 }
 
 /// A cost is the cost on a processor, where the kernel names it.
