@@ -4,11 +4,16 @@
 //! payload into a [`Pulse`] that others may watch, and account for themselves in a [`Side`] from the first payload to the
 //! last: handshakes are not in it.
 
+#[cfg(not(feature = "s2n"))]
+mod absent;
 mod channel;
 mod lanes;
 mod own;
 mod proto;
 mod quinn;
+#[cfg(feature = "s2n")]
+mod s2n;
+mod tasks;
 mod tcp;
 mod tls;
 mod turns;
@@ -110,6 +115,10 @@ pub fn of(engine: plan::Engine) -> &'static dyn Engine {
         plan::Engine::Own => &own::Own,
         plan::Engine::Proto => &proto::Proto,
         plan::Engine::Quinn => &self::quinn::Quinn,
+        #[cfg(feature = "s2n")]
+        plan::Engine::S2n => &s2n::S2n,
+        #[cfg(not(feature = "s2n"))]
+        plan::Engine::S2n => &absent::S2N,
     }
 }
 

@@ -44,6 +44,9 @@ pub enum PerfError {
     Connection(#[from] quinn::ConnectionError),
     #[error("cannot begin a QUIC connection: {0}")]
     Begin(#[from] quinn::ConnectError),
+    #[cfg(feature = "s2n")]
+    #[error("QUIC by s2n-quic: {0}")]
+    S2n(#[from] s2n_quic::connection::Error),
     #[error("a stream ended before its time: {0}")]
     Stream(String),
     #[error("nothing came for {}: the other side has stopped, or cannot be reached", seconds(.0))]

@@ -17,6 +17,33 @@ pub(crate) const ENDLESS: u64 = (1 << 62) - 1;
 pub(crate) const STREAM_HEAD: usize = 8;
 pub(crate) const CHANNEL_HEAD: usize = 16;
 
+/// The head of a stream, while it comes.
+#[derive(Default)]
+pub(crate) struct StreamHead {
+    bytes: [u8; STREAM_HEAD],
+    known: usize,
+}
+
+impl StreamHead {
+    /// Takes what is missing of it. What is left belongs to the client.
+    pub(crate) fn take<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+        let missing = (STREAM_HEAD - self.known).min(bytes.len());
+        let (head, body) = bytes.split_at_checked(missing).unwrap_or((bytes, &[]));
+        let end = self.known + head.len();
+        if let Some(space) = self.bytes.get_mut(self.known..end) {
+            space.copy_from_slice(head);
+            self.known = end;
+        }
+        body
+    }
+
+    /// What the server shall send, once it has been said.
+    pub(crate) fn wanted(&self) -> Option<u64> {
+        let wanted = u64::from_be_bytes(self.bytes).min(ENDLESS);
+        (self.known == STREAM_HEAD).then_some(wanted)
+    }
+}
+
 /// The head of something on a TCP connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
@@ -53,5 +80,19 @@ mod tests {
         let bytes = head.encode();
         assert_eq!(bytes[..STREAM_HEAD], 0x0102_u64.to_be_bytes());
         assert_eq!(Head::decode(bytes), head);
+    }
+
+    #[test]
+    fn the_head_of_a_stream_comes_in_pieces() {
+        let mut head = StreamHead::default();
+        let wanted = 0x0102_0304_0506_0708_u64.to_be_bytes();
+        assert_eq!(head.take(&wanted[..3]), b"");
+        assert_eq!(head.wanted(), None);
+        assert_eq!(head.take(&[&wanted[3..], b"body"].concat()), b"body");
+        assert_eq!(head.take(b"more"), b"more");
+        assert_eq!(head.wanted(), Some(0x0102_0304_0506_0708));
+        head = StreamHead::default();
+        head.take(&[0xff; STREAM_HEAD]);
+        assert_eq!(head.wanted(), Some(ENDLESS), "no stream is longer");
     }
 }

@@ -93,6 +93,18 @@ fn contradictions_are_wrong_usage_in_a_line_or_two() {
 }
 
 #[test]
+fn an_engine_that_is_off_by_default_is_there_or_says_how_to_have_it() {
+    let output = perf("quic --engine s2n --bytes 1MB --rounds 1 --json");
+    if cfg!(feature = "s2n") {
+        assert_eq!(document(&output)["arms"][0]["name"], "quic/s2n");
+    } else {
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(told.contains("build with --features s2n"), "{told}");
+    }
+}
+
+#[test]
 fn two_processes_make_one_measurement() {
     let mut server = Command::new(env!("CARGO_BIN_EXE_roundtrip"))
         .args(["perf", "server", "--listen", "127.0.0.1:0", "--once"])
@@ -176,7 +188,7 @@ fn ctrl_c_keeps_what_was_measured() {
     panic!("nothing was measured in all that time");
 }
 
-/// Each command of the reference and the guide is one that can be typed.
+/// Each command of the reference and the guide is one that can be typed, where what it names was built in.
 #[test]
 fn what_the_guide_says_can_be_done() {
     let reference = include_str!("../../../docs/perf.md");
@@ -198,6 +210,7 @@ fn what_the_guide_says_can_be_done() {
             "--bytes 100k"
         };
         let output = perf(&format!("{line} {much} --rounds 1"));
-        assert!(output.status.success(), "{line}: {output:?}");
+        let is_built_in = cfg!(feature = "s2n") || !line.contains("s2n");
+        assert_eq!(output.status.success(), is_built_in, "{line}: {output:?}");
     }
 }

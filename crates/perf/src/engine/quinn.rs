@@ -11,10 +11,10 @@ use bytes::Bytes;
 use quinn::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn::{
     AckFrequencyConfig, Connection, ConnectionStats, Endpoint, EndpointConfig, RecvStream,
-    ServerConfig, TokioRuntime, TransportConfig, VarInt,
+    SendStream, ServerConfig, TokioRuntime, TransportConfig, VarInt,
 };
-use tokio::runtime::{Builder, Runtime};
 
+use super::tasks::{Called, Caller, Incoming, Outgoing, STREAMS, runtime};
 use super::{Engine, Job, PATIENCE, Side, Station, Wire};
 use crate::error::{PerfError, PlanError};
 use crate::identity::{Identity, Trust};
@@ -26,10 +26,6 @@ pub(super) use server::config as server_config;
 
 /// The greatest burst that quinn puts together (`MAX_TRANSMIT_SEGMENTS`).
 const MOST_BURST: u64 = 10;
-/// More than any work has lanes.
-const STREAMS: u32 = 20_000;
-/// How many pieces of a stream are taken at once.
-const PIECES: usize = 32;
 const DONE: VarInt = VarInt::from_u32(0);
 
 pub(super) struct Quinn;
@@ -68,16 +64,8 @@ impl Engine for Quinn {
     }
 
     fn drive(&self, to: SocketAddr, trust: &Trust, job: &Job) -> Result<Side, PerfError> {
-        let runtime = runtime()?;
-        runtime.block_on(client::drive(to, trust, job))
+        runtime()?.block_on(client::drive(to, trust, job))
     }
-}
-
-fn runtime() -> Result<Runtime, PerfError> {
-    Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(PerfError::io("cannot start a runtime"))
 }
 
 /// Within a runtime.
@@ -152,24 +140,36 @@ fn wires(connections: &[Connection], calls: &Calls) -> Wire {
     all
 }
 
-/// Reads to the end of a stream and forgets it all; how much it was is `see`n as it comes.
-async fn drain(
-    stream: &mut RecvStream,
-    mut see: impl FnMut(usize),
-) -> Result<(), quinn::ReadError> {
-    let mut pieces: [Bytes; PIECES] = std::array::from_fn(|_| Bytes::new());
-    while let Some(n) = stream.read_chunks(&mut pieces).await? {
-        for piece in pieces.iter_mut().take(n) {
-            see(std::mem::take(piece).len());
-        }
+impl Caller for Connection {
+    type To = SendStream;
+    type From = RecvStream;
+
+    async fn open(&self) -> Result<(SendStream, RecvStream), PerfError> {
+        Ok(self.open_bi().await?)
     }
-    Ok(())
 }
 
-/// So much of the payload as is left, without a copy.
-fn part_of(payload: &Bytes, left: u64) -> Bytes {
-    let n = payload
-        .len()
-        .min(usize::try_from(left).unwrap_or(usize::MAX));
-    payload.slice(..n)
+impl Called for Connection {
+    type To = SendStream;
+    type From = RecvStream;
+
+    async fn accept(&mut self) -> Option<(SendStream, RecvStream)> {
+        self.accept_bi().await.ok()
+    }
+}
+
+impl Outgoing for SendStream {
+    async fn send(&mut self, part: Bytes) -> Result<(), PerfError> {
+        self.write_chunk(part).await.map_err(PerfError::broken)
+    }
+
+    fn finish(&mut self) -> Result<(), PerfError> {
+        SendStream::finish(self).map_err(PerfError::broken)
+    }
+}
+
+impl Incoming for RecvStream {
+    async fn receive(&mut self, pieces: &mut [Bytes]) -> Result<Option<usize>, PerfError> {
+        self.read_chunks(pieces).await.map_err(PerfError::broken)
+    }
 }

@@ -42,6 +42,8 @@ pub enum Engine {
     /// quinn-proto, under a loop of ours.
     Proto,
     Quinn,
+    /// s2n-quic, where it was built in.
+    S2n,
 }
 
 impl Transport {
@@ -65,7 +67,7 @@ impl Transport {
 }
 
 impl Engine {
-    pub const OF_QUIC: [Self; 3] = [Self::Own, Self::Proto, Self::Quinn];
+    pub const OF_QUIC: [Self; 4] = [Self::Own, Self::Proto, Self::Quinn, Self::S2n];
 
     pub fn word(self) -> &'static str {
         match self {
@@ -74,6 +76,7 @@ impl Engine {
             Self::Own => "own",
             Self::Proto => "proto",
             Self::Quinn => "quinn",
+            Self::S2n => "s2n",
         }
     }
 }
@@ -139,7 +142,7 @@ impl Arm {
             return Err(PlanError::Engine {
                 engine: self.engine.word(),
                 what: self.transport.word().into(),
-                instead: "engines are chosen for quic, among own, proto and quinn",
+                instead: "engines are chosen for quic, among own, proto, quinn and s2n",
             });
         }
         self.check_packet_aead()?;
@@ -271,7 +274,7 @@ impl FromStr for Engine {
             .ok_or_else(|| PlanError::Value {
                 what: "engine",
                 text: text.into(),
-                how: "there are own, proto and quinn",
+                how: "there are own, proto, quinn and s2n",
             })
     }
 }

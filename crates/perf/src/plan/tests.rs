@@ -66,6 +66,37 @@ fn what_cannot_be_is_refused_with_its_reason() {
     );
 }
 
+#[cfg(feature = "s2n")]
+#[test]
+fn what_s2n_cannot_turn_is_refused_with_what_it_takes() {
+    for (text, reason) in [
+        ("quic/s2n+ack10", "s2n cannot do --ack-every 10"),
+        ("quic/s2n+ackauto", "s2n cannot do --ack-every auto"),
+        ("quic/s2n+gso44", "with --gso 1 none"),
+        ("quic/s2n+mirror", "it takes a size, or discover"),
+        ("quic/s2n+reno", "it has cubic and bbr"),
+        ("quic/s2n+packetaead", "write quic/own"),
+        ("quic/s2n+datagram1473", "from 1200 to 1472"),
+    ] {
+        let error = plan(&[text]).unwrap_err().to_string();
+        assert!(error.contains(reason), "{text}: {error}");
+    }
+    for text in ["quic/s2n+gso10+bbr", "quic/s2n+gso1+datagram1200+aes256"] {
+        assert_eq!(plan(&[text]).unwrap().arms[0].to_string(), text);
+    }
+    plan(&["quic/s2n+discover"]).unwrap();
+}
+
+#[cfg(not(feature = "s2n"))]
+#[test]
+fn an_engine_that_was_not_built_in_says_how_to_build_it() {
+    let error = plan(&["quic", "quic/s2n"]).unwrap_err().to_string();
+    let remedy = "this program was built without it; build with --features s2n";
+    assert_eq!(error, format!("s2n cannot do quic: {remedy}"));
+    let elsewhere = plan(&["tls/s2n"]).unwrap_err().to_string();
+    assert!(elsewhere.contains("chosen for quic"), "{elsewhere}");
+}
+
 /// Whether it can be had is the program's and the processor's to say, never silently.
 #[test]
 fn packets_are_sealed_as_the_arm_says_or_not_at_all() {

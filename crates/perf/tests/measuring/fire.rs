@@ -9,7 +9,7 @@ use roundtrip_perf::{Outcome, Visit, Wire};
 use super::{measured, plan};
 
 /// Each arm carries so many bytes over a path that is so described.
-fn over(words: &[(&str, &str)], arms: &[&str], bytes: u64) -> Outcome {
+pub(crate) fn over(words: &[(&str, &str)], arms: &[&str], bytes: u64) -> Outcome {
     let mut plan = plan(arms, Pattern::Down);
     plan.pin = Pin::default();
     plan.work.amount = Amount::Bytes(bytes);
@@ -32,7 +32,7 @@ fn visits(outcome: &Outcome) -> impl Iterator<Item = &Visit> {
     outcome.arms.iter().flat_map(|arm| &arm.visits)
 }
 
-fn senders(outcome: &Outcome) -> impl Iterator<Item = &Wire> {
+pub(crate) fn senders(outcome: &Outcome) -> impl Iterator<Item = &Wire> {
     visits(outcome).map(|visit| &visit.server.wire)
 }
 

@@ -4,6 +4,8 @@
 
 mod fire;
 mod remote;
+#[cfg(feature = "s2n")]
+mod s2n;
 
 use std::time::Duration;
 

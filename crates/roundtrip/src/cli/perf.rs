@@ -164,7 +164,7 @@ pub(crate) struct KnobArgs {
     /// Of QUIC: bytes of a datagram, mirror (as long as the client's first), or discover
     #[arg(long, value_name = "N|mirror|discover", value_parser = Datagram::from_str)]
     pub datagram: Option<Datagram>,
-    /// Of QUIC: whose code: own, proto (quinn-proto by a loop of ours) or quinn
+    /// Of QUIC: whose code: own, proto (quinn-proto by a loop of ours), quinn, or s2n where it was built in
     #[arg(long, value_name = "NAME", value_parser = Engine::from_str)]
     pub engine: Option<Engine>,
 }

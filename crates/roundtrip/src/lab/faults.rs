@@ -1,6 +1,5 @@
 //! `roundtrip lab run faults`: the gauntlet that `explain` has to run.
 
-
 use roundtrip_lab::Stop;
 use roundtrip_lab::faults::{self, Gauntlet, Plan};
 

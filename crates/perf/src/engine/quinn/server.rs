@@ -1,23 +1,20 @@
-//! The server: takes the connections of one client, answers each of their streams, and ends with them.
+//! The server: takes the connections of one client, and ends with them.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use bytes::Bytes;
 use quinn::crypto::rustls::QuicServerConfig;
-use quinn::{Connection, Endpoint, RecvStream, SendStream, ServerConfig, TransportConfig};
+use quinn::{Connection, Endpoint, ServerConfig, TransportConfig};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::{Calls, drain, endpoint, part_of, runtime, tuned, wires};
-use crate::account::Meter;
+use super::{Calls, endpoint, runtime, tuned, wires};
+use crate::engine::tasks::server::{Counter, answer_streams};
 use crate::engine::{Job, PATIENCE, Side, Station};
 use crate::error::PerfError;
 use crate::identity::{self, Identity};
 use crate::plan::Cipher;
-use crate::protocol::{ENDLESS, STREAM_HEAD};
 
 pub(super) struct Serving {
     // Before the runtime that it lives on.
@@ -26,16 +23,6 @@ pub(super) struct Serving {
     address: SocketAddr,
     job: Job,
     runtime: Runtime,
-}
-
-/// What the streams of all connections share.
-struct Counter {
-    /// Starts with the first stream.
-    meter: OnceLock<Meter>,
-    sent: AtomicU64,
-    received: AtomicU64,
-    payload: Bytes,
-    job: Job,
 }
 
 impl Serving {
@@ -95,7 +82,7 @@ impl Station for Serving {
         runtime.block_on(async move {
             let counter = Arc::new(Counter::new(job));
             let connections = attend(&endpoint, &counter).await?;
-            Ok(counter.side(&connections, &calls))
+            Ok(counter.side(wires(&connections, &calls)))
         })
     }
 }
@@ -116,62 +103,4 @@ async fn attend(endpoint: &Endpoint, counter: &Arc<Counter>) -> Result<Vec<Conne
         ended.map_err(PerfError::broken)?;
     }
     Ok(connections)
-}
-
-async fn answer_streams(connection: Connection, counter: Arc<Counter>) {
-    let mut streams = JoinSet::new();
-    while let Ok((to, from)) = connection.accept_bi().await {
-        counter.begin();
-        let counter = counter.clone();
-        // A stream that breaks takes nothing with it: the client counts what it received.
-        streams.spawn(async move { counter.answer(to, from).await.ok() });
-        while streams.try_join_next().is_some() {}
-    }
-}
-
-impl Counter {
-    fn new(job: Job) -> Self {
-        Self {
-            meter: OnceLock::new(),
-            sent: AtomicU64::new(0),
-            received: AtomicU64::new(0),
-            payload: Bytes::from(vec![0x5a; job.knobs.write_size]),
-            job,
-        }
-    }
-
-    fn begin(&self) {
-        self.meter.get_or_init(|| Meter::start(self.job.core));
-    }
-
-    async fn answer(&self, mut to: SendStream, mut from: RecvStream) -> Result<(), PerfError> {
-        let mut head = [0; STREAM_HEAD];
-        from.read_exact(&mut head)
-            .await
-            .map_err(PerfError::broken)?;
-        let asked = drain(&mut from, |n| {
-            self.received.fetch_add(n as u64, Ordering::Relaxed);
-            self.job.pulse.add(n);
-        });
-        asked.await.map_err(PerfError::broken)?;
-        let mut left = u64::from_be_bytes(head).min(ENDLESS);
-        while left > 0 {
-            let part = part_of(&self.payload, left);
-            let n = part.len() as u64;
-            to.write_chunk(part).await.map_err(PerfError::broken)?;
-            left -= n;
-            self.sent.fetch_add(n, Ordering::Relaxed);
-        }
-        to.finish().map_err(PerfError::broken)
-    }
-
-    fn side(&self, connections: &[Connection], calls: &Calls) -> Side {
-        Side {
-            sent: self.sent.load(Ordering::Relaxed),
-            received: self.received.load(Ordering::Relaxed),
-            usage: self.meter.get().map(Meter::read).unwrap_or_default(),
-            wire: wires(connections, calls),
-            ..Side::default()
-        }
-    }
 }

@@ -10,7 +10,7 @@ use super::{Guest, Heard, Machine, Streams};
 use crate::account::Meter;
 use crate::engine::{Job, Pulse, Side};
 use crate::error::PerfError;
-use crate::protocol::{ENDLESS, STREAM_HEAD};
+use crate::protocol::StreamHead;
 
 pub(super) struct Answers<M: Machine> {
     streams: HashMap<Place<M>, Answer>,
@@ -33,8 +33,7 @@ type Place<M> = (
 
 #[derive(Default)]
 struct Answer {
-    head: [u8; STREAM_HEAD],
-    known: usize,
+    head: StreamHead,
     asked: bool,
     left: u64,
 }
@@ -70,21 +69,15 @@ impl<M: Machine> Answers<M> {
         let answer = self.streams.entry(place).or_default();
         let mut came = 0;
         let ended = connection.drain(place.1, |bytes| {
-            let missing = STREAM_HEAD.saturating_sub(answer.known).min(bytes.len());
-            let (head, body) = bytes.split_at_checked(missing).unwrap_or((bytes, &[]));
-            let end = answer.known + head.len();
-            if let Some(space) = answer.head.get_mut(answer.known..end) {
-                space.copy_from_slice(head);
-                answer.known = end;
-            }
-            came += body.len();
+            came += answer.head.take(bytes).len();
         });
         self.side.received += came as u64;
         self.pulse.add(came);
         // A stream that breaks takes nothing with it: the client counts what it received.
-        if ended.unwrap_or(false) && answer.known == STREAM_HEAD && !answer.asked {
+        let wanted = answer.head.wanted();
+        if let Some(wanted) = wanted.filter(|_| ended.unwrap_or(false) && !answer.asked) {
             answer.asked = true;
-            answer.left = u64::from_be_bytes(answer.head).min(ENDLESS);
+            answer.left = wanted;
             self.speak(place, connection);
         }
     }

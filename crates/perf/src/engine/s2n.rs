@@ -1,0 +1,159 @@
+//! QUIC by s2n-quic, as it is: one runtime on the calling thread, and those of its knobs that it gives out. Its windows,
+//! its pacing and how it acknowledges stay as its makers set them; the TLS below it is ours, as with every engine.
+
+mod client;
+mod server;
+mod tally;
+
+use std::io;
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use s2n_quic::connection::Handle;
+use s2n_quic::provider::io::tokio::Provider as Io;
+use s2n_quic::provider::limits::Limits;
+use s2n_quic::stream::{ReceiveStream, SendStream};
+
+use super::tasks::{Called, Caller, Incoming, Outgoing, STREAMS, runtime};
+use super::{Engine, Job, PATIENCE, Side, Station};
+use crate::error::{PerfError, PlanError};
+use crate::identity::{Identity, Trust};
+use crate::plan::{Congestion, Datagram, Knobs};
+
+/// What it takes unless it may not burst at all (`MAX_BURST_PACKETS`); there is nothing between.
+const BURST: usize = 10;
+/// What of an MTU is no datagram's, as it counts.
+const BELOW_IPV4: u16 = 8 + 20;
+const BELOW_IPV6: u16 = 8 + 40;
+
+pub(super) struct S2n;
+
+impl Engine for S2n {
+    fn check(&self, knobs: &Knobs) -> Result<(), PlanError> {
+        let cannot = |what: String, instead| {
+            Err(PlanError::Engine {
+                engine: "s2n",
+                what,
+                instead,
+            })
+        };
+        if let Some(every) = knobs.ack_every {
+            return cannot(
+                format!("--ack-every {every}"),
+                "it acknowledges ten packets at once, and asks its peer for nothing; leave it",
+            );
+        }
+        if let Datagram::Mirror(_) = knobs.datagram {
+            return cannot("--datagram mirror".into(), "it takes a size, or discover");
+        }
+        if knobs.congestion == Congestion::Reno {
+            return cannot("--cc reno".into(), "it has cubic and bbr");
+        }
+        match knobs.gso {
+            None | Some(1 | BURST) => Ok(()),
+            Some(burst) => cannot(
+                format!("--gso {burst}"),
+                "it bursts 10 datagrams, or with --gso 1 none",
+            ),
+        }
+    }
+
+    fn listen(
+        &self,
+        at: SocketAddr,
+        identity: &Identity,
+        job: &Job,
+    ) -> Result<Box<dyn Station>, PerfError> {
+        Ok(Box::new(server::Serving::listen(at, identity, job)?))
+    }
+
+    fn drive(&self, to: SocketAddr, trust: &Trust, job: &Job) -> Result<Side, PerfError> {
+        runtime()?.block_on(client::drive(to, trust, job))
+    }
+}
+
+/// The socket. Of the same family as the peer's.
+fn socket(at: SocketAddr, knobs: &Knobs) -> io::Result<Io> {
+    let mut io = Io::builder()
+        .with_receive_address(at)?
+        .with_gso(knobs.gso != Some(1))?;
+    if let Datagram::Of(bytes) = knobs.datagram {
+        let below = if at.is_ipv4() { BELOW_IPV4 } else { BELOW_IPV6 };
+        let mtu = bytes.saturating_add(below);
+        io = io
+            .with_max_mtu(mtu)?
+            .with_initial_mtu(mtu)?
+            .with_base_mtu(mtu)?;
+    }
+    io.build()
+}
+
+/// As many streams as any work has, and an end of what does not answer. Nothing else differs from its own.
+fn limits() -> io::Result<Limits> {
+    let limits = Limits::new()
+        .with_max_idle_timeout(PATIENCE)
+        .and_then(|limits| limits.with_max_open_local_bidirectional_streams(STREAMS.into()))
+        .and_then(|limits| limits.with_max_open_remote_bidirectional_streams(STREAMS.into()));
+    limits.map_err(io::Error::other)
+}
+
+impl Caller for Handle {
+    type To = SendStream;
+    type From = ReceiveStream;
+
+    async fn open(&self) -> Result<(SendStream, ReceiveStream), PerfError> {
+        let (from, to) = self.clone().open_bidirectional_stream().await?.split();
+        Ok((to, from))
+    }
+}
+
+impl Called for s2n_quic::Connection {
+    type To = SendStream;
+    type From = ReceiveStream;
+
+    async fn accept(&mut self) -> Option<(SendStream, ReceiveStream)> {
+        let (from, to) = self.accept_bidirectional_stream().await.ok()??.split();
+        Some((to, from))
+    }
+}
+
+impl Outgoing for SendStream {
+    async fn send(&mut self, part: Bytes) -> Result<(), PerfError> {
+        SendStream::send(self, part)
+            .await
+            .map_err(PerfError::broken)
+    }
+
+    fn finish(&mut self) -> Result<(), PerfError> {
+        SendStream::finish(self).map_err(PerfError::broken)
+    }
+}
+
+impl Incoming for ReceiveStream {
+    async fn receive(&mut self, pieces: &mut [Bytes]) -> Result<Option<usize>, PerfError> {
+        let received = self.receive_vectored(pieces).await;
+        let (n, is_open) = received.map_err(PerfError::broken)?;
+        Ok((n > 0 || is_open).then_some(n))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bursts leave no trace in what it tells: one call of its sends several of them.
+    #[test]
+    fn bursts_are_its_own_or_none() {
+        let described = |gso| {
+            let knobs = Knobs {
+                gso,
+                ..Knobs::default()
+            };
+            let at = "127.0.0.1:0".parse().unwrap();
+            format!("{:?}", socket(at, &knobs).unwrap())
+        };
+        assert!(described(None).contains(&format!("MaxSegments({BURST})")));
+        assert_eq!(described(None), described(Some(BURST)));
+        assert!(described(Some(1)).contains("MaxSegments(1)"));
+    }
+}

@@ -1,0 +1,83 @@
+//! The client: opens all connections, and closes them when their work is done.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use s2n_quic::client::Connect;
+use s2n_quic::connection::Handle;
+use s2n_quic::provider::congestion_controller::{Bbr, Cubic};
+use s2n_quic::provider::tls::rustls;
+use s2n_quic::{Client, Connection};
+use tokio::time::timeout;
+
+use super::tally::{Listener, Tally};
+use super::{limits, socket};
+use crate::account::Meter;
+use crate::engine::tasks::client::{anywhere, work};
+use crate::engine::{Job, PATIENCE, Side};
+use crate::error::PerfError;
+use crate::identity::Trust;
+use crate::plan::{Congestion, Knobs};
+use crate::protocol::NAME;
+
+pub(super) async fn drive(to: SocketAddr, trust: &Trust, job: &Job) -> Result<Side, PerfError> {
+    let tls = Arc::new(trust.client(job.knobs.cipher)?).into();
+    let tally = Arc::new(Tally::default());
+    let at = anywhere(to);
+    let mut client = start(at, tls, &job.knobs, tally.clone())
+        .map_err(|source| PerfError::Listen { at, source })?;
+    let connections = connect(&client, to, job).await?;
+    let handles: Vec<Handle> = connections.iter().map(Connection::handle).collect();
+    let meter = Meter::start(job.core);
+    let done = work(&handles, job).await;
+    let (usage, wire) = (meter.read(), tally.wire());
+    for connection in connections {
+        connection.close(0_u8.into());
+    }
+    drop(handles);
+    // What is not heard of the farewell is found out by the server in time.
+    let _ = timeout(PATIENCE, client.wait_idle()).await;
+    let mut side = done?;
+    (side.usage, side.wire) = (usage, wire);
+    Ok(side)
+}
+
+fn start(
+    at: SocketAddr,
+    tls: rustls::Client,
+    knobs: &Knobs,
+    tally: Arc<Tally>,
+) -> io::Result<Client> {
+    let begun = Client::builder()
+        .with_tls(tls)
+        .map_err(io::Error::other)?
+        .with_io(socket(at, knobs)?)
+        .map_err(io::Error::other)?
+        .with_limits(limits()?)
+        .map_err(io::Error::other)?
+        .with_event(Listener(tally))
+        .map_err(io::Error::other)?;
+    let started = if knobs.congestion == Congestion::Bbr {
+        begun
+            .with_congestion_controller(Bbr::default())
+            .map_err(io::Error::other)?
+            .start()
+    } else {
+        begun
+            .with_congestion_controller(Cubic::default())
+            .map_err(io::Error::other)?
+            .start()
+    };
+    started.map_err(io::Error::other)
+}
+
+async fn connect(client: &Client, to: SocketAddr, job: &Job) -> Result<Vec<Connection>, PerfError> {
+    let mut connections = Vec::new();
+    for _ in 0..job.work.connections {
+        let connecting = client.connect(Connect::new(to).with_server_name(NAME));
+        let connected = timeout(PATIENCE, connecting).await;
+        connections.push(connected.map_err(|_| PerfError::Silence(PATIENCE))??);
+    }
+    Ok(connections)
+}

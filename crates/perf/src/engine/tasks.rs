@@ -1,0 +1,80 @@
+//! Engines whose streams are futures, as quinn and s2n-quic have them: one runtime on the calling thread, a task for each
+//! lane of the client and for each stream of the server. How connections are made and counted is the engines' own.
+
+pub(super) mod client;
+pub(super) mod server;
+
+use std::future::Future;
+
+use bytes::Bytes;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::error::PerfError;
+
+/// More than any work has lanes.
+pub(super) const STREAMS: u32 = 20_000;
+/// How many pieces of a stream are taken at once.
+const PIECES: usize = 32;
+
+/// A connection of the client's.
+pub(super) trait Caller: Clone + Send + Sync + 'static {
+    type To: Outgoing;
+    type From: Incoming;
+
+    fn open(&self) -> impl Future<Output = Result<(Self::To, Self::From), PerfError>> + Send;
+}
+
+/// A connection of the server's.
+pub(super) trait Called: Send + 'static {
+    type To: Outgoing;
+    type From: Incoming;
+
+    /// None when the connection is over.
+    fn accept(&mut self) -> impl Future<Output = Option<(Self::To, Self::From)>> + Send;
+}
+
+/// Our half of a stream.
+pub(super) trait Outgoing: Send + 'static {
+    /// Hands it over, as soon as there is room.
+    fn send(&mut self, part: Bytes) -> impl Future<Output = Result<(), PerfError>> + Send;
+
+    fn finish(&mut self) -> Result<(), PerfError>;
+}
+
+/// The other side's half of a stream.
+pub(super) trait Incoming: Send + 'static {
+    /// So many of the pieces have been filled; none at its end.
+    fn receive(
+        &mut self,
+        pieces: &mut [Bytes],
+    ) -> impl Future<Output = Result<Option<usize>, PerfError>> + Send;
+}
+
+pub(super) fn runtime() -> Result<Runtime, PerfError> {
+    Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(PerfError::io("cannot start a runtime"))
+}
+
+/// Reads to the end of a stream and forgets it all; each piece is `see`n as it comes.
+async fn drain(
+    stream: &mut impl Incoming,
+    mut see: impl FnMut(&[u8]) + Send,
+) -> Result<(), PerfError> {
+    let mut pieces: [Bytes; PIECES] = std::array::from_fn(|_| Bytes::new());
+    while let Some(n) = stream.receive(&mut pieces).await? {
+        for piece in pieces.iter_mut().take(n) {
+            see(&std::mem::take(piece));
+        }
+    }
+    Ok(())
+}
+
+/// So much of the payload as is left, without a copy.
+fn part_of(payload: &Bytes, left: u64) -> Bytes {
+    let n = payload
+        .len()
+        .min(usize::try_from(left).unwrap_or(usize::MAX));
+    payload.slice(..n)
+}

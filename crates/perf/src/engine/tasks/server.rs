@@ -1,0 +1,86 @@
+//! The server's answers: to each stream as many bytes as its head asks for, and what all of them come to.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use tokio::task::JoinSet;
+
+use super::{Called, Incoming, Outgoing, drain, part_of};
+use crate::account::Meter;
+use crate::engine::{Job, Side, Wire};
+use crate::error::PerfError;
+use crate::protocol::StreamHead;
+
+/// What the streams of all connections share.
+pub(in crate::engine) struct Counter {
+    /// Starts with the first stream.
+    meter: OnceLock<Meter>,
+    sent: AtomicU64,
+    received: AtomicU64,
+    payload: Bytes,
+    pub(in crate::engine) job: Job,
+}
+
+/// Until the connection is over.
+pub(in crate::engine) async fn answer_streams(mut connection: impl Called, counter: Arc<Counter>) {
+    let mut streams = JoinSet::new();
+    while let Some((to, from)) = connection.accept().await {
+        counter.begin();
+        let counter = counter.clone();
+        // A stream that breaks takes nothing with it: the client counts what it received.
+        streams.spawn(async move { counter.answer(to, from).await.ok() });
+        while streams.try_join_next().is_some() {}
+    }
+}
+
+impl Counter {
+    pub(in crate::engine) fn new(job: Job) -> Self {
+        Self {
+            meter: OnceLock::new(),
+            sent: AtomicU64::new(0),
+            received: AtomicU64::new(0),
+            payload: Bytes::from(vec![0x5a; job.knobs.write_size]),
+            job,
+        }
+    }
+
+    fn begin(&self) {
+        self.meter.get_or_init(|| Meter::start(self.job.core));
+    }
+
+    async fn answer(
+        &self,
+        mut to: impl Outgoing,
+        mut from: impl Incoming,
+    ) -> Result<(), PerfError> {
+        let mut head = StreamHead::default();
+        let asked = drain(&mut from, |piece| {
+            let body = head.take(piece).len();
+            self.received.fetch_add(body as u64, Ordering::Relaxed);
+            self.job.pulse.add(body);
+        });
+        asked.await?;
+        let mut left = head
+            .wanted()
+            .ok_or_else(|| PerfError::broken("it has no head"))?;
+        while left > 0 {
+            let part = part_of(&self.payload, left);
+            let n = part.len() as u64;
+            to.send(part).await?;
+            left -= n;
+            self.sent.fetch_add(n, Ordering::Relaxed);
+        }
+        to.finish()
+    }
+
+    pub(in crate::engine) fn side(&self, wire: Wire) -> Side {
+        Side {
+            sent: self.sent.load(Ordering::Relaxed),
+            received: self.received.load(Ordering::Relaxed),
+            usage: self.meter.get().map(Meter::read).unwrap_or_default(),
+            wire,
+            ..Side::default()
+        }
+    }
+}
