@@ -12,6 +12,7 @@ mod arrivals;
 mod config;
 mod ids;
 mod issuer;
+mod overtaken;
 mod table;
 mod timers;
 mod tokens;
@@ -29,6 +30,7 @@ use crate::{Time, Transmit, Way};
 use answers::Answers;
 use ids::{ID, Router};
 use issuer::{EndpointIssuer, Secrets};
+use overtaken::Overtaken;
 use table::Table;
 use timers::Timers;
 use tokens::Tokens;
@@ -50,6 +52,7 @@ pub struct Endpoint {
     /// Our own connections to each server: whose stateless reset may have come?
     dialled: HashMap<SocketAddr, Vec<Handle>>,
     arrived: VecDeque<Handle>,
+    overtaken: Overtaken,
     /// Clients that have yet to prove where they are.
     handshaking: usize,
     served: usize,
@@ -75,6 +78,7 @@ impl Endpoint {
             firsts: HashMap::new(),
             dialled: HashMap::new(),
             arrived: VecDeque::new(),
+            overtaken: Overtaken::default(),
             handshaking: 0,
             served: 0,
             tokens: Tokens::default(),

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::hystart::Hystart;
 use super::{Acknowledged, Controller, Lost, Window};
 use crate::Time;
 
@@ -16,7 +15,6 @@ const RENO_GROWTH: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 #[derive(Debug)]
 pub(super) struct Cubic {
     window: Window,
-    hystart: Hystart,
     curve: Curve,
     before: Option<(Window, Curve)>,
 }
@@ -39,7 +37,6 @@ impl Cubic {
     pub(super) fn new(datagram: u16) -> Self {
         Self {
             window: Window::new(datagram),
-            hystart: Hystart::default(),
             curve: Curve::default(),
             before: None,
         }
@@ -101,7 +98,7 @@ impl Controller for Cubic {
             return;
         }
         if self.is_slow_start() {
-            self.window.slow_start(&mut self.hystart, told);
+            self.window.slow_start(told);
             return;
         }
         let target = self.target(told);

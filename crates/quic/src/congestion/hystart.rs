@@ -24,7 +24,7 @@ const ROUNDS: u32 = 3;
 /// that takes longer than this part of the round trip is no burst.
 const FULL: u32 = 2;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Hystart {
     /// The shortest round trip of the last round in which nothing was suspected.
     baseline: Option<Duration>,
@@ -36,7 +36,7 @@ pub(super) struct Hystart {
     conservative: Option<u32>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Round {
     shortest: Option<Duration>,
     samples: usize,

@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
-use super::hystart::Hystart;
 use super::{Acknowledged, Controller, Lost, Window};
 use crate::Time;
 
 #[derive(Debug)]
 pub(super) struct Reno {
     window: Window,
-    hystart: Hystart,
     /// Bytes acknowledged since the window last grew by a datagram.
     acknowledged: u64,
     before: Option<Window>,
@@ -19,7 +17,6 @@ impl Reno {
     pub(super) fn new(datagram: u16) -> Self {
         Self {
             window: Window::new(datagram),
-            hystart: Hystart::default(),
             acknowledged: 0,
             before: None,
         }
@@ -44,7 +41,7 @@ impl Controller for Reno {
             return;
         }
         if self.is_slow_start() {
-            self.window.slow_start(&mut self.hystart, told);
+            self.window.slow_start(told);
             return;
         }
         self.acknowledged += told.bytes;

@@ -14,6 +14,7 @@ pub(super) struct Window {
     pub(super) bytes: u64,
     pub(super) threshold: u64,
     pub(super) datagram: u64,
+    hystart: Hystart,
     /// Slow start has seen a queue: it no longer makes one by sending twice as fast as the path was known to be.
     is_gentle: bool,
     /// Packets sent up to here belong to the congestion that was answered. RFC 9002 §7.3.2.
@@ -27,6 +28,7 @@ impl Window {
             bytes: (10 * datagram).min(INITIAL.max(2 * datagram)),
             threshold: u64::MAX,
             datagram,
+            hystart: Hystart::default(),
             is_gentle: false,
             recovery: None,
         }
@@ -40,9 +42,9 @@ impl Window {
         self.recovery.is_some_and(|since| sent <= since)
     }
 
-    pub(super) fn slow_start(&mut self, hystart: &mut Hystart, told: &Acknowledged) {
-        let (growth, over) = hystart.grow(told);
-        self.is_gentle |= hystart.is_conservative();
+    pub(super) fn slow_start(&mut self, told: &Acknowledged) {
+        let (growth, over) = self.hystart.grow(told);
+        self.is_gentle |= self.hystart.is_conservative();
         self.bytes = self.bytes.saturating_add(growth);
         if over {
             self.threshold = self.bytes;
@@ -58,6 +60,8 @@ impl Window {
     /// After persistent congestion. RFC 9002 §7.6.2.
     pub(super) fn collapse(&mut self) {
         self.bytes = self.least();
+        self.hystart = Hystart::default();
+        self.is_gentle = false;
         self.recovery = None;
     }
 

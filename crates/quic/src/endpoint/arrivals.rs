@@ -24,22 +24,24 @@ impl Endpoint {
         datagram: &mut [u8],
         server: &Arc<ServerConfig>,
     ) -> Option<Handle> {
-        if datagram.len() < SMALLEST {
-            return None;
-        }
         let size = datagram.len();
         let (arrival, version) = match Packets::new(datagram).next()?.ok()? {
             Packet::Unknown {
                 destination,
                 source,
                 ..
-            } => {
+            } if size >= SMALLEST => {
                 self.answers.negotiate_version(way, destination, source);
                 return None;
             }
-            Packet::Long(packet) if packet.kind == LongKind::Initial => {
+            Packet::Long(packet) if packet.kind == LongKind::Initial && size >= SMALLEST => {
                 let arrival = self.admit(now, way, &packet, size, server)?;
                 (arrival, packet.version)
+            }
+            Packet::Long(packet) if packet.kind == LongKind::ZeroRtt => {
+                let destination = packet.destination;
+                self.overtaken.keep(now, way, destination, datagram);
+                return None;
             }
             _ => return None,
         };
@@ -75,6 +77,9 @@ impl Endpoint {
         self.handshaking += 1;
         self.arrived.push_back(handle);
         self.touch(handle);
+        while let Some((way, mut datagram)) = self.overtaken.take(now, &first) {
+            self.deliver(now, &way, &mut datagram, handle);
+        }
         Some(handle)
     }
 

@@ -123,6 +123,21 @@ fn early_data_is_answered_after_one_round_trip() {
 }
 
 #[test]
+fn early_data_that_overtakes_its_hello_is_not_lost() {
+    let mut simulation = Simulation::new(5);
+    let (first, _) = simulation.establish();
+    simulation.request(first, 0, 10);
+    simulation.run_until_completed(first, 1);
+    let start = simulation.now;
+    simulation.up.hold_next = Some(RTT / 10);
+    let client = simulation.connect();
+    simulation.request(client, 4000, 3000);
+    simulation.run_until_completed(client, 1);
+    assert_eq!(round_trips(simulation.now.since(start)), 1);
+    assert_eq!(simulation.stats(CLIENT, client).stream_bytes_resent, 0);
+}
+
+#[test]
 fn early_data_that_is_refused_is_sent_again() {
     let mut simulation = Simulation::new(6);
     let (first, _) = simulation.establish();

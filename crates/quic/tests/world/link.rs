@@ -40,6 +40,8 @@ pub(crate) struct Link {
     pub(crate) jitter: Duration,
     /// So many of a thousand datagrams are held back for so long, and overtaken.
     pub(crate) held: (u64, Duration),
+    /// The next datagram is held back for so long.
+    pub(crate) hold_next: Option<Duration>,
     /// Each of a thousand datagrams.
     pub(crate) loss: u64,
     pub(crate) duplicates: u64,
@@ -72,6 +74,7 @@ impl Link {
             delay,
             jitter: Duration::ZERO,
             held: (0, Duration::ZERO),
+            hold_next: None,
             loss: 0,
             duplicates: 0,
             corrupts: 0,
@@ -120,6 +123,9 @@ impl Link {
         if dice.happens(self.corrupts) {
             let at = dice.below(size as u64) as usize;
             datagram[at] ^= 1 << dice.below(8);
+        }
+        if let Some(late) = self.hold_next.take() {
+            leaves = leaves.after(late);
         }
         if dice.happens(self.held.0) {
             leaves = leaves.after(self.held.1);

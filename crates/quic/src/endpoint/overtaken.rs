@@ -1,0 +1,94 @@
+//! Early data that came before the Initial packet that it belongs to: kept for a moment. RFC 9000 §5.2.2.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use roundtrip_wire::quic::ConnectionId;
+
+use crate::{Time, Way};
+
+/// Datagrams of all clients together: what is kept for strangers has to be little.
+const MOST: usize = 16;
+const LONGEST: usize = 2048;
+/// Whoever was overtaken by more than that has been lost.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+#[derive(Debug, Default)]
+pub(super) struct Overtaken(VecDeque<Kept>);
+
+#[derive(Debug)]
+struct Kept {
+    of: (SocketAddr, ConnectionId),
+    came: Time,
+    way: Way,
+    datagram: Vec<u8>,
+}
+
+impl Overtaken {
+    pub(super) fn keep(
+        &mut self,
+        now: Time,
+        way: &Way,
+        destination: ConnectionId,
+        datagram: &[u8],
+    ) {
+        self.forget(now);
+        if self.0.len() < MOST && datagram.len() <= LONGEST {
+            self.0.push_back(Kept {
+                of: (way.remote, destination),
+                came: now,
+                way: *way,
+                datagram: datagram.to_vec(),
+            });
+        }
+    }
+
+    /// The next datagram that waited for this client's first.
+    pub(super) fn take(
+        &mut self,
+        now: Time,
+        of: &(SocketAddr, ConnectionId),
+    ) -> Option<(Way, Vec<u8>)> {
+        self.forget(now);
+        let place = self.0.iter().position(|kept| kept.of == *of)?;
+        let kept = self.0.remove(place)?;
+        Some((kept.way, kept.datagram))
+    }
+
+    fn forget(&mut self, now: Time) {
+        let is_old = |kept: &mut Kept| now.since(kept.came) > PATIENCE;
+        while self.0.pop_front_if(is_old).is_some() {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_for_strangers_is_little_and_goes_to_its_own() {
+        let way = |port: u16| Way {
+            remote: SocketAddr::from(([192, 0, 2, 1], port)),
+            local: None,
+            ecn: 0,
+        };
+        let id = |byte| ConnectionId::new(&[byte; 8]).unwrap();
+        let mut overtaken = Overtaken::default();
+        for port in 0..1000 {
+            overtaken.keep(Time::ZERO, &way(port), id(1), &[7]);
+        }
+        overtaken.keep(Time::ZERO, &way(0), id(1), &[7; LONGEST + 1]);
+        assert_eq!(overtaken.0.len(), MOST);
+        let mut take = |now, port, byte| {
+            let of = (way(port).remote, id(byte));
+            overtaken.take(now, &of).map(|(_, datagram)| datagram)
+        };
+        assert_eq!(take(Time::ZERO, 3, 2), None);
+        assert_eq!(take(Time::ZERO, 3, 1), Some(vec![7]));
+        assert_eq!(take(Time::ZERO, 3, 1), None);
+        let later = Time::ZERO.after(PATIENCE * 2);
+        assert_eq!(take(later, 4, 1), None);
+        assert!(overtaken.0.is_empty());
+    }
+}
