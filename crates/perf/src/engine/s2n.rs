@@ -97,6 +97,35 @@ fn limits() -> io::Result<Limits> {
     limits.map_err(io::Error::other)
 }
 
+/// Starts an endpoint of either side: what builds them has the same methods, and no trait.
+macro_rules! started {
+    ($builder:expr, $tls:expr, $at:expr, $knobs:expr, $tally:expr) => {{
+        use s2n_quic::provider::congestion_controller::{Bbr, Cubic};
+
+        let begun = $builder
+            .with_tls($tls)
+            .map_err(io::Error::other)?
+            .with_io(super::socket($at, $knobs)?)
+            .map_err(io::Error::other)?
+            .with_limits(super::limits()?)
+            .map_err(io::Error::other)?
+            .with_event(super::tally::Listener($tally))
+            .map_err(io::Error::other)?;
+        let started = match $knobs.congestion {
+            crate::plan::Congestion::Bbr => begun
+                .with_congestion_controller(Bbr::default())
+                .map_err(io::Error::other)?
+                .start(),
+            _ => begun
+                .with_congestion_controller(Cubic::default())
+                .map_err(io::Error::other)?
+                .start(),
+        };
+        started.map_err(io::Error::other)
+    }};
+}
+use started;
+
 impl Caller for Handle {
     type To = SendStream;
     type From = ReceiveStream;

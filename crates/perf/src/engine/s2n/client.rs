@@ -6,19 +6,18 @@ use std::sync::Arc;
 
 use s2n_quic::client::Connect;
 use s2n_quic::connection::Handle;
-use s2n_quic::provider::congestion_controller::{Bbr, Cubic};
 use s2n_quic::provider::tls::rustls;
 use s2n_quic::{Client, Connection};
 use tokio::time::timeout;
 
-use super::tally::{Listener, Tally};
-use super::{limits, socket};
+use super::started;
+use super::tally::Tally;
 use crate::account::Meter;
 use crate::engine::tasks::client::{anywhere, work};
 use crate::engine::{Job, PATIENCE, Side};
 use crate::error::PerfError;
 use crate::identity::Trust;
-use crate::plan::{Congestion, Knobs};
+use crate::plan::Knobs;
 use crate::protocol::NAME;
 
 pub(super) async fn drive(to: SocketAddr, trust: &Trust, job: &Job) -> Result<Side, PerfError> {
@@ -49,27 +48,7 @@ fn start(
     knobs: &Knobs,
     tally: Arc<Tally>,
 ) -> io::Result<Client> {
-    let begun = Client::builder()
-        .with_tls(tls)
-        .map_err(io::Error::other)?
-        .with_io(socket(at, knobs)?)
-        .map_err(io::Error::other)?
-        .with_limits(limits()?)
-        .map_err(io::Error::other)?
-        .with_event(Listener(tally))
-        .map_err(io::Error::other)?;
-    let started = if knobs.congestion == Congestion::Bbr {
-        begun
-            .with_congestion_controller(Bbr::default())
-            .map_err(io::Error::other)?
-            .start()
-    } else {
-        begun
-            .with_congestion_controller(Cubic::default())
-            .map_err(io::Error::other)?
-            .start()
-    };
-    started.map_err(io::Error::other)
+    started!(Client::builder(), tls, at, knobs, tally)
 }
 
 async fn connect(client: &Client, to: SocketAddr, job: &Job) -> Result<Vec<Connection>, PerfError> {

@@ -5,19 +5,18 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use s2n_quic::Server;
-use s2n_quic::provider::congestion_controller::{Bbr, Cubic};
 use s2n_quic::provider::tls::rustls;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::tally::{Listener, Tally};
-use super::{limits, runtime, socket};
+use super::tally::Tally;
+use super::{runtime, started};
 use crate::engine::tasks::server::{Counter, answer_streams};
 use crate::engine::{Job, PATIENCE, Side, Station};
 use crate::error::PerfError;
 use crate::identity::Identity;
-use crate::plan::{Congestion, Knobs};
+use crate::plan::Knobs;
 
 pub(super) struct Serving {
     // Before the runtime that it lives on.
@@ -60,27 +59,7 @@ fn start(
     knobs: &Knobs,
     tally: Arc<Tally>,
 ) -> io::Result<Server> {
-    let begun = Server::builder()
-        .with_tls(tls)
-        .map_err(io::Error::other)?
-        .with_io(socket(at, knobs)?)
-        .map_err(io::Error::other)?
-        .with_limits(limits()?)
-        .map_err(io::Error::other)?
-        .with_event(Listener(tally))
-        .map_err(io::Error::other)?;
-    let started = if knobs.congestion == Congestion::Bbr {
-        begun
-            .with_congestion_controller(Bbr::default())
-            .map_err(io::Error::other)?
-            .start()
-    } else {
-        begun
-            .with_congestion_controller(Cubic::default())
-            .map_err(io::Error::other)?
-            .start()
-    };
-    started.map_err(io::Error::other)
+    started!(Server::builder(), tls, at, knobs, tally)
 }
 
 impl Station for Serving {
