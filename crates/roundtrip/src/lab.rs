@@ -88,7 +88,7 @@ fn measure(args: &LabRunArgs) -> Outcome {
         Err(error) => return Outcome::Usage(error.to_string()),
     };
     if let Some(Err(error)) = args.html.as_deref().map(page::can_be_written) {
-        return failed(&error);
+        return Outcome::Usage(error);
     }
     let stop = Stop::default();
     if let Err(error) = stop_when_told(&stop) {

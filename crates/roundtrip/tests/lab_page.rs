@@ -69,7 +69,7 @@ fn the_page_holds_what_was_measured() {
 #[test]
 fn a_page_that_cannot_be_written_is_told_before_anything_is_measured() {
     let output = lab(&["persistence", "--html", "/nowhere/page.html"]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     assert!(output.stdout.is_empty(), "nothing was measured");
     assert_eq!(
         String::from_utf8_lossy(&output.stderr),
