@@ -34,6 +34,8 @@ use crate::plan::{self, Knobs, Work};
 
 /// Whoever waits for the other side waits no longer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+/// More than any work has lanes.
+const STREAMS: u32 = 20_000;
 
 /// One implementation of one transport.
 pub trait Engine: Sync {

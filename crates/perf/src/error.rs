@@ -130,3 +130,18 @@ impl PerfError {
 fn seconds(time: &Duration) -> String {
     format!("{:.0} s", time.as_secs_f64())
 }
+
+impl PlanError {
+    /// What an engine has no way to, and what to ask for in its place.
+    pub(crate) fn cannot(
+        engine: &'static str,
+        what: impl Into<String>,
+        instead: &'static str,
+    ) -> Self {
+        Self::Engine {
+            engine,
+            what: what.into(),
+            instead,
+        }
+    }
+}

@@ -80,12 +80,9 @@ fn show(args: &CompareArgs, comparison: &Comparison) -> Outcome {
         Stream::Out.print(text::render(comparison, style));
     }
     if let Some(file) = &args.output.html {
-        let shown = file.display();
-        if let Err(why) = page::write(file, &html::page(comparison, page::MADE_BY)) {
-            return failed(&why);
-        }
-        if !args.output.quiet {
-            Stream::Err.print(format!("page written to {shown}\n"));
+        let page = html::page(comparison, page::MADE_BY);
+        if let Err(ended) = page::deliver(file, &page, args.output.quiet) {
+            return ended;
         }
     }
     if comparison.ended == Ended::Interrupted || comparison.baseline.samples.is_empty() {

@@ -120,8 +120,8 @@ fn show(args: &DiffArgs, diff: &Diff) -> Outcome {
             Diff::Probe(diff) => page::probe(diff, files),
             Diff::Doctor(diff) => page::doctor(diff, files),
         };
-        if let Err(why) = crate::page::write(file, &text) {
-            return failed(&why);
+        if let Err(ended) = crate::page::deliver(file, &text, true) {
+            return ended;
         }
     }
     for (limit, Broken(value)) in &broken {

@@ -146,11 +146,7 @@ fn write_page(
     };
     let head = page::head(began, page::machine(), command(args, file));
     let page = roundtrip_lab::html::page(outcomes, &head);
-    page::write(file, &page).map_err(|error| failed(&error))?;
-    if !args.quiet {
-        Stream::Err.print(format!("page written to {}\n", file.display()));
-    }
-    Ok(())
+    page::deliver(file, &page, args.quiet)
 }
 
 fn show(args: &LabRunArgs, outcomes: &[roundtrip_lab::Outcome]) -> Outcome {

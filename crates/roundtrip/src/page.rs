@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use roundtrip_report::html::Head;
 
-use crate::output;
+use crate::output::{self, Outcome, Stream, failed};
 
 pub(crate) const MADE_BY: &str = concat!("roundtrip ", env!("CARGO_PKG_VERSION"));
 
@@ -16,8 +16,13 @@ pub(crate) fn can_be_written(file: &Path) -> Result<(), String> {
     output::can_be_written(file).map_err(|error| trouble(file, &error))
 }
 
-pub(crate) fn write(file: &Path, page: &str) -> Result<(), String> {
-    fs::write(file, page).map_err(|error| trouble(file, &error))
+/// Writes it, and says so unless that is to stay `quiet`.
+pub(crate) fn deliver(file: &Path, page: &str, quiet: bool) -> Result<(), Outcome> {
+    fs::write(file, page).map_err(|error| failed(&trouble(file, &error)))?;
+    if !quiet {
+        Stream::Err.print(format!("page written to {}\n", file.display()));
+    }
+    Ok(())
 }
 
 fn trouble(file: &Path, error: &dyn Display) -> String {

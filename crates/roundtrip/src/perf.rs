@@ -109,11 +109,8 @@ fn show(task: &TaskArgs, outcome: &roundtrip_perf::Outcome, began: SystemTime) -
     }
     if let Some(file) = &wishes.html {
         let page = roundtrip_perf::html::page(outcome, &head::head(began));
-        if let Err(why) = page::write(file, &page) {
-            return failed(&why);
-        }
-        if !wishes.quiet {
-            Stream::Err.print(format!("page written to {}\n", file.display()));
+        if let Err(ended) = page::deliver(file, &page, wishes.quiet) {
+            return ended;
         }
     }
     if outcome.interrupted {

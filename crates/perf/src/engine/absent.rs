@@ -19,11 +19,7 @@ pub(super) const S2N: Absent = Absent {
 
 impl Absent {
     fn refused<T>(&self) -> Result<T, PlanError> {
-        Err(PlanError::Engine {
-            engine: self.engine,
-            what: "quic".into(),
-            instead: self.remedy,
-        })
+        Err(PlanError::cannot(self.engine, "quic", self.remedy))
     }
 }
 

@@ -5,28 +5,24 @@ mod machine;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use roundtrip_net::datagrams::MOST_SEGMENTS;
 use roundtrip_quic::{
     AckPolicy, ClientConfig, CongestionControl, DatagramSize, ServerConfig, Transport,
 };
 
 use super::turns::{Serving, drive};
-use super::{Engine, Job, PATIENCE, Side, Station};
+use super::{Engine, Job, PATIENCE, STREAMS, Side, Station};
 use crate::error::{PerfError, PlanError};
 use crate::identity::{Identity, Suite, Trust};
 use crate::plan::{AckEvery, Congestion, Datagram, Knobs, Role};
 use crate::protocol::NAME;
 use machine::Own as Machine;
 
-/// More than any work has lanes.
-const STREAMS: u64 = 20_000;
-/// Of one `sendmsg`.
-const MOST_BURST: u64 = 64;
-
 pub(super) struct Own;
 
 impl Engine for Own {
     fn check(&self, knobs: &Knobs) -> Result<(), PlanError> {
-        knobs.check_gso(MOST_BURST)
+        knobs.check_gso(MOST_SEGMENTS)
     }
 
     fn listen(
@@ -56,7 +52,7 @@ impl Engine for Own {
 fn transport(knobs: &Knobs, role: Role) -> Arc<Transport> {
     let mut transport = Transport {
         idle_timeout: PATIENCE,
-        bidi_streams: STREAMS,
+        bidi_streams: STREAMS.into(),
         congestion: match knobs.congestion {
             Congestion::Cubic => CongestionControl::Cubic,
             Congestion::Reno => CongestionControl::Reno,

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use quinn_proto::TransportConfig;
+use roundtrip_net::datagrams::MOST_SEGMENTS;
 
 use super::quinn::{client_config, server_config, tuned};
 use super::turns::{Serving, drive};
@@ -17,8 +18,6 @@ use crate::plan::{AckEvery, Datagram, Knobs, Role};
 use crate::protocol::NAME;
 use machine::{Mirror, Proto as Machine};
 
-/// Of one `sendmsg`.
-const MOST_BURST: u64 = 64;
 /// What 64 KiB have room for, of the datagrams that an Ethernet carries.
 const USUAL_BURST: usize = 44;
 /// RFC 9000 §14.
@@ -29,13 +28,10 @@ pub(super) struct Proto;
 impl Engine for Proto {
     fn check(&self, knobs: &Knobs) -> Result<(), PlanError> {
         if knobs.ack_every == Some(AckEvery::Auto) {
-            return Err(PlanError::Engine {
-                engine: "proto",
-                what: "--ack-every auto".into(),
-                instead: "it takes a number of packets",
-            });
+            let instead = "it takes a number of packets";
+            return Err(PlanError::cannot("proto", "--ack-every auto", instead));
         }
-        knobs.check_gso(MOST_BURST)
+        knobs.check_gso(MOST_SEGMENTS)
     }
 
     fn listen(

@@ -14,8 +14,8 @@ use quinn::{
     SendStream, ServerConfig, TokioRuntime, TransportConfig, VarInt,
 };
 
-use super::tasks::{Called, Caller, Incoming, Outgoing, STREAMS, runtime};
-use super::{Engine, Job, PATIENCE, Side, Station, Wire};
+use super::tasks::{Called, Caller, Incoming, Outgoing, runtime};
+use super::{Engine, Job, PATIENCE, STREAMS, Side, Station, Wire};
 use crate::error::{PerfError, PlanError};
 use crate::identity::{Identity, Trust};
 use crate::plan::{AckEvery, Congestion, Datagram, Knobs};
@@ -25,20 +25,14 @@ pub(super) use client::config as client_config;
 pub(super) use server::config as server_config;
 
 /// The greatest burst that quinn puts together (`MAX_TRANSMIT_SEGMENTS`).
-const MOST_BURST: u64 = 10;
+const MOST_BURST: usize = 10;
 const DONE: VarInt = VarInt::from_u32(0);
 
 pub(super) struct Quinn;
 
 impl Engine for Quinn {
     fn check(&self, knobs: &Knobs) -> Result<(), PlanError> {
-        let cannot = |what: String, instead| {
-            Err(PlanError::Engine {
-                engine: "quinn",
-                what,
-                instead,
-            })
-        };
+        let cannot = |what: String, instead| Err(PlanError::cannot("quinn", what, instead));
         if knobs.ack_every == Some(AckEvery::Auto) {
             return cannot("--ack-every auto".into(), "it takes a number of packets");
         }
@@ -46,7 +40,7 @@ impl Engine for Quinn {
             return cannot("--datagram mirror".into(), "it takes a size, or discover");
         }
         match knobs.gso {
-            Some(burst) if burst as u64 > MOST_BURST => cannot(
+            Some(burst) if burst > MOST_BURST => cannot(
                 format!("--gso {burst}"),
                 "its bursts are of 10 datagrams at most",
             ),

@@ -14,8 +14,8 @@ use s2n_quic::provider::io::tokio::Provider as Io;
 use s2n_quic::provider::limits::Limits;
 use s2n_quic::stream::{ReceiveStream, SendStream};
 
-use super::tasks::{Called, Caller, Incoming, Outgoing, STREAMS, runtime};
-use super::{Engine, Job, PATIENCE, Side, Station};
+use super::tasks::{Called, Caller, Incoming, Outgoing, runtime};
+use super::{Engine, Job, PATIENCE, STREAMS, Side, Station};
 use crate::error::{PerfError, PlanError};
 use crate::identity::{Identity, Trust};
 use crate::plan::{Congestion, Datagram, Knobs};
@@ -30,13 +30,7 @@ pub(super) struct S2n;
 
 impl Engine for S2n {
     fn check(&self, knobs: &Knobs) -> Result<(), PlanError> {
-        let cannot = |what: String, instead| {
-            Err(PlanError::Engine {
-                engine: "s2n",
-                what,
-                instead,
-            })
-        };
+        let cannot = |what: String, instead| Err(PlanError::cannot("s2n", what, instead));
         if let Some(every) = knobs.ack_every {
             return cannot(
                 format!("--ack-every {every}"),

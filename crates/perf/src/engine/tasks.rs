@@ -11,8 +11,6 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::error::PerfError;
 
-/// More than any work has lanes.
-pub(super) const STREAMS: u32 = 20_000;
 /// How many pieces of a stream are taken at once.
 const PIECES: usize = 32;
 

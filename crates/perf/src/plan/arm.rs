@@ -139,11 +139,9 @@ impl Arm {
         let write = self.knobs.write_size as u64;
         range("--write-size", write, 1, MOST_WRITE)?;
         if (self.transport == Transport::Quic) != Engine::OF_QUIC.contains(&self.engine) {
-            return Err(PlanError::Engine {
-                engine: self.engine.word(),
-                what: self.transport.word().into(),
-                instead: "engines are chosen for quic, among own, proto, quinn and s2n",
-            });
+            let instead = "engines are chosen for quic, among own, proto, quinn and s2n";
+            let what = self.transport.word();
+            return Err(PlanError::cannot(self.engine.word(), what, instead));
         }
         self.check_packet_aead()?;
         engine::of(self.engine).check(&self.knobs)
@@ -160,11 +158,7 @@ impl Arm {
         } else {
             return Ok(());
         };
-        Err(PlanError::Engine {
-            engine: self.engine.word(),
-            what: PACKET_AEAD.into(),
-            instead,
-        })
+        Err(PlanError::cannot(self.engine.word(), PACKET_AEAD, instead))
     }
 }
 

@@ -45,9 +45,9 @@ impl Default for Knobs {
 
 impl Knobs {
     /// Bursts that an engine can make.
-    pub(crate) fn check_gso(&self, most: u64) -> Result<(), PlanError> {
+    pub(crate) fn check_gso(&self, most: usize) -> Result<(), PlanError> {
         self.gso
-            .map_or(Ok(()), |burst| range("--gso", burst as u64, 1, most))
+            .map_or(Ok(()), |burst| range("--gso", burst as u64, 1, most as u64))
     }
 }
 

@@ -72,24 +72,18 @@ impl Hystart {
             *place = sample;
         }
         self.count += 1;
-        let (Some(recent), Some(baseline)) = (self.recent.iter().min(), self.baseline) else {
-            return false;
-        };
-        let rise = recent.saturating_sub(baseline);
-        if self.count < SAMPLES || rise < growth(baseline) {
+        let recent = self.recent.iter().copied().min();
+        if self.count < SAMPLES || !self.is_above(recent, Duration::ZERO) {
             return false;
         }
         self.conservative.get_or_insert(0);
-        rise >= growth(baseline).max(baseline / FULL)
+        let full = self.baseline.unwrap_or_default() / FULL;
+        self.is_above(recent, full)
     }
 
     fn end_round(&mut self) -> bool {
         let round = std::mem::take(&mut self.round);
-        let stands = round.samples >= SAMPLES
-            && round
-                .shortest
-                .zip(self.baseline)
-                .is_some_and(|(shortest, baseline)| shortest >= baseline + growth(baseline));
+        let stands = round.samples >= SAMPLES && self.is_above(round.shortest, Duration::ZERO);
         match &mut self.conservative {
             // The first of these rounds has begun before.
             Some(rounds) if *rounds > 0 && stands => return true,
@@ -103,11 +97,16 @@ impl Hystart {
         self.baseline = round.shortest.or(self.baseline);
         false
     }
-}
 
-/// By so much a round trip is longer that a queue may stand.
-fn growth(baseline: Duration) -> Duration {
-    (baseline / 8).clamp(LEAST_GROWTH, MOST_GROWTH)
+    /// By so much at least that a queue may stand, and by no less than `rise`.
+    fn is_above(&self, sample: Option<Duration>, rise: Duration) -> bool {
+        let limit = |baseline: Duration| {
+            let growth = (baseline / 8).clamp(LEAST_GROWTH, MOST_GROWTH);
+            baseline + growth.max(rise)
+        };
+        let both = sample.zip(self.baseline);
+        both.is_some_and(|(sample, baseline)| sample >= limit(baseline))
+    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use roundtrip_report::{Run, html, json, runs};
 
 use super::progress::Progress;
 use crate::cli::ProbeArgs;
-use crate::output::{Outcome, Stream, failed};
+use crate::output::{Outcome, Stream};
 use crate::page;
 
 pub(crate) struct Show<'a> {
@@ -162,11 +162,9 @@ impl<'a> Show<'a> {
             }
         }
         if let Some(path) = &self.args.output.html {
-            if let Err(why) = page::write(path, &html::page(all, page::MADE_BY)) {
-                return failed(&why);
-            }
-            if self.for_people() {
-                Stream::Err.print(format!("page written to {}\n", path.display()));
+            let page = html::page(all, page::MADE_BY);
+            if let Err(ended) = page::deliver(path, &page, !self.for_people()) {
+                return ended;
             }
         }
         for complaint in &self.broken {
