@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use ::h2::client::{self, ResponseFuture, SendRequest};
 use ::h2::{Reason, RecvStream, SendStream};
 use bytes::Bytes;
-use roundtrip_model::HttpFacts;
+use roundtrip_model::{HttpFacts, Moment};
 use tokio::sync::watch::Receiver;
 use tokio::task::JoinHandle;
 
@@ -128,6 +128,7 @@ impl Session {
         let head = request.modern()?;
         turn.facts.request_bytes = request.modern_size()?;
         turn.pen.started();
+        let queued = turn.pen.now();
         let mut send = self.send.clone();
         let (response, upload) = send.send_request(head, request.body.is_empty())?;
         let stream = response.stream_id().as_u32();
@@ -137,6 +138,7 @@ impl Session {
             stream,
         };
         Ok(Asked {
+            queued,
             response,
             upload,
             awaited,
@@ -165,6 +167,7 @@ impl Session {
 
 /// A request that is on its way.
 struct Asked {
+    queued: Moment,
     response: ResponseFuture,
     upload: SendStream<Bytes>,
     awaited: Awaited,
@@ -186,7 +189,12 @@ impl Asked {
     /// From the request's departure to the response's end.
     async fn carry(mut self, turn: Turn<'_>, heard: &mut bool) -> Result<(), HttpError> {
         upload(self.upload, turn.request, turn.facts).await?;
-        turn.pen.departed();
+        // The answer may be here before this task is.
+        if turn.request.body.is_empty() {
+            turn.pen.departed_first(self.queued);
+        } else {
+            turn.pen.departed();
+        }
         interim(&mut self.response, turn.facts).await?;
         let (parts, body) = self.response.await?.into_parts();
         *heard = true;

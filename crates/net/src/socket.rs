@@ -14,8 +14,9 @@ use roundtrip_model::{Event, FastOpenFacts, KeptFacts, Moment, Recorder, TcpFact
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::clock::Reading;
 use crate::wait::{Arrival, Watch};
-use crate::{TcpInfo, clock, info, sys};
+use crate::{TcpInfo, info, sys};
 
 pub struct Socket {
     fd: AsyncFd<socket2::Socket>,
@@ -161,49 +162,49 @@ impl Socket {
     }
 
     fn arrived(&mut self, bytes: usize, stamps: Stamps) {
-        let now = self.recorder.now();
-        let moment = |stamp: Duration| clock::moment_of(stamp, now);
+        let reading = Reading::of(|| self.recorder.clock());
+        let moment = |stamp: Option<Duration>| stamp.map_or(reading.now, |s| reading.moment_of(s));
+        let zero = self.recorder.zero();
+        let first = moment(stamps.first.or(stamps.last));
         if lock(&self.state).opening {
-            let first = stamps.first.or(stamps.last);
-            self.opened(Some(first.map_or(now, moment)));
+            self.opened(Some(Moment::ZERO + first.since(zero)));
         }
-        let at = if std::mem::take(&mut self.waiting) {
-            self.judge_wait(now, stamps)
+        let at = if !std::mem::take(&mut self.waiting) {
+            moment(stamps.last)
+        } else if let Some(info) = TcpInfo::of(self.fd.get_ref()) {
+            self.judge_wait(&reading, &info, stamps)
         } else {
-            stamps.last.map_or(now, moment)
+            first
         };
-        self.watch.went_on(self.recorder.clock() - now.since(at));
+        self.watch.went_on(at);
         let bytes = bytes as u64;
+        let at = Moment::ZERO + at.since(zero);
         self.recorder.record_at(at, Event::Received { bytes });
     }
 
-    /// When the wait was over, of which what the kernel knows is written down.
-    fn judge_wait(&mut self, now: Moment, stamps: Stamps) -> Moment {
-        let Some(info) = TcpInfo::of(self.fd.get_ref()) else {
-            let first = stamps.first.or(stamps.last);
-            return first.map_or(now, |stamp| clock::moment_of(stamp, now));
-        };
-        // Time begins anew with each exchange, and the connection may be older.
-        let clock = self.recorder.clock();
-        let real = sys::realtime();
-        let absolute = |stamp: Duration| clock - real.saturating_sub(stamp);
+    /// When the wait was over, of which what the kernel knows is written down. By the clock: time begins anew with each
+    /// exchange, and the connection may be older.
+    fn judge_wait(&mut self, reading: &Reading, info: &TcpInfo, stamps: Stamps) -> Moment {
+        let moment = |stamp: Option<Duration>| stamp.map(|stamp| reading.moment_of(stamp));
         let arrival = Arrival {
-            now: clock,
-            first: stamps.first.map(absolute),
-            second: stamps.second.map(absolute),
-            last: stamps.last.map(absolute),
+            now: reading.now,
+            first: moment(stamps.first),
+            second: moment(stamps.second),
+            last: moment(stamps.last),
         };
-        let (at, events) = self.watch.ended(arrival, info.counters());
+        let zero = self.recorder.zero();
+        let (ended, events) = self.watch.ended(arrival, info.counters());
         for (at, event) in events {
-            let ago = clock.since(at);
             match event {
                 // It was another exchange's.
-                _ if ago > now.since(Moment::ZERO) => {}
+                _ if at < zero => {}
                 Event::Paused { .. } => self.recorder.record_arrival(event),
-                _ => self.recorder.record_at(now - ago, event),
+                _ => self
+                    .recorder
+                    .record_at(Moment::ZERO + at.since(zero), event),
             }
         }
-        now - clock.since(at)
+        ended
     }
 
     /// There is nothing to read, and whoever asks will wait.

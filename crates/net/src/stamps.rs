@@ -5,7 +5,8 @@ use std::net::UdpSocket;
 
 use roundtrip_model::Moment;
 
-use crate::{clock, sys};
+use crate::clock::Reading;
+use crate::sys;
 
 /// A look from the side: it takes nothing from the socket and leaves the reader's control messages alone.
 #[derive(Debug)]
@@ -20,14 +21,14 @@ impl Stamps {
     }
 
     /// When the datagram arrived that will be read next, if one is there.
-    pub fn next(&self, now: Moment) -> Option<Moment> {
+    pub fn next(&self, clock: impl Fn() -> Moment) -> Option<Moment> {
         sys::receive(&self.0, &mut [0], true).ok()?;
-        self.last(now)
+        self.last(clock)
     }
 
     /// When the datagram arrived that was read last.
-    pub fn last(&self, now: Moment) -> Option<Moment> {
-        sys::last_stamp(&self.0).map(|stamp| clock::moment_of(stamp, now))
+    pub fn last(&self, clock: impl Fn() -> Moment) -> Option<Moment> {
+        sys::last_stamp(&self.0).map(|stamp| Reading::of(clock).moment_of(stamp))
     }
 }
 
@@ -48,17 +49,17 @@ mod tests {
         let clock = SystemClock::start();
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let stamps = Stamps::of(&socket).unwrap();
-        assert_eq!(stamps.next(clock.now()), None);
+        assert_eq!(stamps.next(|| clock.now()), None);
         for _ in 0..2 {
             socket.send_to(b"x", socket.local_addr().unwrap()).unwrap();
             sleep(PAUSE);
         }
-        let first = stamps.next(clock.now()).unwrap();
+        let first = stamps.next(|| clock.now()).unwrap();
         for _ in 0..2 {
             assert_eq!(socket.recv(&mut [0; 8]).unwrap(), 1);
         }
         let read = clock.now();
-        let second = stamps.last(read).unwrap();
+        let second = stamps.last(|| read).unwrap();
         assert!(second.since(first) >= PAUSE / 2, "{first:?} {second:?}");
         assert!(read.since(second) >= PAUSE / 2, "{second:?} {read:?}");
     }

@@ -118,11 +118,13 @@ impl AsyncUdpSocket for Watched {
         }
         let most = if singly { 1 } else { bufs.len() };
         let stamps = self.stamps.as_ref();
-        let first = stamps.and_then(|stamps| stamps.next(self.recorder.now()));
+        let first = stamps.and_then(|stamps| stamps.next(|| self.recorder.now()));
         let bufs = bufs.get_mut(..most).unwrap_or_default();
         let n = ready!(self.inner.poll_recv(cx, bufs, meta))?;
         let now = self.recorder.now();
-        let last = stamps.and_then(|stamps| stamps.last(now)).unwrap_or(now);
+        let last = stamps
+            .and_then(|stamps| stamps.last(|| self.recorder.now()))
+            .unwrap_or(now);
         for (place, (buffer, part)) in bufs.iter().zip(meta.iter()).take(n).enumerate() {
             let bytes = part.len as u64;
             // Of a batch, only the first datagram's stamp and the last one's can be had.
