@@ -66,7 +66,9 @@ impl AsyncWrite for Prompt {
         if bytes > 0 {
             self.recorder.record(Event::Sent { bytes });
             self.asked = true;
-            self.reader.take().map(Waker::wake);
+            if let Some(reader) = self.reader.take() {
+                reader.wake();
+            }
         }
         Poll::Ready(Ok(()))
     }
