@@ -201,7 +201,7 @@ def floor(stage, port):
     return [made, port, stage.backend]
 
 
-def gate(stage, port, roundtrip, auth, remembered):
+def gate(stage, port, roundtrip, auth, remembered, tls=False):
     session = f"""
 [token]
 remembered = {remembered}
@@ -212,7 +212,7 @@ seal = [{{ id = "1", from = {{ file = "{stage.key}" }} }}]
 """
     config = stage.file(f"gate-{port}.toml", f"""
 [listen]
-http = ["{local(port)}"]
+{"https" if tls else "http"} = ["{local(port)}"]
 threads = 1
 {session if auth else ""}
 [upstream.backend]
