@@ -1,0 +1,102 @@
+//! Clients of which only what they say first comes, as when somebody says it in the name of others.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use roundtrip_quic::{ClientConfig, Endpoint, Handle, Time, Transport};
+use roundtrip_tls::Offer;
+use tokio::net::UdpSocket;
+
+use super::scene::{Scene, offer};
+
+const NOW: Time = Time(1_000_000_000);
+
+pub(super) struct Crowd {
+    endpoint: Endpoint,
+    config: ClientConfig,
+    /// How many of the datagrams of each are sent.
+    most: usize,
+    last: Option<(UdpSocket, Handle)>,
+    /// Nobody answers for a socket that is closed, and whoever hears that knows that nobody is there.
+    kept: Vec<UdpSocket>,
+}
+
+impl Crowd {
+    pub(super) fn new(scene: &Scene) -> Self {
+        Self::saying(scene, false, usize::MAX)
+    }
+
+    /// Each says the first half of its hello.
+    pub(super) fn with_halves(scene: &Scene) -> Self {
+        Self::saying(scene, true, 1)
+    }
+
+    fn saying(scene: &Scene, post_quantum: bool, most: usize) -> Self {
+        let offer = Offer {
+            tls12: false,
+            post_quantum,
+            alpn: vec!["h3"],
+            quic: true,
+            ..offer()
+        };
+        let tls = scene.client().config(&offer).unwrap();
+        Self {
+            endpoint: Endpoint::new(None, [3; 32]),
+            config: ClientConfig::new(Arc::new(tls), Arc::new(Transport::default())),
+            most,
+            last: None,
+            kept: Vec::new(),
+        }
+    }
+
+    /// One more, from an address of its own.
+    pub(super) fn send(&mut self, to: SocketAddr) {
+        let config = &self.config;
+        let handle = self.endpoint.connect(NOW, config, to, "localhost").unwrap();
+        let socket = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let last = (UdpSocket::from_std(socket).unwrap(), handle);
+        let before = self.last.replace(last);
+        self.kept.extend(before.map(|(socket, _)| socket));
+        self.say(to, self.most);
+    }
+
+    fn say(&mut self, to: SocketAddr, most: usize) {
+        let (socket, handle) = self.last.as_ref().unwrap();
+        let connection = self.endpoint.connection(*handle).unwrap();
+        let mut buffer = vec![0; 1 << 16];
+        let mut sent = 0;
+        while let Some(burst) = connection.transmit(NOW, &mut buffer) {
+            for datagram in buffer[..burst.length].chunks(burst.segment) {
+                if sent < most {
+                    socket.try_send_to(datagram, to).unwrap();
+                }
+                sent += 1;
+            }
+        }
+        assert!(sent > 0);
+    }
+
+    /// So many more, each of which was answered.
+    pub(super) async fn begin(&mut self, to: SocketAddr, count: usize) {
+        for _ in 0..count {
+            self.send(to);
+            let (socket, _) = self.last.as_ref().unwrap();
+            socket.recv(&mut [0; 2000]).await.unwrap();
+        }
+    }
+
+    /// Was the last one?
+    pub(super) fn was_answered(&self) -> bool {
+        let (socket, _) = self.last.as_ref().unwrap();
+        socket.try_recv(&mut [0; 2000]).is_ok()
+    }
+
+    /// The last one says that it has gone.
+    pub(super) fn give_up(&mut self, to: SocketAddr) {
+        let (_, handle) = self.last.as_ref().unwrap();
+        let connection = self.endpoint.connection(*handle).unwrap();
+        connection.close(NOW, 0, b"");
+        self.say(to, usize::MAX);
+    }
+}
