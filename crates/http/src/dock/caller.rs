@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use roundtrip_quic::{CloseReason, Code};
+use roundtrip_quic::CloseReason;
 
 use super::Link;
 
@@ -38,7 +38,8 @@ impl Caller {
 
     pub fn refuse(self) {
         self.0.unmute();
-        self.0.close(Code::CONNECTION_REFUSED.0, b"");
+        // Where it is over, nobody is to be told.
+        let _ = self.0.act(|connection, _, now| connection.refuse(now));
     }
 
     /// Says nothing, now and later, as if nobody were there.

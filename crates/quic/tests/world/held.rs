@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtrip_quic::{CloseReason, Event, Handle, Retry, ServerConfig, Transport};
+use roundtrip_quic::{CloseReason, Code, Event, Handle, Retry, ServerConfig, Transport};
 use roundtrip_wire::tls::{ClientHello, Handshakes};
 
 use super::simulation::{CLIENT, RTT, SERVER, Simulation, fast, server_config};
@@ -21,6 +21,14 @@ fn hello(simulation: &mut Simulation) -> Option<ClientHello> {
     let connection = simulation.nodes[SERVER].connection(server);
     let first = Handshakes::new(connection.hello()?).next()?;
     ClientHello::parse(first.body).ok()
+}
+
+/// A client's whose hello takes two datagrams.
+fn talkative(simulation: &Simulation) -> rustls::ClientConfig {
+    let mut tls = (*simulation.client_config.tls).clone();
+    let long = (0..8).map(|n| vec![b'a' + n; 200]);
+    tls.alpn_protocols.extend(long);
+    tls
 }
 
 fn proceed(simulation: &mut Simulation) -> Handle {
@@ -45,10 +53,7 @@ fn acquainted(seed: u64) -> Simulation {
 fn a_hello_of_two_datagrams_is_shown_whole_before_tls_has_it() {
     for disorder in [false, true] {
         let mut simulation = holding(1, |_| {});
-        let mut tls = (*simulation.client_config.tls).clone();
-        let long = (0..8).map(|n| vec![b'a' + n; 200]);
-        tls.alpn_protocols.extend(long);
-        simulation.client_config.tls = Arc::new(tls);
+        simulation.client_config.tls = Arc::new(talkative(&simulation));
         simulation.up.hold_next = disorder.then_some(RTT / 10);
         let client = simulation.connect();
         simulation.run_for(RTT * 11 / 20);
@@ -110,6 +115,41 @@ fn a_retry_comes_before_the_hello_is_held() {
     simulation.request(client, 0, 1000);
     simulation.run_until_completed(client, 1);
     assert_eq!(simulation.nodes[SERVER].endpoint.retries_sent(), 1);
+}
+
+/// A hello of two datagrams is asked twice for the address, and is one client.
+#[test]
+fn retries_are_counted_by_the_client() {
+    let mut simulation = Simulation::with(11, &fast(), |server| server.retry = Retry::Always);
+    simulation.client_config.tls = Arc::new(talkative(&simulation));
+    for clients in 1..3 {
+        simulation.establish();
+        let endpoint = &simulation.nodes[SERVER].endpoint;
+        assert_eq!(endpoint.retries_sent(), clients);
+    }
+}
+
+#[test]
+fn whom_the_owner_does_not_want_is_refused() {
+    for holds in [true, false] {
+        let mut simulation = holding(10, |server| server.holds = holds);
+        let client = simulation.connect();
+        simulation.act();
+        // Before the server has said anything.
+        simulation.down.is_down = true;
+        simulation.run_for(RTT * 3 / 4);
+        simulation.down.is_down = false;
+        let now = simulation.now;
+        let server = simulation.nodes[SERVER].accepted[0];
+        simulation.nodes[SERVER].connection(server).refuse(now);
+        simulation.run_for(RTT);
+        let reason = simulation.life(client).closed();
+        let refused = Code::CONNECTION_REFUSED;
+        assert!(
+            matches!(reason, Some(CloseReason::Transport { code, .. }) if *code == refused),
+            "{reason:?}"
+        );
+    }
 }
 
 #[test]

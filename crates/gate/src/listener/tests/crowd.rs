@@ -1,11 +1,10 @@
 //! Clients of which only what they say first comes, as when somebody says it in the name of others.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use roundtrip_quic::{ClientConfig, Endpoint, Handle, Time, Transport};
 use roundtrip_tls::Offer;
-use tokio::net::UdpSocket;
 
 use super::scene::{Scene, offer};
 
@@ -53,10 +52,9 @@ impl Crowd {
     pub(super) fn send(&mut self, to: SocketAddr) {
         let config = &self.config;
         let handle = self.endpoint.connect(NOW, config, to, "localhost").unwrap();
-        let socket = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         socket.set_nonblocking(true).unwrap();
-        let last = (UdpSocket::from_std(socket).unwrap(), handle);
-        let before = self.last.replace(last);
+        let before = self.last.replace((socket, handle));
         self.kept.extend(before.map(|(socket, _)| socket));
         self.say(to, self.most);
     }
@@ -69,7 +67,7 @@ impl Crowd {
         while let Some(burst) = connection.transmit(NOW, &mut buffer) {
             for datagram in buffer[..burst.length].chunks(burst.segment) {
                 if sent < most {
-                    socket.try_send_to(datagram, to).unwrap();
+                    socket.send_to(datagram, to).unwrap();
                 }
                 sent += 1;
             }
@@ -82,14 +80,15 @@ impl Crowd {
         for _ in 0..count {
             self.send(to);
             let (socket, _) = self.last.as_ref().unwrap();
-            socket.recv(&mut [0; 2000]).await.unwrap();
+            let socket = tokio::net::UdpSocket::from_std(socket.try_clone().unwrap());
+            socket.unwrap().recv(&mut [0; 2000]).await.unwrap();
         }
     }
 
     /// Was the last one?
     pub(super) fn was_answered(&self) -> bool {
         let (socket, _) = self.last.as_ref().unwrap();
-        socket.try_recv(&mut [0; 2000]).is_ok()
+        socket.recv(&mut [0; 2000]).is_ok()
     }
 
     /// The last one says that it has gone.
