@@ -16,6 +16,8 @@ pub(super) struct Crowd {
     /// How many of the datagrams of each are sent.
     most: usize,
     last: Option<(UdpSocket, Handle)>,
+    /// What the last one has not said.
+    unsaid: Vec<Vec<u8>>,
     /// Nobody answers for a socket that is closed, and whoever hears that knows that nobody is there.
     kept: Vec<UdpSocket>,
 }
@@ -44,6 +46,7 @@ impl Crowd {
             config: ClientConfig::new(Arc::new(tls), Arc::new(Transport::default())),
             most,
             last: None,
+            unsaid: Vec::new(),
             kept: Vec::new(),
         }
     }
@@ -63,16 +66,25 @@ impl Crowd {
         let (socket, handle) = self.last.as_ref().unwrap();
         let connection = self.endpoint.connection(*handle).unwrap();
         let mut buffer = vec![0; 1 << 16];
-        let mut sent = 0;
+        let mut said = Vec::new();
         while let Some(burst) = connection.transmit(NOW, &mut buffer) {
-            for datagram in buffer[..burst.length].chunks(burst.segment) {
-                if sent < most {
-                    socket.send_to(datagram, to).unwrap();
-                }
-                sent += 1;
-            }
+            let datagrams = buffer[..burst.length].chunks(burst.segment);
+            said.extend(datagrams.map(<[u8]>::to_vec));
         }
-        assert!(sent > 0);
+        self.unsaid = said.split_off(most.min(said.len()));
+        assert!(!said.is_empty());
+        for datagram in said {
+            socket.send_to(&datagram, to).unwrap();
+        }
+    }
+
+    /// The last one says what was missing.
+    pub(super) fn say_the_rest(&mut self, to: SocketAddr) {
+        let (socket, _) = self.last.as_ref().unwrap();
+        assert!(!self.unsaid.is_empty());
+        for datagram in self.unsaid.drain(..) {
+            socket.send_to(&datagram, to).unwrap();
+        }
     }
 
     /// So many more, each of which was answered.

@@ -13,6 +13,7 @@ use super::crowd::Crowd;
 use super::relay::Relay;
 use super::scene::{Scene, Setting, WITHIN, offer, run};
 use crate::config::{Limits, Resumption, Tls};
+use crate::listener::desk::PATIENCE;
 use crate::listener::quic::MOST_UNPROVED;
 use crate::listener::{QuicEntrance, Seed, Tally, Unmet};
 
@@ -249,7 +250,24 @@ fn whom_there_is_no_room_for_is_told() {
     });
 }
 
-/// It is let on after a moment, as TLS over TCP is; what it never says is not waited for without end.
+/// Nobody looks for the session that it names any more.
+#[test]
+fn a_hello_that_takes_long_is_answered_by_a_full_handshake() {
+    run(async {
+        let scene = Scene::start(&single());
+        let (entrance, at) = entrance(&scene);
+        let mut crowd = Crowd::with_halves(&scene);
+        crowd.send(at);
+        let arrival = entrance.next().await.unwrap();
+        let (met, ()) = tokio::join!(arrival.meet(WITHIN), async {
+            tokio::time::sleep(2 * PATIENCE).await;
+            assert!(!crowd.was_answered());
+            crowd.say_the_rest(at);
+        });
+        assert!(!met.unwrap().facts.resumed);
+    });
+}
+
 #[test]
 fn a_hello_that_never_ends_is_given_up() {
     run(async {
