@@ -91,10 +91,15 @@ impl Crowd {
     pub(super) async fn begin(&mut self, to: SocketAddr, count: usize) {
         for _ in 0..count {
             self.send(to);
-            let (socket, _) = self.last.as_ref().unwrap();
-            let socket = tokio::net::UdpSocket::from_std(socket.try_clone().unwrap());
-            socket.unwrap().recv(&mut [0; 2000]).await.unwrap();
+            self.answered().await;
         }
+    }
+
+    /// Waits until the last one is.
+    pub(super) async fn answered(&self) {
+        let (socket, _) = self.last.as_ref().unwrap();
+        let socket = tokio::net::UdpSocket::from_std(socket.try_clone().unwrap());
+        socket.unwrap().recv(&mut [0; 2000]).await.unwrap();
     }
 
     /// Was the last one?
