@@ -5,7 +5,6 @@
 
 mod certificates;
 mod desk;
-mod doorman;
 mod entrance;
 mod hello;
 mod quic;
@@ -27,7 +26,7 @@ use tokio::net::TcpStream;
 pub(crate) use desk::Tally;
 pub(crate) use entrance::{Arrival, Entrance, Manner, Unmet};
 pub(crate) use quic::{QuicArrival, QuicEntrance};
-pub(crate) use secure::{Early, Secure};
+pub(crate) use secure::Secure;
 pub(crate) use seed::Seed;
 pub(crate) use sockets::{Sockets, ThreadSockets};
 pub(crate) use tls_side::{ThreadTls, TlsSide};

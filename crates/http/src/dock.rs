@@ -23,7 +23,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use roundtrip_net::datagrams::Datagrams;
-use roundtrip_quic::{ClientConfig, ConnectError, Endpoint};
+use roundtrip_quic::{ClientConfig, ConnectError, Endpoint, ServerConfig};
 
 use driver::Driver;
 use state::{Harbour, Stage};
@@ -84,6 +84,20 @@ impl Dock {
         let harbour = &self.0.harbour;
         let handle = harbour.lock().connect(config, remote, name)?;
         Ok(Link::new(harbour.clone(), handle))
+    }
+
+    /// Clients that come from now on are taken as another configuration wants it; without one, nobody is taken.
+    pub fn serve(&self, config: Option<ServerConfig>) {
+        self.0.harbour.lock().endpoint.set_server(config);
+    }
+
+    /// Waits until there is no connection.
+    pub async fn emptied(&self) {
+        let is_empty = |state: &mut state::State| {
+            let is_empty = state.endpoint.is_empty() || state.stage == Stage::Over;
+            is_empty.then_some(())
+        };
+        self.0.harbour.wait(is_empty).await;
     }
 
     /// Ends all connections, tells their peers, and closes the socket.

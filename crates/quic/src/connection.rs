@@ -181,7 +181,7 @@ impl Connection {
             side: crypto.side(),
             version: opening.version,
             state: State::Open,
-            recovery: Recovery::new(&config, mtu.current(), chance.number()),
+            recovery: Recovery::new(now, &config, mtu.current(), chance.number()),
             received: Space::ALL.map(|space| Received::new(space, &config)),
             streams: Streams::new(crypto.side(), &config),
             handshake,

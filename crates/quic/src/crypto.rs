@@ -192,6 +192,21 @@ impl Crypto {
         self.session.receive(&mut self.levels, level, offset, data)
     }
 
+    /// From now on handshake bytes are kept from TLS.
+    pub(crate) fn hold(&mut self) {
+        self.session.hold();
+    }
+
+    /// The peer's first handshake bytes, as far as they have come without a hole, while they are kept from TLS.
+    pub(crate) fn held(&self) -> Option<&[u8]> {
+        self.session.held()
+    }
+
+    /// TLS gets what was kept from it.
+    pub(crate) fn proceed(&mut self) -> Result<(), Violation> {
+        self.session.proceed(&mut self.levels)
+    }
+
     /// The next handshake bytes to send at that level, at most `room`, and their offset; they count as sent. None also
     /// while there are no keys for them.
     pub(crate) fn chunk(&mut self, level: Level, room: usize) -> Option<(u64, &[u8])> {

@@ -44,6 +44,8 @@ const FORM_LONG: u8 = 0x80;
 #[derive(Debug)]
 pub struct Endpoint {
     server: Option<Arc<ServerConfig>>,
+    /// It has taken connections, and resets those that it has forgotten.
+    has_served: bool,
     secrets: Arc<Secrets>,
     table: Table,
     router: Router,
@@ -54,7 +56,7 @@ pub struct Endpoint {
     arrived: VecDeque<Handle>,
     overtaken: Overtaken,
     /// Clients that have yet to prove where they are.
-    handshaking: usize,
+    unproved: usize,
     served: usize,
     tokens: Tokens,
     tokens_taken: u64,
@@ -72,6 +74,7 @@ impl Endpoint {
         let key = key.unwrap_or_else(|| chance.seed());
         let secrets = Arc::new(Secrets::new(chance.seed(), key));
         Self {
+            has_served: server.is_some(),
             server: server.map(Arc::new),
             table: Table::default(),
             router: Router::default(),
@@ -79,7 +82,7 @@ impl Endpoint {
             dialled: HashMap::new(),
             arrived: VecDeque::new(),
             overtaken: Overtaken::default(),
-            handshaking: 0,
+            unproved: 0,
             served: 0,
             tokens: Tokens::default(),
             tokens_taken: 0,
@@ -88,6 +91,12 @@ impl Endpoint {
             secrets,
             chance,
         }
+    }
+
+    /// Clients that come from now on are taken as another configuration wants it; without one they hear nothing.
+    pub fn set_server(&mut self, server: Option<ServerConfig>) {
+        self.has_served |= server.is_some();
+        self.server = server.map(Arc::new);
     }
 
     /// Begins a connection to the server at `remote`, whose certificate must be for `name`.
@@ -137,10 +146,7 @@ impl Endpoint {
             return;
         };
         entry.connection.receive(now, way, datagram);
-        if entry.handshaking && !entry.connection.is_handshaking() {
-            entry.handshaking = false;
-            self.handshaking = self.handshaking.saturating_sub(1);
-        }
+        self.unproved -= usize::from(entry.settles()).min(self.unproved);
         self.touch(handle);
     }
 
@@ -178,7 +184,7 @@ impl Endpoint {
                 self.touch(handle);
                 return Some(handle);
             }
-            if self.server.is_some() {
+            if self.has_served {
                 let id = datagram.get(1..)?.first_chunk::<ID>()?;
                 let token = self.secrets.reset_token(*id);
                 self.answers.reset(now, way, datagram.len(), token);
@@ -212,9 +218,9 @@ impl Endpoint {
     pub fn connection(&mut self, handle: Handle) -> Option<&mut Connection> {
         // Its deadline may be another when its owner is done with it.
         self.touch(handle);
-        self.table
-            .get_mut(handle)
-            .map(|entry| &mut entry.connection)
+        let entry = self.table.get_mut(handle)?;
+        self.unproved -= usize::from(entry.settles()).min(self.unproved);
+        Some(&mut entry.connection)
     }
 
     pub fn handles(&self) -> impl Iterator<Item = Handle> + '_ {
@@ -248,7 +254,7 @@ impl Endpoint {
             self.firsts.remove(first);
             self.served = self.served.saturating_sub(1);
         }
-        self.handshaking -= usize::from(entry.handshaking).min(self.handshaking);
+        self.unproved -= usize::from(entry.unproved).min(self.unproved);
         let remote = entry.connection.remote();
         if let Some(dialled) = self.dialled.get_mut(&remote) {
             dialled.retain(|other| *other != handle);

@@ -113,7 +113,7 @@ pub(crate) enum Timeout {
 
 impl Recovery {
     /// The seed decides which packet numbers are skipped.
-    pub(crate) fn new(config: &Transport, datagram: u16, seed: u64) -> Self {
+    pub(crate) fn new(now: Time, config: &Transport, datagram: u16, seed: u64) -> Self {
         Self {
             spaces: Default::default(),
             bursts: Bursts::new(),
@@ -134,7 +134,7 @@ impl Recovery {
             handshake: Handshake::default(),
             blocked: false,
             ptos_in_a_row: 0,
-            anchor: Time::ZERO,
+            anchor: now,
             path_start: 0,
             counters: Counters::default(),
         }

@@ -1,11 +1,9 @@
-//! A client that speaks HTTP/3. The `h3` crate speaks the protocol, over QUIC by quinn. Here a connection begins, ends, and
+//! A client that speaks HTTP/3. The `h3` crate speaks the protocol, over our own QUIC. Here a connection begins, ends, and
 //! is ended when its client takes too much. RFC 9114.
 
 mod answer;
 mod body;
-mod transport;
 
-use std::cell::RefCell;
 use std::io;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
@@ -15,7 +13,7 @@ use bytes::Bytes;
 use h3::error::{Code, ConnectionError};
 use h3::quic::SendStream;
 use h3::server::{Connection, RequestResolver};
-use quinn::VarInt;
+use roundtrip_http::dock::{Link, Transport};
 use tokio::task::{JoinError, JoinSet};
 
 use super::Peer;
@@ -29,42 +27,34 @@ use crate::record::{Entry, Limit};
 use crate::request::Version;
 use answer::Answer;
 use body::Body;
-use transport::{Reins, Transport};
 
-/// What a client may send ahead on all of its streams together.
-const CONNECTION_WINDOW: u32 = 1024 * 1024;
-/// Streams without requests: control, and two for the compression of fields; some to spare for those that mean nothing.
-const ASIDE: u32 = 8;
+/// Of a frame that carries a head: its type, and its length.
+const FRAME_HEAD: u64 = 16;
 
 type Request = RequestResolver<Transport, Bytes>;
 
 /// Serves until the connection ends. Until `confirmed` is over, what comes may be a replay.
 pub(crate) async fn serve<S: Sessions + 'static>(
-    quic: quinn::Connection,
+    link: Link,
     confirmed: impl Future<Output = ()>,
     peer: Peer,
     house: &Rc<House<S>>,
 ) -> Result<(), Broken> {
     let limits = house.site().limits.clone();
-    quic.set_max_concurrent_bi_streams(limits.streams.into());
-    quic.set_max_concurrent_uni_streams(ASIDE.into());
-    quic.set_receive_window(CONNECTION_WINDOW.into());
-    let reins = Rc::new(RefCell::new(None));
-    let transport = Transport::new(quic.clone(), reins.clone());
     let mut builder = h3::server::builder();
     builder
         .max_field_section_size(limits.head.0)
         .send_grease(false);
     let post = house.patrol.post();
     let begun = post
-        .within(Some(limits.head_time.0), builder.build(transport))
+        .within(Some(limits.head_time.0), builder.build(link.transport()))
         .await;
     let connection = begun
         .map_err(|_| Broken::Slow(Limit::HeadTime))?
         .map_err(broken)?;
     let table = Table {
         connection,
-        reins,
+        link,
         hall: Rc::new(Hall::new(house, peer, Version::H3)),
         post,
         running: JoinSet::new(),
@@ -73,14 +63,13 @@ pub(crate) async fn serve<S: Sessions + 'static>(
         leaving: false,
         limits,
     };
-    table.run(&quic, pin!(confirmed)).await
+    table.run(pin!(confirmed)).await
 }
 
 /// One connection, and those who are served on it.
 struct Table<S> {
     connection: Connection<Transport, Bytes>,
-    /// Of the stream that was accepted last.
-    reins: Rc<RefCell<Option<Reins>>>,
+    link: Link,
     limits: Limits,
     hall: Rc<Hall<S>>,
     post: Rc<Post>,
@@ -101,7 +90,6 @@ enum Event {
 impl<S: Sessions + 'static> Table<S> {
     async fn run(
         mut self,
-        quic: &quinn::Connection,
         mut confirmed: Pin<&mut impl Future<Output = ()>>,
     ) -> Result<(), Broken> {
         let outcome = loop {
@@ -114,7 +102,7 @@ impl<S: Sessions + 'static> Table<S> {
                 Ok(Event::Parted(parted)) => {
                     if self.tally.enter(parted.unwrap_or(Parted::Well)) {
                         self.hall.house.ledger.count(Limit::Resets);
-                        quic.close(code(Code::H3_EXCESSIVE_LOAD), b"");
+                        self.link.close(Code::H3_EXCESSIVE_LOAD.value(), b"");
                         break Ok(());
                     }
                 }
@@ -166,9 +154,6 @@ impl<S: Sessions + 'static> Table<S> {
     }
 
     async fn begin(&mut self, mut request: Request) {
-        let Some(reins) = self.reins.borrow_mut().take() else {
-            return;
-        };
         // The client was told before the first stream, by what QUIC has from its configuration; unless that has changed.
         if self.running.len() >= self.limits.streams as usize {
             self.hall.house.ledger.count(Limit::Streams);
@@ -182,8 +167,8 @@ impl<S: Sessions + 'static> Table<S> {
             self.hall.house.ledger.count(Limit::Requests);
             self.leave().await;
         }
-        self.running
-            .spawn_local(stream(self.hall.clone(), request, reins));
+        let (hall, link) = (self.hall.clone(), self.link.clone());
+        self.running.spawn_local(stream(hall, request, link));
     }
 
     /// What runs is served to its end. RFC 9114 §5.2.
@@ -197,30 +182,25 @@ impl<S: Sessions + 'static> Table<S> {
     }
 }
 
-async fn stream<S: Sessions>(hall: Rc<Hall<S>>, request: Request, reins: Reins) -> Parted {
-    let Reins {
-        allowance,
-        ours,
-        stopped,
-    } = reins;
-    // A frame's header, and the head in it.
-    let most = usize::try_from(hall.house.site().limits.head.0).unwrap_or(usize::MAX);
-    allowance.grant(most.saturating_add(16));
+async fn stream<S: Sessions>(hall: Rc<Hall<S>>, request: Request, link: Link) -> Parted {
+    let id = request.frame_stream.send_id().into_inner();
+    let most = hall.house.site().limits.head.0;
+    link.allow(id, most.saturating_add(FRAME_HEAD));
     let resolving = hall.in_head_time(request.resolve_request());
     let Ok(Ok((request, stream))) = resolving.await else {
         // The engine has answered where there was something to answer.
         return Parted::Reset;
     };
-    ours.take();
+    link.entrust(id, 0);
     let (parts, ()) = request.into_parts();
     let (sending, receiving) = stream.split();
     let mut answer = Answer::new(sending);
-    let mut body = Body::new(receiving, allowance, hall.confirmed.clone());
+    let mut body = Body::new(receiving, link.clone(), hall.confirmed.clone());
     let mut entry = hall.entry();
     let outcome = tokio::select! {
         biased;
         outcome = exchange(&hall, parts, &mut body, &mut answer, &mut entry) => outcome,
-        () = stopped => Err(Broken::Gone),
+        () = link.stopped(id) => Err(Broken::Gone),
     };
     hall.close(&mut entry, outcome.as_ref().err());
     match outcome {
@@ -262,10 +242,6 @@ fn reason(error: &Broken) -> Code {
         Broken::Refused(_) => Code::H3_MESSAGE_ERROR,
         _ => Code::H3_INTERNAL_ERROR,
     }
-}
-
-fn code(code: Code) -> VarInt {
-    VarInt::from_u64(code.value()).unwrap_or_default()
 }
 
 fn broken(error: ConnectionError) -> Broken {

@@ -53,7 +53,7 @@ pub(crate) enum Unmet {
     #[error("{0}")]
     Tls(#[from] TlsError),
     #[error("{0}")]
-    Quic(#[source] quinn::ConnectionError),
+    Quic(#[source] roundtrip_quic::CloseReason),
     #[error("it did not say enough in time")]
     TimedOut,
     #[error("{0}")]

@@ -1,80 +1,56 @@
-//! QUIC: an endpoint for each UDP socket of a thread. Which requests may be answered from early data is for the front.
+//! QUIC: our own engine on each UDP socket of a thread. Which requests may be answered from early data is for the front.
 //!
 //! The kernel gives a thread the packets by their addresses. A client that comes from another address than before, as when a
-//! NAT forgets it, may reach another thread, which knows its connection by its id for one of ours and not its own: it answers
-//! with a stateless reset, whose key all threads share, and the client connects anew at once instead of waiting in vain.
+//! NAT forgets it, may reach another thread, to which its connection's id says nothing: it answers with a stateless reset,
+//! whose key all threads share, and the client connects anew at once instead of waiting in vain.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quinn::crypto::rustls::QuicServerConfig;
-use quinn::{
-    Endpoint, EndpointConfig, IdleTimeout, Incoming, Runtime, ServerConfig, TokioRuntime,
-    ValidationTokenConfig, VarInt,
-};
-use roundtrip_http::{Redeemed, connection_ids, take_in, transport_config};
-use rustls::ProtocolVersion;
-use tokio::time::{Instant, timeout, timeout_at};
+use aws_lc_rs::rand;
+use roundtrip_http::dock::{Caller, Dock, Link};
+use roundtrip_quic::{Endpoint, Retry, ServerConfig, Transport};
+use rustls::{HandshakeKind, ProtocolVersion};
+use tokio::time::timeout;
 
-use super::desk::{Desk, PATIENCE};
-use super::doorman::Doorman;
-use super::secure::Phase;
-use super::{Early, Handshake, Seed, ThreadTls, Unmet};
+use super::desk::{Desk, Fetched, PATIENCE};
+use super::hello::Hello;
+use super::{Handshake, Seed, ThreadTls, Unmet};
 use crate::GateError;
 use crate::config::Limits;
 
-/// Handshakes of clients that have not proved their address: of more, it is asked for by a Retry first (RFC 9000 §8.1.2).
+/// Clients that have not proved their address: of more, it is asked for by a Retry first (RFC 9000 §8.1.2). Each may take
+/// some 100 KiB until then, nearly all of it a hello that never ends and early data that waits.
 pub(super) const MOST_UNPROVED: usize = 256;
 /// Tokens for each client, which spare its next connection the doubt. RFC 9000 §8.1.3.
-const TOKENS: u32 = 2;
-const TOKEN_LIFE: Duration = Duration::from_hours(24);
+const TOKENS: u8 = 2;
 /// HTTP/3 has three of each side, and others for whoever likes them. RFC 9114 §6.2.
-const ONE_WAY_STREAMS: u32 = 16;
+const ONE_WAY_STREAMS: u64 = 16;
+/// What a client may send ahead, on one stream as on all of them together.
+const WINDOW: u64 = 1 << 20;
 
 pub(crate) struct QuicEntrance {
-    endpoint: Endpoint,
-    doorman: Option<Arc<Doorman>>,
+    dock: Dock,
     tls: RefCell<Rc<ThreadTls>>,
-    pub(super) unproved: Rc<Cell<usize>>,
-    retries: Cell<u64>,
 }
 
-/// A client of which one datagram has come.
+/// A client of which one datagram has come. Let go of, it hears nothing.
 pub(crate) struct QuicArrival {
-    incoming: Incoming,
+    caller: Caller,
     peer: SocketAddr,
-    doorman: Option<Arc<Doorman>>,
     tls: Rc<ThreadTls>,
-    unproved: Option<Unproved>,
 }
 
-/// A connection on which requests may come, though perhaps as early data.
+/// A connection on which requests may come, though perhaps as early data: what comes before the handshake is over may be
+/// a replay.
 pub(crate) struct QuicMet {
-    pub(crate) connection: quinn::Connection,
-    /// Is the handshake over? What came before that may be a replay.
-    pub(crate) early: Early,
+    pub(crate) link: Link,
     pub(crate) peer: SocketAddr,
     pub(crate) facts: Handshake,
-}
-
-/// Counts itself.
-struct Unproved(Rc<Cell<usize>>);
-
-impl Unproved {
-    fn new(all: &Rc<Cell<usize>>) -> Self {
-        all.set(all.get() + 1);
-        Self(all.clone())
-    }
-}
-
-impl Drop for Unproved {
-    fn drop(&mut self) {
-        self.0.set(self.0.get().saturating_sub(1));
-    }
 }
 
 impl QuicEntrance {
@@ -89,69 +65,42 @@ impl QuicEntrance {
             address: local,
             source,
         };
-        let server = server_config(tls.quic().clone(), limits, seed)?;
-        let mut config = EndpointConfig::new(seed.quic_reset_key()?);
-        config.cid_generator(connection_ids(seed.quic_id_key()?));
-        let mut socket = TokioRuntime.wrap_udp_socket(socket).map_err(failed)?;
-        let doorman = tls.desk().map(|_| Doorman::new(socket.clone()));
-        if let Some(doorman) = &doorman {
-            socket = doorman.clone();
-        }
-        let runtime = Arc::new(TokioRuntime);
-        let endpoint = Endpoint::new_with_abstract_socket(config, Some(server), socket, runtime)
-            .map_err(failed)?;
-        Ok(Self {
-            endpoint,
-            doorman,
-            tls: RefCell::new(tls),
-            unproved: Rc::default(),
-            retries: Cell::new(0),
-        })
+        let mut config = server_config(&tls, limits);
+        config.key = Some(seed.quic_key()?);
+        let mut own = [0; 32];
+        rand::fill(&mut own).map_err(|_| GateError::Cryptography)?;
+        let dock = Dock::open(socket, Endpoint::new(Some(config), own)).map_err(failed)?;
+        let tls = RefCell::new(tls);
+        Ok(Self { dock, tls })
     }
 
-    /// The next client; none once the endpoint is closed.
+    /// The next client; none once the socket is closed.
     pub(crate) async fn next(&self) -> Option<QuicArrival> {
         loop {
-            let incoming = self.endpoint.accept().await?;
-            let proved = incoming.remote_address_validated();
-            if !proved && self.unproved.get() >= MOST_UNPROVED {
-                if incoming.retry().is_ok() {
-                    self.retries.set(self.retries.get() + 1);
-                }
-                continue;
+            let caller = self.dock.accept().await?;
+            // One that is gone already is nowhere.
+            if let Some(peer) = caller.remote() {
+                let tls = self.tls.borrow().clone();
+                return Some(QuicArrival { caller, peer, tls });
             }
-            return Some(QuicArrival {
-                peer: incoming.remote_address(),
-                doorman: self.doorman.clone(),
-                tls: self.tls.borrow().clone(),
-                unproved: (!proved).then(|| Unproved::new(&self.unproved)),
-                incoming,
-            });
         }
     }
 
     /// Clients that come from now on are met as a new configuration wants it.
-    pub(crate) fn follow(
-        &self,
-        tls: Rc<ThreadTls>,
-        limits: &Limits,
-        seed: &Seed,
-    ) -> Result<(), GateError> {
-        let server = server_config(tls.quic().clone(), limits, seed)?;
-        self.endpoint.set_server_config(Some(server));
+    pub(crate) fn follow(&self, tls: Rc<ThreadTls>, limits: &Limits) {
+        self.dock.serve(Some(server_config(&tls, limits)));
         self.tls.replace(tls);
-        Ok(())
     }
 
     /// Nobody new is let in; ends when those inside are gone.
     pub(crate) async fn close(&self) {
-        self.endpoint.set_server_config(None);
-        self.endpoint.wait_idle().await;
+        self.dock.serve(None);
+        self.dock.emptied().await;
     }
 
     /// Clients that were asked to prove their address first.
     pub(crate) fn retries(&self) -> u64 {
-        self.retries.get()
+        self.dock.doubts().0
     }
 }
 
@@ -160,78 +109,65 @@ impl QuicArrival {
         self.peer
     }
 
+    /// There is no room. RFC 9000 §5.2.2.
+    pub(crate) fn refuse(self) {
+        self.caller.refuse();
+    }
+
     /// On the thread's `LocalSet`: until requests may come, or `within` is over.
     pub(crate) async fn meet(self, within: Duration) -> Result<QuicMet, Unmet> {
-        let until = Instant::now() + within;
+        let met = timeout(within, self.shake_hands()).await;
+        met.map_err(|_| Unmet::TimedOut)?
+    }
+
+    async fn shake_hands(self) -> Result<QuicMet, Unmet> {
         // Lies ready until TLS has looked for it.
-        let fetched = match (&self.doorman, self.tls.desk()) {
-            (Some(doorman), Some(desk)) => fetch(&self, doorman, desk).await,
-            _ => None,
+        let _fetched = match self.tls.desk() {
+            Some(desk) => fetch(&self.caller, desk).await,
+            None => None,
         };
-        let early_data = self.tls.takes_early_data();
-        let taken = timeout_at(until, take_in(self.incoming, early_data)).await;
-        let (connection, mut confirmation) =
-            taken.map_err(|_| Unmet::TimedOut)?.map_err(Unmet::Quic)?;
-        let early = Early::default();
-        if confirmation.is_complete() {
-            early.enter(Phase::Complete);
+        let link = self.caller.answer();
+        let taken = if self.tls.takes_early_data() {
+            link.greeted().await
         } else {
-            let (early, connection) = (early.clone(), connection.clone());
-            let unproved = self.unproved;
-            tokio::task::spawn_local(async move {
-                confirmation.over().await;
-                drop(unproved);
-                early.enter(match connection.close_reason() {
-                    None => Phase::Complete,
-                    Some(_) => Phase::Gone,
-                });
-            });
-        }
+            link.connected().await
+        };
+        taken.map_err(Unmet::Quic)?;
         let facts = Handshake {
             version: Some(ProtocolVersion::TLSv1_3),
-            resumed: fetched.is_some(),
-            ..Handshake::default()
+            resumed: link.handshake_kind() == Some(HandshakeKind::Resumed),
+            early_data: link.early_accepted() == Some(true),
+            fast_open: false,
         };
-        Ok(QuicMet {
-            connection,
-            early,
-            peer: self.peer,
-            facts,
-        })
+        let peer = self.peer;
+        Ok(QuicMet { link, peer, facts })
     }
 }
 
-async fn fetch(
-    arrival: &QuicArrival,
-    doorman: &Doorman,
-    desk: &Desk,
-) -> Option<super::desk::Fetched> {
-    let destination = arrival.incoming.orig_dst_cid();
-    let identity = doorman.identity(arrival.peer, &destination);
-    let identity = timeout(PATIENCE, identity).await.ok()?;
+/// The session that a client wants to go on with. Whoever takes too long to say which shakes hands in full.
+async fn fetch(caller: &Caller, desk: &Desk) -> Option<Fetched> {
+    let said = caller.hello(|messages| match Hello::in_messages(messages) {
+        Hello::Part => None,
+        Hello::Whole(identity) => Some(identity),
+    });
+    let identity = timeout(PATIENCE, said).await.ok()?.ok()?;
     desk.fetch(identity).await
 }
 
-fn server_config(
-    crypto: Arc<QuicServerConfig>,
-    limits: &Limits,
-    seed: &Seed,
-) -> Result<ServerConfig, GateError> {
-    let mut given = ValidationTokenConfig::default();
-    given
-        .sent(TOKENS)
-        .lifetime(TOKEN_LIFE)
-        .log(Arc::new(Redeemed::default()));
-    let mut config = ServerConfig::new(crypto, seed.quic_token_key()?);
-    config.validation_token_config(given);
-    let idle = u64::try_from(limits.idle_time.0.as_millis()).unwrap_or(u64::MAX);
-    let idle = VarInt::from_u64(idle).unwrap_or(VarInt::MAX);
-    let mut transport = transport_config();
-    transport
-        .max_idle_timeout(Some(IdleTimeout::from(idle)))
-        .max_concurrent_bidi_streams(limits.streams.into())
-        .max_concurrent_uni_streams(ONE_WAY_STREAMS.into())
-        .datagram_receive_buffer_size(None);
-    config.transport_config(Arc::new(transport));
-    Ok(config)
+fn server_config(tls: &ThreadTls, limits: &Limits) -> ServerConfig {
+    let transport = Transport {
+        idle_timeout: limits.idle_time.0,
+        stream_window: WINDOW,
+        window: WINDOW,
+        bidi_streams: limits.streams.into(),
+        uni_streams: ONE_WAY_STREAMS,
+        ..Transport::default()
+    };
+    let mut config = ServerConfig::new(tls.quic().clone(), Arc::new(transport));
+    config.retry = Retry::AboveHandshakes(MOST_UNPROVED);
+    config.tokens = TOKENS;
+    // Whom there is room for says the census.
+    config.most_connections = config.most_connections.max(limits.connections);
+    config.holds = tls.desk().is_some();
+    config
 }

@@ -1,11 +1,8 @@
 //! The seed, from which come the keys that processes share without talking to each other: of tickets, of fast open's
 //! cookies, of QUIC's tokens and resets. HKDF-SHA256 (RFC 5869), one label for each use.
 
-use std::sync::Arc;
-
 use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
-use aws_lc_rs::{hmac, rand};
-use quinn::crypto::{HandshakeTokenKey, HmacKey};
+use aws_lc_rs::rand;
 use zeroize::Zeroizing;
 
 use crate::config::SecretFrom;
@@ -47,19 +44,9 @@ impl Seed {
         self.derive("fast open", 0)
     }
 
-    pub(super) fn quic_token_key(&self) -> Result<Arc<dyn HandshakeTokenKey>, GateError> {
-        let key = Zeroizing::new(self.derive::<32>("quic token", 0)?);
-        Ok(Arc::new(Salt::new(HKDF_SHA256, SALT).extract(&*key)))
-    }
-
-    pub(super) fn quic_reset_key(&self) -> Result<Arc<dyn HmacKey>, GateError> {
-        let key = Zeroizing::new(self.derive::<32>("quic reset", 0)?);
-        Ok(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, &*key)))
-    }
-
-    /// By which our connection ids are known for ours.
-    pub(super) fn quic_id_key(&self) -> Result<u64, GateError> {
-        self.derive("quic id", 0).map(u64::from_be_bytes)
+    /// Of address tokens and stateless resets.
+    pub(super) fn quic_key(&self) -> Result<[u8; 32], GateError> {
+        self.derive("quic", 0)
     }
 
     fn derive<const N: usize>(&self, label: &str, number: u64) -> Result<[u8; N], GateError> {

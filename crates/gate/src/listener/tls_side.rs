@@ -4,7 +4,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use quinn::crypto::rustls::QuicServerConfig;
 use roundtrip_store::{Memory, Place};
 use roundtrip_tls::{Stream, TlsError, certificate_compressor, key_exchanges};
 use rustls::crypto::aws_lc_rs;
@@ -37,7 +36,7 @@ pub(crate) struct TlsSide {
 /// One thread's.
 pub(crate) struct ThreadTls {
     tcp: Arc<ServerConfig>,
-    quic: Arc<QuicServerConfig>,
+    quic: Arc<ServerConfig>,
     early_data: bool,
     /// Where sessions are good once.
     desk: Option<Desk>,
@@ -92,7 +91,6 @@ impl TlsSide {
         if self.early_data {
             quic.max_early_data_size = u32::MAX;
         }
-        let quic = QuicServerConfig::try_from(quic).map_err(|_| GateError::Cryptography)?;
         Ok(ThreadTls {
             tcp: Arc::new(tcp),
             quic: Arc::new(quic),
@@ -141,7 +139,7 @@ impl ThreadTls {
         secure
     }
 
-    pub(super) fn quic(&self) -> &Arc<QuicServerConfig> {
+    pub(super) fn quic(&self) -> &Arc<ServerConfig> {
         &self.quic
     }
 

@@ -76,7 +76,7 @@ words! {
 
 words! {
     /// Of a client's connection over TLS, or QUIC.
-    TlsHandshake { Full = "full", Resumed = "resumed", Early = "early", Failed = "failed", Unseen = "unseen", }
+    TlsHandshake { Full = "full", Resumed = "resumed", Early = "early", Failed = "failed", }
 }
 
 words! {

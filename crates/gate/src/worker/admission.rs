@@ -13,7 +13,7 @@ use crate::census::Census;
 use crate::front::{self, Peer};
 use crate::house::House;
 use crate::listener::{
-    self, Entrance, Incoming, Manner, Met, QuicArrival, QuicEntrance, Tally, Unmet,
+    self, Entrance, Handshake, Incoming, Manner, Met, QuicArrival, QuicEntrance, Tally, Unmet,
 };
 use crate::plan::Plan;
 use crate::record::{Arrival, Ledger, Limit, Protocol, Security, TlsHandshake};
@@ -135,7 +135,10 @@ impl Admission {
         let site = house.site();
         let _place = match self.census.admit(arrival.peer().ip(), &site.limits) {
             Ok(place) => place,
-            Err(limit) => return house.ledger.count(limit),
+            Err(limit) => {
+                arrival.refuse();
+                return house.ledger.count(limit);
+            }
         };
         let _inside = house.enter();
         let met = match arrival.meet(site.limits.head_time.0).await {
@@ -150,20 +153,13 @@ impl Admission {
         };
         house.ledger.connection(Arrival {
             protocol: Protocol::H3,
-            security: Security::Tls {
-                handshake: if met.facts.resumed {
-                    TlsHandshake::Resumed
-                } else {
-                    TlsHandshake::Unseen
-                },
-                two_trips: false,
-            },
+            security: security_of(met.facts),
             fast_open: false,
         });
         let confirmed = async {
-            met.early.over().await;
+            let _ = met.link.connected().await;
         };
-        let _ = front::h3::serve(met.connection, confirmed, peer, house).await;
+        let _ = front::h3::serve(met.link.clone(), confirmed, peer, house).await;
     }
 }
 
@@ -192,17 +188,20 @@ fn arrival_of(met: &Met) -> Arrival {
             (protocol, Some(met.facts))
         }
     };
-    let security = handshake.map_or(Security::Clear, |facts| Security::Tls {
+    Arrival {
+        protocol,
+        security: handshake.map_or(Security::Clear, security_of),
+        fast_open: met.facts.fast_open,
+    }
+}
+
+fn security_of(facts: Handshake) -> Security {
+    Security::Tls {
         handshake: match (facts.early_data, facts.resumed) {
             (true, _) => TlsHandshake::Early,
             (_, true) => TlsHandshake::Resumed,
             _ => TlsHandshake::Full,
         },
         two_trips: facts.version == Some(rustls::ProtocolVersion::TLSv1_2),
-    });
-    Arrival {
-        protocol,
-        security,
-        fast_open: met.facts.fast_open,
     }
 }

@@ -81,9 +81,7 @@ impl Lobby {
         };
         self.admission.house().replace(site);
         for entrance in &self.quic {
-            let (limits, seed) = (&next.plan.config.limits, &next.plan.seed);
-            // As the plan was made, so is this.
-            let _ = entrance.follow(manner.tls.clone(), limits, seed);
+            entrance.follow(manner.tls.clone(), &next.plan.config.limits);
         }
         self.admission.change(manner);
         self.present = next;

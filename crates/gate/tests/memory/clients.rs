@@ -2,10 +2,12 @@
 //! asks once, and keeps its connection. Used by the tests of memory and by the example `idle`.
 
 use std::io::{BufRead, BufReader, Read, Write, stdin};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
+use quinn::crypto::rustls::QuicClientConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
@@ -18,12 +20,14 @@ pub(crate) enum Kind {
     Clear,
     Secure,
     H2,
+    H3,
 }
 
-pub(crate) const KINDS: [(&str, Kind); 3] = [
+pub(crate) const KINDS: [(&str, Kind); 4] = [
     ("h1", Kind::Clear),
     ("h1 over TLS", Kind::Secure),
     ("h2 over TLS", Kind::H2),
+    ("h3", Kind::H3),
 ];
 
 /// Connected until it is dropped.
@@ -72,8 +76,12 @@ pub(crate) fn attend() {
         .take_while(|line| line != END)
         .collect();
     let pem = pem.join("\n") + "\n" + END + "\n";
+    if words[0] == "H3" {
+        return attend_h3(to, count, config(&pem, Some("h3")));
+    }
     let mut all: Vec<Box<dyn Client>> = Vec::new();
-    let tls = (words[0] != "Clear").then(|| config(&pem, words[0] == "H2"));
+    let h2 = (words[0] == "H2").then_some("h2");
+    let tls = (words[0] != "Clear").then(|| Arc::new(config(&pem, h2)));
     for _ in 0..count {
         let stream = TcpStream::connect(to).unwrap();
         all.push(match (&tls, words[0]) {
@@ -82,16 +90,20 @@ pub(crate) fn attend() {
             (Some(tls), _) => ask(secure(tls, stream)),
         });
     }
+    wait();
+    drop(all);
+}
+
+fn wait() {
     println!("{READY}");
     let _ = stdin().read_to_end(&mut Vec::new());
-    drop(all);
 }
 
 trait Client: Read + Write {}
 
 impl<T: Read + Write> Client for T {}
 
-fn config(pem: &str, h2: bool) -> Arc<ClientConfig> {
+fn config(pem: &str, protocol: Option<&str>) -> ClientConfig {
     let mut roots = RootCertStore::empty();
     let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
     roots.add(certificate).unwrap();
@@ -101,10 +113,8 @@ fn config(pem: &str, h2: bool) -> Arc<ClientConfig> {
         .unwrap()
         .with_root_certificates(roots)
         .with_no_client_auth();
-    if h2 {
-        config.alpn_protocols = vec![b"h2".to_vec()];
-    }
-    Arc::new(config)
+    config.alpn_protocols = protocol.map(Into::into).into_iter().collect();
+    config
 }
 
 pub(crate) type Secure = StreamOwned<ClientConnection, TcpStream>;
@@ -150,4 +160,37 @@ fn ask_h2(mut stream: impl Client + 'static) -> Box<dyn Client> {
             [_, _, _, kind, ..] => assert!(kind != 3 && kind != 7, "reset or sent away"),
         }
     }
+}
+
+/// All of them from one socket, and by one thread.
+fn attend_h3(to: SocketAddr, count: usize, tls: ClientConfig) {
+    let tls = QuicClientConfig::try_from(tls).unwrap();
+    let mut config = quinn::ClientConfig::new(Arc::new(tls));
+    let mut transport = quinn::TransportConfig::default();
+    transport.max_idle_timeout(None);
+    config.transport_config(Arc::new(transport));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let all = runtime.block_on(async {
+        let endpoint = quinn::Endpoint::client((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        let mut all = Vec::new();
+        for _ in 0..count {
+            let begun = endpoint.connect_with(config.clone(), to, "localhost");
+            let carrier = h3_quinn::Connection::new(begun.unwrap().await.unwrap());
+            let (driver, mut sender) = h3::client::new(carrier).await.unwrap();
+            let request = http::Request::get("https://a.example/").body(()).unwrap();
+            let mut stream = sender.send_request(request).await.unwrap();
+            stream.finish().await.unwrap();
+            assert_eq!(stream.recv_response().await.unwrap().status(), 200);
+            while stream.recv_data().await.unwrap().is_some() {}
+            all.push((driver, sender));
+        }
+        // What the last ones still have to acknowledge.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        all
+    });
+    wait();
+    drop(all);
 }

@@ -16,7 +16,7 @@ const REST: Duration = Duration::from_millis(3500);
 /// Nobody needs a session.
 pub(crate) fn gate(backend: SocketAddr, more: &str) -> Gate {
     let text = format!(
-        "[listen]\nhttp = [\"127.0.0.1:0\"]\nhttps = [\"127.0.0.1:0\"]\nh3 = false\nthreads = 1\n\
+        "[listen]\nhttp = [\"127.0.0.1:0\"]\nhttps = [\"127.0.0.1:0\"]\nthreads = 1\n\
          [limits]\nconnections_per_client = 100000\nidle_time = \"1h\"\n\
          [upstream.backend]\nservers = [\"http://{backend}\"]\n{more}\
          [[route]]\nupstream = \"backend\"\nauth = false\n"
@@ -27,7 +27,7 @@ pub(crate) fn gate(backend: SocketAddr, more: &str) -> Gate {
 pub(crate) fn address(gate: &Gate, kind: Kind) -> SocketAddr {
     match kind {
         Kind::Clear => gate.addresses().http[0],
-        Kind::Secure | Kind::H2 => gate.addresses().https[0],
+        Kind::Secure | Kind::H2 | Kind::H3 => gate.addresses().https[0],
     }
 }
 

@@ -55,6 +55,7 @@ fn a_connection_at_rest_takes_little() {
             Kind::Clear => 16 << 10,
             Kind::Secure => 32 << 10,
             Kind::H2 => 48 << 10,
+            Kind::H3 => 64 << 10,
         };
         assert!(each < most, "{name}: {each} bytes for each connection");
     }

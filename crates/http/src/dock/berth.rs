@@ -32,6 +32,8 @@ pub(super) struct Berth {
 #[derive(Debug, Default)]
 pub(super) struct Sender {
     waker: Option<Waker>,
+    /// Of whoever waits for nothing but its end.
+    pub(super) watcher: Option<Waker>,
     /// The peer wants no more, for this reason.
     pub(super) stopped: Option<u64>,
     /// All of it has arrived.
@@ -131,7 +133,10 @@ impl Berth {
         };
         if let Some(sender) = sender {
             match event {
-                StreamEvent::Stopped(_, code) => sender.stopped = Some(code),
+                StreamEvent::Stopped(_, code) => {
+                    sender.stopped = Some(code);
+                    wakes.extend(sender.watcher.take());
+                }
                 StreamEvent::Finished(_) => sender.delivered = true,
                 _ => {}
             }
@@ -143,7 +148,10 @@ impl Berth {
     pub(super) fn end(&mut self, reason: CloseReason, wakes: &mut Vec<Waker>) {
         self.ended.get_or_insert(reason);
         self.crowd.call_all(wakes);
-        wakes.extend(self.senders.values_mut().filter_map(|s| s.waker.take()));
+        for sender in self.senders.values_mut() {
+            wakes.extend(sender.waker.take());
+            wakes.extend(sender.watcher.take());
+        }
         wakes.extend(self.receivers.values_mut().filter_map(|r| r.waker.take()));
     }
 
@@ -157,6 +165,10 @@ impl Berth {
 impl Sender {
     pub(super) fn wait(&mut self, cx: &Context<'_>) {
         set(&mut self.waker, cx);
+    }
+
+    pub(super) fn watch(&mut self, cx: &Context<'_>) {
+        set(&mut self.watcher, cx);
     }
 }
 

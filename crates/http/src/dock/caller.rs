@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use roundtrip_quic::Code;
+use roundtrip_quic::CloseReason;
 
 use super::Link;
 
@@ -19,15 +19,27 @@ impl Caller {
         self.0.remote()
     }
 
+    /// Waits until `look` makes something of the client's hello, which it is shown as far as it has come, each time that
+    /// more has. Only where the endpoint holds hellos is there one to be seen.
+    pub async fn hello<R>(
+        &self,
+        mut look: impl FnMut(&[u8]) -> Option<R>,
+    ) -> Result<R, CloseReason> {
+        self.0.when(|connection| look(connection.hello()?)).await
+    }
+
     /// Goes on with the handshake.
     pub fn answer(self) -> Link {
         self.0.unmute();
+        // Where it is over, nothing goes on.
+        let _ = self.0.act(|connection, _, now| connection.proceed(now));
         self.0
     }
 
     pub fn refuse(self) {
         self.0.unmute();
-        self.0.close(Code::CONNECTION_REFUSED.0, b"");
+        // Where it is over, nobody is to be told.
+        let _ = self.0.act(|connection, _, now| connection.refuse(now));
     }
 
     /// Says nothing, now and later, as if nobody were there.

@@ -132,12 +132,28 @@ impl Link {
         Ok(Receiving::new(self, id, None))
     }
 
+    /// Waits until the peer wants no more of a stream, or that is over.
+    pub async fn stopped(&self, stream: u64) {
+        poll_fn(|cx| {
+            let goes_on = self.peep(|_, berth, _| {
+                let sender = berth.sender(StreamId(stream));
+                let sender = sender.filter(|sender| sender.stopped.is_none());
+                sender.map(|sender| sender.watch(cx)).is_some()
+            });
+            match goes_on {
+                Ok(true) => Poll::Pending,
+                Ok(false) | Err(_) => Poll::Ready(()),
+            }
+        })
+        .await;
+    }
+
     fn get(&self, wish: Wish) -> impl Future<Output = Result<StreamId, CloseReason>> + use<> {
         let mut turn = Turn::new(self, wish);
         poll_fn(move |cx| turn.poll_stream(cx))
     }
 
-    async fn when<R>(
+    pub(super) async fn when<R>(
         &self,
         mut ask: impl FnMut(&mut Connection) -> Option<R>,
     ) -> Result<R, CloseReason> {

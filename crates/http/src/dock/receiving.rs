@@ -78,7 +78,8 @@ fn read(
     let Some(receiver) = berth.receiver(id) else {
         return Poll::Ready(Err(StreamError::Over));
     };
-    let most = usize::try_from(receiver.allowance).unwrap_or(usize::MAX);
+    // By halves: what is allowed for a frame and its content is not used up by a read that finds both.
+    let most = usize::try_from(receiver.allowance.div_ceil(2)).unwrap_or(usize::MAX);
     let bytes = match connection.peek(id) {
         Ok(Peek::Bytes(_)) if most == 0 => return Poll::Ready(Err(StreamError::TooMuch)),
         Ok(Peek::Bytes(bytes)) => {

@@ -123,7 +123,10 @@ impl Sending {
 impl Drop for Sending {
     fn drop(&mut self) {
         let (id, settled) = (self.id, self.settled);
-        let sender = self.link.note(|berth| berth.remove_sender(id)).flatten();
+        let mut sender = self.link.note(|berth| berth.remove_sender(id)).flatten();
+        if let Some(watcher) = sender.as_mut().and_then(|sender| sender.watcher.take()) {
+            watcher.wake();
+        }
         if settled {
             return;
         }

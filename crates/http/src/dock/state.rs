@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use roundtrip_quic::{
     ClientConfig, CloseReason, ConnectError, Connection, Endpoint, Handle, Time, Transmit,
@@ -38,6 +38,8 @@ pub(super) struct State {
     driver: Option<Waker>,
     crowd: Crowd,
     began: Instant,
+    /// When that was, since 1970: tokens that one dock gives are good at others, whose time has to be the same.
+    began_at: Time,
 }
 
 impl Harbour {
@@ -52,6 +54,7 @@ impl Harbour {
             driver: None,
             crowd: Crowd::default(),
             began: Instant::now(),
+            began_at: since_1970(),
         })))
     }
 
@@ -90,7 +93,7 @@ impl Drop for Seat<'_> {
 
 impl State {
     pub(super) fn now(&self) -> Time {
-        Time(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
+        self.began_at.after(self.began.elapsed())
     }
 
     pub(super) fn connect(
@@ -213,6 +216,9 @@ impl State {
             }
             if connection.is_drained() {
                 self.endpoint.remove(handle);
+                if self.endpoint.is_empty() {
+                    self.crowd.call_all(wakes);
+                }
                 berth.removed = true;
                 if berth.forsaken {
                     self.berths.remove(&handle);
@@ -304,4 +310,9 @@ impl State {
             driver.wake();
         }
     }
+}
+
+fn since_1970() -> Time {
+    let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    Time::ZERO.after(since)
 }

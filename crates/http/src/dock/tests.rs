@@ -10,6 +10,7 @@ use rustls::RootCertStore;
 use rustls::crypto::aws_lc_rs;
 
 use super::link::Turn;
+use super::state::Harbour;
 use super::waiting::Wish;
 use super::{Dock, Link, Receiving, Sending};
 
@@ -84,4 +85,51 @@ async fn a_dock_that_is_closed_says_so_to_all_who_wait() {
         assert!(task.await.unwrap());
     }
     assert!(link.close_reason().is_some());
+}
+
+#[tokio::test]
+async fn who_waits_for_the_end_of_a_stream_hears_of_it() {
+    let (dock, _silent, link) = link();
+    let mut streams: Vec<Sending> = (0..2)
+        .map(|n| Sending::new(&link, StreamId(4 * n), true))
+        .collect();
+    let waiting: Vec<_> = (0..3)
+        .map(|n| {
+            let link = link.clone();
+            tokio::spawn(async move { link.stopped(4 * n).await })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    let over = |n: usize| waiting[n].is_finished();
+    assert_eq!((over(0), over(1), over(2)), (false, false, true));
+    drop(streams.pop());
+    tokio::task::yield_now().await;
+    assert_eq!((over(0), over(1)), (false, true));
+    dock.close(0, b"");
+    for task in waiting {
+        task.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_dock_is_empty_once_its_connections_are_over() {
+    let (dock, _silent, link) = link();
+    let emptied = tokio::spawn({
+        let dock = dock.clone();
+        async move { dock.emptied().await }
+    });
+    tokio::task::yield_now().await;
+    assert!(!emptied.is_finished());
+    link.close(0, b"");
+    emptied.await.unwrap();
+    dock.emptied().await;
+}
+
+/// Or none would take the address tokens of those that began before it.
+#[test]
+fn docks_have_one_time() {
+    let harbour = |seed| Harbour::new(Endpoint::new(None, [seed; 32]));
+    let (one, later) = (harbour(1), harbour(2));
+    let before = one.lock().now();
+    assert!(later.lock().now() >= before);
 }

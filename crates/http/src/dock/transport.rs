@@ -13,7 +13,7 @@ use super::link::Turn;
 use super::waiting::Wish;
 use super::{Link, Receiving, Sending, StreamError};
 
-/// What is read of a request before somebody has seen its head.
+/// What is read of a request before somebody has seen its head, unless its owner allows another measure.
 const HEAD: u64 = 256 << 10;
 /// On each stream that carries no request: settings and what else there is to say for as long as the connection lives.
 const ASIDE: u64 = 1 << 20;
@@ -55,16 +55,22 @@ impl Link {
         }
     }
 
+    /// From now on so much more may be read of a stream of the peer's.
+    pub fn allow(&self, stream: u64, allowance: u64) {
+        self.note(|berth| {
+            if let Some(receiver) = berth.receiver(StreamId(stream)) {
+                receiver.allowance = allowance;
+            }
+        });
+    }
+
     /// From now on a stream of the peer's is its owner's: so much more may be read of it, and to let go of the answer
     /// unfinished is to reset it. (Before, `h3` refuses heads by itself, and lets go of its answer for QUIC to end.)
     pub fn entrust(&self, stream: u64, allowance: u64) {
-        let id = StreamId(stream);
+        self.allow(stream, allowance);
         self.note(|berth| {
-            if let Some(sender) = berth.sender(id) {
+            if let Some(sender) = berth.sender(StreamId(stream)) {
                 sender.cut = true;
-            }
-            if let Some(receiver) = berth.receiver(id) {
-                receiver.allowance = allowance;
             }
         });
     }

@@ -98,6 +98,11 @@ impl Connection {
         self.state == State::Open && !self.handshake.is_complete
     }
 
+    /// Of a server: the client may be elsewhere than it says.
+    pub(crate) fn is_unproved(&self) -> bool {
+        self.state == State::Open && !self.paths.active.validated
+    }
+
     /// Nothing can be sent on streams any more.
     pub fn is_closed(&self) -> bool {
         self.state != State::Open

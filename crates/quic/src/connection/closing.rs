@@ -31,6 +31,13 @@ impl Connection {
         self.say_farewell(code, None, reason, CloseReason::Local { code });
     }
 
+    /// Ends what a client has begun, as if it had never been accepted. RFC 9000 §5.2.2.
+    pub fn refuse(&mut self, now: Time) {
+        self.clock = now;
+        let code = Code::CONNECTION_REFUSED.0;
+        self.say_farewell(code, Some(0), Vec::new(), CloseReason::Local { code });
+    }
+
     /// The peer broke a rule, or a key has come to its end.
     pub(super) fn fail(&mut self, violation: &Violation) {
         let why = CloseReason::Violated {

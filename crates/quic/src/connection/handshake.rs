@@ -73,6 +73,28 @@ impl Connection {
         }
     }
 
+    /// Of a server: to be shown to its owner before TLS has it.
+    pub(crate) fn hold(&mut self) {
+        self.crypto.hold();
+    }
+
+    /// The client's hello as TLS messages, as far as it has come without a hole; none where nobody holds it, or no longer.
+    pub fn hello(&self) -> Option<&[u8]> {
+        self.crypto.held()
+    }
+
+    /// TLS gets the hello that was held, and what came behind it is looked at.
+    pub fn proceed(&mut self, now: Time) {
+        if self.state != State::Open || self.hello().is_none() {
+            return;
+        }
+        self.clock = now;
+        match self.crypto.proceed().and_then(|()| self.progress(now)) {
+            Ok(()) => self.retry_untimely(now),
+            Err(violation) => self.fail(&violation),
+        }
+    }
+
     /// After handshake bytes.
     pub(super) fn progress(&mut self, now: Time) -> Result<(), Violation> {
         let is_complete = self.crypto.is_handshake_complete();

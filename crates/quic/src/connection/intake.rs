@@ -10,7 +10,7 @@ use crate::{Time, Way};
 const FORM_LONG: u8 = 0x80;
 const FIXED: u8 = 0x40;
 const SPIN: u8 = 0x20;
-/// How many bytes are kept of packets whose keys have yet to come. RFC 9001 §5.7.
+/// How many bytes are kept of packets whose keys have yet to come: a first flight (RFC 9002 §7.2). RFC 9001 §5.7.
 const EARLY_BYTES: usize = 16 << 10;
 
 /// A packet that came before its keys.
@@ -219,7 +219,7 @@ impl Connection {
         });
     }
 
-    fn retry_untimely(&mut self, now: Time) {
+    pub(super) fn retry_untimely(&mut self, now: Time) {
         if !self
             .untimely
             .iter()

@@ -60,6 +60,14 @@ impl Inbound {
         Some(std::mem::replace(&mut self.bytes, rest))
     }
 
+    /// The same, and it stays.
+    pub(super) fn ready(&self) -> &[u8] {
+        let first = self.come.first();
+        let end = first.filter(|span| span.start <= self.taken);
+        let length = end.map_or(0, |span| span.end.saturating_sub(self.taken));
+        self.bytes.get(..length as usize).unwrap_or_default()
+    }
+
     /// Bytes lie behind a hole.
     pub(super) fn has_rest(&self) -> bool {
         !self.come.is_empty()
@@ -112,7 +120,10 @@ mod tests {
                 let at = at.min(text.len());
                 let piece = &text[at..text.len().min(at + length)];
                 inbound.push(at as u64, piece).unwrap();
-                got.extend(inbound.take().unwrap_or_default());
+                let ready = inbound.ready().to_vec();
+                let taken = inbound.take().unwrap_or_default();
+                prop_assert_eq!(&ready, &taken);
+                got.extend(taken);
                 prop_assert!(inbound.take().is_none());
                 prop_assert!(text.starts_with(&got));
             }

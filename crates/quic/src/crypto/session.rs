@@ -30,6 +30,8 @@ pub(super) struct Session {
     outbound: [Outbound; 3],
     write_level: Level,
     is_complete: bool,
+    /// What comes is kept from TLS.
+    is_held: bool,
     /// Keys for early data were made.
     had_early_keys: bool,
     failure: Option<Error>,
@@ -72,6 +74,7 @@ impl Session {
             outbound: Default::default(),
             write_level: Level::Initial,
             is_complete: false,
+            is_held: false,
             had_early_keys: false,
             failure: None,
         }
@@ -150,6 +153,24 @@ impl Session {
             };
         }
         inbound.push(offset, data)?;
+        if self.is_held {
+            return Ok(());
+        }
+        self.feed(levels)
+    }
+
+    pub(super) fn hold(&mut self) {
+        self.is_held = true;
+    }
+
+    /// The peer's first handshake bytes, as far as they have come without a hole, while they are kept from TLS.
+    pub(super) fn held(&self) -> Option<&[u8]> {
+        let first = self.inbound.first()?;
+        self.is_held.then(|| first.ready())
+    }
+
+    pub(super) fn proceed(&mut self, levels: &mut Levels) -> Result<(), Violation> {
+        self.is_held = false;
         self.feed(levels)
     }
 

@@ -3,6 +3,7 @@
 //! against others are rationed.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 
 use roundtrip_wire::quic::{
     ConnectionId, Frame, LongKind, LongPacket, Pen, Side, Version, set_length, write_long,
@@ -32,6 +33,8 @@ pub(super) struct Answers {
     /// When the ration would be full again.
     spent_until: Time,
     retries: u64,
+    /// Who was sent the last Retry: what comes of the same flight is no other client.
+    retried: Option<(SocketAddr, ConnectionId)>,
 }
 
 impl Answers {
@@ -41,6 +44,7 @@ impl Answers {
             chance: Chance::new(&seed),
             spent_until: Time::ZERO,
             retries: 0,
+            retried: None,
         }
     }
 
@@ -78,11 +82,13 @@ impl Answers {
         let (client, original) = (&packet.source, &packet.destination);
         if let Ok(datagram) = write_retry(packet.version, client, source, original, token) {
             self.push(way, datagram);
-            self.retries += 1;
+            let client = Some((way.remote, *original));
+            self.retries += u64::from(self.retried != client);
+            self.retried = client;
         }
     }
 
-    /// How many Retry packets were sent.
+    /// How many clients were sent a Retry.
     pub(super) fn retries(&self) -> u64 {
         self.retries
     }

@@ -64,6 +64,9 @@ impl Endpoint {
             self.table.release(handle);
             return None;
         };
+        if server.holds {
+            connection.hold();
+        }
         connection.receive(now, way, datagram);
         // Nothing in it was authentic: whoever sent it, it was no client's first flight.
         if connection.stats().packets_received == 0 {
@@ -71,10 +74,11 @@ impl Endpoint {
             return None;
         }
         let first = (way.remote, arrival.destination);
+        let is_unproved = connection.is_unproved();
         self.table.fill(handle, connection, Some(first));
         self.firsts.insert(first, handle);
         self.served += 1;
-        self.handshaking += 1;
+        self.unproved += usize::from(is_unproved);
         self.arrived.push_back(handle);
         self.touch(handle);
         while let Some((way, mut datagram)) = self.overtaken.take(now, &first) {
@@ -116,7 +120,7 @@ impl Endpoint {
         let must_prove = match server.retry {
             Retry::Never => false,
             Retry::Always => true,
-            Retry::AboveHandshakes(most) => self.handshaking >= most,
+            Retry::AboveHandshakes(most) => self.unproved >= most,
         };
         if proof == Proof::None && must_prove {
             let source = self.chance.id();

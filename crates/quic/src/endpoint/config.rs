@@ -40,9 +40,13 @@ pub struct ServerConfig {
     pub tokens: u8,
     /// Clients beyond that are refused.
     pub most_connections: usize,
-    /// Seals tokens and makes the tokens of stateless resets, so that an endpoint that comes after this one can reset
-    /// what this one had forgotten; none: from the endpoint's own seed.
+    /// Seals tokens and makes the tokens of stateless resets, so that endpoints beside this one, and one that comes after
+    /// it, take its tokens and can reset what it had forgotten; none: from the endpoint's own seed. What counts is what an
+    /// endpoint began with.
     pub key: Option<[u8; 32]>,
+    /// Clients' hellos are shown to the owner, and kept from TLS until [`crate::Connection::proceed`]. So much is kept of a
+    /// client until then: 64 KiB of its hello, and 16 KiB of early data.
+    pub holds: bool,
 }
 
 impl ServerConfig {
@@ -54,6 +58,7 @@ impl ServerConfig {
             tokens: 1,
             most_connections: 100_000,
             key: None,
+            holds: false,
         }
     }
 }
@@ -63,6 +68,6 @@ impl ServerConfig {
 pub enum Retry {
     Never,
     Always,
-    /// While more clients than these have not proved theirs.
+    /// While so many clients have not proved theirs.
     AboveHandshakes(usize),
 }

@@ -39,7 +39,8 @@ impl IdKey {
         ConnectionId::new(&sealed.to_be_bytes()).unwrap_or_default()
     }
 
-    /// The connection that an id is of. An id that is not ours gives one that hardly exists.
+    /// The connection that an id is of. An id that is not ours gives one that hardly exists (each that does, once in 2^40);
+    /// where it does, what came with it cannot be opened, and is ignored.
     fn open(&self, id: [u8; ID]) -> Handle {
         let sealed = u64::from_be_bytes(id);
         let (mut left, mut right) = ((sealed >> 32) as u32, sealed as u32);

@@ -25,11 +25,21 @@ pub(super) struct Entry {
     /// A server's: see [`super::Endpoint`].
     pub(super) first: Option<(SocketAddr, ConnectionId)>,
     /// A server's: the client has not proved where it is.
-    pub(super) handshaking: bool,
+    pub(super) unproved: bool,
     /// Its deadline may not be what the timers know.
     pub(super) touched: bool,
     /// The earliest time that the timers have for it.
     pub(super) scheduled: Option<Time>,
+}
+
+impl Entry {
+    /// True once: the client has proved where it is, or is gone.
+    #[inline]
+    pub(super) fn settles(&mut self) -> bool {
+        let settles = self.unproved && !self.connection.is_unproved();
+        self.unproved &= !settles;
+        settles
+    }
 }
 
 #[derive(Debug, Default)]
@@ -73,8 +83,8 @@ impl Table {
     ) {
         if let Some(slot) = self.slots.get_mut(handle.slot as usize) {
             slot.entry = Some(Box::new(Entry {
+                unproved: connection.is_unproved(),
                 connection,
-                handshaking: first.is_some(),
                 first,
                 touched: false,
                 scheduled: None,

@@ -103,7 +103,7 @@ impl Rig {
     }
 
     fn with(config: &Transport) -> Self {
-        let mut recovery = Recovery::new(config, SIZE, 7);
+        let mut recovery = Recovery::new(Time::ZERO, config, SIZE, 7);
         let spy = Spy::default();
         let notes = spy.notes.clone();
         recovery.controller = Box::new(spy);

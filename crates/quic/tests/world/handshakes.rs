@@ -289,3 +289,13 @@ fn peers_without_a_protocol_in_common_part() {
         "{reason:?}"
     );
 }
+
+/// Nothing was sent yet that could be lost, whatever the owner's clock says.
+#[test]
+fn a_client_does_not_begin_with_a_timeout() {
+    let mut simulation = Simulation::new(13);
+    simulation.run_for(Duration::from_hours(1));
+    simulation.connect();
+    let deadline = simulation.nodes[CLIENT].endpoint.deadline().unwrap();
+    assert!(deadline.since(simulation.now) > Duration::from_millis(300));
+}

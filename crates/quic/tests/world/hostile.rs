@@ -91,6 +91,38 @@ fn a_large_certificate_arrives_when_the_address_is_proved() {
     }
 }
 
+/// Ids are eight bytes: one that another endpoint gave names a connection of ours once in a very long while.
+#[test]
+fn what_names_another_connection_by_chance_changes_nothing() {
+    let mut simulation = Simulation::new(14);
+    let pairs = [simulation.establish(), simulation.establish()];
+    simulation.run_for(RTT);
+    let [one, other] = pairs.map(|(client, _)| {
+        simulation.seen = Some(Vec::new());
+        simulation.request(client, 500, 10);
+        simulation.act();
+        let seen = simulation.seen.take().unwrap();
+        seen.into_iter().next().unwrap().bytes
+    });
+    assert_eq!((one[0] & 0x80, other[0] & 0x80), (0, 0));
+    assert_ne!(one[1..9], other[1..9]);
+    simulation.run_for(2 * RTT);
+    let mut mistaken = one;
+    mistaken[1..9].copy_from_slice(&other[1..9]);
+    let (from, server) = (simulation.nodes[CLIENT].address, pairs[1].1);
+    let before = simulation.stats(SERVER, server).undecryptable;
+    for from in [from, stranger()] {
+        simulation.inject(SERVER, from, &mistaken);
+    }
+    assert!(simulation.stats(SERVER, server).undecryptable > before);
+    for (client, server) in pairs {
+        simulation.request(client, 100, 10_000);
+        simulation.run_until_completed(client, 2);
+        let remote = simulation.nodes[SERVER].connection(server).remote();
+        assert_eq!(remote, simulation.nodes[CLIENT].address);
+    }
+}
+
 /// What both sides sent while a connection was made and used.
 fn recording(simulation: &mut Simulation) -> Vec<super::simulation::Flying> {
     simulation.seen = Some(Vec::new());

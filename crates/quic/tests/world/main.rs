@@ -6,6 +6,7 @@ mod distances;
 mod ends;
 mod flow;
 mod handshakes;
+mod held;
 mod hostile;
 mod link;
 mod losses;

@@ -57,6 +57,7 @@ fn aioquic_gets_and_posts_early_and_late() {
     assert_eq!(scene.counted("early_requests", &["fate=\"passed\""]), 1);
     assert_eq!(scene.counted("early_requests", &["fate=\"held\""]), 1);
     assert_eq!(scene.counted("early_requests", &["fate=\"again\""]), 0);
+    assert_eq!(scene.counted("tls_handshakes", &["kind=\"early\""]), 1);
     // Once a second.
     let taken = || scene.counted("single_use_sessions", &["fate=\"taken\""]);
     assert!(eventually(|| taken() > 0) && taken() == 1, "{}", taken());

@@ -5,15 +5,15 @@ use std::io;
 use bytes::{Bytes, BytesMut};
 use h3::error::Code;
 use h3::server::RequestStream;
+use roundtrip_http::dock::Outgoing;
 
-use super::transport::Sending;
 use crate::exchange::{PIECE, Sink};
 use crate::front::streams::reply;
 use crate::h1::{Response, ResponseBody};
 use crate::request::Field;
 
 pub(super) struct Answer {
-    stream: RequestStream<Sending, Bytes>,
+    stream: RequestStream<Outgoing, Bytes>,
     /// What waits to be sent.
     head: Option<http::Response<()>>,
     out: BytesMut,
@@ -21,7 +21,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    pub(super) fn new(stream: RequestStream<Sending, Bytes>) -> Self {
+    pub(super) fn new(stream: RequestStream<Outgoing, Bytes>) -> Self {
         Self {
             stream,
             head: None,

@@ -8,14 +8,14 @@ use std::task::Poll;
 
 use bytes::{Buf, Bytes};
 use h3::server::RequestStream;
+use roundtrip_http::dock::{Link, Receiving};
 
-use super::transport::{Allowance, Receiving};
 use crate::exchange::{Broken, PIECE, Source};
 use crate::front::signal::Signal;
 
 pub(super) struct Body {
     stream: RequestStream<Receiving, Bytes>,
-    allowance: Allowance,
+    link: Link,
     confirmed: Rc<Signal>,
     /// What was read before anybody asked.
     first: Vec<u8>,
@@ -25,12 +25,12 @@ pub(super) struct Body {
 impl Body {
     pub(super) fn new(
         stream: RequestStream<Receiving, Bytes>,
-        allowance: Allowance,
+        link: Link,
         confirmed: Rc<Signal>,
     ) -> Self {
         Self {
             stream,
-            allowance,
+            link,
             confirmed,
             first: Vec::new(),
             ended: false,
@@ -56,7 +56,8 @@ impl Body {
     }
 
     async fn read(&mut self, into: &mut Vec<u8>) -> Result<bool, Broken> {
-        self.allowance.grant(2 * PIECE);
+        let id = self.stream.id().into_inner();
+        self.link.allow(id, 2 * PIECE as u64);
         // To the engine, a frame without data is as the end of the body: where that is not asked for once more, what follows
         // would be missing. Another in a row is taken for an attack: the engine ends the connection where trailers are not.
         for _ in 0..2 {

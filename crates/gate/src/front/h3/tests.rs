@@ -2,7 +2,7 @@
 
 mod limits;
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -11,8 +11,10 @@ use h3::client::{RequestStream, SendRequest};
 use h3::error::Code;
 use h3_quinn::{BidiStream, OpenStreams};
 use http::{Request, StatusCode};
-use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use quinn::{ClientConfig, Endpoint, ServerConfig};
+use quinn::crypto::rustls::QuicClientConfig;
+use quinn::{ClientConfig, Endpoint};
+use roundtrip_http::dock::Dock;
+use roundtrip_quic::{ServerConfig, Transport};
 use rustls::pki_types::PrivateKeyDer;
 use tokio::task::{JoinHandle, spawn_local};
 
@@ -36,17 +38,20 @@ struct Met {
 
 async fn meet(scene: &Scene) -> Met {
     let (server, client) = configs();
-    let at = (Ipv4Addr::LOCALHOST, 0).into();
-    let gate = Endpoint::server(server, at).unwrap();
+    let at: SocketAddr = (Ipv4Addr::LOCALHOST, 0).into();
+    let server = roundtrip_quic::Endpoint::new(Some(server), [5; 32]);
+    let gate = Dock::open(UdpSocket::bind(at).unwrap(), server).unwrap();
     let endpoint = Endpoint::client(at).unwrap();
-    let connecting = endpoint.connect_with(client, gate.local_addr().unwrap(), "a.example");
+    let connecting = endpoint.connect_with(client, gate.local_addr(), "a.example");
     let (quic, met) = tokio::join!(connecting.unwrap(), async {
-        gate.accept().await.unwrap().await.unwrap()
+        let link = gate.accept().await.unwrap().answer();
+        link.connected().await.unwrap();
+        link
     });
     let (house, confirmed) = (scene.house.clone(), Rc::<Signal>::default());
     let signal = confirmed.clone();
     let serving = spawn_local(async move {
-        let _endpoint = gate;
+        let _dock = gate;
         let peer = Peer {
             address: [192, 0, 2, 7].into(),
             secure: true,
@@ -95,10 +100,9 @@ fn configs() -> (ServerConfig, ClientConfig) {
         .with_root_certificates(roots)
         .with_no_client_auth();
     client.alpn_protocols = vec![b"h3".to_vec()];
-    let server = QuicServerConfig::try_from(server).unwrap();
     let client = QuicClientConfig::try_from(client).unwrap();
     (
-        ServerConfig::with_crypto(Arc::new(server)),
+        ServerConfig::new(Arc::new(server), Arc::new(Transport::default())),
         ClientConfig::new(Arc::new(client)),
     )
 }

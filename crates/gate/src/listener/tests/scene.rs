@@ -183,12 +183,20 @@ async fn serve_quic(entrance: Rc<QuicEntrance>) {
     while let Some(arrival) = entrance.next().await {
         tokio::task::spawn_local(async move {
             let met = arrival.meet(WITHIN).await.unwrap();
-            while let Ok((mut send, mut receive)) = met.connection.accept_bi().await {
-                let heard = receive.read_to_end(100).await.unwrap().len();
-                let said = format!("early={} heard={heard}", met.early.is_now());
-                send.write_all(said.as_bytes()).await.unwrap();
-                if met.early.over().await {
-                    send.write_all(b" confirmed").await.unwrap();
+            while let Ok((mut send, mut receive)) = met.link.accept_bidi().await {
+                let mut heard = 0;
+                while let Some(bytes) = receive.read().await.unwrap() {
+                    heard += bytes.len();
+                }
+                let said = format!(
+                    "resumed={} accepted={} early={} heard={heard}",
+                    met.facts.resumed,
+                    met.facts.early_data,
+                    met.link.is_handshaking(),
+                );
+                send.write(said.into()).await.unwrap();
+                if met.link.connected().await.is_ok() {
+                    send.write(" confirmed".into()).await.unwrap();
                 }
                 send.finish().unwrap();
             }
@@ -223,11 +231,10 @@ async fn describe(mut met: Met) {
             met.stream.flush().await.unwrap();
             said.clear();
             if let Incoming::Secure(secure) = &mut met.stream {
-                let handle = secure.early.clone();
                 std::future::poll_fn(|cx| secure.poll_confirmed(cx))
                     .await
                     .unwrap();
-                assert!(handle.over().await && !handle.is_now());
+                assert!(!secure.is_early());
                 said += " confirmed";
             }
         }

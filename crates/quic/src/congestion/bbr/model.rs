@@ -97,7 +97,7 @@ impl Model {
     }
 
     pub(super) fn expire_min_rtt(&mut self, now: Time) {
-        self.min_rtt_expired = now > self.min_rtt_at.after(MIN_RTT_SPAN);
+        self.min_rtt_expired = self.min_rtt.is_some() && now > self.min_rtt_at.after(MIN_RTT_SPAN);
     }
 
     pub(super) fn see_round_trip(&mut self, now: Time, sample: Option<Duration>) {

@@ -14,7 +14,7 @@ const BURST: u64 = 44;
 /// Returns nanoseconds a packet.
 fn measure(in_flight: u64, at_once: u64, loss: Option<u64>) -> f64 {
     let config = Transport::default();
-    let mut recovery = Recovery::new(&config, 1472, 7);
+    let mut recovery = Recovery::new(Time::ZERO, &config, 1472, 7);
     let mut feedback = Feedback::default();
     let mut items = Vec::new();
     let mut now = Time(1);

@@ -8,6 +8,8 @@ use crate::Time;
 use crate::congestion::{Acknowledged, Controller, Lost, RateSample};
 
 pub(super) const DATAGRAM: u64 = 1200;
+/// Later than what any of its timers spans: a clock says nothing by itself.
+pub(super) const START: Time = Time(3_600_000_000_000);
 const STEP: Duration = Duration::from_micros(50);
 
 pub(super) struct Path {
@@ -64,7 +66,7 @@ impl Path {
             marks_above: None,
             lump: 1,
             has: usize::MAX,
-            now: Time(1_000),
+            now: START,
             in_flight: 0,
             sent: 0,
             lost: 0,
