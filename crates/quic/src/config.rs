@@ -81,7 +81,7 @@ pub enum DatagramSize {
     /// A server sends datagrams as large as the first that its client sent: a client that pads its first flight to
     /// the size it can receive has searched for both. A client takes what it would send without.
     Mirror,
-    /// Searches for the largest that arrives. RFC 8899.
+    /// Searches for the largest that arrives (RFC 8899); a server begins with what its client began with.
     #[default]
     Discover,
 }

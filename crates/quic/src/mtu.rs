@@ -47,8 +47,8 @@ enum Search {
 }
 
 impl Mtu {
-    /// `first_seen` is the size of the client's first datagram, for a server that mirrors; `peer_max` its
-    /// max_udp_payload_size; `ceiling` what the interface carries at most, as a UDP payload.
+    /// `first_seen` is the size of the client's first datagram, for a server: the path carried it, if the other way.
+    /// `peer_max` is the peer's max_udp_payload_size; `ceiling` what the interface carries at most, as a UDP payload.
     pub(crate) fn new(
         kind: DatagramSize,
         first_seen: Option<u16>,
@@ -63,7 +63,8 @@ impl Mtu {
             (DatagramSize::Fixed(size), _) | (DatagramSize::Mirror, Some(size)) => {
                 (size.clamp(BASE, limit), Search::Never)
             }
-            (DatagramSize::Mirror, None) | (DatagramSize::Discover, _) => (BASE, Search::Running),
+            (DatagramSize::Discover, Some(size)) => (size.clamp(BASE, limit), Search::Running),
+            (DatagramSize::Mirror | DatagramSize::Discover, None) => (BASE, Search::Running),
         };
         Self {
             current,
@@ -166,6 +167,16 @@ impl Mtu {
     /// Nothing at all is acknowledged any more, `Recovery::ptos_in_a_row` times: it may be for the size. As `on_lost`.
     pub(crate) fn on_probe_timeout(&mut self, in_a_row: u32) -> bool {
         in_a_row >= u32::from(SUSPICIOUS) && self.fall()
+    }
+
+    /// The same while the handshake lasts: what the search began with has not proved to arrive.
+    pub(crate) fn on_handshake_timeout(&mut self, in_a_row: u32) -> bool {
+        if self.search != Search::Running {
+            return self.on_probe_timeout(in_a_row);
+        }
+        let falls = self.fall();
+        self.search = Search::Running;
+        falls
     }
 
     fn fall(&mut self) -> bool {

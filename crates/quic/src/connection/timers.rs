@@ -110,7 +110,13 @@ impl Connection {
         if let Timeout::Probe { space, count } = timeout {
             self.stats.probe_timeouts += 1;
             self.probes[space.index()] = count as u8;
-            if self.mtu.on_probe_timeout(self.recovery.ptos_in_a_row()) {
+            let in_a_row = self.recovery.ptos_in_a_row();
+            let falls = if self.handshake.is_complete {
+                self.mtu.on_probe_timeout(in_a_row)
+            } else {
+                self.mtu.on_handshake_timeout(in_a_row)
+            };
+            if falls {
                 self.recovery.set_datagram(self.mtu.current());
             }
         }

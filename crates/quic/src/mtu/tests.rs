@@ -97,6 +97,14 @@ fn nobody_sends_more_than_the_peer_or_the_interface_takes() {
     );
     assert_eq!(current(DatagramSize::Mirror, Some(1440), 1300, 1472), 1300);
     assert_eq!(current(DatagramSize::Mirror, None, 65_527, 1472), 1200);
+    assert_eq!(
+        current(DatagramSize::Discover, Some(1440), 65_527, 1472),
+        1440
+    );
+    assert_eq!(
+        current(DatagramSize::Discover, Some(9000), 1300, 1472),
+        1300
+    );
     // Hostile limits.
     assert_eq!(current(DatagramSize::Discover, None, 0, 0), 1200);
 }
@@ -140,6 +148,18 @@ fn congestion_is_not_taken_for_a_black_hole() {
         mtu.on_acked(ETHERNET);
     }
     assert_eq!(mtu.current(), ETHERNET);
+}
+
+#[test]
+fn what_a_search_begins_with_is_given_up_at_the_first_silence_of_a_handshake() {
+    let mut mtu = Mtu::new(DatagramSize::Discover, Some(1440), 65_527, ETHERNET);
+    assert!(mtu.on_handshake_timeout(1));
+    assert_eq!(mtu.current(), BASE);
+    assert!(!mtu.on_handshake_timeout(2));
+    search(&mut mtu, at(1), ETHERNET);
+    assert_eq!(mtu.current(), ETHERNET);
+    let mut fixed = Mtu::new(DatagramSize::Fixed(1440), None, 65_527, ETHERNET);
+    assert!(!fixed.on_handshake_timeout(1), "one loss proves nothing");
 }
 
 #[test]

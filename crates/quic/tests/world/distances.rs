@@ -119,6 +119,28 @@ fn a_server_mirrors_the_size_of_its_clients_first_datagram() {
 }
 
 #[test]
+fn a_search_begins_with_the_size_of_the_clients_first_datagram() {
+    let large = Transport {
+        datagram: DatagramSize::Fixed(1337),
+        ..fast()
+    };
+    // The second way back carries less than what came there.
+    for (largest, expected) in [(1400, 1337..=1400), (1250, 1200..=1250)] {
+        let mut simulation = Simulation::with(4, &fast(), |_| {});
+        simulation.client_config.transport = std::sync::Arc::new(large.clone());
+        simulation.down.largest = largest;
+        let client = simulation.connect();
+        simulation.request(client, 0, 8000);
+        simulation.run_until_completed(client, 1);
+        let seen = simulation.down.counts.largest;
+        assert!(expected.contains(&seen), "{seen} of {largest}");
+        let server = simulation.nodes[SERVER].accepted[0];
+        let stats = simulation.stats(SERVER, server);
+        assert!(stats.probe_timeouts <= 3, "{stats:?}");
+    }
+}
+
+#[test]
 fn pacing_spreads_what_a_window_holds() {
     let mut most = Vec::new();
     for pacing in [true, false] {
