@@ -64,10 +64,11 @@ struct World {
 }
 
 impl World {
-    fn new(retry: bool) -> Self {
+    fn new(retry: bool, holds: bool) -> Self {
         let transport = Arc::new(Transport::default());
         let mut server = ServerConfig::new(TLS.server.clone(), transport.clone());
         server.retry = if retry { Retry::Always } else { Retry::Never };
+        server.holds = holds;
         let host = |server, address: &str, seed| Host {
             endpoint: Endpoint::new(server, [seed; 32]),
             address: address.parse().expect("an address"),
@@ -134,6 +135,27 @@ impl World {
         }
     }
 
+    /// The server goes on with clients whose hello it holds, refuses them, or takes nobody any more.
+    fn decide(&mut self, value: u8) {
+        let (now, endpoint) = (self.now, &mut self.hosts[0].endpoint);
+        if value == 0 {
+            endpoint.set_server(None);
+        }
+        let handles: Vec<Handle> = endpoint.handles().collect();
+        for handle in handles {
+            let Some(connection) = endpoint.connection(handle) else {
+                continue;
+            };
+            let held = connection.hello().map(<[u8]>::len);
+            assert!(held.is_none_or(|length| length <= 1 << 16));
+            match value {
+                0 => {}
+                1 => connection.refuse(now),
+                _ => connection.proceed(now),
+            }
+        }
+    }
+
     fn deliver(&mut self, to: usize, mut datagram: Vec<u8>, ecn: u8) {
         let way = Way {
             remote: self.hosts[1 - to].address,
@@ -148,7 +170,8 @@ impl World {
 
 fuzz_target!(|input: &[u8]| {
     let mut bytes = input.iter().copied();
-    let mut world = World::new(input.first().is_some_and(|first| first & 1 == 1));
+    let first = input.first().copied().unwrap_or_default();
+    let mut world = World::new(first & 1 == 1, first & 2 == 2);
     for _ in 0..MOST_STEPS {
         let (Some(step), Some(value)) = (bytes.next(), bytes.next()) else {
             break;
@@ -186,6 +209,7 @@ fuzz_target!(|input: &[u8]| {
             }
             // Time goes by: up to a second.
             6 => world.now = Time(world.now.0 + (u64::from(value) << 22)),
+            _ if to == 0 => world.decide(value),
             // The client writes, closes, updates its keys.
             _ => {
                 let (now, handle) = (world.now, world.client);

@@ -22,7 +22,10 @@ fuzz_target!(|json: &[u8]| {
             continue;
         }
         assert!(bootstrap.faults(registry).len() < 100);
-        for key in QUERIES.iter().filter_map(|text| Query::parse(text, None).ok()) {
+        for key in QUERIES
+            .iter()
+            .filter_map(|text| Query::parse(text, None).ok())
+        {
             let Some(servers) = key.key().and_then(|key| bootstrap.servers(&key).ok()) else {
                 continue;
             };
