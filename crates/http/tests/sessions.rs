@@ -9,10 +9,12 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use roundtrip_http::{Connection, Pen, Quic, Request, Tokens, Turn};
 use roundtrip_model::{Clock, EarlyData, HttpFacts, Moment, Recorder, Target, TlsFacts};
-use roundtrip_origin::{EarlyData as Takes, Knobs, Origin, Running};
+use roundtrip_origin::{EarlyData as Takes, Knobs, Origin, QuicEngine, Running};
 use roundtrip_tls::{Client, Keepsake, KeepsakeError, Offer, Roots};
 
 const HOST: &str = "localhost";
+/// Our own, and one that shares nothing with it.
+const ENGINES: [QuicEngine; 2] = [QuicEngine::Own, QuicEngine::Quinn];
 
 struct Frozen;
 
@@ -22,10 +24,17 @@ impl Clock for Frozen {
     }
 }
 
-async fn origin(takes: Takes) -> Running {
+async fn origin(engine: QuicEngine, takes: Takes) -> Running {
     let mut knobs = Knobs::default();
+    knobs.listen.quic_engine = engine;
     knobs.tls.early_data = takes;
     Origin::start(knobs).await.unwrap()
+}
+
+/// The chain that a server showed.
+fn ders(facts: &TlsFacts) -> Vec<&[u8]> {
+    let certificates = &facts.chain.as_ref().unwrap().certificates;
+    certificates.iter().map(|c| c.der.as_slice()).collect()
 }
 
 /// What a process has for itself.
@@ -44,12 +53,17 @@ impl Process {
 
     /// One request on a connection of its own, which ends when the server's tickets and tokens have come.
     async fn visit(&self, origin: &Running) -> (u16, TlsFacts) {
+        self.visit_as(origin, true).await
+    }
+
+    /// As one who may be recognised, or not.
+    async fn visit_as(&self, origin: &Running, resume: bool) -> (u16, TlsFacts) {
         let offer = Offer {
             tls12: false,
             tls13: true,
             post_quantum: true,
             early_data: true,
-            resume: true,
+            resume,
             alpn: vec!["h3"],
             quic: true,
         };
@@ -78,7 +92,7 @@ impl Process {
         };
         connection.exchange(turn).await.unwrap();
         let patience = async {
-            while self.client.tickets(true).received() < before + 2 {
+            while resume && self.client.tickets(true).received() < before + 2 {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
@@ -91,73 +105,76 @@ impl Process {
 
 #[tokio::test]
 async fn a_later_process_asks_in_early_data_and_is_not_doubted() {
-    let origin = origin(Takes::On).await;
-    let first = Process::new(&origin);
-    let (status, facts) = first.visit(&origin).await;
-    assert_eq!((status, facts.resumed), (200, false));
-    let kept = first.client.keepsakes(true, HOST);
-    let tokens = first.tokens.take(HOST);
-    assert_eq!(kept.len(), 2, "as many as the server sent");
-    assert!(!tokens.is_empty());
-    assert!(first.client.keepsakes(false, HOST).is_empty());
-    for (n, keepsake) in kept.iter().enumerate() {
-        let read = Keepsake::decode(&keepsake.encode()).unwrap();
-        assert!(read.is_quic() && read.early_data() == u32::MAX);
-        let later = Process::new(&origin);
-        let plant = |quic| later.client.plant(quic, HOST, &read, SystemTime::now());
-        assert!(matches!(
-            plant(false),
-            Err(KeepsakeError::OtherCarrier(true))
-        ));
-        plant(true).unwrap();
-        let token = tokens.get(n).cloned();
-        assert!(token.is_none_or(|token| later.tokens.insert(HOST, token)));
-        let (status, again) = later.visit(&origin).await;
-        assert_eq!(status, 200);
-        assert!(again.resumed, "{again:?}");
-        assert_eq!(again.early_data, EarlyData::Accepted);
-        assert_eq!(
-            again.chain.unwrap().certificates,
-            facts.chain.as_ref().unwrap().certificates
-        );
-        assert!(!later.client.keepsakes(true, HOST).is_empty());
+    for engine in ENGINES {
+        let origin = origin(engine, Takes::On).await;
+        let first = Process::new(&origin);
+        let (status, facts) = first.visit(&origin).await;
+        assert_eq!((status, facts.resumed), (200, false));
+        let kept = first.client.keepsakes(true, HOST);
+        let tokens = first.tokens.take(HOST);
+        assert_eq!(kept.len(), 2, "as many as the server sent");
+        assert!(!tokens.is_empty());
+        assert!(first.client.keepsakes(false, HOST).is_empty());
+        for (n, keepsake) in kept.iter().enumerate() {
+            let read = Keepsake::decode(&keepsake.encode()).unwrap();
+            assert!(read.is_quic() && read.early_data() == u32::MAX);
+            let later = Process::new(&origin);
+            let plant = |quic| later.client.plant(quic, HOST, &read, SystemTime::now());
+            assert!(matches!(
+                plant(false),
+                Err(KeepsakeError::OtherCarrier(true))
+            ));
+            plant(true).unwrap();
+            let token = tokens.get(n).cloned();
+            assert!(token.is_none_or(|token| later.tokens.insert(HOST, token)));
+            let (status, again) = later.visit(&origin).await;
+            assert_eq!(status, 200);
+            assert!(again.resumed, "{again:?}");
+            assert_eq!(again.early_data, EarlyData::Accepted);
+            assert_eq!(ders(&again), ders(&facts));
+            assert!(!later.client.keepsakes(true, HOST).is_empty());
+        }
+        let seen = origin.stats();
+        assert_eq!((seen.quic_resumed, seen.early_requests), (2, 2));
+        assert_eq!(seen.quic_tokens_taken, tokens.len().min(2) as u64);
     }
-    let seen = origin.stats();
-    assert_eq!((seen.quic_resumed, seen.early_requests), (2, 2));
-    assert_eq!(seen.quic_tokens_taken, tokens.len().min(2) as u64);
 }
 
 #[tokio::test]
 async fn early_data_that_is_refused_is_sent_again() {
-    let origin = origin(Takes::Refused).await;
-    let first = Process::new(&origin);
-    first.visit(&origin).await;
-    let kept = first.client.keepsakes(true, HOST).pop().unwrap();
-    let later = Process::new(&origin);
-    later
-        .client
-        .plant(true, HOST, &kept, SystemTime::now())
-        .unwrap();
-    let (status, facts) = later.visit(&origin).await;
-    assert_eq!((status, facts.resumed), (200, true));
-    assert_eq!(facts.early_data, EarlyData::Refused);
+    for engine in ENGINES {
+        let origin = origin(engine, Takes::Refused).await;
+        let first = Process::new(&origin);
+        first.visit(&origin).await;
+        let kept = first.client.keepsakes(true, HOST).pop().unwrap();
+        let later = Process::new(&origin);
+        later
+            .client
+            .plant(true, HOST, &kept, SystemTime::now())
+            .unwrap();
+        let (status, facts) = later.visit(&origin).await;
+        assert_eq!((status, facts.resumed), (200, true));
+        assert_eq!(facts.early_data, EarlyData::Refused);
+    }
 }
 
 /// What a hostile file says of the server's limits ends the attempt at worst, and says so.
 #[tokio::test]
 async fn transport_parameters_that_are_none_do_no_harm() {
-    let origin = origin(Takes::On).await;
-    let first = Process::new(&origin);
-    first.visit(&origin).await;
-    let kept = first.client.keepsakes(true, HOST).pop().unwrap();
-    let bytes = with_parameters(&kept.encode(), 0xff);
-    let forged = Keepsake::decode(&bytes).unwrap();
-    let later = Process::new(&origin);
-    let now = SystemTime::now();
-    later.client.plant(true, HOST, &forged, now).unwrap();
-    let (status, facts) = later.visit(&origin).await;
-    assert_eq!((status, facts.resumed), (200, true));
-    assert_eq!(facts.early_data, EarlyData::NotOffered);
+    for engine in ENGINES {
+        let origin = origin(engine, Takes::On).await;
+        let first = Process::new(&origin);
+        first.visit(&origin).await;
+        let kept = first.client.keepsakes(true, HOST).pop().unwrap();
+        let bytes = with_parameters(&kept.encode(), 0xff);
+        let forged = Keepsake::decode(&bytes).unwrap();
+        let later = Process::new(&origin);
+        let now = SystemTime::now();
+        later.client.plant(true, HOST, &forged, now).unwrap();
+        let (status, facts) = later.visit(&origin).await;
+        assert_eq!((status, facts.resumed), (200, true));
+        assert_eq!(facts.early_data, EarlyData::NotOffered);
+    }
 }
 
 /// The same keepsake, whose transport parameters are of this byte alone. They stand behind the secret (whose length is at
@@ -179,17 +196,33 @@ fn with_parameters(bytes: &[u8], byte: u8) -> Vec<u8> {
 /// Without early data on the server's side a kept session still spares the certificate.
 #[tokio::test]
 async fn a_session_without_early_data_resumes() {
-    let origin = origin(Takes::Off).await;
-    let first = Process::new(&origin);
-    first.visit(&origin).await;
-    let kept = first.client.keepsakes(true, HOST).pop().unwrap();
-    assert_eq!(kept.early_data(), 0);
-    let later = Process::new(&origin);
-    later
-        .client
-        .plant(true, HOST, &kept, SystemTime::now())
-        .unwrap();
-    let (status, facts) = later.visit(&origin).await;
-    assert_eq!((status, facts.resumed), (200, true));
-    assert_eq!(facts.early_data, EarlyData::NotOffered);
+    for engine in ENGINES {
+        let origin = origin(engine, Takes::Off).await;
+        let first = Process::new(&origin);
+        first.visit(&origin).await;
+        let kept = first.client.keepsakes(true, HOST).pop().unwrap();
+        assert_eq!(kept.early_data(), 0);
+        let later = Process::new(&origin);
+        later
+            .client
+            .plant(true, HOST, &kept, SystemTime::now())
+            .unwrap();
+        let (status, facts) = later.visit(&origin).await;
+        assert_eq!((status, facts.resumed), (200, true));
+        assert_eq!(facts.early_data, EarlyData::NotOffered);
+    }
+}
+
+/// What a server gave is kept, and shown by those alone who may be recognised.
+#[tokio::test]
+async fn a_token_is_no_sign_of_who_is_not_to_be_recognised() {
+    for engine in ENGINES {
+        let origin = origin(engine, Takes::Off).await;
+        let process = Process::new(&origin);
+        for (resume, shown) in [(false, 0), (false, 0), (true, 1)] {
+            let (status, _) = process.visit_as(&origin, resume).await;
+            assert_eq!(status, 200);
+            assert_eq!(origin.stats().quic_tokens_taken, shown, "{engine:?}");
+        }
+    }
 }

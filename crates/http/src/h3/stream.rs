@@ -3,18 +3,18 @@
 use ::h3::client::RequestStream;
 use ::h3::error::{Code, StreamError};
 use bytes::{Buf, Bytes};
-use h3_quinn::BidiStream;
 
-use super::layer::Send;
+use super::layer::Sender;
 use super::watch::Watched;
 use crate::body::Body;
+use crate::dock::Stream;
 use crate::h2::{describe, expected_length};
 use crate::{HttpError, Turn};
 
 /// Queues the request before it lets anybody else run, unless the peer allows no further stream yet; then carries it to
 /// the response's end.
 pub(super) async fn carry(
-    mut send: Send,
+    mut sender: Sender,
     turn: &mut Turn<'_>,
     watched: &Watched,
 ) -> Result<(), HttpError> {
@@ -23,7 +23,7 @@ pub(super) async fn carry(
     let head = request.modern()?;
     turn.facts.request_bytes = request.modern_size()?;
     turn.pen.started();
-    let mut stream = send.send_request(head).await.map_err(failed)?;
+    let mut stream = sender.send_request(head).await.map_err(failed)?;
     let queued = turn.pen.now();
     if !request.body.is_empty() {
         let body = request.body.clone();
@@ -31,7 +31,7 @@ pub(super) async fn carry(
         turn.facts.uploaded = request.body.len() as u64;
     }
     stream.finish().await.map_err(failed)?;
-    // The endpoint's task writes: let it, so that the request has left when we say so.
+    // The dock's task writes: let it, so that the request has left when we say so.
     tokio::task::yield_now().await;
     tokio::task::yield_now().await;
     if request.body.is_empty() {
@@ -49,7 +49,7 @@ pub(super) async fn carry(
 }
 
 async fn receive(
-    mut stream: RequestStream<BidiStream<Bytes>, Bytes>,
+    mut stream: RequestStream<Stream, Bytes>,
     turn: &mut Turn<'_>,
 ) -> Result<(), HttpError> {
     let mut body = Body::new(turn.facts, turn.decode, turn.sink);
