@@ -135,7 +135,8 @@ impl Quic {
     /// the server has seen nothing of it, and nothing of it depended on what the server had said before. RFC 9001 §4.6.2.
     pub(crate) async fn exchange(&self, mut turn: Turn<'_>) -> Result<(), HttpError> {
         let sender = self.layer.sender();
-        let outcome = stream::carry(sender, &mut turn, &self.gauge.watched).await;
+        let (link, watched) = (&self.gauge.link, &self.gauge.watched);
+        let outcome = stream::carry(sender, &mut turn, link, watched).await;
         outcome.map_err(|error| self.gauge.reason(error))
     }
 }
@@ -155,7 +156,7 @@ fn client_config(client: &Client, offer: &Offer) -> Result<ClientConfig, HttpErr
         ..Transport::default()
     };
     let mut config = ClientConfig::new(Arc::new(tls), Arc::new(transport));
-    config.ear = Some(Attentive::new);
+    config.ear = Some(Attentive::ear);
     Ok(config)
 }
 

@@ -6,8 +6,8 @@ use ::h3::client::SendRequest;
 use bytes::Bytes;
 use tokio::task::JoinHandle;
 
-use crate::HttpError;
 use crate::dock::{Link, Opener};
+use crate::{HEAD_LIMIT, HttpError};
 
 pub(super) type Sender = SendRequest<Opener, Bytes>;
 
@@ -20,7 +20,7 @@ impl Layer {
     pub(super) async fn start(link: &Link) -> Result<Self, HttpError> {
         let (mut driver, sender) = ::h3::client::builder()
             .send_grease(false)
-            .max_field_section_size(256 * 1024)
+            .max_field_section_size(HEAD_LIMIT as u64)
             .build::<_, _, Bytes>(link.transport())
             .await
             .map_err(|e| HttpError::H3(e.to_string()))?;

@@ -8,7 +8,7 @@ use roundtrip_tls::{Listening, TicketReader};
 pub(super) struct Attentive(TicketReader);
 
 impl Attentive {
-    pub(super) fn new() -> Box<dyn Ear> {
+    pub(super) fn ear() -> Box<dyn Ear> {
         Box::new(Self::default())
     }
 }
