@@ -30,13 +30,13 @@ impl Link {
 
     /// Waits until the handshake is complete.
     pub async fn connected(&self) -> Result<(), CloseReason> {
-        self.when(|connection, _| (!connection.is_handshaking()).then_some(()))
+        self.when(|connection| (!connection.is_handshaking()).then_some(()))
             .await
     }
 
     /// Waits until the peer's hello was read: a server can answer early data from then on.
     pub async fn greeted(&self) -> Result<(), CloseReason> {
-        self.when(|connection, _| {
+        self.when(|connection| {
             let greeted = !connection.is_handshaking() || connection.alpn().is_some();
             greeted.then_some(())
         })
@@ -49,7 +49,7 @@ impl Link {
 
     /// Waits for the end.
     pub async fn closed(&self) -> CloseReason {
-        let ended = self.when(|_, _| None::<std::convert::Infallible>).await;
+        let ended = self.when(|_| None::<std::convert::Infallible>).await;
         match ended {
             Err(reason) => reason,
             Ok(never) => match never {},
@@ -111,7 +111,8 @@ impl Link {
 
     /// The next token that the server gave for a next connection, as soon as there is one. None: no other comes.
     pub async fn next_token(&self) -> Option<Bytes> {
-        let token = self.when(|_, berth| berth.tokens.pop_front()).await;
+        let mut turn = Turn::new(self, Wish::Stage);
+        let token = poll_fn(move |cx| turn.poll(cx, |_, berth| berth.tokens.pop_front())).await;
         let left = || self.note(|berth| berth.tokens.pop_front())?;
         token.ok().or_else(left)
     }
@@ -143,10 +144,10 @@ impl Link {
 
     async fn when<R>(
         &self,
-        mut ask: impl FnMut(&mut Connection, &mut Berth) -> Option<R>,
+        mut ask: impl FnMut(&mut Connection) -> Option<R>,
     ) -> Result<R, CloseReason> {
         let mut turn = Turn::new(self, Wish::Stage);
-        poll_fn(move |cx| turn.poll(cx, |connection, berth| ask(connection, berth))).await
+        poll_fn(move |cx| turn.poll(cx, |connection, _| ask(connection))).await
     }
 
     /// Does something that the peer may come to see.
