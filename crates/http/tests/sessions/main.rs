@@ -2,7 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::net::UdpSocket;
+mod aioquic;
+#[path = "../../../../tests/skip.rs"]
+mod skip;
+
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -45,32 +49,36 @@ struct Process {
 
 impl Process {
     fn new(origin: &Running) -> Self {
+        Self::trusting(Roots::Pem(origin.ca_pem.clone()))
+    }
+
+    fn trusting(roots: Roots) -> Self {
         Self {
-            client: Client::new(Roots::Pem(origin.ca_pem.clone()), None).unwrap(),
+            client: Client::new(roots, None).unwrap(),
             tokens: Tokens::default(),
         }
     }
 
     /// One request on a connection of its own, which ends when the server's tickets and tokens have come.
     async fn visit(&self, origin: &Running) -> (u16, TlsFacts) {
-        self.visit_as(origin, true).await
+        self.visit_at(origin.h3.unwrap(), Some(2)).await
     }
 
-    /// As one who may be recognised, or not.
-    async fn visit_as(&self, origin: &Running, resume: bool) -> (u16, TlsFacts) {
+    /// As one who may be recognised, by that many tickets, or as one who may not.
+    async fn visit_at(&self, peer: SocketAddr, tickets: Option<u32>) -> (u16, TlsFacts) {
         let offer = Offer {
             tls12: false,
             tls13: true,
             post_quantum: true,
             early_data: true,
-            resume,
+            resume: tickets.is_some(),
             alpn: vec!["h3"],
             quic: true,
         };
         let recorder = Recorder::new(Arc::new(Frozen));
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let (peer, tokens) = (origin.h3.unwrap(), &self.tokens);
-        let before = self.client.tickets(true).received();
+        let tokens = &self.tokens;
+        let wanted = self.client.tickets(true).received() + tickets.unwrap_or(0);
         let quic = Quic::open(peer, socket, HOST, &self.client, &offer, tokens, &recorder);
         let quic = quic.await.unwrap();
         let gauge = quic.gauge();
@@ -92,7 +100,7 @@ impl Process {
         };
         connection.exchange(turn).await.unwrap();
         let patience = async {
-            while resume && self.client.tickets(true).received() < before + 2 {
+            while self.client.tickets(true).received() < wanted {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
@@ -220,7 +228,8 @@ async fn a_token_is_no_sign_of_who_is_not_to_be_recognised() {
         let origin = origin(engine, Takes::Off).await;
         let process = Process::new(&origin);
         for (resume, shown) in [(false, 0), (false, 0), (true, 1)] {
-            let (status, _) = process.visit_as(&origin, resume).await;
+            let tickets = resume.then_some(2);
+            let (status, _) = process.visit_at(origin.h3.unwrap(), tickets).await;
             assert_eq!(status, 200);
             assert_eq!(origin.stats().quic_tokens_taken, shown, "{engine:?}");
         }
