@@ -9,8 +9,10 @@ mod caller;
 mod driver;
 mod error;
 mod link;
+mod lookout;
 mod receiving;
 mod sending;
+mod socket;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -26,11 +28,13 @@ use roundtrip_net::datagrams::Datagrams;
 use roundtrip_quic::{ClientConfig, ConnectError, Endpoint, ServerConfig};
 
 use driver::Driver;
+use socket::Socket;
 use state::{Harbour, Stage};
 
 pub use caller::Caller;
 pub use error::StreamError;
 pub use link::Link;
+pub use lookout::Lookout;
 pub use receiving::Receiving;
 pub use sending::Sending;
 pub use transport::{Opener, Outgoing, Stream, Transport};
@@ -48,10 +52,30 @@ struct Handhold {
 impl Dock {
     /// Puts an endpoint on a socket, on the current runtime.
     pub fn open(socket: UdpSocket, endpoint: Endpoint) -> io::Result<Self> {
+        Self::start(Datagrams::from_socket(socket)?, endpoint, None)
+    }
+
+    /// The same, under somebody's eyes.
+    pub fn open_watched(
+        socket: UdpSocket,
+        endpoint: Endpoint,
+        lookout: Arc<dyn Lookout>,
+    ) -> io::Result<Self> {
         let datagrams = Datagrams::from_socket(socket)?;
+        // Without stamps, times are those of the wake-up: a little later, not wrong.
+        let _ = datagrams.stamp();
+        Self::start(datagrams, endpoint, Some(lookout))
+    }
+
+    fn start(
+        datagrams: Datagrams,
+        endpoint: Endpoint,
+        lookout: Option<Arc<dyn Lookout>>,
+    ) -> io::Result<Self> {
         let local = datagrams.local_addr()?;
         let harbour = Harbour::new(endpoint);
-        tokio::spawn(Driver::new(datagrams, harbour.clone())?);
+        let socket = Socket::new(datagrams, lookout);
+        tokio::spawn(Driver::new(socket, harbour.clone())?);
         Ok(Self(Arc::new(Handhold { harbour, local })))
     }
 

@@ -45,7 +45,7 @@ pub enum HttpError {
     #[error("QUIC: {0}")]
     Quic(QuicError),
     #[error("QUIC cannot connect: {0}")]
-    QuicConnect(#[from] quinn::ConnectError),
+    QuicConnect(#[from] roundtrip_quic::ConnectError),
     #[error(transparent)]
     Io(io::Error),
     #[error(transparent)]

@@ -102,6 +102,11 @@ impl Datagrams {
         self.socket.local_addr()
     }
 
+    /// From now on the kernel stamps what arrives: see [`Arrival::moment`].
+    pub fn stamp(&self) -> io::Result<()> {
+        sys::set_receive_stamps(&self.socket)
+    }
+
     /// Hears of this peer alone from now on. The kernel then looks for the way to it, and from it, only once.
     pub fn connect(&mut self, peer: SocketAddr) -> io::Result<()> {
         self.socket.connect(peer)?;

@@ -241,21 +241,6 @@ fn stamp_in(message: &libc::msghdr) -> Option<Duration> {
     None
 }
 
-/// Linux' `SIOCGSTAMPNS_OLD`, which takes the `timespec` of 64-bit systems. `include/uapi/asm-generic/sockios.h`.
-const SIOCGSTAMPNS: libc::Ioctl = 0x8907;
-
-/// The kernel's stamp of the packet that was read, or looked at, last. The first call makes it stamp what follows.
-pub(crate) fn last_stamp(socket: &impl AsRawFd) -> Option<Duration> {
-    let mut stamp = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `stamp` is a valid timespec for the call to fill.
-    let outcome = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCGSTAMPNS, &raw mut stamp) };
-    (outcome == 0 && stamp.tv_sec > 0)
-        .then(|| Duration::new(stamp.tv_sec as u64, stamp.tv_nsec as u32))
-}
-
 pub(crate) fn realtime() -> Duration {
     let mut now = libc::timespec {
         tv_sec: 0,

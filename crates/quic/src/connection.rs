@@ -43,7 +43,7 @@ use crate::sent::Item;
 use crate::space::Space;
 use crate::stats::Stats;
 use crate::streams::Streams;
-use crate::{Event, Time, Transport};
+use crate::{Ear, Event, Time, Transport};
 use asking::Asks;
 use closing::Farewell;
 use control::Control;
@@ -208,6 +208,11 @@ impl Connection {
             crypto,
             config,
         }
+    }
+
+    /// Who listens to what TLS reads: set before anything has come.
+    pub(crate) fn set_ear(&mut self, ear: Box<dyn Ear>) {
+        self.crypto.set_ear(ear);
     }
 
     fn tell(&mut self, event: Event) {

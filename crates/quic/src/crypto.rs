@@ -21,6 +21,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{CipherSuite, ClientConfig, HandshakeKind, NamedGroup, ServerConfig};
 
 use crate::Time;
+use crate::ear::Ear;
 use crate::error::{Code, Violation};
 use levels::{Levels, Pair};
 use session::Session;
@@ -98,6 +99,11 @@ impl Crypto {
         let mut crypto = Self { levels, session };
         crypto.session.collect(&mut crypto.levels);
         crypto
+    }
+
+    /// Who listens to what TLS reads, from the first byte on.
+    pub(crate) fn set_ear(&mut self, ear: Box<dyn Ear>) {
+        self.session.set_ear(ear);
     }
 
     /// After a Retry: new Initial keys, and all Initial handshake bytes are to be sent again.
@@ -354,7 +360,6 @@ impl Crypto {
     }
 
     /// What TLS found wrong, in its own words: behind the [`Violation`] that [`Self::receive`] returned.
-    #[cfg(test)]
     pub(crate) fn failure(&self) -> Option<&rustls::Error> {
         self.session.failure()
     }

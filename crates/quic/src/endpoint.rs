@@ -124,7 +124,10 @@ impl Endpoint {
         };
         let first = self.chance.id();
         let (tls, token) = (config.tls.clone(), config.token.clone());
-        let connection = Connection::client(now, opening, tls, server, token, first)?;
+        let mut connection = Connection::client(now, opening, tls, server, token, first)?;
+        if let Some(ear) = config.ear {
+            connection.set_ear(ear());
+        }
         self.table.fill(handle, connection, None);
         self.dialled.entry(remote).or_default().push(handle);
         self.touch(handle);

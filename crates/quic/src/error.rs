@@ -59,6 +59,8 @@ pub enum CloseReason {
     Local { code: u64 },
     #[error("the peer broke a rule of QUIC: {why} (code {:#x})", .code.0)]
     Violated { code: Code, why: String },
+    #[error("the TLS handshake failed: {why}")]
+    Handshake { code: Code, why: String },
     #[error("the peer closed the connection with transport error {:#x}{}", .code.0, said(.reason))]
     Transport { code: Code, reason: String },
     #[error("the peer closed the connection with code {code:#x}{}", said(.reason))]

@@ -10,12 +10,14 @@ pub struct Stats {
     pub duplicates: u64,
     /// Packets that no key opened.
     pub undecryptable: u64,
+    pub datagrams_sent: u64,
     pub datagrams_received: u64,
     /// UDP payload.
     pub bytes_sent: u64,
     pub bytes_received: u64,
     pub acks_sent: u64,
     pub acks_received: u64,
+    /// But for those that were to find out how large datagrams may be.
     pub packets_lost: u64,
     pub bytes_lost: u64,
     /// Packets that were taken for lost and came after all.
@@ -28,7 +30,8 @@ pub struct Stats {
     pub window: u64,
     pub in_flight: u64,
     pub rtt: Duration,
-    pub min_rtt: Duration,
+    /// None before the first sample.
+    pub min_rtt: Option<Duration>,
     pub key_updates: u64,
     /// Whether packets are marked as able to carry congestion marks.
     pub ecn: bool,

@@ -1,6 +1,6 @@
 //! What is known of one connection beside the connection itself: who waits for it, and how it ended.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::task::{Context, Waker};
 
 use bytes::Bytes;
@@ -19,12 +19,12 @@ pub(super) struct Berth {
     pub(super) mute: bool,
     /// Nobody can use it any more.
     pub(super) forsaken: bool,
-    /// Connections are removed once they have drained; what was known of their end stays while somebody may ask.
-    pub(super) removed: bool,
+    /// Connections that have drained leave the endpoint; this one stays while somebody may ask about it.
+    pub(super) drained: Option<Box<Connection>>,
     pub(super) connected: bool,
     pub(super) ended: Option<CloseReason>,
     pub(super) crowd: Crowd,
-    pub(super) tokens: Vec<Bytes>,
+    pub(super) tokens: VecDeque<Bytes>,
     senders: HashMap<StreamId, Sender>,
     receivers: HashMap<StreamId, Receiver>,
 }
@@ -107,8 +107,9 @@ impl Berth {
             Event::Stream(event) => self.note_stream(event, wakes),
             Event::NewToken(token) => {
                 if self.tokens.len() < MOST_TOKENS {
-                    self.tokens.push(token);
+                    self.tokens.push_back(token);
                 }
+                self.crowd.call(Wish::Stage, wakes);
             }
             Event::Closed(reason) => self.end(reason, wakes),
             Event::Connected

@@ -3,18 +3,18 @@
 
 use std::future::Future;
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use roundtrip_net::datagrams::{Datagrams, Intake, Parcel, is_too_long};
+use roundtrip_net::datagrams::{Parcel, is_too_long};
 use roundtrip_net::{Alarm, Watch};
 use roundtrip_quic::{Handle, Time, Transmit, Way};
+use tokio::task::yield_now;
 
+use super::socket::Socket;
 use super::state::Harbour;
 
-/// Runs of datagrams that come by one call.
-const SLOTS: usize = 8;
 /// Calls in a row that take in, and bursts in a row that leave.
 const MOST_CALLS: usize = 4;
 const MOST_BURSTS: usize = 4;
@@ -31,13 +31,14 @@ pub(super) struct Driver {
 }
 
 struct Works {
-    datagrams: Datagrams,
+    socket: Socket,
     incoming: Watch,
     alarm: Alarm,
     ringing: Watch,
     /// What the alarm is set to.
     set_to: Option<Time>,
-    intake: Intake,
+    /// A single run was taken in: no other is before everybody else has had their turn.
+    others_turn: bool,
     buffer: Vec<u8>,
     /// A burst in the buffer that the socket had no room for.
     held: Option<(Handle, Transmit)>,
@@ -53,21 +54,23 @@ struct Notice(Harbour);
 enum Round {
     /// There is more to do.
     Again,
+    /// The same, once all others have had their turn.
+    Later,
     /// Somebody will say when.
     Asleep,
     Over,
 }
 
 impl Driver {
-    pub(super) fn new(datagrams: Datagrams, harbour: Harbour) -> io::Result<Self> {
+    pub(super) fn new(socket: Socket, harbour: Harbour) -> io::Result<Self> {
         let alarm = Alarm::new()?;
         let works = Works {
-            incoming: Watch::new(&datagrams)?,
+            incoming: socket.watch()?,
             ringing: Watch::new(&alarm)?,
             alarm,
-            datagrams,
+            socket,
             set_to: None,
-            intake: Intake::new(SLOTS),
+            others_turn: false,
             buffer: vec![0; BUFFER],
             held: None,
             reply: Vec::new(),
@@ -88,13 +91,14 @@ impl Future for Driver {
         for _ in 0..MOST_ROUNDS {
             match self.works.round(cx) {
                 Ok(Round::Again) => {}
+                Ok(Round::Later) => break,
                 Ok(Round::Asleep) => return Poll::Pending,
                 // A socket that cannot be read any more is closed.
                 Ok(Round::Over) | Err(_) => return Poll::Ready(()),
             }
         }
-        cx.waker().wake_by_ref();
-        Poll::Pending
+        // Woken when everybody else has had it: whoever merely wakes itself comes before the task that others wait in.
+        pin!(yield_now()).poll(cx)
     }
 }
 
@@ -103,6 +107,9 @@ impl Works {
         let more_came = self.take_in()?;
         let late = self.keep_time();
         let more_to_send = self.send_off();
+        if std::mem::take(&mut self.others_turn) {
+            return Ok(Round::Later);
+        }
         if more_came || late || more_to_send {
             return Ok(Round::Again);
         }
@@ -112,10 +119,13 @@ impl Works {
     /// True where there may be more.
     fn take_in(&mut self) -> io::Result<bool> {
         for _ in 0..MOST_CALLS {
-            match self.datagrams.receive(&mut self.intake) {
-                Ok(runs) => {
+            if self.others_turn {
+                break;
+            }
+            match self.socket.receive() {
+                Ok(more) => {
                     self.deliver();
-                    if runs < SLOTS {
+                    if !more {
                         return Ok(false);
                     }
                 }
@@ -127,9 +137,10 @@ impl Works {
     }
 
     fn deliver(&mut self) {
+        self.others_turn = self.socket.came_singly();
         let mut state = self.harbour.lock();
         let now = state.now();
-        for mut arrival in self.intake.arrivals_mut() {
+        for mut arrival in self.socket.arrivals_mut() {
             let way = Way {
                 remote: arrival.from,
                 local: arrival.to,
@@ -192,7 +203,7 @@ impl Works {
     /// False where there was no room: the burst is kept.
     fn send(&mut self, handle: Handle, burst: &Transmit) -> bool {
         let bytes = self.buffer.get(..burst.length).unwrap_or_default();
-        match self.datagrams.send(&parcel(burst, bytes)) {
+        match self.socket.send(&parcel(burst, bytes)) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.held = Some((handle, *burst));
                 return false;
@@ -215,7 +226,7 @@ impl Works {
                 return;
             };
             let bytes = self.reply.get(..reply.length).unwrap_or_default();
-            let _ = self.datagrams.send(&parcel(&reply, bytes));
+            let _ = self.socket.send(&parcel(&reply, bytes));
         }
     }
 
@@ -274,7 +285,7 @@ impl Works {
     fn listen(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
         while let Poll::Ready(ready) = self.incoming.poll_readable(cx) {
             let mut guard = ready?;
-            match self.datagrams.receive(&mut self.intake) {
+            match self.socket.receive() {
                 Ok(_) => {
                     drop(guard);
                     self.deliver();

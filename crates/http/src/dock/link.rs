@@ -81,6 +81,11 @@ impl Link {
         self.look(|connection| connection.peer_certificates().map(<[_]>::to_vec))?
     }
 
+    /// A client's: what is written now leaves as early data.
+    pub fn is_early(&self) -> bool {
+        self.look(Connection::is_early).unwrap_or(false)
+    }
+
     /// Did the server take early data? None where none was offered, or nothing is known yet.
     pub fn early_accepted(&self) -> Option<bool> {
         self.look(Connection::early_accepted)?
@@ -94,7 +99,6 @@ impl Link {
         self.look(Connection::remote)
     }
 
-    /// None once the connection is forgotten.
     pub fn stats(&self) -> Option<Stats> {
         self.look(Connection::stats)
     }
@@ -105,11 +109,12 @@ impl Link {
             .unwrap_or(false)
     }
 
-    /// The tokens that the server gave for next connections and nobody has taken.
-    pub fn take_tokens(&self) -> Vec<Bytes> {
-        let mut state = self.0.harbour.lock();
-        let berth = state.berth(self.0.handle);
-        berth.map_or_else(Vec::new, |berth| std::mem::take(&mut berth.tokens))
+    /// The next token that the server gave for a next connection, as soon as there is one. None: no other comes.
+    pub async fn next_token(&self) -> Option<Bytes> {
+        let mut turn = Turn::new(self, Wish::Stage);
+        let token = poll_fn(move |cx| turn.poll(cx, |_, berth| berth.tokens.pop_front())).await;
+        let left = || self.note(|berth| berth.tokens.pop_front())?;
+        token.ok().or_else(left)
     }
 
     pub async fn open_bidi(&self) -> Result<(Sending, Receiving), CloseReason> {
@@ -158,7 +163,7 @@ impl Link {
         mut ask: impl FnMut(&mut Connection) -> Option<R>,
     ) -> Result<R, CloseReason> {
         let mut turn = Turn::new(self, Wish::Stage);
-        poll_fn(move |cx| turn.poll(cx, |connection| ask(connection))).await
+        poll_fn(move |cx| turn.poll(cx, |connection, _| ask(connection))).await
     }
 
     /// Does something that the peer may come to see.
@@ -232,7 +237,7 @@ impl Turn {
         cx: &mut Context<'_>,
     ) -> Poll<Result<StreamId, CloseReason>> {
         let wish = self.wish;
-        self.poll(cx, |connection| match wish {
+        self.poll(cx, |connection, _| match wish {
             Wish::Open(dir) => connection.open(dir),
             Wish::Accept(dir) => connection.accept(dir),
             Wish::Stage => None,
@@ -242,11 +247,11 @@ impl Turn {
     fn poll<R>(
         &mut self,
         cx: &mut Context<'_>,
-        ask: impl FnOnce(&mut Connection) -> Option<R>,
+        ask: impl FnOnce(&mut Connection, &mut Berth) -> Option<R>,
     ) -> Poll<Result<R, CloseReason>> {
         let (wish, place) = (self.wish, &mut self.place);
         let asked = |connection: &mut Connection, berth: &mut Berth, _: Time| {
-            if let Some(got) = ask(connection) {
+            if let Some(got) = ask(connection, berth) {
                 return Poll::Ready(got);
             }
             let place = place.get_or_insert_with(|| berth.crowd.place());

@@ -183,9 +183,13 @@ impl State {
         self.berths.get_mut(&handle)
     }
 
-    /// A connection whose state can be asked for, though it may be closed.
+    /// A connection whose state can be asked for, though it may be over.
     pub(super) fn connection(&mut self, handle: Handle) -> Option<&mut Connection> {
-        self.endpoint.connection(handle)
+        let berth = self.berths.get_mut(&handle)?;
+        match &mut berth.drained {
+            Some(drained) => Some(drained),
+            None => self.endpoint.connection(handle),
+        }
     }
 
     /// Takes the next connection that has something to be looked after, and fills a burst of it.
@@ -215,11 +219,10 @@ impl State {
                 return Some((handle, burst));
             }
             if connection.is_drained() {
-                self.endpoint.remove(handle);
+                berth.drained = self.endpoint.remove(handle).map(Box::new);
                 if self.endpoint.is_empty() {
                     self.crowd.call_all(wakes);
                 }
-                berth.removed = true;
                 if berth.forsaken {
                     self.berths.remove(&handle);
                 }
@@ -254,7 +257,7 @@ impl State {
             return;
         };
         berth.forsaken = true;
-        if berth.removed {
+        if berth.drained.is_some() {
             self.berths.remove(&handle);
         } else if let Some(connection) = self.endpoint.connection(handle) {
             connection.close(now, 0, b"");

@@ -1,5 +1,7 @@
 //! What is left behind by those who stop waiting or let go of what they held.
 
+mod lookout;
+
 use std::net::UdpSocket;
 use std::sync::Arc;
 use std::task::{Context, Waker};
@@ -14,20 +16,23 @@ use super::state::Harbour;
 use super::waiting::Wish;
 use super::{Dock, Link, Receiving, Sending};
 
-/// A connection to an address that never answers.
-fn link() -> (Dock, UdpSocket, Link) {
-    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let dock = Dock::open(socket, Endpoint::new(None, [9; 32])).unwrap();
+fn config() -> ClientConfig {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let tls = rustls::ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
         .unwrap()
         .with_root_certificates(RootCertStore::empty())
         .with_no_client_auth();
-    let config = ClientConfig::new(Arc::new(tls), Arc::new(Knobs::default()));
+    ClientConfig::new(Arc::new(tls), Arc::new(Knobs::default()))
+}
+
+/// A connection to an address that never answers.
+fn link() -> (Dock, UdpSocket, Link) {
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let dock = Dock::open(socket, Endpoint::new(None, [9; 32])).unwrap();
     let to = silent.local_addr().unwrap();
-    let link = dock.connect(&config, to, "localhost").unwrap();
+    let link = dock.connect(&config(), to, "localhost").unwrap();
     (dock, silent, link)
 }
 

@@ -66,6 +66,9 @@ impl Link {
 
     /// From now on a stream of the peer's is its owner's: so much more may be read of it, and to let go of the answer
     /// unfinished is to reset it. (Before, `h3` refuses heads by itself, and lets go of its answer for QUIC to end.)
+    ///
+    /// A client's streams are its owner's from the beginning, and of an answer may be read what there is, until this says
+    /// less.
     pub fn entrust(&self, stream: u64, allowance: u64) {
         self.allow(stream, allowance);
         self.note(|berth| {
@@ -73,6 +76,15 @@ impl Link {
                 sender.cut = true;
             }
         });
+    }
+
+    /// Was all read that may be read of the stream?
+    pub fn is_spent(&self, stream: u64) -> bool {
+        let spent = self.note(|berth| {
+            let receiver = berth.receiver(StreamId(stream));
+            receiver.is_some_and(|receiver| receiver.allowance == 0)
+        });
+        spent.unwrap_or(false)
     }
 }
 

@@ -11,7 +11,7 @@ pub(super) enum Wish {
     Open(Dir),
     /// For a stream of the peer's.
     Accept(Dir),
-    /// For the handshake, or the end.
+    /// For the handshake, a token, or the end.
     Stage,
 }
 

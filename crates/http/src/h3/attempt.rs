@@ -3,20 +3,20 @@
 
 use std::sync::Arc;
 
-use quinn::Endpoint;
-
+use super::NO_ERROR;
 use super::watch::Watched;
+use crate::dock::Dock;
 
 pub(super) struct Attempt {
-    endpoint: Endpoint,
+    dock: Dock,
     watched: Arc<Watched>,
     succeeded: bool,
 }
 
 impl Attempt {
-    pub(super) fn new(endpoint: Endpoint, watched: Arc<Watched>) -> Self {
+    pub(super) fn new(dock: Dock, watched: Arc<Watched>) -> Self {
         Self {
-            endpoint,
+            dock,
             watched,
             succeeded: false,
         }
@@ -31,8 +31,7 @@ impl Drop for Attempt {
     fn drop(&mut self) {
         if !self.succeeded {
             self.watched.hush();
-            // H3_NO_ERROR. RFC 9114 §8.1.
-            self.endpoint.close(0x100u32.into(), b"");
+            self.dock.close(NO_ERROR, b"");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What ends a QUIC connection, told apart as far as a person would act on it.
 
-use quinn::ConnectionError;
+use roundtrip_quic::CloseReason;
 use rustls::CertificateError;
 
 #[derive(Debug, thiserror::Error)]
@@ -15,25 +15,23 @@ pub enum QuicError {
     #[error("stateless reset")]
     Reset,
     #[error("{0}")]
-    Other(ConnectionError),
+    Other(CloseReason),
 }
 
 impl QuicError {
     /// `verdict` is what the certificate verifier said, if it was asked.
-    pub(super) fn new(error: ConnectionError, verdict: Option<CertificateError>) -> Self {
+    pub(super) fn new(reason: CloseReason, verdict: Option<CertificateError>) -> Self {
         if let Some(reason) = verdict {
             return Self::Certificate(reason);
         }
-        match error {
-            ConnectionError::TimedOut => Self::TimedOut,
-            ConnectionError::Reset => Self::Reset,
-            ConnectionError::ConnectionClosed(close) => {
-                let code = u64::from(close.error_code);
-                // CRYPTO_ERROR is 0x0100 to 0x01ff. RFC 9000 §20.1.
-                match u8::try_from(code.wrapping_sub(0x100)) {
-                    Ok(alert) => Self::Alert(alert),
-                    Err(_) => Self::Other(ConnectionError::ConnectionClosed(close)),
-                }
+        match reason {
+            CloseReason::TimedOut => Self::TimedOut,
+            CloseReason::Reset => Self::Reset,
+            // CRYPTO_ERROR is 0x0100 to 0x01ff. RFC 9000 §20.1.
+            CloseReason::Transport { code, .. }
+                if let Ok(alert) = u8::try_from(code.0.wrapping_sub(0x100)) =>
+            {
+                Self::Alert(alert)
             }
             other => Self::Other(other),
         }

@@ -3,19 +3,23 @@
 use ::h3::client::RequestStream;
 use ::h3::error::{Code, StreamError};
 use bytes::{Buf, Bytes};
-use h3_quinn::BidiStream;
 
-use super::layer::Send;
+use super::layer::Sender;
 use super::watch::Watched;
 use crate::body::Body;
+use crate::dock::{Link, Stream};
 use crate::h2::{describe, expected_length};
-use crate::{HttpError, Turn};
+use crate::{HEAD_LIMIT, HttpError, Turn};
+
+/// More than the largest head takes, however it is written.
+const RATION: u64 = 2 * HEAD_LIMIT as u64;
 
 /// Queues the request before it lets anybody else run, unless the peer allows no further stream yet; then carries it to
 /// the response's end.
 pub(super) async fn carry(
-    mut send: Send,
+    mut sender: Sender,
     turn: &mut Turn<'_>,
+    link: &Link,
     watched: &Watched,
 ) -> Result<(), HttpError> {
     let request = turn.request;
@@ -23,7 +27,12 @@ pub(super) async fn carry(
     let head = request.modern()?;
     turn.facts.request_bytes = request.modern_size()?;
     turn.pen.started();
-    let mut stream = send.send_request(head).await.map_err(failed)?;
+    let mut stream = sender.send_request(head).await.map_err(failed)?;
+    let ration = Ration {
+        link,
+        stream: stream.id().into_inner(),
+    };
+    ration.renew();
     let queued = turn.pen.now();
     if !request.body.is_empty() {
         let body = request.body.clone();
@@ -31,7 +40,7 @@ pub(super) async fn carry(
         turn.facts.uploaded = request.body.len() as u64;
     }
     stream.finish().await.map_err(failed)?;
-    // The endpoint's task writes: let it, so that the request has left when we say so.
+    // The dock's task writes: let it, so that the request has left when we say so.
     tokio::task::yield_now().await;
     tokio::task::yield_now().await;
     if request.body.is_empty() {
@@ -41,19 +50,44 @@ pub(super) async fn carry(
     }
     let response = {
         let _one_by_one = watched.one_by_one();
-        stream.recv_response().await.map_err(failed)?
+        stream.recv_response().await
     };
+    let response = response.map_err(|error| {
+        if ration.is_spent() {
+            HttpError::HeadTooLarge { limit: HEAD_LIMIT }
+        } else {
+            failed(error)
+        }
+    })?;
     turn.pen.arrived_since_departure();
     describe(&response.into_parts().0, "3", turn.facts);
-    receive(stream, turn).await
+    receive(stream, turn, &ration).await
+}
+
+/// What may be read of a stream at once: `h3` would gather a frame whole, however large it is.
+struct Ration<'a> {
+    link: &'a Link,
+    stream: u64,
+}
+
+impl Ration<'_> {
+    fn renew(&self) {
+        self.link.entrust(self.stream, RATION);
+    }
+
+    fn is_spent(&self) -> bool {
+        self.link.is_spent(self.stream)
+    }
 }
 
 async fn receive(
-    mut stream: RequestStream<BidiStream<Bytes>, Bytes>,
+    mut stream: RequestStream<Stream, Bytes>,
     turn: &mut Turn<'_>,
+    ration: &Ration<'_>,
 ) -> Result<(), HttpError> {
     let mut body = Body::new(turn.facts, turn.decode, turn.sink);
     let outcome = loop {
+        ration.renew();
         match stream.recv_data().await {
             Ok(Some(mut chunk)) => {
                 while chunk.has_remaining() {
@@ -63,6 +97,10 @@ async fn receive(
                 }
             }
             Ok(None) => break Ok(()),
+            Err(_) if ration.is_spent() => {
+                let why = format!("a frame is longer than {RATION} bytes");
+                break Err(HttpError::H3(why));
+            }
             Err(e) => break Err(failed(e)),
         }
     };

@@ -2,64 +2,81 @@
 //! §8.1.3. Without one a server that is asked in early data may answer with three times what it received, and must then
 //! wait a round trip for the rest.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use quinn::{TokenMemoryCache, TokenStore};
 
 /// A token shares the first datagram with the hello. Real ones are some sixty to a hundred bytes.
 const MOST: usize = 512;
+/// Of each server the newest are kept, and of servers those that gave some last.
+const MOST_EACH: usize = 4;
+const MOST_SERVERS: usize = 256;
 
 /// What a client remembers from one connection to the next.
 #[derive(Debug, Clone, Default)]
-pub struct Tokens(Arc<TokenMemoryCache>);
+pub struct Tokens(Arc<Mutex<VecDeque<Server>>>);
+
+#[derive(Debug)]
+struct Server {
+    name: String,
+    /// Never none; the newest last.
+    tokens: VecDeque<Bytes>,
+}
 
 impl Tokens {
     /// Takes out a server's tokens, for a later process: each is shown once, here or elsewhere.
     pub fn take(&self, host: &str) -> Vec<Bytes> {
-        std::iter::from_fn(|| self.0.take(bare(host)))
-            .filter(is_sound)
-            .collect()
+        let server = remove(&mut self.lock(), host);
+        server.map_or_else(Vec::new, |server| server.tokens.into())
     }
 
-    /// Puts in what an earlier process took out. `false` if it cannot be a token.
+    /// Puts in what a server gave, or what an earlier process took out. `false` if it cannot be a token.
     pub fn insert(&self, host: &str, token: Bytes) -> bool {
-        let sound = is_sound(&token);
-        if sound {
-            self.0.insert(bare(host), token);
+        // None is empty. RFC 9000 §19.7.
+        if !(1..=MOST).contains(&token.len()) {
+            return false;
         }
-        sound
+        let mut servers = self.lock();
+        let mut server = remove(&mut servers, host).unwrap_or_else(|| Server {
+            name: bare(host).to_owned(),
+            tokens: VecDeque::new(),
+        });
+        server.tokens.push_back(token);
+        if server.tokens.len() > MOST_EACH {
+            server.tokens.pop_front();
+        }
+        servers.push_back(server);
+        if servers.len() > MOST_SERVERS {
+            servers.pop_front();
+        }
+        true
     }
 
-    /// For one connection: what comes is kept; what is there is shown only by a client that may be recognised.
-    pub(super) fn for_connection(&self, shown: bool) -> Arc<dyn TokenStore> {
-        if shown {
-            return self.0.clone();
+    /// For one connection: the newest, which is forgotten here.
+    pub(super) fn show(&self, host: &str) -> Option<Bytes> {
+        let mut servers = self.lock();
+        let mut server = remove(&mut servers, host)?;
+        let token = server.tokens.pop_back();
+        if !server.tokens.is_empty() {
+            servers.push_back(server);
         }
-        Arc::new(Silent(self.0.clone()))
+        token
     }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Server>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn remove(servers: &mut VecDeque<Server>, host: &str) -> Option<Server> {
+    let place = servers.iter().position(|s| s.name == bare(host))?;
+    servers.remove(place)
 }
 
 /// As the name is when the connection is opened.
 fn bare(host: &str) -> &str {
     host.strip_suffix('.').unwrap_or(host)
-}
-
-/// None is empty. RFC 9000 §19.7.
-fn is_sound(token: &Bytes) -> bool {
-    (1..=MOST).contains(&token.len())
-}
-
-struct Silent(Arc<TokenMemoryCache>);
-
-impl TokenStore for Silent {
-    fn insert(&self, server_name: &str, token: Bytes) {
-        self.0.insert(server_name, token);
-    }
-
-    fn take(&self, _: &str) -> Option<Bytes> {
-        None
-    }
 }
 
 #[cfg(test)]
@@ -77,9 +94,8 @@ mod tests {
         assert_eq!(taken.len(), 2);
         assert!(first.take("example.com").is_empty());
         assert!(later.insert("example.com", taken[0].clone()));
-        assert_eq!(later.for_connection(false).take("example.com"), None);
-        let shown = later.for_connection(true).take("example.com");
-        assert_eq!(shown.as_ref(), Some(&taken[0]));
+        assert_eq!(later.show("example.com.").as_ref(), Some(&taken[0]));
+        assert_eq!(later.show("example.com"), None);
         assert!(later.take("example.com").is_empty());
     }
 
@@ -90,5 +106,23 @@ mod tests {
             assert!(!tokens.insert("example.com", vec![7; bytes].into()));
         }
         assert!(tokens.take("example.com").is_empty());
+    }
+
+    #[test]
+    fn the_newest_are_kept() {
+        let tokens = Tokens::default();
+        for n in 0..=MOST_EACH as u8 {
+            assert!(tokens.insert("example.com", vec![n].into()));
+        }
+        assert_eq!(tokens.show("example.com"), Some(vec![4].into()));
+        let kept: Vec<u8> = tokens.take("example.com").concat();
+        assert_eq!(kept, [1, 2, 3]);
+        for n in 0..MOST_SERVERS {
+            assert!(tokens.insert(&n.to_string(), "old".into()));
+        }
+        assert!(tokens.insert("0", "new".into()));
+        assert!(tokens.insert("example.com", "new".into()));
+        assert!(tokens.take("1").is_empty());
+        assert_eq!(tokens.take("0").len(), 2);
     }
 }

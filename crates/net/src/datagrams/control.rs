@@ -2,6 +2,7 @@
 //! order where nothing else is said. cmsg(3), ip(7), ipv6(7), udp(7).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::time::Duration;
 
 use crate::sys::udp::Control;
 
@@ -83,6 +84,8 @@ pub(super) struct Incoming {
     pub(super) ecn: u8,
     /// The length of each datagram but the last, where the kernel has joined several.
     pub(super) stride: Option<usize>,
+    /// When the first of them arrived, by `CLOCK_REALTIME`.
+    pub(super) stamp: Option<Duration>,
 }
 
 impl Incoming {
@@ -113,6 +116,13 @@ impl Incoming {
             (libc::SOL_UDP, libc::UDP_GRO) => {
                 let stride = int(value).and_then(|stride| usize::try_from(stride).ok());
                 self.stride = stride.filter(|stride| *stride > 0);
+            }
+            // `timespec`: seconds (8), nanoseconds (8).
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                self.stamp = array(value, 0).zip(array(value, 8)).map(|(s, ns)| {
+                    let nanos = u32::try_from(u64::from_ne_bytes(ns)).unwrap_or_default();
+                    Duration::new(u64::from_ne_bytes(s), nanos.min(999_999_999))
+                });
             }
             _ => {}
         }

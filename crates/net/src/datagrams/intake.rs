@@ -5,8 +5,12 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 use std::slice::ChunksMut;
+use std::time::Duration;
+
+use roundtrip_model::Moment;
 
 use super::control::{self, Incoming};
+use crate::clock::Reading;
 use crate::sys::udp::Slots;
 
 /// More would not make a call cheaper.
@@ -38,6 +42,7 @@ pub struct Arrival<'a> {
     /// The length of each datagram but the last, which may be shorter; never 0.
     pub stride: usize,
     pub bytes: &'a mut [u8],
+    stamp: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -87,6 +92,7 @@ impl Intake {
                 ecn: heading.incoming.ecn,
                 stride: heading.stride(),
                 bytes,
+                stamp: heading.incoming.stamp,
             })
         })
     }
@@ -126,6 +132,14 @@ impl Heading {
 }
 
 impl Arrival<'_> {
+    /// When the first of them arrived, by this clock; without the kernel's stamp that is now.
+    pub fn moment(&self, clock: impl Fn() -> Moment) -> Moment {
+        match self.stamp {
+            Some(stamp) => Reading::of(clock).moment_of(stamp),
+            None => clock(),
+        }
+    }
+
     /// One after the other; none where the datagram is empty.
     pub fn datagrams_mut(&mut self) -> ChunksMut<'_, u8> {
         self.bytes.chunks_mut(self.stride)

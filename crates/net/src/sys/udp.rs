@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use socket2::SockAddr;
 
-/// Control messages are aligned as their header is. Enough for all that is asked for, twice.
+/// Control messages are aligned as their header is. Enough for all that is asked for, of both families at once.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
 pub(crate) struct Control(pub(crate) [u8; 192]);

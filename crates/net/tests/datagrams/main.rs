@@ -7,6 +7,7 @@ mod allocations;
 mod kernel;
 mod refusals;
 mod runs;
+mod stamps;
 mod waiting;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -3,7 +3,7 @@
 use roundtrip_model::EarlyData as Taken;
 use roundtrip_origin::{EarlyData, Group, Knobs, Tickets};
 
-use crate::scene::{Scene, assert_trips};
+use crate::scene::{ENGINES, Scene, assert_trips};
 
 #[test]
 fn hello_retry_request() {
@@ -32,16 +32,20 @@ fn a_chain_over_the_initial_window() {
 
 #[test]
 fn quic_retry_and_amplification() {
-    let mut knobs = Knobs::default();
-    knobs.listen.quic_retry = true;
-    let retried = Scene::new(knobs).probe("h3", "/bytes/10");
-    assert!(retried.quic.as_ref().unwrap().retry);
-    assert_trips(&retried, 3);
+    for engine in ENGINES {
+        let mut knobs = Knobs::default();
+        knobs.listen.quic_engine = engine;
+        knobs.listen.quic_retry = true;
+        let retried = Scene::new(knobs).probe("h3", "/bytes/10");
+        assert!(retried.quic.as_ref().unwrap().retry);
+        assert_trips(&retried, 3);
 
-    let mut knobs = Knobs::default();
-    knobs.tls.chain_bytes = 8_000;
-    let stalled = Scene::new(knobs).probe("h3", "/bytes/10");
-    assert_trips(&stalled, 3);
+        let mut knobs = Knobs::default();
+        knobs.listen.quic_engine = engine;
+        knobs.tls.chain_bytes = 8_000;
+        let stalled = Scene::new(knobs).probe("h3", "/bytes/10");
+        assert_trips(&stalled, 3);
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use roundtrip_model::{Event, Exchange, Moment, Security, Strategy, Target};
-use roundtrip_origin::Knobs;
+use roundtrip_origin::{Knobs, QuicEngine};
 use roundtrip_path::Path;
 use roundtrip_probe::{Manner, Options, Prober, Sequence};
 use roundtrip_tls::Roots;
@@ -12,6 +12,9 @@ use roundtrip_tls::Roots;
 use crate::far::Far;
 
 pub(crate) const RTT: Duration = Duration::from_millis(100);
+
+/// Who serves QUIC: our own engine, and one that shares nothing with the client's.
+pub(crate) const ENGINES: [QuicEngine; 2] = [QuicEngine::Own, QuicEngine::Quinn];
 
 pub(crate) struct Scene(Far);
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use roundtrip_model::{Event, Exchange, Moment};
-use roundtrip_origin::{EarlyData, Knobs, Stats};
+use roundtrip_origin::{EarlyData, Knobs, QuicEngine, Stats};
 use roundtrip_path::Path;
 use roundtrip_probe::{Manner, Sequence};
 
@@ -182,8 +182,15 @@ fn at_once_in_the_syn() {
 
 #[test]
 fn refused_early_data_goes_again_all_of_it() {
-    for (word, trips) in [("h2+tls1.3+0rtt", 3), ("h3+0rtt", 2)] {
-        let scene = scene(|knobs| knobs.tls.early_data = EarlyData::Refused);
+    for (word, trips, engine) in [
+        ("h2+tls1.3+0rtt", 3, QuicEngine::Own),
+        ("h3+0rtt", 2, QuicEngine::Own),
+        ("h3+0rtt", 2, QuicEngine::Quinn),
+    ] {
+        let scene = scene(|knobs| {
+            knobs.listen.quic_engine = engine;
+            knobs.tls.early_data = EarlyData::Refused;
+        });
         let (sequence, stats) = ask(&scene, word, Manner::AtOnce);
         assert_whole(&sequence, trips, 1);
         assert_eq!((stats.early_requests, stats.requests), (0, 4), "one primed");

@@ -7,6 +7,7 @@ use roundtrip_wire::quic::{Side, Version};
 use rustls::pki_types::CertificateDer;
 
 use super::{Connection, State};
+use crate::crypto::Level;
 use crate::streams::{Dir, Peek, Read, ReadError, StreamId, WriteError};
 use crate::{Event, Stats};
 
@@ -138,6 +139,11 @@ impl Connection {
         self.crypto.handshake_kind()
     }
 
+    /// A client's: what is written now leaves as early data.
+    pub fn is_early(&self) -> bool {
+        self.is_handshaking() && self.crypto.has(Level::Early)
+    }
+
     /// Did the server take early data? None where none was offered, or nothing is known yet.
     pub fn early_accepted(&self) -> Option<bool> {
         self.crypto.early_accepted()
@@ -151,7 +157,7 @@ impl Connection {
             window: self.recovery.window(),
             in_flight: self.recovery.in_flight(),
             rtt: rtt.smoothed(),
-            min_rtt: rtt.min(),
+            min_rtt: rtt.sampled().map(|_| rtt.min()),
             key_updates: self.crypto.key_updates(),
             ecn: self.recovery.is_ecn_capable(),
             stream_bytes_sent: streams.bytes_sent,

@@ -40,9 +40,16 @@ impl Connection {
 
     /// The peer broke a rule, or a key has come to its end.
     pub(super) fn fail(&mut self, violation: &Violation) {
-        let why = CloseReason::Violated {
-            code: violation.code,
-            why: violation.why.to_owned(),
+        let code = violation.code;
+        let why = match self.crypto.failure() {
+            Some(error) => CloseReason::Handshake {
+                code,
+                why: error.to_string(),
+            },
+            None => CloseReason::Violated {
+                code,
+                why: violation.why.to_owned(),
+            },
         };
         let reason = violation.why.as_bytes().to_vec();
         self.say_farewell(violation.code.0, Some(violation.frame), reason, why);
@@ -128,7 +135,7 @@ impl Connection {
         if at == 0 {
             return None;
         }
-        self.count_sent(now, count, at, false);
+        self.count_sent(now, count, 1, at, false);
         self.paths.active.on_sent(at);
         Some(Transmit {
             to: self.paths.active.remote,

@@ -239,7 +239,7 @@ impl Connection {
         if length == 0 {
             return None;
         }
-        self.count_sent(now, count, length, eliciting);
+        self.count_sent(now, count, 1, length, eliciting);
         self.paths.active.on_sent(length);
         // RFC 9001 §4.9.1.
         if sent_handshake && self.side == Side::Client && self.crypto.has(Level::Initial) {

@@ -64,12 +64,14 @@ impl Connection {
         if !self.crypto.has(Level::Early) {
             return;
         }
-        let Some(bytes) = self.crypto.remembered_parameters() else {
-            return;
-        };
-        if let Ok(parameters) = Parameters::read(bytes, Side::Server) {
-            self.streams.set_peer(&parameters);
-            self.handshake.remembered = Some(parameters);
+        let bytes = self.crypto.remembered_parameters();
+        match bytes.and_then(|bytes| Parameters::read(bytes, Side::Server).ok()) {
+            Some(parameters) => {
+                self.streams.set_peer(&parameters);
+                self.handshake.remembered = Some(parameters);
+            }
+            // Nothing can be sent under limits that are not known.
+            None => self.crypto.discard(Level::Early),
         }
     }
 

@@ -147,7 +147,7 @@ impl Connection {
             &mut self.items,
             true,
         );
-        self.count_sent(now, 1, room, true);
+        self.count_sent(now, 1, 1, room, true);
         Some(Transmit {
             to: target.remote,
             from: target.local,

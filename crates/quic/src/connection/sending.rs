@@ -322,7 +322,8 @@ impl Connection {
     }
 
     fn sent_to_active(&mut self, now: Time, segment: usize, filled: &Filled) -> Transmit {
-        self.count_sent(now, filled.packets, filled.length, filled.eliciting);
+        let count = filled.packets;
+        self.count_sent(now, count, count, filled.length, filled.eliciting);
         self.paths.active.on_sent(filled.length);
         Transmit {
             to: self.paths.active.remote,
@@ -338,8 +339,16 @@ impl Connection {
         if self.recovery.ecn_mark() { ECT0 } else { 0 }
     }
 
-    pub(super) fn count_sent(&mut self, now: Time, packets: usize, bytes: usize, eliciting: bool) {
+    pub(super) fn count_sent(
+        &mut self,
+        now: Time,
+        packets: usize,
+        datagrams: usize,
+        bytes: usize,
+        eliciting: bool,
+    ) {
         self.stats.packets_sent += packets as u64;
+        self.stats.datagrams_sent += datagrams as u64;
         self.stats.bytes_sent += bytes as u64;
         self.stats.bursts += 1;
         if eliciting {

@@ -16,6 +16,7 @@ use super::outbound::Outbound;
 use super::phases::Phases;
 use super::protection::{Opener, Sealer};
 use super::{Level, violation};
+use crate::ear::{Ear, Reading};
 use crate::error::{Code, Violation};
 
 pub(super) struct Session {
@@ -35,6 +36,7 @@ pub(super) struct Session {
     /// Keys for early data were made.
     had_early_keys: bool,
     failure: Option<Error>,
+    ear: Option<Box<dyn Ear>>,
 }
 
 impl Session {
@@ -77,6 +79,7 @@ impl Session {
             is_held: false,
             had_early_keys: false,
             failure: None,
+            ear: None,
         }
     }
 
@@ -182,7 +185,7 @@ impl Session {
             let Some(bytes) = ready else {
                 return Ok(());
             };
-            let read = self.tls.read_hs(&bytes);
+            let read = self.read(&bytes);
             self.collect(levels);
             if let Err(error) = read {
                 let alert = self.tls.alert();
@@ -199,6 +202,18 @@ impl Session {
                 ));
             }
         }
+    }
+
+    fn read(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let mut reading = Reading::new(&mut self.tls, bytes);
+        if let Some(ear) = &mut self.ear {
+            ear.hear(&mut reading);
+        }
+        reading.end()
+    }
+
+    pub(super) fn set_ear(&mut self, ear: Box<dyn Ear>) {
+        self.ear = Some(ear);
     }
 
     /// The level at which the peer's next handshake bytes come. A server has keys for 1-RTT before it has read the
@@ -287,7 +302,6 @@ impl Session {
         self.failure.is_some()
     }
 
-    #[cfg(test)]
     pub(super) fn failure(&self) -> Option<&Error> {
         self.failure.as_ref()
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use roundtrip_wire::quic::Version;
 
-use crate::Transport;
+use crate::{Ear, Transport};
 
 /// For one connection, or several, of a client.
 #[derive(Debug, Clone)]
@@ -16,6 +16,8 @@ pub struct ClientConfig {
     /// From an earlier connection to the same server; good for one connection. RFC 9000 §8.1.3.
     pub token: Option<Bytes>,
     pub version: Version,
+    /// Makes who listens to TLS, for each connection.
+    pub ear: Option<fn() -> Box<dyn Ear>>,
 }
 
 impl ClientConfig {
@@ -25,6 +27,7 @@ impl ClientConfig {
             transport,
             token: None,
             version: Version::V1,
+            ear: None,
         }
     }
 }

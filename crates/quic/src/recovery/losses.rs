@@ -193,8 +193,10 @@ impl Recovery {
         }
         self.counters.lost += 1;
         self.counters.lost_bytes += u64::from(was.size);
-        feedback.lost_packets += 1;
-        feedback.lost_bytes += u64::from(was.size);
+        if !was.is(MTU_PROBE) {
+            feedback.lost_packets += 1;
+            feedback.lost_bytes += u64::from(was.size);
+        }
         let told = was.is(REQUEUED);
         if !told {
             runs.add(&was, &mut feedback.lost);

@@ -44,8 +44,11 @@ fn the_largest_datagrams_that_arrive_are_found() {
     let (client, server) = simulation.establish();
     simulation.request(client, 0, 3 * MEGABYTE);
     simulation.run_until_completed(client, 1);
-    let found = simulation.stats(SERVER, server).datagram;
+    let stats = simulation.stats(SERVER, server);
+    let found = stats.datagram;
     assert!((1350..=1400).contains(&found), "{found}");
+    // To be too large is not to be lost.
+    assert_eq!(stats.packets_lost, 0);
     assert!(simulation.down.counts.largest >= 1350);
 }
 

@@ -115,9 +115,11 @@ fn early_data_arrives_with_the_first_flight() {
     let (client, server) = make_tls();
     let transport = Transport::default();
     let mut first = Pair::with(&transport, &transport, client.clone(), server.clone());
+    assert!(!first.client.is_early());
     first.connect();
     first.run_for(Duration::from_secs(1));
     let mut pair = Pair::with(&transport, &transport, client, server);
+    assert!(pair.client.is_early());
     let id = pair
         .client
         .open(Dir::Uni)
@@ -139,6 +141,7 @@ fn early_data_arrives_with_the_first_flight() {
     }));
     assert_eq!(pair.now.since(start), super::pair::DELAY);
     pair.connect();
+    assert!(!pair.client.is_early());
     assert_eq!(pair.client.early_accepted(), Some(true));
     assert!(!pair.client_events.contains(&Event::EarlyRefused));
 }

@@ -1,0 +1,61 @@
+//! Who listens while TLS reads what the peer says: sessions outlive the process by what is overheard.
+
+use std::fmt;
+
+use rustls::Error;
+use rustls::pki_types::CertificateDer;
+use rustls::quic::Connection;
+
+/// One connection's.
+pub trait Ear: fmt::Debug + Send {
+    /// Is there while the bytes are read, and may do something before and after.
+    fn hear(&mut self, reading: &mut Reading<'_>);
+}
+
+/// Handshake bytes that TLS is about to read. They follow those of the reading before: one level after the other, each in
+/// order and without gaps. RFC 9001 §4.1.3.
+pub struct Reading<'a> {
+    tls: &'a mut Connection,
+    bytes: &'a [u8],
+    outcome: Option<Result<(), Error>>,
+}
+
+impl<'a> Reading<'a> {
+    pub(crate) fn new(tls: &'a mut Connection, bytes: &'a [u8]) -> Self {
+        Self {
+            tls,
+            bytes,
+            outcome: None,
+        }
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes
+    }
+
+    /// Lets TLS read them, once.
+    pub fn read(&mut self) {
+        if self.outcome.is_none() {
+            self.outcome = Some(self.tls.read_hs(self.bytes));
+        }
+    }
+
+    /// What the peer has shown by now.
+    pub fn certificates(&self) -> Option<&[CertificateDer<'static>]> {
+        self.tls.peer_certificates()
+    }
+
+    /// They are read, whoever listened.
+    pub(crate) fn end(mut self) -> Result<(), Error> {
+        self.read();
+        self.outcome.unwrap_or(Ok(()))
+    }
+}
+
+impl fmt::Debug for Reading<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reading")
+            .field("bytes", &self.bytes.len())
+            .finish_non_exhaustive()
+    }
+}
