@@ -1,13 +1,10 @@
-//! HTTP/3 over our own QUIC engine, as a client speaks it, and the part of quinn that all servers need. RFC 9114, RFC 9000.
+//! HTTP/3 over our own QUIC engine, as a client speaks it. RFC 9114, RFC 9000.
 
 mod attempt;
 mod error;
 mod hellos;
-mod incoming;
 mod layer;
-mod levers;
 mod listening;
-mod redeemed;
 mod stream;
 mod tokens;
 mod watch;
@@ -25,11 +22,8 @@ use crate::turn::all;
 use crate::{Ended, HttpError, Turn};
 use attempt::Attempt;
 pub use error::QuicError;
-pub use incoming::{Confirmation, connection_ids, take_in};
 use layer::Layer;
-pub use levers::transport_config;
 use listening::Attentive;
-pub use redeemed::Redeemed;
 pub use tokens::Tokens;
 use watch::Watched;
 

@@ -22,10 +22,7 @@ pub use body::Sink;
 pub use connection::Connection;
 pub use error::HttpError;
 pub use h1::response_head;
-pub use h3::{
-    Confirmation, Quic, QuicError, QuicGauge, Redeemed, Tokens, connection_ids, take_in,
-    transport_config,
-};
+pub use h3::{Quic, QuicError, QuicGauge, Tokens};
 pub use opening::{OpenError, Opened, Opening, Raced, Speech, Trail, Transport, race};
 pub use request::{Request, check_sendable};
 pub use sharing::Shared;

@@ -1,7 +1,10 @@
 //! QUIC connections: accepted, made to try again, ignored or refused as the knobs say, then handed to HTTP/3. Here they are
 //! quinn's; those of our own engine are `own`'s.
 
+mod incoming;
+mod levers;
 pub(crate) mod own;
+mod redeemed;
 
 use std::io;
 use std::net::UdpSocket;
@@ -12,7 +15,6 @@ use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{
     Endpoint, EndpointConfig, Incoming, ServerConfig, TokioRuntime, ValidationTokenConfig,
 };
-use roundtrip_http::{Redeemed, take_in, transport_config};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -21,6 +23,10 @@ use crate::serve::h3;
 use crate::site::Site;
 use crate::tcp::Hall;
 use crate::{EarlyData, FaultKind, FaultPhase, Knobs};
+pub(crate) use incoming::Confirmation;
+use incoming::take_in;
+use levers::transport_config;
+use redeemed::Redeemed;
 
 const HANDSHAKE: Duration = Duration::from_secs(30);
 const TOKEN_LIFETIME: Duration = Duration::from_hours(24);

@@ -5,8 +5,9 @@ use std::future::Future;
 use bytes::Bytes;
 use h3::quic::{self, StreamId};
 use quinn::VarInt;
-use roundtrip_http::Confirmation;
 use roundtrip_http::dock::{self, Link};
+
+use crate::quic::Confirmation;
 
 /// A QUIC connection.
 pub(crate) trait Carrier: Send + 'static {

@@ -72,7 +72,8 @@ impl Client {
         tls.enable_early_data = true;
         let quic = QuicClientConfig::try_from(tls).unwrap();
         let mut config = quinn::ClientConfig::new(Arc::new(quic));
-        let mut transport = roundtrip_http::transport_config();
+        let mut transport = quinn::TransportConfig::default();
+        transport.ack_frequency_config(Some(quinn::AckFrequencyConfig::default()));
         transport.max_idle_timeout(Some(Duration::from_secs(2).try_into().unwrap()));
         config.transport_config(Arc::new(transport));
         let mut endpoint = quinn::Endpoint::client((Ipv4Addr::LOCALHOST, 0).into()).unwrap();

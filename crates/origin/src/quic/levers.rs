@@ -1,5 +1,4 @@
-//! How quinn's connections go about their transport, whoever opens or accepts them: the levers that all share. What else they
-//! are told, as idle times and streams, is their owner's. What the size of a client's first datagrams proves about the path stays
+//! How quinn's connections go about their transport. What the size of a client's first datagrams proves about the path stays
 //! unused: quinn does not tell it to who accepts a connection.
 
 use std::time::Duration;
@@ -16,7 +15,7 @@ const ACK_WAITS: Duration = Duration::from_millis(4);
 
 /// quinn's defaults, but for acknowledgements, which are asked for more rarely where the peer knows how
 /// (draft-ietf-quic-ack-frequency), and with a search for the largest datagram, whatever quinn's default becomes (RFC 8899).
-pub fn transport_config() -> TransportConfig {
+pub(crate) fn transport_config() -> TransportConfig {
     let mut acks = AckFrequencyConfig::default();
     acks.ack_eliciting_threshold(UNACKNOWLEDGED.into())
         .max_ack_delay(Some(ACK_WAITS));

@@ -1,40 +1,32 @@
-//! QUIC connections as a server takes them in: so early that it may answer early data, and no earlier.
+//! quinn's connections as a server takes them in: so early that it may answer early data, and no earlier.
 
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 
-use quinn::{Connection, ConnectionError, ConnectionIdGenerator, Incoming, ZeroRttAccepted};
-use quinn_proto::HashedConnectionIdGenerator;
+use quinn::{Connection, ConnectionError, Incoming, ZeroRttAccepted};
 
 /// Whether the handshake is complete. Until then, what arrives may be a replay.
-pub enum Confirmation {
+pub(crate) enum Confirmation {
     Awaited(ZeroRttAccepted),
     Complete,
 }
 
 impl Confirmation {
-    pub fn is_complete(&mut self) -> bool {
-        let mut idle = Context::from_waker(Waker::noop());
-        self.poll(&mut idle).is_ready()
-    }
-
-    /// Waits until it is, or never will be: a connection that was closed meanwhile says so.
-    pub async fn over(&mut self) {
-        std::future::poll_fn(|cx| self.poll(cx)).await;
-    }
-
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn is_complete(&mut self) -> bool {
         if let Self::Awaited(confirmed) = self {
-            std::task::ready!(Pin::new(confirmed).poll(cx));
+            let mut idle = Context::from_waker(Waker::noop());
+            if Pin::new(confirmed).poll(&mut idle).is_pending() {
+                return false;
+            }
             *self = Self::Complete;
         }
-        Poll::Ready(())
+        true
     }
 }
 
 /// Shakes hands. Where early data is taken, only so far that it can be read and answered.
-pub async fn take_in(
+pub(crate) async fn take_in(
     incoming: Incoming,
     early_data: bool,
 ) -> Result<(Connection, Confirmation), ConnectionError> {
@@ -50,12 +42,4 @@ pub async fn take_in(
         // For a server this never happens: it may speak as soon as it has heard the ClientHello.
         Err(connecting) => Ok((connecting.await?, Confirmation::Complete)),
     }
-}
-
-/// Makes connection ids that everybody with the key knows for ours: then packets of a connection that is not here any more
-/// are answered with a reset. RFC 9000 §10.3.
-pub fn connection_ids(
-    key: u64,
-) -> impl Fn() -> Box<dyn ConnectionIdGenerator> + Send + Sync + 'static {
-    move || Box::new(HashedConnectionIdGenerator::from_key(key))
 }

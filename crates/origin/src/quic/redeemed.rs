@@ -11,7 +11,7 @@ const MOST: usize = 65_536;
 
 /// The random numbers of redeemed tokens, and when each was issued.
 #[derive(Debug, Default)]
-pub struct Redeemed(Mutex<HashMap<u128, SystemTime>>);
+pub(crate) struct Redeemed(Mutex<HashMap<u128, SystemTime>>);
 
 impl TokenLog for Redeemed {
     fn check_and_insert(
