@@ -20,7 +20,8 @@ use roundtrip_tls::{Client, Offer, Witness, peer_facts};
 use crate::dock::{Dock, Link};
 use crate::turn::all;
 use crate::{Ended, HttpError, Turn};
-use attempt::Attempt;
+pub use attempt::Attempt as QuicAttempt;
+use attempt::Keeping;
 pub use error::QuicError;
 use layer::Layer;
 use listening::Attentive;
@@ -53,9 +54,8 @@ pub struct QuicGauge {
 }
 
 impl Quic {
-    /// Opens a connection: with a fitting ticket at once (0-RTT), else after the handshake. Where a ticket may be shown,
-    /// an address token may be as well.
-    pub async fn open(
+    /// Begins to open a connection. Where a ticket may be shown, an address token may be as well.
+    pub fn begin(
         peer: SocketAddr,
         socket: UdpSocket,
         host: &str,
@@ -63,7 +63,7 @@ impl Quic {
         offer: &Offer,
         tokens: &Tokens,
         recorder: &Recorder,
-    ) -> Result<Self, HttpError> {
+    ) -> Result<QuicAttempt, HttpError> {
         recorder.record(Event::AttemptStarted { peer });
         recorder.record(Event::HandshakeStarted);
         let mut config = recorder.timed(Task::Configure, || client_config(client, offer))?;
@@ -71,35 +71,18 @@ impl Quic {
         let watched = Watched::new(recorder.clone());
         let endpoint = Endpoint::new(None, seed(&config)?);
         let dock = Dock::open_watched(socket, endpoint, watched.clone()).map_err(HttpError::Io)?;
-        let attempt = Attempt::new(dock.clone(), watched.clone());
         let name = host.strip_suffix('.').unwrap_or(host);
         let link = recorder.timed(Task::GenerateKeys, || dock.connect(&config, peer, name))?;
-        let gauge = Arc::new(QuicGauge {
+        let gauge = QuicGauge {
             offered_early: link.is_early(),
             link,
             watched,
             local: dock.local_addr(),
             witness: client.witness(),
             lost: Arc::default(),
-        });
-        let proof = gauge.proof(recorder.clone());
+        };
         let keeping = keep_tokens(gauge.link.clone(), tokens.clone(), name.to_owned());
-        if gauge.offered_early {
-            tokio::spawn(async move {
-                if proof.await.is_ok() {
-                    keeping.await;
-                }
-            });
-        } else {
-            client.witness().prepare(recorder);
-            proof.await.map_err(|reason| gauge.broken(reason))?;
-            tokio::spawn(keeping);
-        }
-        let layer = Layer::start(&gauge.link)
-            .await
-            .map_err(|error| gauge.reason(error))?;
-        attempt.succeeded();
-        Ok(Self { dock, layer, gauge })
+        Ok(QuicAttempt::new(dock, gauge, recorder.clone(), keeping))
     }
 
     pub fn gauge(&self) -> Arc<QuicGauge> {
@@ -164,10 +147,12 @@ fn seed(config: &ClientConfig) -> Result<[u8; 32], ConnectError> {
 }
 
 /// As long as the connection lives.
-async fn keep_tokens(link: Link, tokens: Tokens, host: String) {
-    while let Some(token) = link.next_token().await {
-        tokens.insert(&host, token);
-    }
+fn keep_tokens(link: Link, tokens: Tokens, host: String) -> Keeping {
+    Box::pin(async move {
+        while let Some(token) = link.next_token().await {
+            tokens.insert(&host, token);
+        }
+    })
 }
 
 impl QuicGauge {

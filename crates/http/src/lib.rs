@@ -22,7 +22,7 @@ pub use body::Sink;
 pub use connection::Connection;
 pub use error::HttpError;
 pub use h1::response_head;
-pub use h3::{Quic, QuicError, QuicGauge, Tokens};
+pub use h3::{Quic, QuicAttempt, QuicError, QuicGauge, Tokens};
 pub use opening::{OpenError, Opened, Opening, Raced, Speech, Trail, Transport, race};
 pub use request::{Request, check_sendable};
 pub use sharing::Shared;

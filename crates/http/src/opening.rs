@@ -13,7 +13,7 @@ use roundtrip_model::{Attempt, Recorder, TlsFacts};
 use roundtrip_net::{Bind, Connect, Gauge};
 use roundtrip_tls::{Client, Offer};
 
-use crate::{Connection, Stream, Tokens};
+use crate::{Connection, QuicGauge, Stream, Tokens};
 pub use error::OpenError;
 pub use race::{Raced, race};
 pub use transport::Transport;
@@ -55,6 +55,8 @@ pub struct Opened {
 pub struct Trail {
     pub attempts: Vec<Attempt>,
     pub over_quic: bool,
+    /// Of the last attempt by QUIC.
+    pub quic: Option<Arc<QuicGauge>>,
     pub gauge: Option<Gauge>,
     pub tls: Option<Arc<OnceLock<TlsFacts>>>,
 }

@@ -97,7 +97,8 @@ async fn connect(dock: &Dock, recorder: &Recorder) -> (Connection, Link) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let tokens = Tokens::default();
     let (peer, host) = (dock.local_addr(), "localhost");
-    let quic = Quic::open(peer, socket, host, &client, &offer, &tokens, recorder);
+    let begun = Quic::begin(peer, socket, host, &client, &offer, &tokens, recorder);
+    let quic = begun.unwrap().opened();
     let answering = async { dock.accept().await.unwrap().answer() };
     let (quic, link) = tokio::join!(quic, answering);
     (Connection::H3(quic.unwrap()), link)

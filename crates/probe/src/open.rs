@@ -47,6 +47,13 @@ impl Learnt {
         self.tcp = self.tcp.take().or_else(|| gauge.map(Gauge::facts));
         let told = self.trail.tls.as_ref().and_then(|f| f.get());
         self.tls = self.tls.take().or_else(|| told.cloned());
+        if let Some(gauge) = &self.trail.quic {
+            self.quic.get_or_insert_with(|| gauge.facts());
+            // The server's hello, or what it showed.
+            let heard = |facts: &TlsFacts| !facts.cipher.is_empty() || facts.chain.is_some();
+            let seen = || Some(gauge.tls_facts()).filter(heard);
+            self.tls = self.tls.take().or_else(seen);
+        }
     }
 }
 

@@ -37,6 +37,8 @@ struct Works {
     ringing: Watch,
     /// What the alarm is set to.
     set_to: Option<Time>,
+    /// The last round ended in the midst of sending.
+    sending: bool,
     /// A single run was taken in: no other is before everybody else has had their turn.
     others_turn: bool,
     buffer: Vec<u8>,
@@ -70,6 +72,7 @@ impl Driver {
             alarm,
             socket,
             set_to: None,
+            sending: false,
             others_turn: false,
             buffer: vec![0; BUFFER],
             held: None,
@@ -104,9 +107,10 @@ impl Future for Driver {
 
 impl Works {
     fn round(&mut self, cx: &mut Context<'_>) -> io::Result<Round> {
-        let more_came = self.take_in()?;
+        let more_came = self.take_in(cx)?;
         let late = self.keep_time();
         let more_to_send = self.send_off();
+        self.sending = more_to_send;
         if std::mem::take(&mut self.others_turn) {
             return Ok(Round::Later);
         }
@@ -116,21 +120,32 @@ impl Works {
         self.rest(cx)
     }
 
-    /// True where there may be more.
-    fn take_in(&mut self) -> io::Result<bool> {
+    /// True where there may be more. In the midst of sending it looks even where the runtime has not: acknowledgements
+    /// are to be heard between bursts.
+    fn take_in(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
         for _ in 0..MOST_CALLS {
             if self.others_turn {
                 break;
             }
-            match self.socket.receive() {
-                Ok(more) => {
-                    self.deliver();
-                    if !more {
-                        return Ok(false);
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            let readable = match self.incoming.poll_readable(cx) {
+                Poll::Ready(guard) => Some(guard?),
+                Poll::Pending if self.sending => None,
+                Poll::Pending => return Ok(false),
+            };
+            let (came, more) = match self.socket.receive() {
+                Ok(more) => (true, more),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => (false, false),
                 Err(error) => return Err(error),
+            };
+            // What comes after the call is told of anew.
+            if let Some(mut guard) = readable.filter(|_| !more) {
+                guard.clear_ready();
+            }
+            if came {
+                self.deliver();
+            }
+            if !more {
+                return Ok(false);
             }
         }
         Ok(true)
@@ -246,7 +261,11 @@ impl Works {
             deadline = Some(deadline.map_or(soon, |deadline| deadline.min(soon)));
         }
         let rung = self.set_alarm(cx, now, deadline)?;
-        let came = self.listen(cx)?;
+        // Where nothing came, the runtime wakes us when something does.
+        let came = match self.incoming.poll_readable(cx) {
+            Poll::Ready(readable) => readable.map(|_| true)?,
+            Poll::Pending => false,
+        };
         Ok(if rung || came {
             Round::Again
         } else {
@@ -277,23 +296,6 @@ impl Works {
                 return Ok(true);
             }
             guard.clear_ready();
-        }
-        Ok(false)
-    }
-
-    /// True where something came; if not, the runtime wakes us when something does.
-    fn listen(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
-        while let Poll::Ready(ready) = self.incoming.poll_readable(cx) {
-            let mut guard = ready?;
-            match self.socket.receive() {
-                Ok(_) => {
-                    drop(guard);
-                    self.deliver();
-                    return Ok(true);
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => guard.clear_ready(),
-                Err(error) => return Err(error),
-            }
         }
         Ok(false)
     }

@@ -67,7 +67,13 @@ impl Opening<'_> {
         });
         let client = self.client.ok_or(OpenError::NoTls)?;
         let (tokens, recorder) = (self.tokens, self.recorder);
-        let quic = Quic::open(peer, socket, self.host, client, offer, tokens, recorder).await;
+        let quic = match Quic::begin(peer, socket, self.host, client, offer, tokens, recorder) {
+            Ok(opening) => {
+                trail.quic = Some(opening.gauge());
+                opening.opened().await
+            }
+            Err(error) => Err(error),
+        };
         if let Some(attempt) = trail.attempts.get_mut(place) {
             attempt.ended = self.recorder.now();
             attempt.outcome = match &quic {

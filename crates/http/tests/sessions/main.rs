@@ -79,8 +79,8 @@ impl Process {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let tokens = &self.tokens;
         let wanted = self.client.tickets(true).received() + tickets.unwrap_or(0);
-        let quic = Quic::open(peer, socket, HOST, &self.client, &offer, tokens, &recorder);
-        let quic = quic.await.unwrap();
+        let begun = Quic::begin(peer, socket, HOST, &self.client, &offer, tokens, &recorder);
+        let quic = begun.unwrap().opened().await.unwrap();
         let gauge = quic.gauge();
         let mut connection = Connection::H3(quic);
         let request = Request {

@@ -46,11 +46,13 @@ fn a_bad_certificate_is_refused_and_shown() {
         ] {
             let report = site.report(&[version, &site.https("/")]);
             assert_failure(&report, kind, phase);
-            // Of a chain that QUIC refused, only the verdict is known.
-            if phase == "tls" {
-                assert!(message(&report).contains(words), "{}", message(&report));
-                let shown = report.at("/tls/chain/certificates").as_array().unwrap();
-                assert!(!shown.is_empty());
+            assert!(message(&report).contains(words), "{}", message(&report));
+            let shown = report.at("/tls/chain/certificates").as_array().unwrap();
+            assert!(!shown.is_empty());
+            if phase == "quic" {
+                for way in ["/quic/datagrams_sent", "/quic/datagrams_received"] {
+                    assert!(report.at(way).as_u64().unwrap() > 0, "{way}");
+                }
             }
         }
     }
