@@ -68,6 +68,8 @@ impl Quic {
         recorder.record(Event::HandshakeStarted);
         let mut config = recorder.timed(Task::Configure, || client_config(client, offer))?;
         config.token = offer.resume.then(|| tokens.show(host)).flatten();
+        // Then it is known from which address datagrams leave, and at once if there is no way to the peer.
+        socket.connect(peer).map_err(HttpError::Io)?;
         let watched = Watched::new(recorder.clone());
         let endpoint = Endpoint::new(None, seed(&config)?);
         let dock = Dock::open_watched(socket, endpoint, watched.clone()).map_err(HttpError::Io)?;

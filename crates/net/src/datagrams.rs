@@ -77,7 +77,8 @@ impl Datagrams {
         Self::from_socket(listen_udp(address, false)?)
     }
 
-    /// Of a socket that is bound already, such as one of several that share an address.
+    /// Of a socket that is bound already, such as one of several that share an address, and connected, if it is to hear of
+    /// one peer alone.
     pub fn from_socket(socket: UdpSocket) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         ask_for_buffers(&socket);
@@ -90,10 +91,10 @@ impl Datagrams {
         }
         let joins = sys::set_int(&socket, libc::SOL_UDP, libc::UDP_GRO, ON).is_ok();
         Ok(Self {
+            peer: socket.peer_addr().ok(),
             socket,
             segments: Cell::new(MOST_SEGMENTS),
             joins,
-            peer: None,
             calls: Cell::default(),
         })
     }

@@ -53,6 +53,8 @@ fn a_bad_certificate_is_refused_and_shown() {
                 for way in ["/quic/datagrams_sent", "/quic/datagrams_received"] {
                     assert!(report.at(way).as_u64().unwrap() > 0, "{way}");
                 }
+                let local = report.at("/quic/local").as_str().unwrap();
+                assert!(local.starts_with("127.0.0.1:"), "{local}");
             }
         }
     }
