@@ -227,9 +227,10 @@ fn datagrams(list: &mut List, quic: &QuicFacts) {
                 "{} datagrams sent, {} received",
                 quic.datagrams_sent, quic.datagrams_received
             ),
-            match quic.lost_packets {
-                0 => "none lost".into(),
-                n => format!("{n} lost"),
+            match (quic.lost_packets, quic.datagrams_received) {
+                (0, 0) => "no answer".into(),
+                (0, _) => "none lost".into(),
+                (n, _) => format!("{n} lost"),
             },
             if quic.mtu > 0 {
                 format!("MTU {}", quic.mtu)

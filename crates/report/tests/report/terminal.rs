@@ -122,6 +122,16 @@ fn the_waterfall_says_what_was_measured() {
 }
 
 #[test]
+fn of_a_peer_that_never_answered_nothing_is_said_to_have_arrived() {
+    let mut silent = samples::quic();
+    let quic = silent.quic.as_mut().unwrap();
+    (quic.datagrams_received, quic.lost_packets) = (0, 0);
+    let text = exchange(&silent, &plain(80));
+    assert!(text.contains("0 received, no answer"), "{text}");
+    assert!(!text.contains("none lost"), "{text}");
+}
+
+#[test]
 fn what_is_unexplained_is_said_where_it_is_much() {
     let told = |unexplained: f64| {
         let mut e = samples::explained();
