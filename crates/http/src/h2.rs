@@ -189,12 +189,7 @@ impl Asked {
     /// From the request's departure to the response's end.
     async fn carry(mut self, turn: Turn<'_>, heard: &mut bool) -> Result<(), HttpError> {
         upload(self.upload, turn.request, turn.facts).await?;
-        // The answer may be here before this task is.
-        if turn.request.body.is_empty() {
-            turn.pen.departed_first(self.queued);
-        } else {
-            turn.pen.departed();
-        }
+        turn.pen.departed_since(self.queued, turn.request);
         interim(&mut self.response, turn.facts).await?;
         let (parts, body) = self.response.await?.into_parts();
         *heard = true;

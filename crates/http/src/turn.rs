@@ -53,9 +53,13 @@ impl Pen {
         self.write(self.bytes.last(is_sent), Event::RequestSent);
     }
 
-    /// The whole request left with the first bytes since `began`: later ones may be acknowledgements only.
-    pub(crate) fn departed_first(&self, began: Moment) {
-        let left = self.bytes.first_since(began, is_sent);
+    /// The same of a request that was queued then. One without a body left with the first bytes since: later ones may be
+    /// acknowledgements only, and the answer may be here before this is said.
+    pub(crate) fn departed_since(&self, queued: Moment, request: &Request) {
+        if !request.body.is_empty() {
+            return self.departed();
+        }
+        let left = self.bytes.first_since(queued, is_sent);
         self.write(left, Event::RequestSent);
     }
 

@@ -43,11 +43,7 @@ pub(super) async fn carry(
     // The dock's task writes: let it, so that the request has left when we say so.
     tokio::task::yield_now().await;
     tokio::task::yield_now().await;
-    if request.body.is_empty() {
-        turn.pen.departed_first(queued);
-    } else {
-        turn.pen.departed();
-    }
+    turn.pen.departed_since(queued, request);
     let response = {
         let _one_by_one = watched.one_by_one();
         stream.recv_response().await
