@@ -33,7 +33,7 @@ const FRAME_HEAD: u64 = 16;
 
 type Request = RequestResolver<Transport, Bytes>;
 
-/// Serves until the connection ends. Until `confirmed` is over, what comes may be a replay.
+/// Serves until the connection ends. Until `confirmed` is over, what comes may be a replay; where the handshake fails, it never is.
 pub(crate) async fn serve<S: Sessions + 'static>(
     link: Link,
     confirmed: impl Future<Output = ()>,

@@ -156,9 +156,7 @@ impl Admission {
             security: security_of(met.facts),
             fast_open: false,
         });
-        let confirmed = async {
-            let _ = met.link.connected().await;
-        };
+        let confirmed = met.link.confirmed();
         let _ = front::h3::serve(met.link.clone(), confirmed, peer, house).await;
     }
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 mod quic;
+mod replays;
 mod scene;
 
 use std::time::Duration;

@@ -12,21 +12,21 @@ use rustls::pki_types::pem::PemObject;
 use crate::eventually;
 use crate::scene::{Scene, backend};
 
-const EARLY: &str = "[tls]\nresumption = \"single-use\"\nearly_data = true\n";
+pub(crate) const EARLY: &str = "[tls]\nresumption = \"single-use\"\nearly_data = true\n";
 
-fn scene(at: SocketAddr, more: &str) -> Scene {
+pub(crate) fn scene(at: SocketAddr, more: &str) -> Scene {
     Scene::tuned(at, more, |config| {
         config.listen.https = vec![(Ipv4Addr::LOCALHOST, 0).into()];
     })
 }
 
-struct Caller {
-    endpoint: Endpoint,
-    to: SocketAddr,
+pub(crate) struct Caller {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) to: SocketAddr,
 }
 
 impl Caller {
-    fn new(scene: &Scene) -> Self {
+    pub(crate) fn new(scene: &Scene) -> Self {
         let gate = scene.gate();
         let mut roots = rustls::RootCertStore::empty();
         let pem = gate.certificate().unwrap();
@@ -50,7 +50,7 @@ impl Caller {
     }
 
     /// One connection with one request: was it early, and what was answered?
-    async fn ask(&self, path: &str) -> (bool, u16) {
+    pub(crate) async fn ask(&self, path: &str) -> (bool, u16) {
         let connecting = self.endpoint.connect(self.to, "localhost").unwrap();
         let (connection, accepted) = match connecting.into_0rtt() {
             Ok((connection, accepted)) => (connection, Some(accepted)),
@@ -82,7 +82,7 @@ impl Caller {
     }
 }
 
-fn run<F: Future>(play: F) -> F::Output {
+pub(crate) fn run<F: Future>(play: F) -> F::Output {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

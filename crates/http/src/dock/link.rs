@@ -43,6 +43,14 @@ impl Link {
         .await
     }
 
+    /// Ends when the handshake is complete, and never where it never is: what came before that stays unproved, and may be a
+    /// replay.
+    pub async fn confirmed(&self) {
+        if self.connected().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
     pub fn is_handshaking(&self) -> bool {
         self.look(Connection::is_handshaking).unwrap_or(false)
     }

@@ -117,6 +117,20 @@ async fn who_waits_for_the_end_of_a_stream_hears_of_it() {
 }
 
 #[tokio::test]
+async fn a_handshake_that_fails_confirms_nothing() {
+    let (_dock, _silent, link) = link();
+    let waiting = |link: Link| tokio::spawn(async move { link.confirmed().await });
+    let before = waiting(link.clone());
+    link.close(0, b"");
+    link.closed().await;
+    let after = waiting(link);
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    assert!(!before.is_finished() && !after.is_finished());
+}
+
+#[tokio::test]
 async fn a_dock_is_empty_once_its_connections_are_over() {
     let (dock, _silent, link) = link();
     let emptied = tokio::spawn({
