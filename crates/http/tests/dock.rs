@@ -192,7 +192,7 @@ async fn a_second_connection_begins_with_its_request() {
         while first.next_token().await.is_some() {}
         let second = call(&dock, &origin, &config);
         let body = fetch(&second, "/bytes/300000");
-        assert!(second.is_handshaking());
+        assert!(!second.is_connected());
         assert_eq!(body.await, Ok(300_000));
         assert_eq!(second.early_accepted(), Some(accepted));
         let stats = origin.stats();

@@ -30,14 +30,14 @@ impl Link {
 
     /// Waits until the handshake is complete.
     pub async fn connected(&self) -> Result<(), CloseReason> {
-        self.when(|connection| (!connection.is_handshaking()).then_some(()))
+        self.when(|connection| connection.is_connected().then_some(()))
             .await
     }
 
     /// Waits until the peer's hello was read: a server can answer early data from then on.
     pub async fn greeted(&self) -> Result<(), CloseReason> {
         self.when(|connection| {
-            let greeted = !connection.is_handshaking() || connection.alpn().is_some();
+            let greeted = connection.is_connected() || connection.alpn().is_some();
             greeted.then_some(())
         })
         .await
@@ -51,8 +51,9 @@ impl Link {
         }
     }
 
-    pub fn is_handshaking(&self) -> bool {
-        self.look(Connection::is_handshaking).unwrap_or(false)
+    /// Is the handshake complete, or was it once?
+    pub fn is_connected(&self) -> bool {
+        self.look(Connection::is_connected).unwrap_or(false)
     }
 
     /// Waits for the end.

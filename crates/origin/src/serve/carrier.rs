@@ -118,7 +118,7 @@ impl Carrier for Own {
     }
 
     fn is_confirmed(&mut self) -> bool {
-        !self.0.is_handshaking()
+        self.0.is_connected()
     }
 
     fn close(&self, code: u64) {

@@ -41,7 +41,7 @@ pub(crate) async fn serve(link: Link, site: Arc<Site>) {
 }
 
 async fn run(link: Link, sending: Sending, mut receiving: Receiving, site: Arc<Site>) {
-    let early = link.is_handshaking();
+    let early = !link.is_connected();
     let Ok(Some(request)) = timeout(PATIENCE, read(&mut receiving, early)).await else {
         site.counters.bad_requests.increment();
         return;

@@ -95,6 +95,12 @@ impl Connection {
         self.paths.active.remote
     }
 
+    /// The handshake came to its end, whatever became of the connection since.
+    pub fn is_connected(&self) -> bool {
+        self.handshake.is_complete
+    }
+
+    /// It may still do so.
     pub fn is_handshaking(&self) -> bool {
         self.state == State::Open && !self.handshake.is_complete
     }

@@ -192,7 +192,7 @@ async fn serve_quic(entrance: Rc<QuicEntrance>) {
                     "resumed={} accepted={} early={} heard={heard}",
                     met.facts.resumed,
                     met.facts.early_data,
-                    met.link.is_handshaking(),
+                    !met.link.is_connected(),
                 );
                 send.write(said.into()).await.unwrap();
                 if met.link.connected().await.is_ok() {
