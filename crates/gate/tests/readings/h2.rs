@@ -47,7 +47,7 @@ pub(crate) struct Frame {
 
 #[derive(Debug, Default)]
 pub(crate) struct Answered {
-    /// 0 where it is not one that HPACK has a name for, and where there was none.
+    /// 0 where there was none, and where it is none of those that are read here.
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
     /// The connection can be used no more.
@@ -230,9 +230,23 @@ fn length(block: &mut Vec<u8>, length: usize) {
     block.push(u8::try_from(rest).unwrap());
 }
 
+/// Of the first field, which it is: by its index, or as text that is remembered or not.
 fn status(block: &[u8]) -> u16 {
     // The size of the table may stand before it.
-    let first = block.iter().find(|b| **b & 0xe0 != 0x20);
-    let known = STATUSES.iter().find(|(index, _)| first == Some(index));
-    known.map_or(0, |(_, status)| *status)
+    let begin = block.iter().position(|b| *b & 0xe0 != 0x20);
+    let block = &block[begin.unwrap_or(block.len())..];
+    let known = STATUSES
+        .iter()
+        .find(|(index, _)| block.first() == Some(index));
+    match block {
+        _ if known.is_some() => known.map_or(0, |(_, status)| *status),
+        [0x48 | 0x08 | 0x18, 3, digits @ ..] => {
+            let digits = digits.get(..3).and_then(|d| std::str::from_utf8(d).ok());
+            digits.and_then(|d| d.parse().ok()).unwrap_or(0)
+        }
+        // Huffman's code of RFC 7541, appendix B.
+        [0x48 | 0x08 | 0x18, 0x82, 0x68, 0x01, ..] => 401,
+        [0x48 | 0x08 | 0x18, 0x83, 0x68, 0x4f, 0xff, ..] => 429,
+        _ => 0,
+    }
 }
