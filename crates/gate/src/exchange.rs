@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use crate::guard::{Pass, Sessions};
-use crate::h1::{BadResponse, Response, ResponseBody};
+use crate::h1::{BadResponse, Response, ResponseBody, Trailers};
 use crate::halves::Halves;
 use crate::patrol::Posts;
 use crate::record::{Early, Entry, Limit, Outcome, Reason};
@@ -39,6 +39,10 @@ pub(crate) struct Asked {
     pub(crate) idempotent: bool,
     /// It asks for another protocol, and the route has them.
     pub(crate) upgrade: bool,
+    /// The client says that it takes trailers. RFC 9110 §10.1.4.
+    pub(crate) takes_trailers: bool,
+    /// Its own may go on: `Connection` names none of them.
+    pub(crate) sends_trailers: bool,
     /// Where in the head `Early-Data` stands, which a request sent again after the handshake has not.
     pub(crate) early: Option<std::ops::Range<usize>>,
     /// Came it over TLS or QUIC?
@@ -52,6 +56,9 @@ pub(crate) struct Asked {
 pub(crate) trait Source {
     /// Appends what comes next of the body; `false` at its end.
     async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool, Broken>;
+
+    /// What came behind the body, once that has ended, and may go on.
+    fn trailers(&mut self) -> Trailers;
 
     /// From now on bytes of another protocol come, until the client closes.
     fn upgrade(&mut self);
@@ -72,6 +79,9 @@ pub(crate) trait Sink {
 
     /// What is there goes at once: who waits for an event must not wait for the next one.
     async fn flush(&mut self) -> io::Result<()>;
+
+    /// What the client gets behind the answer's body, where it takes such; it leaves with the end.
+    fn trailers(&mut self, trailers: &Trailers);
 
     /// The answer is whole.
     async fn end(&mut self) -> io::Result<()>;

@@ -137,6 +137,8 @@ pub(crate) fn judge<S: Sessions>(
         is_head: request.method == "HEAD",
         idempotent: is_idempotent(request.method),
         upgrade: route.upgrades && inspected.upgrade.is_some(),
+        takes_trailers: inspected.takes_trailers,
+        sends_trailers: inspected.names_no_field(),
         early,
         secure: arrival.secure,
         session,

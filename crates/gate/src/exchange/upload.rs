@@ -7,7 +7,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::time::Instant;
 
 use super::{Asked, Broken, Source};
-use crate::h1::{LAST_CHUNK, write_chunk};
+use crate::h1::{Trailers, write_chunk, write_last_chunk};
 use crate::patrol::Posts;
 use crate::record::Limit;
 use crate::request::{Body, Refusal};
@@ -87,19 +87,25 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
             piece.clear();
         }
         if chunks {
-            self.send(LAST_CHUNK).await?;
+            let trailers = match self.asked.sends_trailers {
+                true => self.body.trailers(),
+                false => Trailers::default(),
+            };
+            coded.clear();
+            write_last_chunk(&mut coded, &trailers);
+            self.send(&coded).await?;
         }
         Ok(())
     }
 
     /// What trickles in goes on at once; who sends less than the least rate over a whole window is too slow.
     async fn next(&mut self, piece: &mut Vec<u8>) -> Result<bool, Broken> {
-        let least = self
-            .site
-            .limits
-            .body_rate
-            .0
-            .saturating_mul(WINDOW.as_secs());
+        let least = if self.is_open_ended() {
+            0
+        } else {
+            let rate = self.site.limits.body_rate.0;
+            rate.saturating_mul(WINDOW.as_secs())
+        };
         let window = (least > 0).then_some(WINDOW);
         let next = self.posts.up.within(window, self.body.next(piece)).await;
         let more = next.map_err(|_| Broken::Slow(Limit::BodyRate))??;
@@ -111,6 +117,11 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
             (self.since, self.taken) = (Instant::now(), 0);
         }
         Ok(more)
+    }
+
+    /// A conversation may be silent for as long as its route lets answers be; a file that is uploaded there has a length.
+    fn is_open_ended(&self) -> bool {
+        self.asked.route.streams && matches!(self.asked.body, Body::Chunked | Body::Framed)
     }
 
     async fn send(&mut self, bytes: &[u8]) -> Result<(), Broken> {
