@@ -7,6 +7,7 @@
     clippy::panic
 )] // what a test expects is expected of the code
 
+mod grpc;
 #[path = "../../../../tests/skip.rs"]
 mod skip;
 mod stage;
