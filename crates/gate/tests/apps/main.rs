@@ -7,8 +7,10 @@
     clippy::panic
 )] // what a test expects is expected of the code
 
+mod cors;
 mod grpc;
 #[path = "../../../../tests/skip.rs"]
 mod skip;
 mod stage;
 mod trailers;
+mod websocket;

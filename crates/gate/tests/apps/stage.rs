@@ -1,14 +1,16 @@
 //! A whole gate with a certificate for `localhost`, and programs before and behind it.
 
-use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, SystemTime};
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
-use roundtrip_gate::Gate;
 use roundtrip_gate::config::Config;
+use roundtrip_gate::keeping::{Keeper, Token, TokenOrder, Worn};
+use roundtrip_gate::{Gate, Secret};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -64,6 +66,29 @@ impl Stage {
     pub(crate) fn chain(&self) -> PathBuf {
         self.folder.path().join("chain.pem")
     }
+
+    pub(crate) fn metrics(&self) -> String {
+        get(self.gate.addresses().admin.unwrap(), "/metrics")
+    }
+
+    /// Without the prefix that all have.
+    pub(crate) fn metric(&self, row: &str) -> u64 {
+        let row = format!("roundtrip_gate_{row} ");
+        let metrics = self.metrics();
+        let line = metrics.lines().find_map(|line| line.strip_prefix(&row));
+        line.unwrap_or_else(|| panic!("no {row}in {metrics}"))
+            .parse()
+            .unwrap()
+    }
+}
+
+fn get(at: SocketAddr, path: &str) -> String {
+    let mut stream = TcpStream::connect(at).unwrap();
+    let ask = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    stream.write_all(ask.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.split_once("\r\n\r\n").unwrap().1.to_owned()
 }
 
 fn write(folder: &TempDir, name: &str, text: &str) -> PathBuf {
@@ -93,6 +118,13 @@ impl Server {
             port: port.unwrap_or_else(|| panic!("no port but {line:?}")),
             child,
         }
+    }
+}
+
+impl Server {
+    /// Asked directly, for JSON.
+    pub(crate) fn get(&self, path: &str) -> Value {
+        serde_json::from_str(&get(([127, 0, 0, 1], self.port).into(), path)).unwrap()
     }
 }
 
@@ -163,4 +195,69 @@ pub(crate) fn has_python(test: &str, module: &str) -> bool {
     let mut command = Command::new("/usr/bin/python3");
     command.args(["-c", &format!("import {module}")]);
     has(test, module, command)
+}
+
+/// Puts a session in, and gives its token: as a cookie with its name, or bare.
+pub(crate) fn token(config: &Config, worn: Worn) -> String {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let login = Secret::new(b"alice:secret".to_vec());
+    let put = async { Keeper::open(config).unwrap().put("s", &login, None).await };
+    tokio::task::LocalSet::new()
+        .block_on(&runtime, put)
+        .unwrap();
+    let order = TokenOrder {
+        subject: "alice",
+        sid: "s",
+        lifetime: Duration::from_hours(1),
+        worn,
+        key: None,
+    };
+    let token = Token::sign(config, &order, SystemTime::now()).unwrap();
+    let field = String::from_utf8(token.field.expose().to_vec()).unwrap();
+    let (_, value) = field.split_once(": ").unwrap();
+    value.trim_start_matches("Bearer ").to_owned()
+}
+
+/// Chromium, for one page.
+pub(crate) struct Browser {
+    profile: PathBuf,
+}
+
+impl Browser {
+    pub(crate) fn new(stage: &Stage) -> Self {
+        Self {
+            profile: stage.folder.path().join("profile"),
+        }
+    }
+
+    /// What the page's script has come to; `None` where there is no browser.
+    pub(crate) fn visit(&self, url: &str) -> Option<Value> {
+        let mut command = Command::new("timeout");
+        command
+            .args([PATIENCE, "chromium", "--headless", "--no-sandbox"])
+            .args(["--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"])
+            .args(["--no-proxy-server", "--disable-background-networking"])
+            .args(["--disable-component-update", "--disable-sync"])
+            .args(["--disable-quic", "--ignore-certificate-errors"])
+            .arg(format!("--user-data-dir={}", self.profile.display()))
+            .args(["--dump-dom", url]);
+        let output = command.stdin(Stdio::null()).output().ok()?;
+        if output.status.code() == Some(127) {
+            return None;
+        }
+        let dom = String::from_utf8_lossy(&output.stdout);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let (_, rest) = dom
+            .split_once("<pre>")
+            .unwrap_or_else(|| panic!("{dom}{errors}"));
+        let (said, _) = rest.split_once("</pre>").unwrap();
+        let said = said
+            .replace("&gt;", ">")
+            .replace("&lt;", "<")
+            .replace("&amp;", "&");
+        Some(serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said:?} {errors}")))
+    }
 }
