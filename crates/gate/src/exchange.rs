@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use tokio::io::AsyncWrite;
 
 use crate::guard::{Pass, Sessions};
-use crate::h1::{BadResponse, LAST_CHUNK, Response, ResponseBody, write_chunk};
+use crate::h1::{BadResponse, Response, ResponseBody, Trailers, write_chunk, write_last_chunk};
 use crate::halves::Halves;
 use crate::patrol::Posts;
 use crate::record::{Early, Entry, Limit, Outcome, Reason};
@@ -49,6 +49,10 @@ pub(crate) struct Asked {
     pub(crate) upgrade: bool,
     /// The backend is to have the head before the body is there: it may have something to say to it.
     pub(crate) eager: bool,
+    /// The client says that it takes trailers. RFC 9110 §10.1.4.
+    pub(crate) takes_trailers: bool,
+    /// Its own may go on: `Connection` names none of them.
+    pub(crate) sends_trailers: bool,
     /// Where in the head `Early-Data` stands, which a request sent again after the handshake has not.
     pub(crate) early: Option<std::ops::Range<usize>>,
     /// Came it over TLS or QUIC?
@@ -58,10 +62,23 @@ pub(crate) struct Asked {
     pub(crate) route: Rc<Route>,
 }
 
+impl Asked {
+    /// Behind the body, as far as they may go on.
+    fn trailers(&self, body: &mut impl Source) -> Trailers {
+        match self.sends_trailers {
+            true => body.trailers(),
+            false => Trailers::default(),
+        }
+    }
+}
+
 /// A request's body, and what else a client may send.
 pub(crate) trait Source {
     /// Appends what comes next of the body; `false` at its end.
     async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool, Broken>;
+
+    /// What came behind the body, once that has ended, and may go on.
+    fn trailers(&mut self) -> Trailers;
 
     /// From now on bytes of another protocol come, until the client closes.
     fn upgrade(&mut self);
@@ -82,6 +99,9 @@ pub(crate) trait Sink {
 
     /// What is there goes at once: who waits for an event must not wait for the next one.
     async fn flush(&mut self) -> io::Result<()>;
+
+    /// What the client gets behind the answer's body, where it takes such; it leaves with the end.
+    fn trailers(&mut self, trailers: &Trailers);
 
     /// The answer is whole.
     async fn end(&mut self) -> io::Result<()>;
@@ -274,7 +294,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         }
         if self.asked.body.is_chunked() {
             write_chunk(self.head, &ahead.bytes);
-            self.head.extend_from_slice(LAST_CHUNK);
+            write_last_chunk(self.head, &self.asked.trailers(self.body));
         } else {
             self.head.extend_from_slice(&ahead.bytes);
         }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use crate::config::Limits;
 use crate::guard::{Guard, Judged};
-use crate::h1::{self, Chunked, LAST_CHUNK, ResponseBody, write_chunk};
+use crate::h1::{self, Chunked, ResponseBody, Trailers, write_chunk, write_last_chunk};
 use crate::request::{
     Body, Forwarding, Inspected, Request, Rewrite, Version, compose, inspect, readings,
 };
@@ -140,7 +140,7 @@ pub fn unchunk<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Option<(Vec<u8>, O
 pub fn chunk<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut out = Vec::new();
     pieces.for_each(|piece| write_chunk(&mut out, piece));
-    out.extend_from_slice(LAST_CHUNK);
+    write_last_chunk(&mut out, &Trailers::default());
     out
 }
 

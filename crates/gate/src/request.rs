@@ -13,7 +13,7 @@ mod rewrite;
 
 pub(crate) use authority::Authority;
 pub(crate) use compose::{Forwarding, compose};
-pub(crate) use identity::overrides_method;
+pub(crate) use identity::{is_identity, overrides_method};
 pub(crate) use inspect::{Body, Inspected, inspect};
 pub(crate) use readings::readings;
 pub(crate) use rewrite::Rewrite;

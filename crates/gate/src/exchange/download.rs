@@ -85,6 +85,8 @@ struct Rest {
     status: u16,
     body: ResponseBody,
     link_stays: bool,
+    /// `Connection` names no field, so none of the trailers either.
+    trailers: bool,
 }
 
 impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
@@ -112,6 +114,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
             buffer: &mut *self.buffer,
             to: &mut *self.to,
             entry: &mut *self.entry,
+            trailers: rest.trailers,
         };
         if rest.status == 101 {
             let (source, way) = client.ok_or(BadResponse::NotHttp)?;
@@ -184,6 +187,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
                     status,
                     body,
                     link_stays: response.keeps(),
+                    trailers: !response.names_fields(),
                 })
             })?;
             let Some((rest, length)) = read else {
@@ -279,6 +283,7 @@ pub(super) struct Body<'a, R, A> {
     buffer: &'a mut Vec<u8>,
     to: &'a mut A,
     entry: &'a mut Entry,
+    trailers: bool,
 }
 
 impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
@@ -319,6 +324,9 @@ impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
             let used = used.map_err(|_| BadResponse::NotHttp)?;
             self.buffer.drain(..used);
             if coding.is_done() {
+                if self.trailers {
+                    self.to.trailers(&coding.trailers());
+                }
                 return self.end().await;
             }
             self.flush().await?;

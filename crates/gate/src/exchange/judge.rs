@@ -151,7 +151,9 @@ pub(crate) fn judge<S: Sessions>(
         is_head: request.method == "HEAD",
         idempotent: is_idempotent(request),
         upgrade: route.upgrades && inspected.upgrade.is_some(),
-        eager: route.streams || inspected.expects_continue || is_grpc(request),
+        eager: is_eager(route, request, &inspected),
+        takes_trailers: inspected.takes_trailers,
+        sends_trailers: inspected.names_no_field(),
         early,
         secure: arrival.secure,
         session,
@@ -171,6 +173,12 @@ fn glance<S: Sessions>(
         Some(Ok(session)) => Glance::Pass(Some(session.clone())),
         Some(Err(denial)) => Glance::Deny(*denial),
     }
+}
+
+/// May the backend have something to say to a body before it is whole?
+fn is_eager(route: &Route, request: &Request<'_>, inspected: &Inspected<'_>) -> bool {
+    let is_stream = route.streams && inspected.body.is_chunked();
+    is_stream || inspected.expects_continue || (inspected.body != Body::None && is_grpc(request))
 }
 
 /// Its body may be a conversation.

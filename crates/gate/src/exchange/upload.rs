@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::ahead::Ahead;
 use super::{Asked, Broken, PIECE, Source};
-use crate::h1::{LAST_CHUNK, write_chunk};
+use crate::h1::{write_chunk, write_last_chunk};
 use crate::patrol::Posts;
 use crate::record::Limit;
 use crate::request::Refusal;
@@ -96,7 +96,9 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
             }
         }
         if self.asked.body.is_chunked() {
-            self.send(LAST_CHUNK).await?;
+            coded.clear();
+            write_last_chunk(&mut coded, &self.asked.trailers(self.body));
+            self.send(&coded).await?;
         }
         Ok(())
     }
@@ -114,7 +116,7 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
     /// streams has none: its clients are silent for as long as they like.
     async fn next(&mut self, piece: &mut Vec<u8>) -> Result<bool, Broken> {
         let limits = &self.site.limits;
-        let watched = self.least > 0 && !self.asked.route.streams;
+        let watched = self.least > 0 && !self.is_open_ended();
         let next = self.body.next(piece);
         let next = self.posts.up.within(watched.then_some(WINDOW), next).await;
         let more = next.map_err(|_| Broken::Slow(Limit::BodyRate))??;
@@ -128,6 +130,11 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
             (self.since, self.taken) = (Instant::now(), 0);
         }
         Ok(more)
+    }
+
+    /// A conversation may be silent for as long as its route lets answers be; a file that is uploaded there has a length.
+    fn is_open_ended(&self) -> bool {
+        self.asked.route.streams && self.asked.body.is_chunked()
     }
 
     async fn send(&mut self, bytes: &[u8]) -> Result<(), Broken> {

@@ -70,6 +70,11 @@ pub(crate) fn compose(
             line(out, b"Connection", b"upgrade");
             line(out, b"Upgrade", protocol);
         }
+        // RFC 9110 §10.1.4.
+        None if inspected.takes_trailers => {
+            line(out, b"Connection", b"TE");
+            line(out, b"TE", b"trailers");
+        }
         None if request.version == Version::H10 => line(out, b"Connection", b"keep-alive"),
         None => {}
     }
@@ -99,7 +104,7 @@ fn passes(field: &Field<'_>, inspected: &Inspected<'_>, forwarding: &Forwarding<
         2 => is("te"),
         4 => is("host"),
         6 => is("expect"),
-        7 => is("upgrade") || is("trailer"),
+        7 => is("upgrade") || (is("trailer") && !inspected.has_trailers()),
         10 => is("connection") || is("keep-alive") || is("early-data"),
         13 => forwarding.authorization.is_some() && is("authorization"),
         // A length of zero is the client's to say or not.
@@ -194,7 +199,7 @@ mod tests {
             false,
         );
         let expected = "GET /x?y HTTP/1.1\r\nHost: a.example\r\nCookie: a=b\r\nAuthorization: Basic dTpw\r\n\
-                        X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\n\r\n";
+                        X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\nConnection: TE\r\nTE: trailers\r\n\r\n";
         assert_eq!(sent, expected);
     }
 

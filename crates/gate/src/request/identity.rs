@@ -76,7 +76,7 @@ pub(crate) const FIELDS: [&str; 66] = [
 ];
 
 /// Does it say who asks, from where, or for what? Whatever is behind CGI or WSGI does not tell `_` from `-`.
-pub(super) fn is_identity(name: &str) -> bool {
+pub(crate) fn is_identity(name: &str) -> bool {
     // Most fields are none of these.
     let first = name.as_bytes().first().map(u8::to_ascii_lowercase);
     if !matches!(

@@ -36,8 +36,24 @@ pub(crate) struct Inspected<'a> {
     pub(crate) expects_continue: bool,
     /// What the client would like to speak instead. RFC 9110 §7.8.
     pub(crate) upgrade: Option<&'a [u8]>,
+    /// It takes trailers behind the answer. RFC 9110 §10.1.4.
+    pub(crate) takes_trailers: bool,
     /// Fields that `Connection` names: for this hop alone. RFC 9110 §7.6.1.
     pub(crate) hop: Vec<&'a [u8]>,
+}
+
+impl Inspected<'_> {
+    /// May there be trailers behind its body?
+    pub(crate) fn has_trailers(&self) -> bool {
+        matches!(self.body, Body::Chunked | Body::Framed)
+    }
+
+    /// Does `Connection` say nothing but what becomes of the connection?
+    pub(crate) fn names_no_field(&self) -> bool {
+        const USUAL: [&[u8]; 4] = [b"keep-alive", b"close", b"te", b"upgrade"];
+        let usual = |option: &&[u8]| USUAL.iter().any(|usual| usual.eq_ignore_ascii_case(option));
+        self.hop.iter().all(usual)
+    }
 }
 
 pub(crate) fn inspect<'a>(request: &Request<'a>, most_body: u64) -> Result<Inspected<'a>, Refusal> {
@@ -64,6 +80,7 @@ pub(crate) fn inspect<'a>(request: &Request<'a>, most_body: u64) -> Result<Inspe
         keep_alive: seen.keep_alive(request.version),
         expects_continue: seen.expects && body != Body::None,
         upgrade: seen.upgrade(request.version),
+        takes_trailers: seen.trailers && request.version != Version::H10,
         hop: seen.options,
     })
 }
@@ -137,6 +154,7 @@ struct Seen<'a> {
     upgrades: u32,
     upgrade: Option<&'a [u8]>,
     expects: bool,
+    trailers: bool,
 }
 
 impl<'a> Seen<'a> {
@@ -144,6 +162,9 @@ impl<'a> Seen<'a> {
         let (name, value) = (field.name, field.value);
         // The lengths tell most names apart before any is compared.
         match name.len() {
+            2 if name.eq_ignore_ascii_case("te") => {
+                self.trailers |= members(value).any(|m| m.eq_ignore_ascii_case(b"trailers"));
+            }
             4 if name.eq_ignore_ascii_case("host") => {
                 self.hosts += 1;
                 self.host = std::str::from_utf8(value.trim_ascii()).ok();

@@ -6,7 +6,7 @@ use tokio::io::AsyncReadExt;
 
 use crate::exchange::{Broken, PIECE, Source};
 use crate::front::Stream;
-use crate::h1::Chunked;
+use crate::h1::{Chunked, Trailers};
 use crate::halves::Reading;
 use crate::request::{Body, Refusal};
 
@@ -84,6 +84,13 @@ impl<IO: Stream> Source for Incoming<'_, '_, IO> {
                     }
                 }
             }
+        }
+    }
+
+    fn trailers(&mut self) -> Trailers {
+        match &mut self.rest {
+            Rest::Chunks(coding) => coding.trailers(),
+            Rest::Counted(_) | Rest::Anything => Trailers::default(),
         }
     }
 

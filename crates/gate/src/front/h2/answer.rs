@@ -9,11 +9,12 @@ use std::task::{Context, Poll, ready};
 use bytes::{Bytes, BytesMut};
 use h2::server::SendResponse;
 use h2::{Reason, SendStream};
+use http::HeaderMap;
 
 use super::frames::Frames;
 use crate::exchange::Sink;
 use crate::front::streams::reply;
-use crate::h1::{Response, ResponseBody};
+use crate::h1::{Response, ResponseBody, Trailers};
 use crate::request::Field;
 
 /// The way back to the client. Written by the exchange, while it is watched for the stream's end.
@@ -73,6 +74,13 @@ impl Way {
         }
     }
 
+    fn send_trailers(&self, trailers: HeaderMap) -> io::Result<()> {
+        match &mut *self.state.borrow_mut() {
+            State::Asked(_) => Err(io::ErrorKind::InvalidInput.into()),
+            State::Answering(stream) => stream.send_trailers(trailers).map_err(io::Error::other),
+        }
+    }
+
     /// How much of `wanted` the client and the engine take now.
     fn poll_room(&self, cx: &mut Context<'_>, wanted: usize) -> Poll<io::Result<usize>> {
         let mut state = self.state.borrow_mut();
@@ -99,6 +107,7 @@ pub(super) struct Answer<'a> {
     /// What waits to be sent.
     head: Option<http::Response<()>>,
     out: BytesMut,
+    trailers: Option<HeaderMap>,
     ended: bool,
 }
 
@@ -108,6 +117,7 @@ impl<'a> Answer<'a> {
             way,
             head: None,
             out: BytesMut::new(),
+            trailers: None,
             ended: false,
         }
     }
@@ -119,6 +129,8 @@ impl<'a> Answer<'a> {
 
     /// What is there in as few frames as may be; the last of them says that it is.
     async fn send(&mut self, last: bool) -> io::Result<()> {
+        let trailers = self.trailers.take_if(|_| last);
+        let last = last && trailers.is_none();
         if let Some(head) = self.head.take() {
             let is_all = last && self.out.is_empty();
             self.way.send_head(head, is_all)?;
@@ -134,6 +146,10 @@ impl<'a> Answer<'a> {
         }
         if last && !self.ended {
             self.way.send_data(Bytes::new(), true)?;
+            self.ended = true;
+        }
+        if let Some(trailers) = trailers {
+            self.way.send_trailers(trailers)?;
             self.ended = true;
         }
         Ok(())
@@ -152,6 +168,10 @@ impl Sink for Answer<'_> {
     /// The engine writes once its connection runs, which this wakes.
     async fn flush(&mut self) -> io::Result<()> {
         self.send(false).await
+    }
+
+    fn trailers(&mut self, trailers: &Trailers) {
+        self.trailers = (!trailers.is_empty()).then(|| trailers.map());
     }
 
     async fn end(&mut self) -> io::Result<()> {

@@ -96,7 +96,7 @@ impl Server {
             said.extend_from_slice(&data);
         }
         let mut response = Response::builder();
-        if path == "/counted" {
+        if path == "/counted" || path == "/held" {
             response = response.header("content-length", said.len());
         }
         let mut send = respond
@@ -106,6 +106,10 @@ impl Server {
             self.held.notified().await;
         }
         send.send_data(said.into(), false).unwrap();
+        if path == "/trailers" {
+            let came = body.trailers().await.unwrap().unwrap_or_default();
+            return send.send_trailers(came).unwrap();
+        }
         if path != "/held" {
             let _ = send.send_data(Bytes::new(), true);
             return;
@@ -143,6 +147,34 @@ async fn receive(link: &mut Link) -> String {
     String::from_utf8(std::mem::take(&mut link.buffer)).unwrap()
 }
 
+/// An answer without a length.
+fn chunked(chunks: &str) -> String {
+    format!("HTTP/1.1 200 \r\ntransfer-encoding: chunked\r\n\r\n{chunks}0\r\n\r\n")
+}
+
+#[test]
+fn trailers_stand_behind_the_last_chunk() {
+    run(async || {
+        let (address, _server) = Server::start(None).await;
+        let upstream = over_h2(address, |_| {});
+        let chunks = "Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n";
+        for (sent, came) in [
+            ("X-Sum: 1\r\nX-Sum: 2\r\n", "x-sum: 1\r\nx-sum: 2\r\n"),
+            ("X-Sum: 1\r\nHost: evil\r\n", "x-sum: 1\r\n"),
+            ("Host: evil\r\n", ""),
+            ("", ""),
+        ] {
+            let mut link = upstream.lease(ANY).await.unwrap();
+            send(&mut link, "/trailers", &format!("{chunks}{sent}\r\n")).await;
+            let expected = chunked("2\r\nab\r\n").replace("\r\n0\r\n", &format!("\r\n0\r\n{came}"));
+            assert_eq!(receive(&mut link).await, expected);
+            link.finish(Fate::Kept);
+        }
+        let counts = upstream.group().counts();
+        assert_eq!(counts.opened, 1);
+    });
+}
+
 #[test]
 fn one_connection_carries_all() {
     run(async || {
@@ -162,7 +194,7 @@ fn one_connection_carries_all() {
         }
         for (count, mut link) in links.into_iter().enumerate() {
             let answer = receive(&mut link).await;
-            assert_eq!(answer, format!("HTTP/1.1 200 \r\n\r\nsay{count}"));
+            assert_eq!(answer, chunked(&format!("4\r\nsay{count}\r\n")));
             link.finish(Fate::Kept);
         }
         assert_eq!(server.connections.get(), 1);
@@ -231,10 +263,8 @@ fn interim_answers_come_before_the_final_one() {
         let upstream = over_h2(address, |_| {});
         let mut link = upstream.lease(ANY).await.unwrap();
         send(&mut link, "/early", "\r\n").await;
-        assert_eq!(
-            receive(&mut link).await,
-            "HTTP/1.1 103 \r\n\r\nHTTP/1.1 200 \r\n\r\n"
-        );
+        let expected = format!("HTTP/1.1 103 \r\n\r\n{}", chunked(""));
+        assert_eq!(receive(&mut link).await, expected);
     });
 }
 
@@ -265,7 +295,7 @@ fn answers_that_are_whole_are_not_reset() {
         let upstream = over_h2(address, |_| {});
         let mut link = upstream.lease(ANY).await.unwrap();
         send(&mut link, "/held", "Content-Length: 2\r\n\r\nab").await;
-        let mut head = vec![0; "HTTP/1.1 200 \r\n\r\n".len()];
+        let mut head = vec![0; "HTTP/1.1 200 \r\ncontent-length: 2\r\n\r\n".len()];
         link.stream.read_exact(&mut head).await.unwrap();
         server.held.notify_one();
         let mut said = [0; 2];
@@ -301,7 +331,7 @@ fn a_server_that_leaves_is_connected_to_anew() {
         .await;
         let mut link = upstream.lease(ANY).await.unwrap();
         send(&mut link, "/", "\r\n").await;
-        assert_eq!(receive(&mut link).await, "HTTP/1.1 200 \r\n\r\n");
+        assert_eq!(receive(&mut link).await, chunked(""));
         link.finish(Fate::Kept);
         // Who was under way is answered.
         server.held.notify_one();
@@ -310,7 +340,10 @@ fn a_server_that_leaves_is_connected_to_anew() {
             server.ended.get()
         })
         .await;
-        assert_eq!(receive(&mut old).await, "HTTP/1.1 200 \r\n\r\nab");
+        assert_eq!(
+            receive(&mut old).await,
+            "HTTP/1.1 200 \r\ncontent-length: 2\r\n\r\nab"
+        );
     });
 }
 
@@ -375,7 +408,7 @@ fn over_tls_it_is_negotiated() {
         let mut link = upstream.lease(ANY).await.unwrap();
         assert!(link.is_secure());
         send(&mut link, "/", "\r\n").await;
-        assert_eq!(receive(&mut link).await, "HTTP/1.1 200 \r\n\r\n");
+        assert_eq!(receive(&mut link).await, chunked(""));
         assert_eq!(server.heads.borrow()[0].uri().scheme_str(), Some("https"));
         spawn_local(upstream.group().clone().tend());
         until(|| server.heads.borrow().len() == 2).await;
