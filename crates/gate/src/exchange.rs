@@ -4,6 +4,7 @@
 mod download;
 pub(crate) mod jmap;
 mod judge;
+mod telling;
 mod tunnel;
 mod upload;
 

@@ -61,6 +61,7 @@ fn pass(request: &Request<'_>, way: &Way<'_>) -> Option<Passed> {
         early: way.early,
         authorization: way.authorization,
         trusted: way.trusted,
+        id: b"",
     };
     let mut head = Vec::new();
     let early = compose(request, &inspected, &forwarding, way.upgrades, &mut head);

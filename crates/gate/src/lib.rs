@@ -4,6 +4,7 @@
 mod admin;
 mod census;
 pub mod check;
+mod condition;
 pub mod config;
 pub mod credentials;
 mod door;

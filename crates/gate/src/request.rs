@@ -3,11 +3,15 @@
 //! What two readers may understand differently is refused here, before anything of it is sent: that is what smuggling lives
 //! on (RFC 9112 §11.2). What is not refused is written anew ([`compose`]): nothing is passed on as it came but values.
 
+mod caller;
 mod compose;
 mod fields;
+mod id;
 mod inspect;
 
+pub(crate) use caller::{Caller, Form};
 pub(crate) use compose::{Forwarding, compose};
+pub(crate) use id::{NAME as ID, RequestId};
 pub(crate) use inspect::{Body, Inspected, inspect};
 
 /// A name and a value, as every protocol has them.
