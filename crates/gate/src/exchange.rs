@@ -5,6 +5,7 @@ mod ahead;
 mod download;
 pub(crate) mod jmap;
 mod judge;
+mod telling;
 mod tunnel;
 mod upload;
 

@@ -158,6 +158,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
         loop {
             let (asked, site, to) = (self.asked, self.site, &mut *self.to);
             let interim_taken = to.takes_interim();
+            let id = self.entry.caller.id;
             // A few bytes, where somebody wants them.
             let mut timing = Vec::new();
             if asked.route.server_timing && !self.buffer.is_empty() {
@@ -175,11 +176,11 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
                 let is_early = status == 425 && asked.early.is_some() && body == ResponseBody::None;
                 let is_interim = status < 200 && status != 101;
                 if !is_early && (!is_interim || interim_taken) {
-                    let mut room = [httparse::EMPTY_HEADER; 2];
+                    let mut room = [httparse::EMPTY_HEADER; 3];
                     let more = if is_interim {
                         &[]
                     } else {
-                        site.fields(asked, &timing, &mut room)
+                        site.fields(asked, &timing, id.as_bytes(), &mut room)
                     };
                     to.head(response, body, more);
                 }
