@@ -216,8 +216,9 @@ pub(crate) struct Exchange<'a, S, B, A> {
     pub(crate) answer: &'a mut A,
     pub(crate) posts: &'a Posts,
     pub(crate) entry: &'a mut Entry,
-    /// Did something of the answer go to the client?
+    /// Did something of the answer go to the client? Interim answers are told apart: a final one of ours may follow them.
     pub(crate) begun: bool,
+    pub(crate) interim: bool,
 }
 
 impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
@@ -311,6 +312,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
             biased;
             leased = leased => leased?,
             () = self.body.gone(), if !self.asked.route.half_close => return Err(Broken::Gone),
+            () = over(self.site, self.asked) => return Err(Broken::Over),
         };
         if self.entry.began.elapsed() >= TRUSTED_FOR {
             admitted(self.site, self.asked).await?;
@@ -331,7 +333,8 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
     /// that is not `whole` is not kept, and so is sent once.
     fn may_be_sent_again(&self, link: &Link, sent: bool, whole: bool) -> bool {
         let untouched = whole || !sent;
-        link.is_reused() && !self.begun && untouched && (self.asked.idempotent || !sent)
+        let silent = !self.begun && !self.interim;
+        link.is_reused() && silent && untouched && (self.asked.idempotent || !sent)
     }
 
     /// RFC 8470 §5.2.
@@ -361,6 +364,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
             buffer,
             to: &mut *self.answer,
             begun: &mut self.begun,
+            passed_interim: &mut self.interim,
             entry: &mut *self.entry,
             interim: Interim::default(),
         };

@@ -54,6 +54,7 @@ pub(super) struct Download<'a, S, R, A> {
     pub(super) buffer: &'a mut Vec<u8>,
     pub(super) to: &'a mut A,
     pub(super) begun: &'a mut bool,
+    pub(super) passed_interim: &'a mut bool,
     pub(super) entry: &'a mut Entry,
     pub(super) interim: Interim,
 }
@@ -201,7 +202,6 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
             if rest.status >= 200 || (rest.status == 101 && self.asked.upgrade) {
                 self.entry.status = rest.status;
                 self.entry.first_byte = Some(Instant::now());
-                *self.begun |= rest.status != 425 || self.asked.early.is_none();
                 return Ok(rest);
             }
             if rest.status == 101 {
@@ -211,7 +211,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
                 .take(length, self.asked.route.upstream.interim())?;
             // RFC 9110 §15.2: HTTP/1.0 knows no interim answers.
             if interim_taken {
-                *self.begun = true;
+                *self.passed_interim = true;
                 let span = self.asked.route.upstream.first_byte();
                 let flushed = self.posts.down.within(span, self.to.flush()).await;
                 flushed
@@ -364,6 +364,7 @@ impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
 
     /// A client that takes nothing for as long as a backend may be silent is not waited for.
     async fn flush(&mut self) -> Result<(), Broken> {
+        *self.begun = true;
         let flushing = self.to.flush();
         let flushed = self.posts.down.within(self.silence, flushing).await;
         flushed
@@ -374,6 +375,7 @@ impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
     }
 
     async fn end(&mut self) -> Result<(), Broken> {
+        *self.begun = true;
         let ending = self.to.end();
         let ended = self.posts.down.within(self.silence, ending).await;
         ended
