@@ -2,8 +2,10 @@
 
 mod chunked;
 mod head;
+mod trailers;
 
-pub(crate) use chunked::{Chunked, LAST_CHUNK, write_chunk};
+pub(crate) use chunked::{Chunked, write_chunk};
 pub(crate) use head::{
     BadResponse, MOST_FIELDS, Response, ResponseBody, may_end, request, response,
 };
+pub(crate) use trailers::{Trailers, write_last_chunk};

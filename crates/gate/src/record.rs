@@ -23,7 +23,7 @@ mod word;
 
 pub(crate) use entry::{Entry, Phase};
 pub(crate) use families::{FAMILIES, Family, Row};
-pub(crate) use ledger::{Book, Ledger};
+pub(crate) use ledger::{Book, Held, Ledger};
 pub(crate) use line::{Marker, Told, line};
 pub(crate) use log::{AccessLog, Pen};
 pub(crate) use note::Note;
@@ -34,6 +34,6 @@ pub(crate) use snapshot::Snapshot;
 pub(crate) use timer::{Spread, Timer};
 pub(crate) use vocabulary::{
     Arrival, Avoided, Bytes, Carried, Early, Gauge, Known, Link, Outcome, Pool, Protocol, Remedy,
-    Security, SingleUse, Store, Streams, TlsHandshake,
+    Security, SingleUse, StatusClass, Store, Streams, TlsHandshake,
 };
 pub(crate) use word::{Counted, Word};

@@ -17,8 +17,8 @@ use crate::exchange::{
 };
 use crate::guard::Sessions;
 use crate::house::House;
-use crate::record::{Early, Entry, Gauge, Limit, Protocol, Reason};
-use crate::request::{Refusal, Version};
+use crate::record::{Early, Entry, Limit, Protocol, Reason};
+use crate::request::{Refusal, RequestId, Version};
 use crate::site::Site;
 pub(super) use head::Head;
 use kit::{Kit, Kits};
@@ -152,10 +152,12 @@ impl<S: Sessions> Hall<S> {
             secure: self.peer.secure,
             early: !self.confirmed.is_given(),
             body,
+            id: RequestId::NONE,
         };
         head.read(self.version, &site.limits, |request| {
             entry.is_of(request);
-            judge(site, request, arrival, admitted, out)
+            let id = entry.caller.id;
+            judge(site, request, Arrival { id, ..arrival }, admitted, out)
         })?
     }
 
@@ -168,7 +170,9 @@ impl<S: Sessions> Hall<S> {
         kit: &mut Kit,
         entry: &mut Entry,
     ) -> Result<(), Broken> {
-        let _exchange = self.house.ledger.hold(Gauge::Exchanges);
+        let Ok(_running) = self.house.begin(site, self.peer.address, asked) else {
+            return say(Plain::too_many(asked), answer, kit, entry).await;
+        };
         let mut body = Measured::new(body, asked.body);
         let mut exchange = Exchange {
             site,
@@ -226,7 +230,7 @@ async fn say(
     entry: &mut Entry,
 ) -> Result<(), Broken> {
     entry.turn_away(plain.status, plain.reason);
-    plain.tell(answer);
+    plain.tell(&entry.caller.named(), answer);
     let ended = kit.posts.down.within(Some(SHORT), answer.end()).await;
     ended
         .map_err(|_| Broken::Slow(Limit::BodyRate))?

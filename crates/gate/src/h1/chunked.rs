@@ -1,17 +1,19 @@
-//! The chunked coding, taken apart in place: sizes are read strictly, extensions and trailers are left behind. RFC 9112 §7.1.
+//! The chunked coding, taken apart in place: sizes are read strictly, extensions are left behind. RFC 9112 §7.1.
 
 use std::io::Write;
 
-/// Of a size with its extensions, or of one trailer.
+use super::trailers::{LARGEST_SECTION, Trailers};
+
+/// Of a size with its extensions.
 const LONGEST_LINE: usize = 4 * 1024;
-/// Of all trailers.
-const MOST_TRAILERS: usize = 16 * 1024;
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Chunked {
     state: State,
     line: usize,
-    trailers: usize,
+    /// What has come of the trailers.
+    section: Vec<u8>,
+    trailers: Trailers,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +56,11 @@ impl Chunked {
         self.state == State::Done
     }
 
+    /// What came behind the data and may go on; nothing before the end.
+    pub(crate) fn trailers(&mut self) -> Trailers {
+        std::mem::take(&mut self.trailers)
+    }
+
     /// Takes what `bytes` hold of the body, hands each piece of data to `data`, and says how many bytes that were.
     pub(crate) fn take(
         &mut self,
@@ -93,8 +100,12 @@ impl Chunked {
                 let consumed = at + data;
                 return Ok(Fed::Data { consumed, data });
             }
+            self.keep(*byte)?;
             self.state = self.step(*byte)?;
             if self.state == State::Done {
+                if !self.section.is_empty() {
+                    self.trailers = Trailers::read(&std::mem::take(&mut self.section))?;
+                }
                 return Ok(Fed::Done { consumed: at + 1 });
             }
         }
@@ -138,21 +149,31 @@ impl Chunked {
             (State::DataCr, b'\r') => State::DataLf,
             (State::DataLf, b'\n') => State::Start,
             (State::TrailerStart, b'\r') => State::LastLf,
-            (State::TrailerStart, b'!'..0x7f) => {
-                self.line = 0;
-                State::Trailer
-            }
+            (State::TrailerStart, b'!'..0x7f) => State::Trailer,
             (State::Trailer, b'\r') => State::TrailerLf,
-            (State::Trailer, _) => {
-                self.trailers += 1;
-                self.lengthen()?;
-                State::Trailer
-            }
-            (State::TrailerLf, b'\n') if self.trailers < MOST_TRAILERS => State::TrailerStart,
+            (State::Trailer, _) => State::Trailer,
+            (State::TrailerLf, b'\n') => State::TrailerStart,
             (State::LastLf, b'\n') => State::Done,
             _ => return Err(Malformed),
         };
         Ok(state)
+    }
+
+    /// Trailers are kept, with the empty line behind them.
+    fn keep(&mut self, byte: u8) -> Result<(), Malformed> {
+        let is_of_section = match self.state {
+            State::TrailerStart => byte != b'\r' || !self.section.is_empty(),
+            State::Trailer | State::TrailerLf => true,
+            State::LastLf => !self.section.is_empty(),
+            _ => false,
+        };
+        if is_of_section {
+            if self.section.len() == LARGEST_SECTION {
+                return Err(Malformed);
+            }
+            self.section.push(byte);
+        }
+        Ok(())
     }
 
     fn lengthen(&mut self) -> Result<(), Malformed> {
@@ -163,9 +184,6 @@ impl Chunked {
         Ok(())
     }
 }
-
-/// What ends a body of chunks, without trailers.
-pub(crate) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
 /// A chunk of our own. None for no data: it would be the last one.
 pub(crate) fn write_chunk(out: &mut Vec<u8>, data: &[u8]) {
@@ -248,13 +266,19 @@ mod tests {
             "1;a\0b\r\na\r\n",
             "0\r\nA: b\x01\r\n\r\n",
             "0\r\n A: b\r\n\r\n",
+            "0\r\nA\r\n\r\n",
+            "0\r\nA : b\r\n\r\n",
+            "0\r\nA: b\r\n c\r\n\r\n",
         ] {
             assert_eq!(decode(&[bad.as_bytes()]), Err(Malformed), "{bad:?}");
         }
         let long = format!("1;{}", "x".repeat(LONGEST_LINE + 1));
         assert_eq!(decode(&[long.as_bytes()]), Err(Malformed));
-        let trailers = format!("0\r\n{}", "a: b\r\n".repeat(MOST_TRAILERS));
-        assert_eq!(decode(&[trailers.as_bytes()]), Err(Malformed));
+        // Of which none ends the section.
+        for line in ["a: b\r\n", "a\r\n", "a"] {
+            let trailers = format!("0\r\n{}", line.repeat(LARGEST_SECTION + 1));
+            assert_eq!(decode(&[trailers.as_bytes()]), Err(Malformed));
+        }
     }
 
     #[test]
@@ -263,6 +287,23 @@ mod tests {
         write_chunk(&mut out, b"");
         write_chunk(&mut out, b"a");
         assert_eq!(out, b"1\r\na\r\n");
+    }
+
+    #[test]
+    fn trailers_are_there_once_the_body_is_over() {
+        let wire = b"1\r\na\r\n0\r\nX-Sum: 1\r\nHost: evil\r\n\r\nnext";
+        for size in 1..wire.len() {
+            let (mut coding, mut left) = (Chunked::default(), wire.as_slice());
+            while !coding.is_done() {
+                let piece = &left[..size.min(left.len())];
+                let used = coding.take(piece, |_| ()).unwrap();
+                left = &left[used..];
+            }
+            let mut out = Vec::new();
+            super::super::write_last_chunk(&mut out, &coding.trailers());
+            assert_eq!(out, b"0\r\nX-Sum: 1\r\n\r\n");
+            assert!(left.len() >= b"next".len());
+        }
     }
 
     proptest::proptest! {

@@ -181,7 +181,7 @@ impl Response<'_> {
     }
 
     /// Most say nothing there but what becomes of the connection.
-    fn names_fields(&self) -> bool {
+    pub(crate) fn names_fields(&self) -> bool {
         let usual = |value: &[u8]| {
             value.eq_ignore_ascii_case(b"keep-alive") || value.eq_ignore_ascii_case(b"close")
         };
@@ -211,8 +211,10 @@ fn is_of_one_hop(name: &str) -> bool {
     match name.len() {
         2 => is("te"),
         // `Alt-Svc`: what else a backend speaks it speaks with us, and its ports are not ours.
-        7 => is("upgrade") || is("trailer") || is("alt-svc"),
+        7 => is("upgrade") || is("alt-svc"),
         10 => is("connection") || is("keep-alive"),
+        // Said by gate, as the client has to know it.
+        12 => is("x-request-id"),
         16 => is("proxy-connection"),
         17 => is("transfer-encoding"),
         _ => false,

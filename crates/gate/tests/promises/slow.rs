@@ -64,6 +64,24 @@ fn a_body_that_trickles_in_is_not_waited_for() {
     assert_eq!(met(&scene, "body_rate"), 1);
 }
 
+/// A conversation may pause for longer than an upload may.
+#[test]
+fn a_body_without_a_length_may_be_silent_where_its_route_streams() {
+    let backend = Backend::start(echo);
+    let scene = Scene::tuned(backend.at, "", |config| {
+        config.route[0].auth = false;
+        config.route[0].streams = true;
+    });
+    let at = scene.gate().addresses().http[0];
+    let (mut talk, mut upload) = (Speaker::to(at), Speaker::to(at));
+    talk.send("POST /talk HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n");
+    upload.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n");
+    assert_eq!(trickle(&mut upload, "x").status(), 408);
+    talk.send("1\r\nc\r\n0\r\n\r\n");
+    assert_eq!(talk.answer().whole(200).body, "/talk abc");
+    assert_eq!(met(&scene, "body_rate"), 1);
+}
+
 #[test]
 fn a_pipeline_is_answered_in_its_order() {
     let backend = Backend::start(echo);

@@ -207,6 +207,13 @@ fn chunks() -> Vec<Case> {
             First::Whole(200, "hello"),
         ),
         case(
+            "trailers that would frame",
+            chunked(
+                "5\r\nhello\r\n0\r\nContent-Length: 9\r\nConnection: close\r\nSet-Cookie: a=b\r\n\r\n",
+            ),
+            First::Whole(200, "hello"),
+        ),
+        case(
             "more than chunks",
             chunked(&format!("5\r\nhello\r\n0\r\n\r\n{POISON}")),
             First::Whole(200, "hello"),
@@ -223,6 +230,11 @@ fn chunks() -> Vec<Case> {
         ("two sizes", "5 6\r\nhello\r\n0\r\n\r\n"),
         ("a huge size", "5\r\nhello\r\nFFFFFFFFFFFFFFFFF\r\n"),
         ("a trailer ended by LF", "5\r\nhello\r\n0\r\nA: b\n\r\n"),
+        ("a trailer without a colon", "5\r\nhello\r\n0\r\nA\r\n\r\n"),
+        (
+            "an answer as a trailer",
+            "5\r\nhello\r\n0\r\nHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison",
+        ),
     ] {
         all.push(case(name, chunked(bad), First::Cut));
     }

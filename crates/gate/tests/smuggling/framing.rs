@@ -364,6 +364,25 @@ fn sound_chunks() -> Vec<Case> {
             "5\r\nhello\r\n0\r\nContent-Length: 50\r\nTransfer-Encoding: identity\r\nHost: evil.example\r\n\r\n",
             b"hello",
         ),
+        chunks(
+            "trailers that would say who asks",
+            "5\r\nhello\r\n0\r\nauthorization: Basic eDp5\r\nX_Forwarded_For: 1.2.3.4\r\nCookie: a=b\r\nX-A: b\r\n\r\n",
+            b"hello",
+        ),
+        chunks(
+            "a request as a trailer",
+            "5\r\nhello\r\n0\r\nGET: /evil HTTP/1.1\r\nX-A: b\r\n\r\n",
+            b"hello",
+        ),
+        means(
+            "a trailer that is the connection's",
+            post(
+                "Connection: Authorization\r\nTrailer: X-Injected\r\nTransfer-Encoding: chunked\r\n",
+                "5\r\nhello\r\n0\r\nX-Injected: 1\r\n\r\n",
+            ),
+            "POST /case",
+            b"hello",
+        ),
     ]
 }
 
@@ -398,6 +417,12 @@ fn broken_chunks() -> Vec<Case> {
         "5\r\nhello\r\n0\r\nA: b\r\n\n",
         "5\r\nhello\r\nX\r\n\r\n",
         "5\r\nhello\r\n0\r\n\rX",
+        "5\r\nhello\r\n0\r\nA\r\n\r\n",
+        "5\r\nhello\r\n0\r\nA : b\r\n\r\n",
+        "5\r\nhello\r\n0\r\nA: b\r\n c\r\n\r\n",
+        "5\r\nhello\r\n0\r\nA: b\0c\r\n\r\n",
+        "5\r\nhello\r\n0\r\nGET /evil HTTP/1.1\r\nHost: a\r\n\r\n",
+        "5\r\nhello\r\n0\r\n: b\r\n\r\n",
         // Not whole: what follows is taken for more of it, or the client ends.
         "5\r\nhello\r\n",
         "50\r\nhello\r\n0\r\n\r\n",
@@ -415,7 +440,7 @@ fn broken_chunks() -> Vec<Case> {
     ));
     all.push(cut(
         "a very long trailer",
-        &format!("0\r\nA: {}\r\n\r\n", "a".repeat(10_000)),
+        &format!("0\r\nA: {}\r\n\r\n", "a".repeat(20_000)),
     ));
     all.push(cut(
         "very many trailers",

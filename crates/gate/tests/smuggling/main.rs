@@ -215,7 +215,12 @@ fn passed_on(case: &Case, server: &[Noted]) -> Result<Vec<Message>, String> {
                 .find(|request| request.values(name).next().is_some())
             {
                 let old = case.wire.windows(8).any(|w| w == b"HTTP/1.0");
-                if !(old && name == "connection") {
+                // RFC 9110 §10.1.4: together, and nothing else.
+                let said = |name| request.values(name).collect::<Vec<_>>();
+                let tells = matches!(name, "connection" | "te")
+                    && said("connection") == ["TE"]
+                    && said("te") == ["trailers"];
+                if !(old && name == "connection") && !tells {
                     return Err(format!("{name} went on: {request:?}"));
                 }
             }

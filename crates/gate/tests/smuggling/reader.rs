@@ -139,7 +139,7 @@ fn body(message: &mut Message, rest: &[u8], kind: Kind) -> Result<Option<usize>,
     Ok(Some(length))
 }
 
-/// Without extensions and trailers.
+/// Without extensions. Trailers are fields that no server takes for another message, nor for another sender.
 fn chunks(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>, String> {
     let (mut data, mut at) = (Vec::new(), 0);
     loop {
@@ -152,6 +152,9 @@ fn chunks(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>, String> {
         }
         let size = usize::from_str_radix(digits, 16).map_err(|_| format!("a size: {digits:?}"))?;
         at += line + 2;
+        if size == 0 {
+            return Ok(trailers(&bytes[at..])?.map(|length| (data, at + length)));
+        }
         let Some(chunk) = bytes.get(at..at + size + 2) else {
             return Ok(None);
         };
@@ -160,10 +163,28 @@ fn chunks(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>, String> {
         }
         data.extend_from_slice(&chunk[..size]);
         at += size + 2;
-        if size == 0 {
-            return Ok(Some((data, at)));
+    }
+}
+
+/// How long they are, with the empty line behind them.
+fn trailers(bytes: &[u8]) -> Result<Option<usize>, String> {
+    let mut at = 0;
+    while let Some(line) = find(&bytes[at..], b"\r\n") {
+        let text = String::from_utf8_lossy(&bytes[at..at + line]);
+        at += line + 2;
+        if text.is_empty() {
+            return Ok(Some(at));
+        }
+        let (name, _) = field(&text)?;
+        let name = name.to_ascii_lowercase().replace('_', "-");
+        let frames = name.starts_with("content-") || name.starts_with("transfer-");
+        let says_who = name.starts_with("x-forwarded") || name.ends_with("authorization");
+        let never = ["host", "connection", "te", "trailer", "upgrade", "cookie"];
+        if frames || says_who || never.contains(&name.as_str()) {
+            return Err(format!("a trailer: {text:?}"));
         }
     }
+    Ok(None)
 }
 
 fn is_token(text: &str) -> bool {
@@ -192,7 +213,9 @@ fn two_readings_are_an_error() {
         "X : a\r\n\r\n",
         "X: a\nb\r\n\r\n",
         "Transfer-Encoding: chunked\r\n\r\n1;a\r\na\r\n0\r\n\r\n",
-        "Transfer-Encoding: chunked\r\n\r\n0\r\nA: b\r\n\r\n",
+        "Transfer-Encoding: chunked\r\n\r\n0\r\nA : b\r\n\r\n",
+        "Transfer-Encoding: chunked\r\n\r\n0\r\nContent_Length: 5\r\n\r\n",
+        "Transfer-Encoding: chunked\r\n\r\n0\r\nhost: b\r\n\r\n",
     ] {
         assert!(request(&format!("{head}{bad}")).is_err(), "{bad:?}");
     }

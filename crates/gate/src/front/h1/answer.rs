@@ -6,7 +6,7 @@ use tokio::io::AsyncWriteExt;
 
 use crate::exchange::{Asked, Sink};
 use crate::front::Stream;
-use crate::h1::{LAST_CHUNK, Response, ResponseBody, write_chunk};
+use crate::h1::{Response, ResponseBody, Trailers, write_chunk, write_last_chunk};
 use crate::halves::Writing;
 use crate::request::{Field, Version};
 
@@ -20,6 +20,9 @@ pub(super) struct Answer<'h, 'a, IO> {
     chunks: bool,
     /// Can the client tell where the answer ends?
     ends: bool,
+    /// The client takes trailers. RFC 9110 §6.5.1.
+    takes_trailers: bool,
+    trailers: Trailers,
 }
 
 impl<'h, 'a, IO: Stream> Answer<'h, 'a, IO> {
@@ -32,6 +35,8 @@ impl<'h, 'a, IO: Stream> Answer<'h, 'a, IO> {
             keep_alive: asked.keep_alive,
             chunks: false,
             ends: true,
+            takes_trailers: asked.takes_trailers,
+            trailers: Trailers::default(),
         }
     }
 
@@ -45,6 +50,8 @@ impl<'h, 'a, IO: Stream> Answer<'h, 'a, IO> {
             keep_alive: stays,
             chunks: false,
             ends: true,
+            takes_trailers: false,
+            trailers: Trailers::default(),
         }
     }
 
@@ -79,7 +86,10 @@ impl<IO: Stream> Sink for Answer<'_, '_, IO> {
         self.out.extend_from_slice(response.reason.as_bytes());
         self.out.extend_from_slice(b"\r\n");
         for field in response.end_to_end().chain(more) {
-            self.line(field.name, field.value);
+            // RFC 9110 §6.6.2: it tells of what the client gets.
+            if self.takes_trailers || !field.name.eq_ignore_ascii_case("trailer") {
+                self.line(field.name, field.value);
+            }
         }
         if self.chunks {
             self.line("Transfer-Encoding", b"chunked");
@@ -113,9 +123,15 @@ impl<IO: Stream> Sink for Answer<'_, '_, IO> {
         self.to.flush().await
     }
 
+    fn trailers(&mut self, trailers: &Trailers) {
+        if self.takes_trailers {
+            self.trailers.clone_from(trailers);
+        }
+    }
+
     async fn end(&mut self) -> io::Result<()> {
         if self.chunks {
-            self.out.extend_from_slice(LAST_CHUNK);
+            write_last_chunk(self.out, &self.trailers);
         }
         self.flush().await
     }

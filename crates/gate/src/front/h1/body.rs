@@ -6,9 +6,12 @@ use tokio::io::AsyncReadExt;
 
 use crate::exchange::{Broken, PIECE, Source};
 use crate::front::Stream;
-use crate::h1::Chunked;
+use crate::h1::{Chunked, Trailers};
 use crate::halves::Reading;
 use crate::request::{Body, Refusal};
+
+/// Room for what a client says while it waits for its answer.
+const AT_REST: usize = 64;
 
 pub(super) struct Incoming<'h, 'a, IO> {
     from: Reading<'h, 'a, IO>,
@@ -84,6 +87,13 @@ impl<IO: Stream> Source for Incoming<'_, '_, IO> {
         }
     }
 
+    fn trailers(&mut self) -> Trailers {
+        match &mut self.rest {
+            Rest::Chunks(coding) => coding.trailers(),
+            Rest::Counted(_) | Rest::Anything => Trailers::default(),
+        }
+    }
+
     fn upgrade(&mut self) {
         self.rest = Rest::Anything;
     }
@@ -91,7 +101,9 @@ impl<IO: Stream> Source for Incoming<'_, '_, IO> {
     async fn gone(&mut self) {
         // Who sends more than a piece ahead is there; and its connection waits.
         while self.buffer.len() < PIECE {
-            if !self.fill().await.is_ok_and(|n| n > 0) {
+            // Mostly nothing comes.
+            self.buffer.reserve(AT_REST);
+            if !self.from.read_buf(self.buffer).await.is_ok_and(|n| n > 0) {
                 return;
             }
         }

@@ -8,12 +8,15 @@ use h2::RecvStream;
 
 use crate::exchange::{Broken, Source};
 use crate::front::signal::Signal;
+use crate::h1::Trailers;
+use crate::request::Refusal;
 
 pub(super) struct Body {
     stream: RecvStream,
     confirmed: Rc<Signal>,
     /// What was given last. The client may send as much again once it has been passed on, which asking for more says.
     given: usize,
+    trailers: Trailers,
 }
 
 impl Body {
@@ -22,6 +25,7 @@ impl Body {
             stream,
             confirmed,
             given: 0,
+            trailers: Trailers::default(),
         }
     }
 }
@@ -33,9 +37,13 @@ impl Source for Body {
             // Of what was not received nothing can be released.
             let _ = window.release_capacity(std::mem::take(&mut self.given));
             match self.stream.data().await {
-                // Trailers are left behind, as those of chunks are.
-                None => return Ok(false),
-                Some(Err(error)) => return Err(Broken::Client(io::Error::other(error))),
+                None => {
+                    if let Some(fields) = self.stream.trailers().await.map_err(broken)? {
+                        self.trailers = Trailers::of(&fields).map_err(|_| Refusal::Chunk)?;
+                    }
+                    return Ok(false);
+                }
+                Some(Err(error)) => return Err(broken(error)),
                 Some(Ok(data)) if data.is_empty() => {}
                 Some(Ok(data)) => {
                     self.given = data.len();
@@ -44,6 +52,10 @@ impl Source for Body {
                 }
             }
         }
+    }
+
+    fn trailers(&mut self) -> Trailers {
+        std::mem::take(&mut self.trailers)
     }
 
     /// Nobody can ask for it: RFC 9113 §8.2.2.
@@ -58,4 +70,8 @@ impl Source for Body {
         self.confirmed.wait().await;
         Ok(())
     }
+}
+
+fn broken(error: h2::Error) -> Broken {
+    Broken::Client(io::Error::other(error))
 }

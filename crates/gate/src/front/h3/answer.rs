@@ -5,11 +5,12 @@ use std::io;
 use bytes::{Bytes, BytesMut};
 use h3::error::Code;
 use h3::server::RequestStream;
+use http::HeaderMap;
 use roundtrip_http::dock::Outgoing;
 
 use crate::exchange::{PIECE, Sink};
 use crate::front::streams::reply;
-use crate::h1::{Response, ResponseBody};
+use crate::h1::{Response, ResponseBody, Trailers};
 use crate::request::Field;
 
 pub(super) struct Answer {
@@ -17,6 +18,7 @@ pub(super) struct Answer {
     /// What waits to be sent.
     head: Option<http::Response<()>>,
     out: BytesMut,
+    trailers: Option<HeaderMap>,
     ended: bool,
 }
 
@@ -26,6 +28,7 @@ impl Answer {
             stream,
             head: None,
             out: BytesMut::new(),
+            trailers: None,
             ended: false,
         }
     }
@@ -66,8 +69,16 @@ impl Sink for Answer {
         Ok(())
     }
 
+    fn trailers(&mut self, trailers: &Trailers) {
+        self.trailers = (!trailers.is_empty()).then(|| trailers.map());
+    }
+
     async fn end(&mut self) -> io::Result<()> {
         self.flush().await?;
+        if let Some(trailers) = self.trailers.take() {
+            let sent = self.stream.send_trailers(trailers).await;
+            sent.map_err(io::Error::other)?;
+        }
         self.stream.finish().await.map_err(io::Error::other)?;
         self.ended = true;
         Ok(())

@@ -12,6 +12,8 @@ use roundtrip_http::dock::{Link, Receiving};
 
 use crate::exchange::{Broken, PIECE, Source};
 use crate::front::signal::Signal;
+use crate::h1::Trailers;
+use crate::request::Refusal;
 
 pub(super) struct Body {
     stream: RequestStream<Receiving, Bytes>,
@@ -20,6 +22,7 @@ pub(super) struct Body {
     /// What was read before anybody asked.
     first: Vec<u8>,
     ended: bool,
+    trailers: Trailers,
 }
 
 impl Body {
@@ -34,6 +37,7 @@ impl Body {
             confirmed,
             first: Vec::new(),
             ended: false,
+            trailers: Trailers::default(),
         }
     }
 
@@ -71,8 +75,9 @@ impl Body {
             }
             return Ok(true);
         }
-        // Trailers are left behind, as those of chunks are.
-        self.stream.recv_trailers().await.map_err(broken)?;
+        if let Some(fields) = self.stream.recv_trailers().await.map_err(broken)? {
+            self.trailers = Trailers::of(&fields).map_err(|_| Refusal::Chunk)?;
+        }
         Ok(false)
     }
 }
@@ -89,6 +94,10 @@ impl Source for Body {
         let more = self.read(into).await?;
         self.ended = !more;
         Ok(more)
+    }
+
+    fn trailers(&mut self) -> Trailers {
+        std::mem::take(&mut self.trailers)
     }
 
     /// Nobody can ask for it: RFC 9114 §4.2.

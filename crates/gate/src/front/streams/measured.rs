@@ -1,6 +1,7 @@
 //! A body that is as long as its head says, or broken. RFC 9113 §8.1.1, RFC 9114 §4.1.2.
 
 use crate::exchange::{Broken, Source};
+use crate::h1::Trailers;
 use crate::request::{Body, Refusal};
 
 /// What is not measured here would be taken by a backend for the next request's beginning, or be waited for.
@@ -36,6 +37,10 @@ impl<B: Source> Source for Measured<'_, B> {
         }
     }
 
+    fn trailers(&mut self) -> Trailers {
+        self.body.trailers()
+    }
+
     fn upgrade(&mut self) {
         self.body.upgrade();
     }
@@ -61,6 +66,10 @@ mod tests {
             let piece = (!self.0.is_empty()).then(|| self.0.remove(0));
             into.extend_from_slice(piece.unwrap_or_default().as_bytes());
             Ok(piece.is_some())
+        }
+
+        fn trailers(&mut self) -> Trailers {
+            Trailers::default()
         }
 
         fn upgrade(&mut self) {}

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use httparse::Status;
 
@@ -39,6 +40,9 @@ pub(super) fn request(
             authority = Some(field.value);
         } else if is("transfer-encoding") {
             framing = Framing::Chunked(Chunked::default());
+        } else if is("te") {
+            // RFC 9113 §8.2.2: this alone may be said.
+            headers.insert(http::header::TE, HeaderValue::from_static("trailers"));
         } else if !is_of_one_hop(field.name) {
             if is("content-length") {
                 framing = counted(field.value)?;
@@ -74,8 +78,9 @@ fn counted(value: &[u8]) -> io::Result<Framing> {
     }
 }
 
-/// Writes an answer's head. A body without a length ends where the stream does.
-pub(super) fn answer(status: u16, fields: &HeaderMap, out: &mut Vec<u8>) {
+/// Writes an answer's head. A body without a length comes in chunks, so that trailers have their place; whether it does is
+/// returned.
+pub(super) fn answer(status: u16, fields: &HeaderMap, out: &mut Vec<u8>) -> bool {
     out.extend_from_slice(b"HTTP/1.1 ");
     out.extend_from_slice(status.to_string().as_bytes());
     out.extend_from_slice(b" \r\n");
@@ -88,7 +93,12 @@ pub(super) fn answer(status: u16, fields: &HeaderMap, out: &mut Vec<u8>) {
             out.extend_from_slice(b"\r\n");
         }
     }
+    let chunks = status >= 200 && !fields.contains_key(CONTENT_LENGTH);
+    if chunks {
+        out.extend_from_slice(b"transfer-encoding: chunked\r\n");
+    }
     out.extend_from_slice(b"\r\n");
+    chunks
 }
 
 fn is_of_one_hop(name: &str) -> bool {

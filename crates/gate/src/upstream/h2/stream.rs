@@ -14,6 +14,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use super::answer::Answer;
 use super::head::{self, Framing};
 use super::{broken, invalid};
+use crate::h1::Trailers;
 
 /// Heads are written by ourselves, and are smaller.
 const LARGEST_HEAD: usize = 1024 * 1024;
@@ -35,7 +36,7 @@ enum Up {
     Head(SendRequest<Bytes>, Vec<u8>),
     Body(SendStream<Bytes>, Framing),
     /// The body is whole; its end is to go behind what is pending.
-    Ending(SendStream<Bytes>),
+    Ending(SendStream<Bytes>, Trailers),
     /// All has gone, or the server wants no more of it.
     Done,
 }
@@ -107,6 +108,7 @@ impl Stream {
         let Up::Body(_, framing) = &mut self.up else {
             return Err(invalid("there is more than was announced"));
         };
+        let mut trailers = Trailers::default();
         let (used, whole) = match framing {
             Framing::None => return Err(invalid("there is no body")),
             Framing::Length(left) => {
@@ -122,11 +124,12 @@ impl Stream {
                 let pending = &mut self.pending;
                 let used = coding.take(piece, |data| pending.extend_from_slice(data));
                 let used = used.map_err(|_| invalid("these are no chunks"))?;
+                trailers = coding.trailers();
                 (used, coding.is_done())
             }
         };
         if whole && let Up::Body(body, _) = std::mem::replace(&mut self.up, Up::Done) {
-            self.up = Up::Ending(body);
+            self.up = Up::Ending(body, trailers);
         }
         Ok(used)
     }
@@ -134,14 +137,19 @@ impl Stream {
     /// Hands to the connection what there is room for.
     fn poll_push(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
-            let (body, ending) = match &mut self.up {
-                Up::Body(body, _) => (body, false),
-                Up::Ending(body) => (body, true),
+            let none = &Trailers::default();
+            let (body, ending, trailers) = match &mut self.up {
+                Up::Body(body, _) => (body, false, none),
+                Up::Ending(body, trailers) => (body, true, &*trailers),
                 Up::Head(..) | Up::Done => return Poll::Ready(Ok(())),
             };
             if self.pending.is_empty() {
                 if ending {
-                    let ended = body.send_data(Bytes::new(), true);
+                    let ended = if trailers.is_empty() {
+                        body.send_data(Bytes::new(), true)
+                    } else {
+                        body.send_trailers(trailers.map())
+                    };
                     self.up = Up::Done;
                     return Poll::Ready(ended.map_err(broken));
                 }
@@ -158,7 +166,7 @@ impl Stream {
                 Some(Err(error)) => return Poll::Ready(Err(broken(error))),
             };
             let data = self.pending.split_to(room).freeze();
-            let last = ending && self.pending.is_empty();
+            let last = ending && self.pending.is_empty() && trailers.is_empty();
             let sent = body.send_data(data, last);
             if last {
                 self.up = Up::Done;
@@ -189,7 +197,7 @@ impl AsyncWrite for Stream {
         let used = match &this.up {
             Up::Head(..) => this.take_head(data)?,
             Up::Done => data.len(),
-            Up::Body(..) | Up::Ending(_) => this.take_body(data)?,
+            Up::Body(..) | Up::Ending(..) => this.take_body(data)?,
         };
         // What finds no room now does so at the next call.
         if let Poll::Ready(pushed) = this.poll_push(cx) {
