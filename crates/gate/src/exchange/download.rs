@@ -114,6 +114,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
             from: &mut *self.from,
             buffer: &mut *self.buffer,
             to: &mut *self.to,
+            begun: &mut *self.begun,
             entry: &mut *self.entry,
             trailers: rest.trailers,
         };
@@ -283,6 +284,8 @@ pub(super) struct Body<'a, R, A> {
     from: &'a mut R,
     buffer: &'a mut Vec<u8>,
     to: &'a mut A,
+    /// Until something has left, another answer may be given.
+    begun: &'a mut bool,
     entry: &'a mut Entry,
     trailers: bool,
 }
