@@ -20,7 +20,7 @@ pub(crate) struct House<S> {
     pub(crate) patrol: Patrol,
     pub(crate) ledger: Arc<Ledger>,
     scribe: Option<Scribe>,
-    concurrency: Concurrency,
+    concurrency: Arc<Concurrency>,
     draining: Cell<bool>,
     /// Connections that are open, and who wants to know when there is none.
     inside: Cell<usize>,
@@ -37,13 +37,19 @@ pub(crate) struct Running<'a> {
 pub(crate) struct Inside<'a, S>(&'a House<S>);
 
 impl<S> House<S> {
-    pub(crate) fn new(site: Site<S>, ledger: Arc<Ledger>, scribe: Option<Scribe>) -> Self {
+    /// What all threads count together is `concurrency`.
+    pub(crate) fn new(
+        site: Site<S>,
+        ledger: Arc<Ledger>,
+        scribe: Option<Scribe>,
+        concurrency: Arc<Concurrency>,
+    ) -> Self {
         Self {
             site: RefCell::new(Rc::new(site)),
             patrol: Patrol::default(),
             ledger,
             scribe,
-            concurrency: Concurrency::default(),
+            concurrency,
             draining: Cell::new(false),
             inside: Cell::new(0),
             empty: Notify::new(),

@@ -65,6 +65,15 @@ pub(crate) struct Need {
     pub(crate) upload: bool,
 }
 
+impl From<Need> for Want {
+    fn from(need: Need) -> Self {
+        Self {
+            upload: need.upload,
+            ..Self::default()
+        }
+    }
+}
+
 impl Upstream {
     pub(crate) fn new(group: &Arc<Group>) -> Rc<Self> {
         let config = &group.config;
@@ -103,13 +112,27 @@ impl Upstream {
 
     /// A kept connection that lives, the one used last first; else a new one; else the next that others give back.
     pub(crate) async fn lease(&self, need: Need) -> Result<Link, Trouble> {
+        let want = Want::from(need);
+        self.lease_by(self.stock.claim(want), want, need).await
+    }
+
+    /// `None` where it would have to be waited for.
+    pub(crate) async fn lease_if_free(&self, need: Need) -> Result<Option<Link>, Trouble> {
+        let want = Want::from(need);
+        match self.stock.claim(want) {
+            Err(Refused::Busy) => Ok(None),
+            claim => self.lease_by(claim, want, need).await.map(Some),
+        }
+    }
+
+    async fn lease_by(
+        &self,
+        claim: Result<Claim<Wire>, Refused>,
+        want: Want,
+        need: Need,
+    ) -> Result<Link, Trouble> {
         self.budget.borrow_mut().earn();
         self.stock.tally().asked.add(1);
-        let want = Want {
-            upload: need.upload,
-            ..Want::default()
-        };
-        let claim = self.stock.claim(want);
         // The warm path: nothing is waited for.
         if let Ok(Claim {
             slot,
@@ -128,7 +151,7 @@ impl Upstream {
         let want = Want {
             fresh: true,
             not: not.map(|server| server.0),
-            upload: need.upload,
+            ..Want::from(need)
         };
         let claim = self.stock.claim(want);
         Box::pin(self.obtain(claim, want, need.repeatable)).await

@@ -266,6 +266,7 @@ impl<IO: Stream> Client<IO> {
             posts: &self.posts,
             entry: &mut self.entry,
             begun: false,
+            interim: false,
         };
         let outcome = exchange.forward().await;
         let begun = exchange.begun;

@@ -183,6 +183,7 @@ impl<S: Sessions> Hall<S> {
             posts: &kit.posts,
             entry: &mut *entry,
             begun: false,
+            interim: false,
         };
         match exchange.forward().await {
             Ok(_) => Ok(()),

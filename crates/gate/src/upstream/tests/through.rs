@@ -28,7 +28,7 @@ async fn client(upstream: &Rc<Upstream>) -> TcpStream {
     };
     let upstreams = [("app".to_owned(), upstream.clone())].into();
     let site = Site::new(&config, Door::open(), &upstreams, None).unwrap();
-    let house = Rc::new(House::new(site, Arc::default(), None));
+    let house = Rc::new(House::new(site, Arc::default(), None, Arc::default()));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let ours = TcpStream::connect(listener.local_addr().unwrap())
         .await
