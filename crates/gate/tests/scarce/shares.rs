@@ -94,7 +94,10 @@ fn the_exchanges_of_one_address_are_bounded() {
 fn uploads_of_one_address_are_bounded() {
     let backend = Backend::start();
     let more = format!("[limits]\nexchanges_per_client = {MOST}\n");
-    let scene = Scene::tuned(backend.at, &more, |config| config.route[0].auth = false);
+    let scene = Scene::tuned(backend.at, &more, |config| {
+        config.listen.threads = 2;
+        config.route[0].auth = false;
+    });
     let gate = scene.gate().addresses().http[0];
     let mut holding: Vec<Speaker> = (0..MOST)
         .map(|_| {
