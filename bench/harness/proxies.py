@@ -213,6 +213,7 @@ seal = [{{ id = "1", from = {{ file = "{stage.key}" }} }}]
     config = stage.file(f"gate-{port}.toml", f"""
 [listen]
 {"https" if tls else "http"} = ["{local(port)}"]
+h3 = {str(tls).lower()}
 threads = 1
 {session if auth else ""}
 [upstream.backend]

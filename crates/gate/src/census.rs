@@ -63,7 +63,7 @@ impl Drop for Place {
 }
 
 /// Who has one address of IPv6 has 2⁶⁴ of them: a client is a network of 64 bits there.
-fn network(client: IpAddr) -> IpAddr {
+pub(crate) fn network(client: IpAddr) -> IpAddr {
     match client.to_canonical() {
         IpAddr::V4(v4) => v4.into(),
         IpAddr::V6(v6) => std::net::Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),

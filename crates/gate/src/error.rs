@@ -24,6 +24,8 @@ pub enum GateError {
     NotALogin,
     #[error("the route '{route}' leads to the upstream '{upstream}', which there is not")]
     NoUpstream { route: String, upstream: String },
+    #[error("the route '{route}' cannot be served: {why}")]
+    Route { route: String, why: String },
     #[error("the cryptographic library refuses to work")]
     Cryptography,
     // The configuration.

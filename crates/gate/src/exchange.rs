@@ -1,6 +1,7 @@
 //! The life of a request, on one screen, whatever protocol its client speaks: judge → forward → record. What a protocol
 //! brings and takes is behind [`Source`] and [`Sink`]; reading heads and refusing to is the fronts' matter.
 
+mod ahead;
 mod download;
 pub(crate) mod jmap;
 mod judge;
@@ -8,25 +9,32 @@ mod tunnel;
 mod upload;
 
 use std::cell::Cell;
+use std::future::pending;
 use std::io;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use tokio::io::AsyncWrite;
 
 use crate::guard::{Pass, Sessions};
-use crate::h1::{BadResponse, Response, ResponseBody, Trailers};
+use crate::h1::{BadResponse, Response, ResponseBody, Trailers, write_chunk, write_last_chunk};
 use crate::halves::Halves;
 use crate::patrol::Posts;
 use crate::record::{Early, Entry, Limit, Outcome, Reason};
 use crate::request::{Body, Field, Refusal, Version};
-use crate::site::{Route, Site};
-use crate::upstream::{Fate, Link, Trouble};
-use download::{Download, Got};
+use crate::route::Route;
+use crate::site::Site;
+use crate::upstream::{Fate, Link, Need, Trouble, UploadPlace};
+use ahead::Ahead;
+use download::{Download, Got, Interim};
 pub(crate) use judge::{Admitted, Arrival, Plain, Verdict, judge};
 use upload::Upload;
 
 /// Read at once from a client or a backend.
 pub(crate) const PIECE: usize = 16 * 1024;
+/// For how long a session that was looked at needs no second look.
+const TRUSTED_FOR: Duration = Duration::from_millis(100);
 
 /// What must be remembered of a request once its head was written for the backend.
 #[derive(Debug)]
@@ -43,6 +51,8 @@ pub(crate) struct Asked {
     pub(crate) takes_trailers: bool,
     /// Its own may go on: `Connection` names none of them.
     pub(crate) sends_trailers: bool,
+    /// The backend is to have the head before the body is there: it may have something to say to it.
+    pub(crate) eager: bool,
     /// Where in the head `Early-Data` stands, which a request sent again after the handshake has not.
     pub(crate) early: Option<std::ops::Range<usize>>,
     /// Came it over TLS or QUIC?
@@ -50,6 +60,18 @@ pub(crate) struct Asked {
     /// Whose it is, where there is a guard.
     pub(crate) session: Option<Pass>,
     pub(crate) route: Rc<Route>,
+}
+
+impl Asked {
+    /// What of a body's trailers the backend is to have: none that the head would not have.
+    fn trailers(&self, body: &mut impl Source) -> Trailers {
+        let mut trailers = body.trailers();
+        if !self.sends_trailers {
+            return Trailers::default();
+        }
+        trailers.retain(|name| !self.route.rewrite.removes(name));
+        trailers
+    }
 }
 
 /// A request's body, and what else a client may send.
@@ -143,7 +165,8 @@ impl Broken {
 
     pub(crate) fn reason(&self) -> Option<Reason> {
         Some(match self {
-            Self::Client(_) | Self::Gone | Self::Over => return None,
+            Self::Client(_) | Self::Gone => return None,
+            Self::Over => Reason::UnknownSession,
             Self::Slow(_) => Reason::Slow,
             Self::Refused(refusal) => (*refusal).into(),
             Self::Upstream(trouble) => trouble.reason(),
@@ -214,11 +237,16 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
 
     async fn attempt(&mut self) -> Result<Ended, Broken> {
         let upstream = self.asked.route.upstream.clone();
-        let mut link = upstream.lease(self.asked.idempotent).await?;
+        let mut rest = self.read_ahead().await?;
+        let need = Need {
+            repeatable: self.asked.idempotent,
+            upload: rest.is_some(),
+        };
+        let mut link = self.unless_gone(upstream.lease(need)).await?;
         self.take_down(&link);
         let mut again = false;
         loop {
-            match self.carry(&mut link).await {
+            match self.carry(&mut link, rest.as_mut()).await {
                 Ok(Got::Whole { link_stays, ended }) => {
                     link.finish(if link_stays { Fate::Kept } else { Fate::Spent });
                     return Ok(ended);
@@ -227,17 +255,19 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
                     link.finish(if link_stays { Fate::Kept } else { Fate::Spent });
                     self.body.confirmed().await?;
                     self.forget_early();
-                    link = upstream.lease(self.asked.idempotent).await?;
+                    link = self.unless_gone(upstream.lease(need)).await?;
                     self.take_down(&link);
                     self.entry.early = Some(Early::Again);
                 }
                 Err(Broken::Backend { sent, .. })
-                    if !again && self.may_be_sent_again(&link, sent) && upstream.may_retry() =>
+                    if !again
+                        && self.may_be_sent_again(&link, sent, rest.is_none())
+                        && upstream.may_retry() =>
                 {
                     again = true;
                     let lost = link.server();
                     link.finish(Fate::Stale);
-                    link = upstream.fresh(Some(lost), self.asked.idempotent).await?;
+                    link = self.unless_gone(upstream.fresh(Some(lost), need)).await?;
                     self.take_down(&link);
                     self.entry.retried = true;
                 }
@@ -250,6 +280,45 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         }
     }
 
+    /// The body's beginning; or nothing, where all of it is there and stands behind the head.
+    async fn read_ahead(&mut self) -> Result<Option<Ahead>, Broken> {
+        if self.asked.body == Body::None {
+            return Ok(None);
+        }
+        let mut ahead = Ahead::new(&self.asked.route.upstream);
+        let limits = &self.site.limits;
+        if !self.asked.eager && !limits.body_ahead_time.0.is_zero() {
+            ahead.read(self.body, limits, &self.posts.up).await?;
+        }
+        self.entry.bytes_up += ahead.bytes.len() as u64;
+        if !ahead.whole {
+            return Ok(Some(ahead));
+        }
+        if self.asked.body.is_chunked() {
+            write_chunk(self.head, &ahead.bytes);
+            write_last_chunk(self.head, &self.asked.trailers(self.body));
+        } else {
+            self.head.extend_from_slice(&ahead.bytes);
+        }
+        Ok(None)
+    }
+
+    /// A connection, unless whoever it is for has left meanwhile, or may not have it any more.
+    async fn unless_gone(
+        &mut self,
+        leased: impl Future<Output = Result<Link, Trouble>>,
+    ) -> Result<Link, Broken> {
+        let link = tokio::select! {
+            biased;
+            leased = leased => leased?,
+            () = self.body.gone(), if !self.asked.route.half_close => return Err(Broken::Gone),
+        };
+        if self.entry.began.elapsed() >= TRUSTED_FOR {
+            admitted(self.site, self.asked).await?;
+        }
+        Ok(link)
+    }
+
     fn take_down(&mut self, link: &Link) {
         self.entry.upstream = self.asked.route.upstream.index();
         self.entry.reused = link.is_reused();
@@ -259,10 +328,10 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         }
     }
 
-    /// RFC 9110 §9.2.2, RFC 9112 §9.3.1: a kept connection may have been closed while the request was on its way. A body is
-    /// not kept, and so is sent once.
-    fn may_be_sent_again(&self, link: &Link, sent: bool) -> bool {
-        let untouched = self.asked.body == Body::None || !sent;
+    /// RFC 9110 §9.2.2, RFC 9112 §9.3.1: a kept connection may have been closed while the request was on its way. A body
+    /// that is not `whole` is not kept, and so is sent once.
+    fn may_be_sent_again(&self, link: &Link, sent: bool, whole: bool) -> bool {
+        let untouched = whole || !sent;
         link.is_reused() && !self.begun && untouched && (self.asked.idempotent || !sent)
     }
 
@@ -275,12 +344,14 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         }
     }
 
-    async fn carry(&mut self, link: &mut Link) -> Result<Got, Broken> {
-        let halves = Halves::of(&mut link.stream);
+    /// `rest` is what of the body is not in the head.
+    async fn carry(&mut self, link: &mut Link, rest: Option<&mut Ahead>) -> Result<Got, Broken> {
+        let (stream, buffer, place) = link.parts();
+        let halves = Halves::of(stream);
         let (mut from, mut to) = (halves.reading(), halves.writing());
         upload::head(self.head, &mut to).await?;
         self.entry.sent = Some(Instant::now());
-        let uploading = Cell::new(self.asked.body != Body::None);
+        let uploading = Cell::new(rest.is_some());
         let bytes_up = Cell::new(0);
         let mut download = Download {
             asked: self.asked,
@@ -288,15 +359,15 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
             posts: self.posts,
             uploading: &uploading,
             from: &mut from,
-            buffer: &mut link.buffer,
+            buffer,
             to: &mut *self.answer,
             begun: &mut self.begun,
             entry: &mut *self.entry,
-            interim: 0,
+            interim: Interim::default(),
         };
-        if !uploading.get() {
+        let Some(rest) = rest else {
             return download.run(Some((&mut *self.body, &mut to))).await;
-        }
+        };
         let mut upload = Upload::new(
             self.site,
             self.asked,
@@ -306,11 +377,8 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
             &bytes_up,
         );
         let got = {
-            let (down, up) = (
-                pin!(download.run::<B, tokio::io::Sink>(None)),
-                pin!(upload.run()),
-            );
-            both(down, up, &uploading, self.posts).await
+            let down = pin!(download.run::<B, tokio::io::Sink>(None));
+            both(down, &mut upload, rest, &uploading, place).await
         };
         self.entry.bytes_up += bytes_up.get();
         got
@@ -318,31 +386,54 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
 }
 
 /// The body goes up while the answer may already come down.
-async fn both(
+async fn both<S, B: Source, W: AsyncWrite + Unpin>(
     mut download: Pin<&mut impl Future<Output = Result<Got, Broken>>>,
-    mut upload: Pin<&mut impl Future<Output = Result<(), Broken>>>,
+    upload: &mut Upload<'_, S, B, W>,
+    rest: &mut Ahead,
     uploading: &Cell<bool>,
-    posts: &Posts,
+    place: UploadPlace<'_>,
 ) -> Result<Got, Broken> {
-    loop {
-        tokio::select! {
-            biased;
-            got = &mut download => return got.map(|got| got.after_upload(!uploading.get())),
-            sent = &mut upload, if uploading.get() => {
-                let whole = match sent {
-                    Err(lost @ Broken::Backend { .. }) => Err(lost),
-                    sent => Ok(sent?),
-                };
-                uploading.set(false);
-                // From now on it is the backend that is waited for.
-                posts.down.restart();
-                if let Err(lost) = whole {
-                    // It takes no more, and may have said why. RFC 9112 §9.5.
-                    let got = download.await.map_err(|_| lost);
-                    return got.map(|got| got.after_upload(false));
-                }
-            }
+    let sent = tokio::select! {
+        biased;
+        got = &mut download => return got.map(|got| got.after_upload(false)),
+        sent = upload.run(rest) => sent,
+    };
+    let lost = match sent {
+        Err(lost @ Broken::Backend { .. }) => Some(lost),
+        sent => {
+            sent?;
+            None
         }
+    };
+    uploading.set(false);
+    place.leave();
+    // From now on it is the backend that is waited for.
+    upload.posts.down.restart();
+    if let Some(lost) = lost {
+        // It takes no more, and may have said why. RFC 9112 §9.5.
+        let got = download.await.map_err(|_| lost);
+        return got.map(|got| got.after_upload(false));
+    }
+    tokio::select! {
+        biased;
+        got = download => got,
+        () = upload.body.gone(), if !upload.asked.route.half_close => Err(Broken::Gone),
+    }
+}
+
+/// Would the session that let the request in let it in now?
+async fn admitted<S: Sessions>(site: &Site<S>, asked: &Asked) -> Result<(), Broken> {
+    match &asked.session {
+        Some(session) if !site.door.admits(session).await => Err(Broken::Over),
+        _ => Ok(()),
+    }
+}
+
+/// Ends when it would not.
+async fn over<S: Sessions>(site: &Site<S>, asked: &Asked) {
+    match &asked.session {
+        Some(session) => site.door.over(session).await,
+        None => pending().await,
     }
 }
 

@@ -5,7 +5,9 @@ use std::net::{IpAddr, Ipv4Addr};
 use crate::config::Limits;
 use crate::guard::{Guard, Judged};
 use crate::h1::{self, Chunked, ResponseBody, Trailers, write_chunk, write_last_chunk};
-use crate::request::{Body, Forwarding, Request, Version, compose, inspect};
+use crate::request::{
+    Body, Forwarding, Inspected, Request, Rewrite, Version, compose, inspect, readings,
+};
 
 /// How a request is passed on.
 #[derive(Debug, Clone, Copy)]
@@ -55,12 +57,14 @@ fn pass(request: &Request<'_>, way: &Way<'_>) -> Option<Passed> {
     };
     let request = if way.framed { &framed } else { request };
     let inspected = inspect(request, u64::MAX).ok()?;
+    readings(inspected.path).ok()?;
     let forwarding = Forwarding {
         client: IpAddr::V4(Ipv4Addr::LOCALHOST),
         secure: true,
         early: way.early,
         authorization: way.authorization,
         trusted: way.trusted,
+        rewrite: &Rewrite::default(),
     };
     let mut head = Vec::new();
     let early = compose(request, &inspected, &forwarding, way.upgrades, &mut head);
@@ -70,7 +74,7 @@ fn pass(request: &Request<'_>, way: &Way<'_>) -> Option<Passed> {
     }
     Some(Passed {
         head,
-        host: inspected.host.into(),
+        host: host(&inspected),
         path: inspected.path.into(),
         used: 0,
         body: match inspected.body {
@@ -79,6 +83,12 @@ fn pass(request: &Request<'_>, way: &Way<'_>) -> Option<Passed> {
             Body::Chunked | Body::Framed => Framing::Chunked,
         },
     })
+}
+
+fn host(inspected: &Inspected<'_>) -> String {
+    let mut host = Vec::new();
+    inspected.host.write(&mut host);
+    String::from_utf8_lossy(&host).into_owned()
 }
 
 /// A backend's answer that was not refused.

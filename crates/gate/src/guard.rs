@@ -31,7 +31,7 @@ pub use rules::{CookieForm, Fetched, Rules};
 pub(crate) use session::Pass;
 pub use session::{Found, Session, Sessions, Standing, Trouble, Watch};
 use shelf::Shelf;
-use token::Worn;
+use token::{Dress, Worn};
 
 /// Something open looks at the clock at least this often: it may be set meanwhile, and timers do not notice.
 const LOOK: Duration = Duration::from_mins(1);
@@ -48,6 +48,8 @@ pub struct Guard {
 }
 
 struct Verified {
+    /// How it was brought: the same bytes are another token, or none, where they are taken for something else.
+    dress: Dress,
     session: Box<str>,
     expires: i64,
     not_before: i64,
@@ -152,7 +154,10 @@ impl Guard {
         };
         let now = self.wall.seconds();
         let remembers = rules.tokens > 0;
-        if remembers && let Some(verified) = self.tokens.borrow_mut().get(worn.bytes()) {
+        if remembers
+            && let Some(verified) = self.tokens.borrow_mut().get(worn.bytes())
+            && verified.dress == worn.dress()
+        {
             return self.decide(&rules, verified, now);
         }
         let verified = match verify(&rules, worn) {
@@ -225,6 +230,12 @@ impl Guard {
         pass.holds(self.wall.seconds())
     }
 
+    /// Is its token still good, and is its session known to be?
+    pub(crate) fn still_holds(&self, pass: &Pass) -> bool {
+        let now = self.wall.seconds();
+        now < pass.until() && pass.holds(now)
+    }
+
     /// Ends when what a request was let in by may have ended, and says whether it may go on: if the session is asked for
     /// again. Nothing is allocated before this is awaited.
     pub(crate) async fn outlast(&self, pass: &Pass) -> bool {
@@ -268,6 +279,7 @@ fn verify(rules: &Rules, worn: Worn<'_>) -> Result<Verified, Denial> {
         return Err(Denial::NotForUs);
     }
     Ok(Verified {
+        dress: worn.dress(),
         session: claims.session.into_boxed_str(),
         expires: claims.expires,
         not_before: claims.not_before.unwrap_or(i64::MIN),

@@ -8,10 +8,11 @@ use std::time::Instant;
 
 use tokio::sync::Notify;
 
-use crate::exchange::Broken;
+use crate::concurrency::{Concurrency, Share};
+use crate::exchange::{Asked, Broken};
 use crate::front::Peer;
 use crate::patrol::Patrol;
-use crate::record::{Entry, Gauge, Ledger, Protocol, Scribe};
+use crate::record::{Entry, Gauge, Held, Ledger, Limit, Protocol, Scribe};
 use crate::site::Site;
 
 pub(crate) struct House<S> {
@@ -19,10 +20,17 @@ pub(crate) struct House<S> {
     pub(crate) patrol: Patrol,
     pub(crate) ledger: Arc<Ledger>,
     scribe: Option<Scribe>,
+    concurrency: Concurrency,
     draining: Cell<bool>,
     /// Connections that are open, and who wants to know when there is none.
     inside: Cell<usize>,
     empty: Notify,
+}
+
+/// An exchange that is under way.
+pub(crate) struct Running<'a> {
+    _counted: Held<'a>,
+    _share: Share<'a>,
 }
 
 /// A connection's place in the house, for as long as it is held.
@@ -35,6 +43,7 @@ impl<S> House<S> {
             patrol: Patrol::default(),
             ledger,
             scribe,
+            concurrency: Concurrency::default(),
             draining: Cell::new(false),
             inside: Cell::new(0),
             empty: Notify::new(),
@@ -72,6 +81,23 @@ impl<S> House<S> {
         entry.resumed = peer.resumed;
         entry.note = self.scribe.as_ref().map(|_| Box::default());
         entry
+    }
+
+    /// Unless its client, or its session, has as many under way as it may.
+    pub(crate) fn begin(
+        &self,
+        site: &Site<S>,
+        client: IpAddr,
+        asked: &Asked,
+    ) -> Result<Running<'_>, Limit> {
+        let session = asked.session.as_ref().map(|session| session.name());
+        let client = (!site.trusts(client)).then_some(client);
+        let share = self.concurrency.begin(client, session, &site.limits);
+        let share = share.inspect_err(|limit| self.ledger.count(*limit))?;
+        Ok(Running {
+            _counted: self.ledger.hold(Gauge::Exchanges),
+            _share: share,
+        })
     }
 
     pub(crate) fn enter(&self) -> Inside<'_, S> {

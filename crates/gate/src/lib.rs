@@ -4,6 +4,7 @@
 mod admin;
 mod census;
 pub mod check;
+mod concurrency;
 pub mod config;
 pub mod credentials;
 mod door;
@@ -24,6 +25,7 @@ mod patrol;
 mod plan;
 mod record;
 mod request;
+mod route;
 pub mod sessions;
 mod site;
 mod tally;

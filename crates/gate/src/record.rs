@@ -23,7 +23,7 @@ mod word;
 
 pub(crate) use entry::{Entry, Phase};
 pub(crate) use families::{FAMILIES, Family, Row};
-pub(crate) use ledger::{Book, Ledger};
+pub(crate) use ledger::{Book, Held, Ledger};
 pub(crate) use line::{Marker, Told, line};
 pub(crate) use log::{AccessLog, Pen};
 pub(crate) use note::Note;

@@ -3,12 +3,20 @@
 //! What two readers may understand differently is refused here, before anything of it is sent: that is what smuggling lives
 //! on (RFC 9112 §11.2). What is not refused is written anew ([`compose`]): nothing is passed on as it came but values.
 
+mod authority;
 mod compose;
 mod fields;
+mod identity;
 mod inspect;
+mod readings;
+mod rewrite;
 
+pub(crate) use authority::Authority;
 pub(crate) use compose::{Forwarding, compose};
+pub(crate) use identity::{is_identity, overrides_method};
 pub(crate) use inspect::{Body, Inspected, inspect};
+pub(crate) use readings::readings;
+pub(crate) use rewrite::Rewrite;
 
 /// A name and a value, as every protocol has them.
 pub(crate) type Field<'a> = httparse::Header<'a>;
@@ -63,8 +71,10 @@ pub(crate) enum Refusal {
     Target,
     #[error("a path with '.' or '..' in it")]
     DotSegments,
-    #[error("a path that one reader takes for another's")]
+    #[error("a path that a backend may read as one of another route")]
     TwoWays,
+    #[error("a path with control characters, or that is not UTF-8")]
+    Characters,
     #[error("CONNECT and TRACE are not passed on")]
     Method,
     #[error("both Content-Length and Transfer-Encoding")]

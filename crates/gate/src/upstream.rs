@@ -19,7 +19,7 @@ mod tests;
 mod trouble;
 mod wire;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use budget::Budget;
 pub(crate) use counts::Counts;
 pub(crate) use group::Group;
 use link::Buffers;
-pub(crate) use link::{Fate, Link, Server};
+pub(crate) use link::{Fate, Link, Server, UploadPlace};
 use pool::{Bounds, Kept, after};
 use standing::Ejecting;
 use stock::{Claim, Refused, Rules, Slot, Stock, Want};
@@ -50,6 +50,17 @@ pub(crate) struct Upstream {
     /// To each server, where HTTP/2 is spoken.
     shared: Vec<h2::Place>,
     told: Told,
+    /// Bytes of requests that wait for a connection.
+    ahead: Cell<usize>,
+}
+
+/// What an exchange needs of a connection.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Need {
+    /// The request may reach the server twice: only then may it leave in the SYN.
+    pub(crate) repeatable: bool,
+    /// Its body is still on its way.
+    pub(crate) upload: bool,
 }
 
 impl Upstream {
@@ -69,6 +80,10 @@ impl Upstream {
                 after: config.eject_after,
                 time: config.eject_for.0,
             },
+            uploads: match config.uploads {
+                0 => config.connections.div_ceil(2).max(1),
+                uploads => uploads,
+            },
             waiting: config.waiting,
         };
         Rc::new(Self {
@@ -79,16 +94,20 @@ impl Upstream {
                 .map(|_| h2::Place::default())
                 .collect(),
             told: Told::default(),
+            ahead: Cell::new(0),
             group: group.clone(),
         })
     }
 
-    /// A kept connection that lives, the one used last first; else a new one; else the next that others give back. What is
-    /// `repeatable` may reach the server twice: only then may it leave in the SYN.
-    pub(crate) async fn lease(&self, repeatable: bool) -> Result<Link, Trouble> {
+    /// A kept connection that lives, the one used last first; else a new one; else the next that others give back.
+    pub(crate) async fn lease(&self, need: Need) -> Result<Link, Trouble> {
         self.budget.borrow_mut().earn();
         self.stock.tally().asked.add(1);
-        let claim = self.stock.claim(Want::default());
+        let want = Want {
+            upload: need.upload,
+            ..Want::default()
+        };
+        let claim = self.stock.claim(want);
         // The warm path: nothing is waited for.
         if let Ok(Claim {
             slot,
@@ -98,22 +117,19 @@ impl Upstream {
             return Ok(Link::new(slot, kept, true, &self.buffers));
         }
         // Apart, for an exchange that needs nothing of this should not be as large as one that does.
-        Box::pin(self.obtain(claim, Want::default(), repeatable)).await
+        Box::pin(self.obtain(claim, want, need.repeatable)).await
     }
 
     /// For the one retry: a connection that nobody has used, to another server than `not` where there is one. Whoever holds
     /// the failed link has to finish it before, or its place stays taken.
-    pub(crate) async fn fresh(
-        &self,
-        not: Option<Server>,
-        repeatable: bool,
-    ) -> Result<Link, Trouble> {
+    pub(crate) async fn fresh(&self, not: Option<Server>, need: Need) -> Result<Link, Trouble> {
         let want = Want {
             fresh: true,
             not: not.map(|server| server.0),
+            upload: need.upload,
         };
         let claim = self.stock.claim(want);
-        Box::pin(self.obtain(claim, want, repeatable)).await
+        Box::pin(self.obtain(claim, want, need.repeatable)).await
     }
 
     /// Takes one retry from the budget that requests have earned; `false` where there is none.
@@ -160,9 +176,19 @@ impl Upstream {
         bound(self.group.config.silence)
     }
 
+    /// Of all interim answers before the final one.
+    pub(crate) fn interim(&self) -> Option<Duration> {
+        bound(self.group.config.interim)
+    }
+
     /// Of a whole exchange.
     pub(crate) fn total(&self) -> Option<Duration> {
         bound(self.group.config.total)
+    }
+
+    /// Bytes of requests that wait for a connection, and are held for them.
+    pub(crate) fn ahead(&self) -> &Cell<usize> {
+        &self.ahead
     }
 
     /// Waiting and connecting share one deadline. Who cannot be connected to has got nothing: another server may do.

@@ -5,6 +5,9 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use super::Report;
 use crate::config::{Config, Network};
 
+/// Of a head. Libraries below take tens of thousands of fields, and no more.
+const MAX_HEAD: u64 = 512 * 1024;
+
 pub(super) fn check(config: &Config, report: &mut Report) {
     let listen = &config.listen;
     if listen.http.is_empty() && listen.https.is_empty() {
@@ -24,6 +27,10 @@ pub(super) fn check(config: &Config, report: &mut Report) {
         if networks.iter().any(is_everybody) {
             report.warn(place, "this is everybody: each client may say who it is");
         }
+    }
+    if config.limits.head.0 > MAX_HEAD {
+        let what = "at most 512KiB: beyond that fields are too many for those who read them";
+        report.error("limits.head", what);
     }
     if listen.backlog == 0 {
         report.error(

@@ -35,6 +35,7 @@ mod tests {
     fn a_line_for_each_name() {
         let names = ["mail.example", "*.mail.example", "192.0.2.1"].map(str::to_owned);
         let mut listen = Listen {
+            h3: true,
             https: vec!["[::]:443".parse().unwrap(), "0.0.0.0:443".parse().unwrap()],
             ..Listen::default()
         };

@@ -2,6 +2,7 @@
 
 use super::Report;
 use crate::config::{Config, Resumption, Route};
+use crate::request::{Rewrite, readings};
 
 pub(super) fn check(config: &Config, report: &mut Report) {
     if config.route.is_empty() {
@@ -20,6 +21,14 @@ pub(super) fn check(config: &Config, report: &mut Report) {
             let what = "only the path is looked at: it ends before '?' and '#'";
             report.error(format!("{place}.path"), what);
         }
+        if !has_one_reading(route.path.trim_end_matches('/')) {
+            let what = "servers read such a path in more than one way: write it without '%', ';', '\\\\', '//', letters beyond ASCII, \
+                        and dots at either end of a segment";
+            report.error(format!("{place}.path"), what);
+        }
+        if let Err(error) = Rewrite::new(route) {
+            report.error(format!("{place}.{}", error.key), error.why);
+        }
         host(&place, route, report);
         let earlier = config.route.get(..n).unwrap_or_default();
         if let Some(same) = earlier.iter().position(|other| meets(other, route)) {
@@ -33,6 +42,10 @@ pub(super) fn check(config: &Config, report: &mut Report) {
             report.warn(format!("{place}.safe_jmap"), what);
         }
     }
+}
+
+fn has_one_reading(path: &str) -> bool {
+    readings(path).is_ok_and(|readings| readings.len() == 1)
 }
 
 fn unknown(place: &str, route: &Route, config: &Config, report: &mut Report) {
@@ -76,6 +89,5 @@ fn host(place: &str, route: &Route, report: &mut Report) {
 /// Hosts are the same in capitals (RFC 9110 §4.2.3); a path matches with and without its last '/'.
 fn meets(a: &Route, b: &Route) -> bool {
     let path = |route: &Route| route.path.trim_end_matches('/').to_owned();
-    let host = |route: &Route| route.host.trim_end_matches('.').to_ascii_lowercase();
-    host(a) == host(b) && path(a) == path(b)
+    a.bare_host() == b.bare_host() && path(a) == path(b)
 }

@@ -86,6 +86,7 @@ const SOUND: &str = r#"
 [listen]
 http = ["127.0.0.1:8080"]
 https = ["127.0.0.1:8443"]
+h3 = true
 [[tls.certificate]]
 chain = "DIR/own.pem"
 key = "DIR/own.key"

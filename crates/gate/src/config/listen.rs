@@ -11,7 +11,7 @@ use super::Network;
 pub struct Listen {
     /// Clear text.
     pub http: Vec<SocketAddr>,
-    /// TLS over TCP; and QUIC at the same ports, unless `h3` is off.
+    /// TLS over TCP; and QUIC at the same ports, where `h3` is on.
     pub https: Vec<SocketAddr>,
     pub h3: bool,
     /// Length of the queue of fast-open connections; 0 is off.
@@ -30,7 +30,7 @@ impl Default for Listen {
         Self {
             http: Vec::new(),
             https: Vec::new(),
-            h3: true,
+            h3: false,
             fast_open: 256,
             backlog: 4096,
             threads: 0,

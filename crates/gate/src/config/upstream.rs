@@ -1,5 +1,6 @@
 //! `[upstream.NAME]` and `[[route]]`: who answers, and for what.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Deserialize;
@@ -20,6 +21,8 @@ pub struct Upstream {
     /// Connections to each server that each thread has open at most, and may keep unused.
     pub connections: usize,
     pub idle: usize,
+    /// Of its connections those that requests may hold whose body is still on its way; 0 is half of them.
+    pub uploads: usize,
     /// Requests that may wait in each thread while all connections are in use; they wait no longer than for `connect`.
     pub waiting: usize,
     /// Opened before they are needed.
@@ -32,6 +35,8 @@ pub struct Upstream {
     pub first_byte: Span,
     /// Between two pieces of an answer; event streams may be silent for longer where the route says so.
     pub silence: Span,
+    /// Of interim answers (102, 103) before the final one; 0 is no bound.
+    pub interim: Span,
     /// Of a whole exchange; 0 is no bound.
     pub total: Span,
     /// Retries, in hundredths of all requests.
@@ -52,6 +57,7 @@ impl Default for Upstream {
             balance: Balance::LeastRequests,
             connections: 256,
             idle: 64,
+            uploads: 0,
             waiting: 256,
             warm: 0,
             idle_time: Span::seconds(50),
@@ -59,6 +65,7 @@ impl Default for Upstream {
             connect: Span::seconds(5),
             first_byte: Span::seconds(60),
             silence: Span::seconds(60),
+            interim: Span::seconds(3600),
             total: Span::seconds(0),
             retry_budget: 20,
             eject_after: 5,
@@ -108,10 +115,24 @@ pub struct Route {
     pub upgrades: bool,
     /// May this be silent for as long as it likes (event streams)?
     pub streams: bool,
+    /// May a client end its side of the connection, and still wait for its answer?
+    pub half_close: bool,
     /// Requests other than GET and HEAD that may be answered from early data: `POST` of a JMAP batch that only reads.
     pub safe_jmap: bool,
     /// Does the client see where the time went?
     pub server_timing: bool,
+    /// Fields of the request that are set, whatever the client says in them, and that are taken away.
+    pub set: BTreeMap<String, String>,
+    pub remove: Vec<String>,
+    /// Fields that say who asks, and that clients may say all the same.
+    pub keep: Vec<String>,
+}
+
+impl Route {
+    /// As hosts are compared: in lower case, without the full stop at its end.
+    pub(crate) fn bare_host(&self) -> String {
+        self.host.trim_end_matches('.').to_ascii_lowercase()
+    }
 }
 
 impl Default for Route {
@@ -123,8 +144,12 @@ impl Default for Route {
             auth: true,
             upgrades: false,
             streams: false,
+            half_close: false,
             safe_jmap: false,
             server_timing: false,
+            set: BTreeMap::new(),
+            remove: Vec::new(),
+            keep: Vec::new(),
         }
     }
 }

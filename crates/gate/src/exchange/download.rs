@@ -1,12 +1,14 @@
 //! The answer, from the backend to the client, in pieces as they come.
 
 use std::cell::Cell;
+use std::future::pending;
 use std::io;
-use std::time::Instant;
+use std::pin::pin;
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
-use super::{Asked, Broken, Ended, PIECE, Sink, Source, tunnel};
+use super::{Asked, Broken, Ended, PIECE, Sink, Source, TRUSTED_FOR, admitted, over, tunnel};
 use crate::guard::Sessions;
 use crate::h1::{self, BadResponse, Chunked, ResponseBody};
 use crate::patrol::Posts;
@@ -14,8 +16,10 @@ use crate::record::Limit;
 use crate::record::{Entry, server_timing};
 use crate::site::Site;
 
-/// Interim answers that a backend may send before its final one.
-const MOST_INTERIM: u32 = 32;
+/// Bytes of interim answers that a backend may send before its final one. For how long it may is a setting.
+const MAX_INTERIM: usize = 256 * 1024;
+/// Most answers come sooner; only then it is worth its cost to watch the session.
+const WATCHED_AFTER: Duration = Duration::from_millis(1);
 
 /// What came of it.
 #[derive(Debug)]
@@ -51,7 +55,28 @@ pub(super) struct Download<'a, S, R, A> {
     pub(super) to: &'a mut A,
     pub(super) begun: &'a mut bool,
     pub(super) entry: &'a mut Entry,
-    pub(super) interim: u32,
+    pub(super) interim: Interim,
+}
+
+/// Interim answers so far.
+#[derive(Default)]
+pub(super) struct Interim {
+    bytes: usize,
+    since: Option<Instant>,
+}
+
+impl Interim {
+    fn take(&mut self, length: usize, most: Option<Duration>) -> Result<(), Broken> {
+        self.bytes += length;
+        let since = self.since.get_or_insert_with(Instant::now);
+        if self.bytes > MAX_INTERIM {
+            return Err(BadResponse::TooLarge.into());
+        }
+        if most.is_some_and(|most| since.elapsed() >= most) {
+            return Err(Broken::Unanswered);
+        }
+        Ok(())
+    }
 }
 
 /// What a head says of the rest.
@@ -68,21 +93,16 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
     /// `client` is what else may be heard from the client, and the way of what it says: where there is no body on its way.
     pub(super) async fn run<B: Source, W: AsyncWrite + Unpin>(
         &mut self,
-        client: Option<(&mut B, &mut W)>,
+        mut client: Option<(&mut B, &mut W)>,
     ) -> Result<Got, Broken> {
-        let rest = self.heads().await?;
+        let rest = self.heads(&mut client).await?;
         if rest.status == 425 && self.asked.early.is_some() && rest.body == ResponseBody::None {
             let link_stays = rest.link_stays;
             return Ok(Got::TooEarly { link_stays });
         }
-        let over = async {
-            match &self.asked.session {
-                Some(session) => self.site.door.over(session).await,
-                None => std::future::pending().await,
-            }
-        };
         // Borrowed apart: what ends an exchange is asked for while it goes on.
         let asked = self.asked;
+        let over = over(self.site, asked);
         let mut body = Body {
             posts: self.posts,
             silence: if asked.route.streams {
@@ -111,21 +131,16 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
             (ResponseBody::Length(length), _) if body.buffer.len() as u64 >= length => {
                 body.counted(length).await?;
             }
-            (ResponseBody::Length(length), _) => tokio::select! {
-                biased;
-                ended = body.counted(length) => ended?,
-                () = over => return Err(Broken::Over),
-            },
-            // It may go on for days.
+            // It may go on for days. Who watches the client where this does not is who sends its body.
             (_, Some((source, _))) => tokio::select! {
                 biased;
-                ended = body.stream(rest.body) => ended?,
+                ended = body.rest(rest.body) => ended?,
                 () = over => return Err(Broken::Over),
-                () = source.gone() => return Err(Broken::Gone),
+                () = source.gone(), if !asked.route.half_close => return Err(Broken::Gone),
             },
             (_, None) => tokio::select! {
                 biased;
-                ended = body.stream(rest.body) => ended?,
+                ended = body.rest(rest.body) => ended?,
                 () = over => return Err(Broken::Over),
             },
         }
@@ -136,7 +151,10 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
     }
 
     /// Interim answers are passed on, the final one is left with the sink.
-    async fn heads(&mut self) -> Result<Rest, Broken> {
+    async fn heads<B: Source, W>(
+        &mut self,
+        client: &mut Option<(&mut B, &mut W)>,
+    ) -> Result<Rest, Broken> {
         loop {
             let (asked, site, to) = (self.asked, self.site, &mut *self.to);
             let interim_taken = to.takes_interim();
@@ -173,7 +191,8 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
                 })
             })?;
             let Some((rest, length)) = read else {
-                self.fill_first().await?;
+                self.fill_first(client.as_mut().map(|(source, _)| &mut **source))
+                    .await?;
                 continue;
             };
             let rest = rest?;
@@ -184,28 +203,66 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
                 *self.begun |= rest.status != 425 || self.asked.early.is_none();
                 return Ok(rest);
             }
-            self.interim += 1;
-            if self.interim > MOST_INTERIM || rest.status == 101 {
+            if rest.status == 101 {
                 return Err(BadResponse::NotHttp.into());
             }
+            self.interim
+                .take(length, self.asked.route.upstream.interim())?;
             // RFC 9110 §15.2: HTTP/1.0 knows no interim answers.
             if interim_taken {
                 *self.begun = true;
-                self.to.flush().await.map_err(Broken::Client)?;
+                let span = self.asked.route.upstream.first_byte();
+                let flushed = self.posts.down.within(span, self.to.flush()).await;
+                flushed
+                    .map_err(|_| Broken::Slow(Limit::BodyRate))?
+                    .map_err(Broken::Client)?;
             }
         }
     }
 
-    /// While the request is still on its way, its answer is not late.
-    async fn fill_first(&mut self) -> Result<(), Broken> {
-        let span = self.asked.route.upstream.first_byte();
-        loop {
-            let filling = fill(self.buffer, self.from);
-            match self.posts.down.within(span, filling).await {
-                Ok(filled) => return filled.map_err(Broken::lost),
-                Err(_) if self.uploading.get() => {}
-                Err(_) => return Err(Broken::Unanswered),
+    /// While the request is still on its way, its answer is not late. Neither for a client that has left, nor for one whose
+    /// session has ended, is it waited for.
+    async fn fill_first<B: Source>(&mut self, client: Option<&mut B>) -> Result<(), Broken> {
+        let (asked, site) = (self.asked, self.site);
+        let mut left = asked.route.upstream.first_byte();
+        let soon = left.map_or(WATCHED_AFTER, |span| span.min(WATCHED_AFTER));
+        let mut gone = pin!(async {
+            match client {
+                Some(client) if !asked.route.half_close => client.gone().await,
+                _ => pending().await,
             }
+        });
+        let (buffer, from, down) = (&mut *self.buffer, &mut *self.from, &self.posts.down);
+        let first = tokio::select! {
+            biased;
+            filled = down.within(Some(soon), fill(buffer, from)) => filled,
+            () = &mut gone => return Err(Broken::Gone),
+        };
+        if let Ok(filled) = first {
+            filled.map_err(Broken::lost)?;
+        } else {
+            left = left.map(|span| span.saturating_sub(soon));
+            let mut over = pin!(over(site, asked));
+            loop {
+                let filled = tokio::select! {
+                    biased;
+                    filled = down.within(left, fill(buffer, from)) => filled,
+                    () = &mut gone => return Err(Broken::Gone),
+                    () = &mut over => return Err(Broken::Over),
+                };
+                match filled {
+                    Ok(filled) => {
+                        filled.map_err(Broken::lost)?;
+                        break;
+                    }
+                    Err(_) if self.uploading.get() => {}
+                    Err(_) => return Err(Broken::Unanswered),
+                }
+            }
+        }
+        match self.entry.sent {
+            Some(sent) if sent.elapsed() < TRUSTED_FOR => Ok(()),
+            _ => admitted(site, asked).await,
         }
     }
 }
@@ -248,8 +305,9 @@ impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
         }
     }
 
-    async fn stream(&mut self, body: ResponseBody) -> Result<(), Broken> {
+    async fn rest(&mut self, body: ResponseBody) -> Result<(), Broken> {
         match body {
+            ResponseBody::Length(length) => self.counted(length).await,
             ResponseBody::Chunked => self.chunked().await,
             _ => self.until_close().await,
         }

@@ -8,8 +8,11 @@ use crate::door::Glance;
 use crate::guard::{Denial, Pass, Question, Sessions};
 use crate::h1::{Response, ResponseBody};
 use crate::record::Reason;
-use crate::request::{Body, Field, Forwarding, Inspected, Refusal, Request, compose, inspect};
-use crate::site::{Route, Site};
+use crate::request::{
+    Body, Field, Forwarding, Inspected, Refusal, Request, compose, inspect, overrides_method,
+};
+use crate::route::Route;
+use crate::site::Site;
 
 /// Whence and how a request came.
 #[derive(Debug, Clone, Copy)]
@@ -57,6 +60,16 @@ pub(crate) struct Plain {
 }
 
 impl Plain {
+    /// The client, or its session, has too much under way. RFC 6585 §4.
+    pub(crate) fn too_many(asked: &Asked) -> Self {
+        Self {
+            status: 429,
+            stays: asked.keep_alive && (asked.body == Body::None || asked.version.frames()),
+            reason: Reason::TooMany,
+            retry_after: SOON,
+        }
+    }
+
     /// As the ancestor does: a status and an empty body.
     pub(crate) fn tell(self, to: &mut impl Sink) {
         let retry_after = self.retry_after.to_string();
@@ -64,7 +77,7 @@ impl Plain {
         let more = match self.status {
             // RFC 9110 §11.6.1 wants a challenge.
             401 => Some(field("WWW-Authenticate", b"Bearer".as_slice())),
-            503 => Some(field("Retry-After", retry_after.as_bytes())),
+            429 | 503 => Some(field("Retry-After", retry_after.as_bytes())),
             _ => None,
         };
         let both = [EMPTY, more.unwrap_or(EMPTY)];
@@ -96,7 +109,7 @@ pub(crate) fn judge<S: Sessions>(
             retry_after: SOON,
         })
     };
-    let Some(route) = site.routes.find(inspected.host, inspected.path)? else {
+    let Some(route) = site.routes.find(&inspected.host, inspected.path)? else {
         return Ok(answer(404, Reason::NoRoute));
     };
     if let Some(body) = arrival.body
@@ -123,6 +136,7 @@ pub(crate) fn judge<S: Sessions>(
         early: arrival.early,
         authorization: session.as_ref().map(|pass| pass.authorization()),
         trusted: site.trusts(arrival.client),
+        rewrite: &route.rewrite,
     };
     out.clear();
     let early = compose(request, &inspected, &forwarding, route.upgrades, out);
@@ -135,10 +149,11 @@ pub(crate) fn judge<S: Sessions>(
         body: arrival.body.map_or(inspected.body, |_| Body::None),
         keep_alive: inspected.keep_alive,
         is_head: request.method == "HEAD",
-        idempotent: is_idempotent(request.method),
+        idempotent: is_idempotent(request),
         upgrade: route.upgrades && inspected.upgrade.is_some(),
         takes_trailers: inspected.takes_trailers,
         sends_trailers: inspected.names_no_field(),
+        eager: route.streams || inspected.expects_continue || is_grpc(request),
         early,
         secure: arrival.secure,
         session,
@@ -160,9 +175,24 @@ fn glance<S: Sessions>(
     }
 }
 
+/// Its body may be a conversation.
+fn is_grpc(request: &Request<'_>) -> bool {
+    const GRPC: &[u8] = b"application/grpc";
+    let mut fields = request.fields.iter();
+    fields.any(|field| {
+        field.name.eq_ignore_ascii_case("content-type")
+            && field
+                .value
+                .get(..GRPC.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(GRPC))
+    })
+}
+
 /// Does it change nothing, however often it is sent? RFC 9110 §9.2.1, RFC 8470 §4.
 fn is_safe(request: &Request<'_>, inspected: &Inspected<'_>) -> bool {
-    inspected.body == Body::None && matches!(request.method, "GET" | "HEAD" | "OPTIONS")
+    inspected.body == Body::None
+        && matches!(request.method, "GET" | "HEAD" | "OPTIONS")
+        && !has_other_method(request)
 }
 
 /// A JMAP request may be all reads, which only its body says.
@@ -190,11 +220,16 @@ fn is_json(kind: &[u8]) -> bool {
 }
 
 /// RFC 9110 §9.2.2. What is not known to be is not.
-fn is_idempotent(method: &str) -> bool {
+fn is_idempotent(request: &Request<'_>) -> bool {
     matches!(
-        method,
+        request.method,
         "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE" | "PROPFIND" | "REPORT" | "SEARCH"
-    )
+    ) && !has_other_method(request)
+}
+
+/// A backend may take it for one of another method.
+fn has_other_method(request: &Request<'_>) -> bool {
+    request.fields.iter().any(|f| overrides_method(f.name))
 }
 
 /// RFC 9110 §15.
@@ -207,6 +242,7 @@ fn reason(status: u16) -> &'static str {
         408 => "Request Timeout",
         413 => "Content Too Large",
         417 => "Expectation Failed",
+        429 => "Too Many Requests",
         431 => "Request Header Fields Too Large",
         501 => "Not Implemented",
         502 => "Bad Gateway",

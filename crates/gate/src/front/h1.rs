@@ -16,7 +16,7 @@ use crate::h1;
 use crate::halves::Halves;
 use crate::house::House;
 use crate::patrol::{Late, Posts};
-use crate::record::{Early, Entry, Gauge, Limit, Protocol, Reason};
+use crate::record::{Early, Entry, Limit, Protocol, Reason};
 use crate::request::Refusal;
 use crate::site::Site;
 use answer::Answer;
@@ -117,8 +117,10 @@ impl<IO: Stream> Client<IO> {
                     asked.keep_alive = false;
                 }
                 asked.keep_alive &= !house.is_draining();
-                let _exchange = house.ledger.hold(Gauge::Exchanges);
-                self.forward(&asked, &site).await
+                match house.begin(&site, self.peer.address, &asked) {
+                    Ok(_running) => self.forward(&asked, &site).await,
+                    Err(_) => self.answer(Plain::too_many(&asked)).await,
+                }
             }
             Err(error) => match self.refuse(&error).await {
                 Ok(()) => Err(error),

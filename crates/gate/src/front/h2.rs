@@ -4,9 +4,11 @@
 
 mod answer;
 mod body;
+mod frames;
 mod wire;
 
 use std::cell::Cell;
+use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
 use std::rc::Rc;
@@ -28,6 +30,7 @@ use crate::record::Limit;
 use crate::request::Version;
 use answer::{Answer, Way};
 use body::Body;
+use frames::Frames;
 use wire::Wire;
 
 /// What a client may send ahead: on one stream, and on all of a connection together. An upload of more than the first takes a
@@ -48,7 +51,8 @@ pub(crate) async fn serve<S: Sessions + 'static>(
     let limits = house.site().limits.clone();
     let hall = Rc::new(Hall::new(house, peer, Version::H2));
     let (post, rest) = (house.patrol.post(), Rc::new(Cell::new(false)));
-    let wire = Wire::new(stream, hall.confirmed.clone(), rest.clone());
+    let frames = Rc::new(Frames::new(limits.control_frames));
+    let wire = Wire::new(stream, hall.confirmed.clone(), rest.clone(), frames.clone());
     let begun = {
         // In its place before it is handed on, or it would have two in every connection.
         let handshake = pin!(builder(&limits).handshake(wire));
@@ -68,6 +72,7 @@ pub(crate) async fn serve<S: Sessions + 'static>(
         hall,
         post,
         rest,
+        frames,
         running: JoinSet::new(),
         served: 0,
         tally,
@@ -102,6 +107,7 @@ struct Table<IO, S> {
     hall: Rc<Hall<S>>,
     post: Rc<Post>,
     rest: Rc<Cell<bool>>,
+    frames: Rc<Frames>,
     running: JoinSet<Parted>,
     served: u64,
     tally: Tally,
@@ -121,6 +127,8 @@ enum Event {
     Asked(Box<Request>),
     Parted(Result<Parted, JoinError>),
     Over(Result<(), h2::Error>),
+    /// Of frames that mean nothing.
+    Excess,
 }
 
 impl<IO: Stream, S: Sessions + 'static> Table<IO, S> {
@@ -133,9 +141,10 @@ impl<IO: Stream, S: Sessions + 'static> Table<IO, S> {
                 Ok(Event::Asked(request)) => self.begin(*request),
                 Ok(Event::Parted(parted)) => {
                     if self.tally.enter(parted.unwrap_or(Parted::Well)) {
-                        return self.expel().await;
+                        return self.expel(Limit::Resets).await;
                     }
                 }
+                Ok(Event::Excess) => return self.expel(Limit::ControlFrames).await,
                 Ok(Event::Over(outcome)) => return self.over(outcome),
                 // Somebody is served, or gate is about to end.
                 Err(Late) if !self.running.is_empty() || self.is_to_leave() => {}
@@ -167,6 +176,7 @@ impl<IO: Stream, S: Sessions + 'static> Table<IO, S> {
             Phase::AtRest => idle.saturating_sub(SHORT),
         };
         let (connection, running) = (&mut self.connection, &mut self.running);
+        let frames = &self.frames;
         let event = async {
             tokio::select! {
                 biased;
@@ -176,6 +186,7 @@ impl<IO: Stream, S: Sessions + 'static> Table<IO, S> {
                     Some(Err(error)) => Event::Over(Err(error)),
                     None => Event::Over(Ok(())),
                 },
+                () = poll_fn(|cx| frames.poll_excess(cx)) => Event::Excess,
             }
         };
         self.post.at_rest(span, event).await
@@ -190,8 +201,12 @@ impl<IO: Stream, S: Sessions + 'static> Table<IO, S> {
         if self.phase == Phase::AtRest {
             self.phase = Phase::Open;
         }
-        self.running
-            .spawn_local(stream(self.hall.clone(), request, respond));
+        self.running.spawn_local(stream(
+            self.hall.clone(),
+            self.frames.clone(),
+            request,
+            respond,
+        ));
     }
 
     /// What runs is served to its end, and what was on its way when the client heard of it. RFC 9113 §6.8.
@@ -202,12 +217,12 @@ impl<IO: Stream, S: Sessions + 'static> Table<IO, S> {
         }
     }
 
-    async fn expel(&mut self) -> Result<(), Broken> {
-        self.hall.house.ledger.count(Limit::Resets);
+    async fn expel(&mut self, limit: Limit) -> Result<(), Broken> {
+        self.hall.house.ledger.count(limit);
         self.running.abort_all();
         let connection = &mut self.connection;
         connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
-        let closing = std::future::poll_fn(|cx| connection.poll_closed(cx));
+        let closing = poll_fn(|cx| connection.poll_closed(cx));
         let _ = self.post.within(Some(SHORT), closing).await;
         Ok(())
     }
@@ -231,12 +246,13 @@ impl<IO: Stream, S: Sessions + 'static> Table<IO, S> {
 
 async fn stream<S: Sessions>(
     hall: Rc<Hall<S>>,
+    frames: Rc<Frames>,
     request: http::Request<RecvStream>,
     respond: SendResponse<Bytes>,
 ) -> Parted {
     let (parts, body) = request.into_parts();
     let head = Head::new(parts, body.is_end_stream());
-    let way = Way::new(respond);
+    let way = Way::new(respond, frames);
     let mut body = Body::new(body, hall.confirmed.clone());
     let mut answer = Answer::new(&way);
     let mut entry = hall.entry();

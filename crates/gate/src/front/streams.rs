@@ -17,7 +17,7 @@ use crate::exchange::{
 };
 use crate::guard::Sessions;
 use crate::house::House;
-use crate::record::{Early, Entry, Gauge, Limit, Protocol, Reason};
+use crate::record::{Early, Entry, Limit, Protocol, Reason};
 use crate::request::{Refusal, Version};
 use crate::site::Site;
 pub(super) use head::Head;
@@ -168,7 +168,9 @@ impl<S: Sessions> Hall<S> {
         kit: &mut Kit,
         entry: &mut Entry,
     ) -> Result<(), Broken> {
-        let _exchange = self.house.ledger.hold(Gauge::Exchanges);
+        let Ok(_running) = self.house.begin(site, self.peer.address, asked) else {
+            return say(Plain::too_many(asked), answer, kit, entry).await;
+        };
         let mut body = Measured::new(body, asked.body);
         let mut exchange = Exchange {
             site,

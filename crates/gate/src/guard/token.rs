@@ -10,7 +10,20 @@ pub(super) enum Worn<'a> {
     Bearer(&'a [u8]),
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dress {
+    Cookie,
+    Bearer,
+}
+
 impl<'a> Worn<'a> {
+    pub(super) fn dress(self) -> Dress {
+        match self {
+            Self::Cookie(_) => Dress::Cookie,
+            Self::Bearer(_) => Dress::Bearer,
+        }
+    }
+
     pub(super) fn bytes(self) -> &'a [u8] {
         match self {
             Self::Cookie(bytes) | Self::Bearer(bytes) => bytes,

@@ -121,11 +121,13 @@ impl Choice {
         choice
     }
 
-    /// A wildcard stands for one label. RFC 9525 §6.3.
+    /// A wildcard stands for one label. RFC 9525 §6.3. The full stop that a name may end with makes no difference, as it
+    /// makes none to routes.
     fn choose(&self, asked: Option<&str>) -> Option<Arc<CertifiedKey>> {
         let name = asked.unwrap_or_default().to_ascii_lowercase();
+        let name = name.strip_suffix('.').unwrap_or(&name);
         let by_parent = || self.by_parent.get(name.split_once('.')?.1);
-        let place = self.by_name.get(&name).or_else(by_parent);
+        let place = self.by_name.get(name).or_else(by_parent);
         self.keys.get(place.copied().unwrap_or(0)).cloned()
     }
 }

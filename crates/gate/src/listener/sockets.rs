@@ -133,6 +133,7 @@ mod tests {
     fn settings(text: &[&str]) -> Listen {
         Listen {
             https: text.iter().map(|a| a.parse().unwrap()).collect(),
+            h3: true,
             ..Listen::default()
         }
     }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use crate::exchange::Asked;
 use crate::guard::Pass;
 use crate::request::Request;
-use crate::site::Route;
+use crate::route::Route;
 
 /// More of a method and a target no line has.
 const LONGEST: usize = 2048;

@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 use std::ops::Range;
 
-use super::{Body, Field, Inspected, Request, Version};
+use super::identity::{is_identity, is_read_as};
+use super::{Body, Field, Inspected, Request, Rewrite, Version};
 
 /// What gate says of a request.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +18,14 @@ pub(crate) struct Forwarding<'a> {
     pub(crate) authorization: Option<&'a [u8]>,
     /// A client that is trusted may say who it speaks for.
     pub(crate) trusted: bool,
+    /// What the route changes.
+    pub(crate) rewrite: &'a Rewrite,
+}
+
+impl Forwarding<'_> {
+    pub(super) fn scheme(&self) -> &'static [u8] {
+        if self.secure { b"https" } else { b"http" }
+    }
 }
 
 /// Writes the head of the request for a connection that is kept (RFC 9110 §7.6), and says where in it `Early-Data` stands.
@@ -31,7 +40,7 @@ pub(crate) fn compose(
     out.push(b' ');
     out.extend_from_slice(inspected.path.as_bytes());
     out.extend_from_slice(b" HTTP/1.1\r\nHost: ");
-    out.extend_from_slice(inspected.host.as_bytes());
+    inspected.host.write(out);
     out.extend_from_slice(b"\r\n");
     for field in request.fields {
         if passes(field, inspected, forwarding) {
@@ -55,6 +64,7 @@ pub(crate) fn compose(
         line(out, b"Expect", b"100-continue");
     }
     forwarded(request, forwarding, out);
+    forwarding.rewrite.write(inspected, forwarding, out);
     match inspected.upgrade.filter(|_| upgrades) {
         Some(protocol) => {
             line(out, b"Connection", b"upgrade");
@@ -94,7 +104,7 @@ fn passes(field: &Field<'_>, inspected: &Inspected<'_>, forwarding: &Forwarding<
         2 => is("te"),
         4 => is("host"),
         6 => is("expect"),
-        7 => is("upgrade") || (is("trailer") && !inspected.has_trailers()),
+        7 => is("upgrade") || (is("trailer") && !inspected.body.is_chunked()),
         10 => is("connection") || is("keep-alive") || is("early-data"),
         13 => forwarding.authorization.is_some() && is("authorization"),
         // A length of zero is the client's to say or not.
@@ -105,40 +115,28 @@ fn passes(field: &Field<'_>, inspected: &Inspected<'_>, forwarding: &Forwarding<
         19 => is("proxy-authorization"),
         _ => false,
     };
-    let believed = !forwarding.trusted && speaks_for_others(name);
+    let rewrite = forwarding.rewrite;
+    let believed = !forwarding.trusted && is_identity(name) && !rewrite.keeps(name);
     !ours
         && !believed
+        && !rewrite.removes(name)
         && !inspected
             .hop
             .iter()
             .any(|hop| hop.eq_ignore_ascii_case(name.as_bytes()))
 }
 
-/// `Forwarded` (RFC 7239), `X-Forwarded-For`, `-Host`, `-Port`, …: whatever a backend may believe.
-fn speaks_for_others(name: &str) -> bool {
-    const START: &str = "x-forwarded-";
-    let start = name.get(..START.len());
-    start.is_some_and(|start| is_read_as(start, START)) || name.eq_ignore_ascii_case("forwarded")
-}
-
-/// Whatever is behind CGI or WSGI does not tell `_` from `-` (RFC 3875 §4.1.18).
-fn is_read_as(name: &str, other: &str) -> bool {
-    let same = |(a, b): (u8, u8)| a.eq_ignore_ascii_case(&b) || (a == b'_' && b == b'-');
-    name.len() == other.len() && name.bytes().zip(other.bytes()).all(same)
-}
-
 fn forwarded(request: &Request<'_>, forwarding: &Forwarding<'_>, out: &mut Vec<u8>) {
     use std::io::Write;
     // Writing to a Vec does not fail.
     let _ = write!(out, "X-Forwarded-For: {}\r\n", forwarding.client);
-    let scheme: &[u8] = if forwarding.secure { b"https" } else { b"http" };
     if !forwarding.trusted
         || !request
             .fields
             .iter()
             .any(|f| f.name.eq_ignore_ascii_case("x-forwarded-proto"))
     {
-        line(out, b"X-Forwarded-Proto", scheme);
+        line(out, b"X-Forwarded-Proto", forwarding.scheme());
     }
 }
 
@@ -148,6 +146,10 @@ mod tests {
     use super::*;
 
     fn written(fields: &[(&str, &str)], trusted: bool) -> String {
+        written_by(fields, trusted, &Rewrite::default())
+    }
+
+    fn written_by(fields: &[(&str, &str)], trusted: bool, rewrite: &Rewrite) -> String {
         let fields: Vec<Field<'_>> = fields
             .iter()
             .map(|(name, value)| Field {
@@ -157,7 +159,7 @@ mod tests {
             .collect();
         let request = Request {
             method: "GET",
-            target: "http://a.example/x?y",
+            target: "/x?y",
             authority: None,
             version: Version::H11,
             ended: false,
@@ -170,6 +172,7 @@ mod tests {
             early: false,
             authorization: Some(b"Basic dTpw"),
             trusted,
+            rewrite,
         };
         let mut out = Vec::new();
         compose(&request, &inspected, &forwarding, false, &mut out);
@@ -217,6 +220,34 @@ mod tests {
         );
         let expected = "GET /x?y HTTP/1.1\r\nHost: a.example\r\nX_Mine: 1\r\nContent-Length: 7\r\nAuthorization: Basic dTpw\r\n\
                         X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\n\r\n";
+        assert_eq!(sent, expected);
+    }
+
+    #[test]
+    fn a_route_sets_removes_and_keeps() {
+        let route = crate::config::Route {
+            set: [
+                ("X-Real-IP".to_owned(), "{client}".to_owned()),
+                ("X-Url".to_owned(), "{scheme}://{host}".to_owned()),
+            ]
+            .into(),
+            remove: vec!["Cookie".into()],
+            keep: vec!["X-User-Id".into()],
+            ..crate::config::Route::default()
+        };
+        let fields = [
+            ("Host", "A.example."),
+            ("Cookie", "a=b"),
+            ("X-Real-IP", "6.6.6.6"),
+            ("X_Real_IP", "6.6.6.6"),
+            ("X-User-Id", "7"),
+            ("X-User", "root"),
+            ("Proxy", "evil"),
+        ];
+        let sent = written_by(&fields, false, &Rewrite::new(&route).unwrap());
+        let expected = "GET /x?y HTTP/1.1\r\nHost: a.example\r\nX-User-Id: 7\r\nAuthorization: Basic dTpw\r\n\
+                        X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\n\
+                        x-real-ip: 192.0.2.7\r\nx-url: https://a.example\r\n\r\n";
         assert_eq!(sent, expected);
     }
 

@@ -22,37 +22,6 @@ pub(super) fn length(value: &[u8]) -> Option<u64> {
     sound.then(|| digits.iter().fold(0, add))
 }
 
-/// `host`, `host:port`, `[v6]:port`: what may stand as an authority without userinfo. RFC 3986 §3.2. Of the characters that a
-/// name may have there, names have these.
-pub(super) fn is_authority(text: &[u8]) -> bool {
-    let in_name = |b: &u8| b.is_ascii_alphanumeric() || b"-._~".contains(b);
-    let in_address = |b: &u8| b.is_ascii_hexdigit() || b":.".contains(b);
-    let (host, port) = match text.strip_prefix(b"[") {
-        Some(rest) => match rest.iter().position(|b| *b == b']') {
-            Some(end) if end > 0 && rest.iter().take(end).all(in_address) => rest.split_at(end + 1),
-            _ => return false,
-        },
-        None => {
-            let end = text.iter().position(|b| *b == b':').unwrap_or(text.len());
-            let (name, port) = text.split_at(end);
-            if !name.iter().all(in_name) {
-                return false;
-            }
-            (name, port)
-        }
-    };
-    !host.is_empty() && text.len() <= 255 && (port.is_empty() || is_port(port))
-}
-
-/// `:`, and perhaps a number behind it.
-fn is_port(text: &[u8]) -> bool {
-    let Some(digits) = text.strip_prefix(b":") else {
-        return false;
-    };
-    let number = std::str::from_utf8(digits).unwrap_or("x");
-    digits.is_empty() || (digits.iter().all(u8::is_ascii_digit) && number.parse::<u16>().is_ok())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,44 +42,6 @@ mod tests {
             "\u{661}",
         ] {
             assert_eq!(length(bad.as_bytes()), None, "{bad}");
-        }
-    }
-
-    #[test]
-    fn an_authority_is_a_host_and_perhaps_a_port() {
-        for good in [
-            "a",
-            "A.b-c_d.",
-            "192.0.2.1:80",
-            "[2001:db8::1]",
-            "[::1]:8443",
-            "a:",
-            "a:65535",
-        ] {
-            assert!(is_authority(good.as_bytes()), "{good}");
-        }
-        for bad in [
-            "",
-            ":80",
-            "a:b",
-            "a:80:90",
-            "a:+80",
-            "a:65536",
-            "[::1",
-            "::1]",
-            "[]",
-            "[::1]x",
-            "[a.example:80]x",
-            "[g]",
-            "a@b",
-            "a,b",
-            "a b",
-            "a%00",
-            "(a)",
-            "a;b",
-            "\u{e9}",
-        ] {
-            assert!(!is_authority(bad.as_bytes()), "{bad}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! From fields to one meaning, or to a refusal.
 
-use super::fields::{is_authority, is_token, length, members};
+use super::authority::Authority;
+use super::fields::{is_token, length, members};
 use super::{Refusal, Request, Version};
 
 /// Options of `Connection` that are looked at; more is nobody's need.
@@ -16,12 +17,19 @@ pub(crate) enum Body {
     Framed,
 }
 
+impl Body {
+    /// Is a backend to have it in chunks?
+    pub(crate) fn is_chunked(self) -> bool {
+        matches!(self, Self::Chunked | Self::Framed)
+    }
+}
+
 /// The one meaning of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Inspected<'a> {
     /// In origin form, or `*`.
     pub(crate) path: &'a str,
-    pub(crate) host: &'a str,
+    pub(crate) host: Authority<'a>,
     pub(crate) body: Body,
     /// May another request follow on the client's connection?
     pub(crate) keep_alive: bool,
@@ -35,11 +43,6 @@ pub(crate) struct Inspected<'a> {
 }
 
 impl Inspected<'_> {
-    /// May there be trailers behind its body?
-    pub(crate) fn has_trailers(&self) -> bool {
-        matches!(self.body, Body::Chunked | Body::Framed)
-    }
-
     /// Does `Connection` say nothing but what becomes of the connection?
     pub(crate) fn names_no_field(&self) -> bool {
         const USUAL: [&[u8]; 4] = [b"keep-alive", b"close", b"te", b"upgrade"];
@@ -91,9 +94,6 @@ fn target<'a>(request: &Request<'a>) -> Result<(&'a str, Option<&'a str>), Refus
     if target.starts_with("//") {
         return Err(Refusal::Target);
     }
-    if has_dot_segments(target) {
-        return Err(Refusal::DotSegments);
-    }
     if target.starts_with('/') || (target == "*" && request.method == "OPTIONS") {
         return Ok((target, None));
     }
@@ -113,21 +113,6 @@ fn target<'a>(request: &Request<'a>) -> Result<(&'a str, Option<&'a str>), Refus
     }
 }
 
-/// Clients take them out (RFC 3986 §5.2.4). A backend that does so later, or reads `%2e`, `%2f` or `..;` as it likes, would
-/// find another path than the one that was let pass.
-fn has_dot_segments(target: &str) -> bool {
-    let path = target.split('?').next().unwrap_or_default();
-    if !path.contains('.') && !path.contains('%') {
-        return false;
-    }
-    let plain = path.to_ascii_lowercase().replace("%2e", ".");
-    let plain = plain.replace("%2f", "/").replace("%5c", "/");
-    let name = |segment: &str| segment.split(';').next().unwrap_or_default().to_owned();
-    plain
-        .split('/')
-        .any(|segment| matches!(name(segment).as_str(), "." | ".."))
-}
-
 fn strip_scheme(target: &str) -> Option<&str> {
     ["http://", "https://"].iter().find_map(|scheme| {
         let (start, rest) = target.split_at_checked(scheme.len())?;
@@ -136,20 +121,20 @@ fn strip_scheme(target: &str) -> Option<&str> {
 }
 
 /// One authority, said once or said alike. RFC 9112 §3.2, RFC 9113 §8.3.1.
-fn host<'a>(seen: &Seen<'a>, named: Option<&'a str>, version: Version) -> Result<&'a str, Refusal> {
+fn host<'a>(
+    seen: &Seen<'a>,
+    named: Option<&'a str>,
+    version: Version,
+) -> Result<Authority<'a>, Refusal> {
     let host = match (seen.hosts, seen.host, named) {
         (0 | 1, Some(host), None) => host,
         (1, Some(host), Some(named)) if host.eq_ignore_ascii_case(named) => named,
         (1, Some(_), Some(_)) => return Err(Refusal::HostDiffers),
         (0, None, Some(named)) if version.frames() => named,
-        (0, None, None) if version == Version::H10 => return Ok(""),
+        (0, None, None) if version == Version::H10 => return Ok(Authority::default()),
         _ => return Err(Refusal::Host),
     };
-    if is_authority(host.as_bytes()) {
-        Ok(host)
-    } else {
-        Err(Refusal::Host)
-    }
+    Authority::parse(host).ok_or(Refusal::Host)
 }
 
 #[derive(Default)]
@@ -348,29 +333,6 @@ mod tests {
         ] {
             let judged = judge(Version::H11, bad, &[("Host", "a.example")]);
             assert!(judged.is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn no_path_leads_elsewhere() {
-        for (path, refused) in [
-            ("/a/../b", true),
-            ("/..", true),
-            ("/./a", true),
-            ("/a/%2e%2E/b", true),
-            ("/a%2f..%2Fb", true),
-            ("/a/.%2e;x/b", true),
-            ("/a/..;/b", true),
-            ("http://a.example/a/..", true),
-            ("/a..b/.c/d.", false),
-            ("/...", false),
-            ("/a?b=/../c", false),
-            ("/a%2fb", false),
-            ("/.well-known/jmap", false),
-        ] {
-            let judged = judge(Version::H11, path, &[("Host", "a.example")]);
-            let outcome = judged.err() == Some(Refusal::DotSegments);
-            assert_eq!(outcome, refused, "{path}");
         }
     }
 

@@ -27,6 +27,10 @@ pub(crate) struct Link {
     buffers: Buffers,
 }
 
+/// Among those that may be held while a request is still on its way.
+#[derive(Clone, Copy)]
+pub(crate) struct UploadPlace<'a>(&'a Slot<Wire>);
+
 /// What became of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
@@ -79,6 +83,11 @@ impl Link {
         self.carried == 0 && self.stream.plain().is_some_and(Plain::is_deferred)
     }
 
+    /// What is read and written at once, apart.
+    pub(crate) fn parts(&mut self) -> (&mut Wire, &mut Vec<u8>, UploadPlace<'_>) {
+        (&mut self.stream, &mut self.buffer, UploadPlace(&self.slot))
+    }
+
     pub(crate) fn finish(self, fate: Fate) {
         let tally = self.slot.tally();
         let first = self.stream.plain().filter(|_| self.is_deferred());
@@ -110,6 +119,13 @@ impl Link {
             }),
             _ => {}
         }
+    }
+}
+
+impl UploadPlace<'_> {
+    /// The request is whole.
+    pub(crate) fn leave(self) {
+        self.0.uploaded();
     }
 }
 

@@ -3,7 +3,7 @@
 
 mod choice;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,7 +22,9 @@ pub(super) struct Rules {
     pub(super) bounds: Bounds,
     pub(super) balance: Balance,
     pub(super) ejecting: Ejecting,
-    /// Who may wait.
+    /// Connections to each server that requests may hold whose body is still on its way.
+    pub(super) uploads: usize,
+    /// Who may wait, of either kind.
     pub(super) waiting: usize,
 }
 
@@ -38,7 +40,11 @@ pub(super) struct Stock<C: Carrier> {
 #[derive(Debug)]
 struct State<C: Carrier> {
     servers: Vec<Server<C>>,
-    queue: VecDeque<Waiter<C>>,
+    /// Those whose request is whole, and those who are still sending: the latter may have to wait while there are
+    /// connections for the former.
+    queues: [VecDeque<Waiter<C>>; 2],
+    /// Who came first has the lowest number.
+    arrivals: u64,
     /// Whose turn it is.
     turn: usize,
 }
@@ -46,13 +52,15 @@ struct State<C: Carrier> {
 #[derive(Debug)]
 struct Server<C> {
     pool: Pool<C>,
-    /// Exchanges that are under way.
+    /// Exchanges that are under way, and those among them whose request still is.
     busy: usize,
+    uploads: usize,
     standing: Standing,
 }
 
 #[derive(Debug)]
 struct Waiter<C: Carrier> {
+    arrival: u64,
     want: Want,
     grant: oneshot::Sender<Claim<C>>,
 }
@@ -63,6 +71,8 @@ pub(super) struct Want {
     pub(super) fresh: bool,
     /// Another server is better than this one.
     pub(super) not: Option<usize>,
+    /// The request's body is still on its way.
+    pub(super) upload: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +97,8 @@ pub(super) struct Slot<C: Carrier> {
     server: usize,
     /// It is for an exchange, not for a spare connection.
     exchange: bool,
+    /// For one whose request is still on its way.
+    upload: Cell<bool>,
     opened: bool,
     parked: bool,
 }
@@ -96,6 +108,7 @@ impl<C: Carrier> Stock<C> {
         let server = |_| Server {
             pool: Pool::new(),
             busy: 0,
+            uploads: 0,
             standing: Standing::default(),
         };
         let servers = (0..well.len()).map(server).collect();
@@ -104,7 +117,8 @@ impl<C: Carrier> Stock<C> {
             well,
             state: RefCell::new(State {
                 servers,
-                queue: VecDeque::new(),
+                queues: Default::default(),
+                arrivals: 0,
                 turn: 0,
             }),
             tally,
@@ -121,12 +135,12 @@ impl<C: Carrier> Stock<C> {
         state.servers.get(server).map_or(0, |server| server.busy)
     }
 
-    /// At once, unless others wait already.
+    /// At once, unless others of its kind wait already.
     pub(super) fn claim(self: &Rc<Self>, want: Want) -> Result<Claim<C>, Refused> {
         let now = Instant::now();
         self.serve(now);
         let mut state = self.state.borrow_mut();
-        if state.queue.is_empty() {
+        if state.queue(want).is_empty() {
             self.grant(&mut state, want, now)
         } else {
             Err(Refused::Busy)
@@ -136,33 +150,38 @@ impl<C: Carrier> Stock<C> {
     /// Behind those who wait already; `None` where they are too many.
     pub(super) fn wait(&self, want: Want) -> Option<oneshot::Receiver<Claim<C>>> {
         let mut state = self.state.borrow_mut();
-        if state.queue.len() >= self.rules.waiting {
-            state.queue.retain(|waiter| !waiter.grant.is_closed());
+        let arrival = state.arrivals;
+        let queue = state.queue(want);
+        if queue.len() >= self.rules.waiting {
+            queue.retain(|waiter| !waiter.grant.is_closed());
         }
-        if state.queue.len() >= self.rules.waiting {
+        if queue.len() >= self.rules.waiting {
             return None;
         }
         let (grant, granted) = oneshot::channel();
-        state.queue.push_back(Waiter { want, grant });
+        queue.push_back(Waiter {
+            arrival,
+            want,
+            grant,
+        });
+        state.arrivals += 1;
         self.tally.waited.add(1);
         Some(granted)
     }
 
-    /// Gives what there is to those who wait, first come, first served.
+    /// Gives what there is to those who wait, first come, first served; past those who are still sending, where they hold
+    /// all that they may.
     pub(super) fn serve(self: &Rc<Self>, now: Instant) {
         loop {
             let mut state = self.state.borrow_mut();
-            while state.queue.front().is_some_and(|w| w.grant.is_closed()) {
-                state.queue.pop_front();
-            }
-            let Some(want) = state.queue.front().map(|waiter| waiter.want) else {
-                return;
-            };
-            let Ok(claim) = self.grant(&mut state, want, now) else {
-                return;
-            };
-            let waiter = state.queue.pop_front();
+            let granted = state.first_waiting().into_iter().find_map(|want| {
+                let claim = self.grant(&mut state, want?, now).ok()?;
+                Some((state.queue(want?).pop_front(), claim))
+            });
             drop(state);
+            let Some((waiter, claim)) = granted else {
+                return;
+            };
             // Who left meanwhile gives it back by this.
             drop(waiter.map(|waiter| waiter.grant.send(claim)));
         }
@@ -181,7 +200,7 @@ impl<C: Carrier> Stock<C> {
             return None;
         }
         of.pool.reserve(&self.rules.bounds, &self.tally);
-        Some(self.slot(server, false, false))
+        Some(self.slot(server, None, false))
     }
 
     /// Closes what is to be closed; says when the next one will be.
@@ -206,7 +225,9 @@ impl<C: Carrier> Stock<C> {
             .open
             .set(shared.unwrap_or_else(|| sum(Pool::open)));
         self.tally.unused.set(sum(Pool::idle));
-        self.tally.waiting.set(state.queue.len());
+        self.tally
+            .waiting
+            .set(state.queues.iter().map(VecDeque::len).sum());
     }
 
     /// Servers that are left alone now.
@@ -238,18 +259,40 @@ impl<C: Carrier> Stock<C> {
             tally.reused.add(1);
         }
         server.busy += 1;
-        let slot = self.slot(at, true, kept.is_some());
+        server.uploads += usize::from(want.upload);
+        let slot = self.slot(at, Some(want), kept.is_some());
         Ok(Claim { slot, kept })
     }
 
-    fn slot(self: &Rc<Self>, server: usize, exchange: bool, opened: bool) -> Slot<C> {
+    fn slot(self: &Rc<Self>, server: usize, exchange: Option<Want>, opened: bool) -> Slot<C> {
         Slot {
             stock: self.clone(),
             server,
-            exchange,
+            exchange: exchange.is_some(),
+            upload: Cell::new(exchange.is_some_and(|want| want.upload)),
             opened,
             parked: false,
         }
+    }
+}
+
+impl<C: Carrier> State<C> {
+    fn queue(&mut self, want: Want) -> &mut VecDeque<Waiter<C>> {
+        let [whole, uploads] = &mut self.queues;
+        if want.upload { uploads } else { whole }
+    }
+
+    /// What the first of either kind wants, who came first before the other.
+    fn first_waiting(&mut self) -> [Option<Want>; 2] {
+        let [whole, uploads] = &mut self.queues;
+        let mut first = [whole, uploads].map(|queue| {
+            while queue.front().is_some_and(|w| w.grant.is_closed()) {
+                queue.pop_front();
+            }
+            queue.front().map(|waiter| (waiter.arrival, waiter.want))
+        });
+        first.sort_by_key(|waiter| waiter.map(|(arrival, _)| arrival));
+        first.map(|waiter| Some(waiter?.1))
     }
 }
 
@@ -273,6 +316,19 @@ impl<C: Carrier> Slot<C> {
         }
         drop(state);
         self.parked = true;
+    }
+
+    /// The request is whole: others who are still sending may have the place among their kind.
+    pub(super) fn uploaded(&self) {
+        if !self.upload.replace(false) {
+            return;
+        }
+        let mut state = self.stock.state.borrow_mut();
+        if let Some(server) = state.servers.get_mut(self.server) {
+            server.uploads = server.uploads.saturating_sub(1);
+        }
+        drop(state);
+        self.stock.serve(Instant::now());
     }
 
     pub(super) fn succeeded(&self) {
@@ -306,12 +362,13 @@ impl<C: Carrier> Drop for Slot<C> {
         let mut state = stock.state.borrow_mut();
         if let Some(server) = state.servers.get_mut(self.server) {
             server.busy = server.busy.saturating_sub(self.exchange.into());
+            server.uploads = server.uploads.saturating_sub(self.upload.get().into());
             if !self.parked {
                 server.pool.release();
                 stock.tally.spent.add(self.opened.into());
             }
         }
-        let waited_for = !state.queue.is_empty();
+        let waited_for = state.queues.iter().any(|queue| !queue.is_empty());
         drop(state);
         if waited_for {
             stock.serve(Instant::now());

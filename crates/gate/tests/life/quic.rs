@@ -17,6 +17,7 @@ pub(crate) const EARLY: &str = "[tls]\nresumption = \"single-use\"\nearly_data =
 pub(crate) fn scene(at: SocketAddr, more: &str) -> Scene {
     Scene::tuned(at, more, |config| {
         config.listen.https = vec![(Ipv4Addr::LOCALHOST, 0).into()];
+        config.listen.h3 = true;
     })
 }
 

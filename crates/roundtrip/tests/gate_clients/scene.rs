@@ -171,7 +171,7 @@ pub(crate) fn words(output: &Output) -> String {
 fn config(folder: &TempDir, backend: &str, tls: &str) -> String {
     let at = |name: &str| folder.path().join(name).display().to_string();
     format!(
-        "[listen]\nhttp = []\nhttps = [\"127.0.0.1:0\"]\nthreads = 2\n[admin]\nlisten = \"127.0.0.1:0\"\n\
+        "[listen]\nhttp = []\nhttps = [\"127.0.0.1:0\"]\nh3 = true\nthreads = 2\n[admin]\nlisten = \"127.0.0.1:0\"\n\
          [tls]\n{tls}[[tls.certificate]]\nchain = \"{}\"\nkey = \"{}\"\n\
          [[token.key]]\nalgorithm = \"HS512\"\nfrom = {{ file = \"{}\" }}\n\
          [session]\nstore = \"redb:{}\"\n[[session.seal]]\nid = \"k\"\nfrom = {{ file = \"{}\" }}\n\

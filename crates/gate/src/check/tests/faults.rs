@@ -5,7 +5,7 @@ pub(super) type Case = (&'static str, &'static str, &'static [&'static str]);
 pub(super) const CASES: &[Case] = &[
     ("http = [\"127.0.0.1:8080\"]", "", &[]),
     (
-        "http = [\"127.0.0.1:8080\"]\nhttps = [\"127.0.0.1:8443\"]\n[[tls.certificate]]\nchain = \"DIR/own.pem\"\nkey = \"DIR/own.key\"",
+        "http = [\"127.0.0.1:8080\"]\nhttps = [\"127.0.0.1:8443\"]\nh3 = true\n[[tls.certificate]]\nchain = \"DIR/own.pem\"\nkey = \"DIR/own.key\"",
         "",
         &["error listen: nobody can come in"],
     ),
@@ -205,5 +205,21 @@ pub(super) const CASES: &[Case] = &[
         "upstream = \"backend\"",
         "upstream = \"backend\"\n[limits]\nstreams = 0",
         &["error limits.streams: "],
+    ),
+    (
+        "[[route]]\nupstream = \"backend\"",
+        "[[route]]\nupstream = \"backend\"\npath = \"/a//b\"\nset = { X-Real-IP = \"{nobody}\" }",
+        &[
+            "error route[0].path: servers read such a path in more than one way",
+            "error route[0].set: there is {client}, {host} and {scheme}, and not {nobody}",
+        ],
+    ),
+    (
+        "[[route]]\nupstream = \"backend\"",
+        "[[route]]\nupstream = \"backend\"\nremove = [\"Content-Length\"]\n[limits]\nhead = \"1MiB\"",
+        &[
+            "error limits.head: at most 512KiB",
+            "error route[0].remove: 'Content-Length' is gate's own to say",
+        ],
     ),
 ];

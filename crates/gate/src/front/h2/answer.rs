@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
@@ -10,13 +11,17 @@ use h2::server::SendResponse;
 use h2::{Reason, SendStream};
 use http::HeaderMap;
 
+use super::frames::Frames;
 use crate::exchange::Sink;
 use crate::front::streams::reply;
 use crate::h1::{Response, ResponseBody, Trailers};
 use crate::request::Field;
 
 /// The way back to the client. Written by the exchange, while it is watched for the stream's end.
-pub(super) struct Way(RefCell<State>);
+pub(super) struct Way {
+    state: RefCell<State>,
+    frames: Rc<Frames>,
+}
 
 enum State {
     Asked(SendResponse<Bytes>),
@@ -24,13 +29,16 @@ enum State {
 }
 
 impl Way {
-    pub(super) fn new(respond: SendResponse<Bytes>) -> Self {
-        Self(RefCell::new(State::Asked(respond)))
+    pub(super) fn new(respond: SendResponse<Bytes>, frames: Rc<Frames>) -> Self {
+        Self {
+            state: RefCell::new(State::Asked(respond)),
+            frames,
+        }
     }
 
     /// The client has given the stream up, or made the engine do so, or is gone.
     pub(super) async fn reset(&self) {
-        let reset = poll_fn(|cx| match &mut *self.0.borrow_mut() {
+        let reset = poll_fn(|cx| match &mut *self.state.borrow_mut() {
             State::Asked(respond) => respond.poll_reset(cx),
             State::Answering(stream) => stream.poll_reset(cx),
         });
@@ -39,14 +47,14 @@ impl Way {
 
     /// Ends the stream without the end of an answer.
     pub(super) fn cut(&self, reason: Reason) {
-        match &mut *self.0.borrow_mut() {
+        match &mut *self.state.borrow_mut() {
             State::Asked(respond) => respond.send_reset(reason),
             State::Answering(stream) => stream.send_reset(reason),
         }
     }
 
     fn send_head(&self, head: http::Response<()>, last: bool) -> io::Result<()> {
-        let mut state = self.0.borrow_mut();
+        let mut state = self.state.borrow_mut();
         let State::Asked(respond) = &mut *state else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
@@ -59,14 +67,15 @@ impl Way {
     }
 
     fn send_data(&self, data: Bytes, last: bool) -> io::Result<()> {
-        match &mut *self.0.borrow_mut() {
+        self.frames.sends(data.len());
+        match &mut *self.state.borrow_mut() {
             State::Asked(_) => Err(io::ErrorKind::InvalidInput.into()),
             State::Answering(stream) => stream.send_data(data, last).map_err(io::Error::other),
         }
     }
 
     fn send_trailers(&self, trailers: HeaderMap) -> io::Result<()> {
-        match &mut *self.0.borrow_mut() {
+        match &mut *self.state.borrow_mut() {
             State::Asked(_) => Err(io::ErrorKind::InvalidInput.into()),
             State::Answering(stream) => stream.send_trailers(trailers).map_err(io::Error::other),
         }
@@ -74,7 +83,7 @@ impl Way {
 
     /// How much of `wanted` the client and the engine take now.
     fn poll_room(&self, cx: &mut Context<'_>, wanted: usize) -> Poll<io::Result<usize>> {
-        let mut state = self.0.borrow_mut();
+        let mut state = self.state.borrow_mut();
         let State::Answering(stream) = &mut *state else {
             return Poll::Ready(Err(io::ErrorKind::InvalidInput.into()));
         };

@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::frames::Frames;
 use crate::front::Stream;
 use crate::front::signal::Signal;
 
@@ -15,15 +16,22 @@ pub(super) struct Wire<IO> {
     stream: IO,
     confirmed: Rc<Signal>,
     rest: Rc<Cell<bool>>,
+    frames: Rc<Frames>,
 }
 
 impl<IO: Stream> Wire<IO> {
     /// Once `rest` is set, the stream's buffers go when it is read next.
-    pub(super) fn new(stream: IO, confirmed: Rc<Signal>, rest: Rc<Cell<bool>>) -> Self {
+    pub(super) fn new(
+        stream: IO,
+        confirmed: Rc<Signal>,
+        rest: Rc<Cell<bool>>,
+        frames: Rc<Frames>,
+    ) -> Self {
         Self {
             stream,
             confirmed,
             rest,
+            frames,
         }
     }
 }
@@ -37,7 +45,13 @@ impl<IO: Stream> AsyncRead for Wire<IO> {
         if self.rest.take() {
             self.stream.rest();
         }
+        let before = buf.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buf);
+        let came = buf.filled().get(before..).unwrap_or_default();
+        if !self.frames.take(came) {
+            // The connection's owner, who is told as well, ends it.
+            return Poll::Pending;
+        }
         // An error is met by whoever reads on.
         if !self.confirmed.is_given()
             && let Poll::Ready(Ok(())) = self.stream.poll_confirmed(cx)

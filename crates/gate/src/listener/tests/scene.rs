@@ -60,6 +60,7 @@ impl Default for Setting {
             listen: Listen {
                 http: vec![any],
                 https: vec![any],
+                h3: true,
                 ..Listen::default()
             },
             seed: 7,

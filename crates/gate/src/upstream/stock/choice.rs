@@ -26,7 +26,8 @@ impl<C: Carrier> Stock<C> {
                 Some(only) => at == only,
                 None => self.is_well(at) && !server.standing.is_ejected(now),
             };
-            if !fits || !server.pool.has_room(&self.rules.bounds) {
+            let may_send = !want.upload || server.uploads < self.rules.uploads;
+            if !fits || !may_send || !server.pool.has_room(&self.rules.bounds) {
                 continue;
             }
             let rank = (want.not == Some(at), self.load(server));

@@ -12,7 +12,13 @@ use tokio::task::{JoinHandle, LocalSet, spawn_local};
 use tokio::time::timeout;
 
 use crate::config;
-use crate::upstream::{Fate, Group, Link, Upstream};
+use crate::upstream::{Fate, Group, Link, Need, Upstream};
+
+/// Of a request that is whole, and may be sent again.
+pub(super) const ANY: Need = Need {
+    repeatable: true,
+    upload: false,
+};
 
 /// Long enough for any machine; nothing waits for it to pass.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -158,7 +164,7 @@ pub(super) async fn ask(link: &mut Link) -> std::io::Result<String> {
 
 /// One exchange that ends well.
 pub(super) async fn exchange(upstream: &Upstream) -> bool {
-    let mut link = upstream.lease(true).await.unwrap();
+    let mut link = upstream.lease(ANY).await.unwrap();
     let reused = link.is_reused();
     ask(&mut link).await.unwrap();
     link.finish(Fate::Kept);

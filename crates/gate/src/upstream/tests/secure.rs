@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio::task::spawn_local;
 
 use super::authority::Authority;
-use super::scene::{ask, exchange, run, until, upstream};
+use super::scene::{ANY, ask, exchange, run, until, upstream};
 use crate::upstream::{Fate, Trouble};
 
 /// Answers each request with a few bytes. Says how many handshakes resumed a session.
@@ -55,7 +55,7 @@ fn sessions_are_resumed_also_by_other_threads() {
         // Tickets that came after the answer are nothing that nobody asked for.
         assert!(exchange(&upstream).await);
         assert_eq!(resumed.get(), 0);
-        let mut link = upstream.fresh(None, true).await.unwrap();
+        let mut link = upstream.fresh(None, ANY).await.unwrap();
         assert!(link.is_secure() && !link.is_reused());
         ask(&mut link).await.unwrap();
         assert_eq!(resumed.get(), 1);
@@ -100,7 +100,7 @@ fn who_is_not_trusted_gets_nothing() {
             let server = format!("https://{host}:{}", address.port());
             let upstream = upstream(&[server], |config| config.ca = Some(ca));
             spawn_local(upstream.group().clone().tend());
-            let trouble = upstream.lease(true).await.unwrap_err();
+            let trouble = upstream.lease(ANY).await.unwrap_err();
             assert!(matches!(trouble, Trouble::Tls { .. }), "{trouble}");
             assert_eq!(trouble.status(), status);
             assert!(trouble.to_string().contains(host), "{trouble}");

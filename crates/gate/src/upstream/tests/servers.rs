@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::task::spawn_local;
 
-use super::scene::{Manner, Scripted, ask, exchange, group, run, until, upstream};
+use super::scene::{ANY, Manner, Scripted, ask, exchange, group, run, until, upstream};
 use crate::config::{HealthCheck, Span};
 use crate::upstream::{Fate, Trouble, Upstream};
 
@@ -34,7 +34,7 @@ fn who_speaks_unasked_or_leaves_is_not_used_again() {
             let server = Scripted::start(manner).await;
             let upstream = upstream(&[server.url()], |_| {});
             for count in 1..4 {
-                let mut link = upstream.lease(true).await.unwrap();
+                let mut link = upstream.lease(ANY).await.unwrap();
                 assert!(!link.is_reused());
                 ask(&mut link).await.unwrap();
                 // It may have come with the answer already.
@@ -60,7 +60,7 @@ fn what_is_not_finished_is_closed() {
             Some(Fate::Stale),
             Some(Fate::Failed),
         ] {
-            let mut link = upstream.lease(true).await.unwrap();
+            let mut link = upstream.lease(ANY).await.unwrap();
             assert!(!link.is_reused(), "{fate:?}");
             ask(&mut link).await.unwrap();
             match fate {
@@ -80,7 +80,7 @@ fn a_retry_makes_room_for_itself() {
         let server = Scripted::start(Manner::Well).await;
         let upstream = upstream(&[server.url()], |config| config.connections = 1);
         exchange(&upstream).await;
-        let link = upstream.fresh(None, true).await.unwrap();
+        let link = upstream.fresh(None, ANY).await.unwrap();
         assert!(!link.is_reused());
         assert_eq!(upstream.group().counts().surplus, 1);
         until(|| server.open.get() == 1).await;
@@ -96,18 +96,18 @@ fn nobody_waits_longer_than_the_deadline() {
             config.waiting = 1;
             config.connect = SHORT;
         });
-        let held = upstream.lease(true).await.unwrap();
+        let held = upstream.lease(ANY).await.unwrap();
         let waits = upstream.clone();
-        let waits = spawn_local(async move { waits.lease(true).await.err() });
+        let waits = spawn_local(async move { waits.lease(ANY).await.err() });
         until(|| upstream.group().counts().waited == 1).await;
-        let trouble = upstream.lease(true).await.unwrap_err();
+        let trouble = upstream.lease(ANY).await.unwrap_err();
         assert!(matches!(trouble, Trouble::Full { .. }), "{trouble}");
         assert_eq!((trouble.status(), trouble.retry_after()), (503, Some(1)));
         let trouble = waits.await.unwrap().unwrap();
         assert!(matches!(trouble, Trouble::Busy { .. }), "{trouble}");
         assert_eq!(trouble.status(), 503);
         let next = upstream.clone();
-        let next = spawn_local(async move { next.lease(true).await.unwrap().is_reused() });
+        let next = spawn_local(async move { next.lease(ANY).await.unwrap().is_reused() });
         until(|| upstream.group().counts().waited == 2).await;
         held.finish(Fate::Kept);
         assert!(next.await.unwrap(), "what was given back");
@@ -121,7 +121,7 @@ fn troubles_say_whom_they_are_about() {
         let address = closed.local_addr().unwrap();
         drop(closed);
         let refusing = upstream(&[format!("http://{address}")], |_| {});
-        let trouble = refusing.lease(true).await.unwrap_err();
+        let trouble = refusing.lease(ANY).await.unwrap_err();
         assert_eq!(trouble.status(), 502);
         assert!(
             trouble.to_string().contains(&address.to_string()),
@@ -135,7 +135,7 @@ fn troubles_say_whom_they_are_about() {
         let stalling = upstream(&[format!("https://{address}")], |config| {
             config.connect = SHORT;
         });
-        let trouble = stalling.lease(true).await.unwrap_err();
+        let trouble = stalling.lease(ANY).await.unwrap_err();
         assert!(matches!(trouble, Trouble::Silent { .. }), "{trouble}");
         assert_eq!(trouble.status(), 504);
         assert!(
@@ -155,7 +155,7 @@ fn servers_that_cannot_be_reached_are_left_alone() {
         let upstream = upstream(&[gone, server.url()], |config| config.eject_after = 2);
         let mut failures = 0;
         for _ in 0..12 {
-            match upstream.lease(true).await {
+            match upstream.lease(ANY).await {
                 Ok(link) => link.finish(Fate::Spent),
                 Err(_) => failures += 1,
             }
@@ -175,7 +175,7 @@ fn spare_connections_wait_for_requests_and_old_ones_are_closed_by_us() {
         });
         let tending = spawn_local(upstream.tend());
         until(|| server.open.get() == 2).await;
-        assert!(upstream.lease(true).await.unwrap().is_reused());
+        assert!(upstream.lease(ANY).await.unwrap().is_reused());
         // They are replaced as their time comes.
         until(|| upstream.group().counts().idled >= 4).await;
         assert!(upstream.group().counts().open <= 2, "no more than wanted");
@@ -217,18 +217,18 @@ fn servers_that_fail_their_checks_get_no_requests() {
         until(|| !is_well(0)).await;
         assert!(one.requests.borrow()[0].starts_with("GET /up? HTTP/1.1\r\nHost: 127.0.0.1:"));
         for _ in 0..4 {
-            let link = upstream.lease(true).await.unwrap();
+            let link = upstream.lease(ANY).await.unwrap();
             let to = link.stream.plain().unwrap().stream().peer_addr().unwrap();
             assert_eq!(to, other.address);
         }
         other.manner.set(Manner::Ill);
         until(|| !is_well(1)).await;
-        let trouble = upstream.lease(true).await.unwrap_err();
+        let trouble = upstream.lease(ANY).await.unwrap_err();
         assert!(matches!(trouble, Trouble::NoneWell { .. }), "{trouble}");
         assert_eq!((trouble.status(), trouble.retry_after()), (503, Some(5)));
         one.manner.set(Manner::Well);
         until(|| is_well(0)).await;
-        upstream.lease(true).await.unwrap();
+        upstream.lease(ANY).await.unwrap();
         // Who says nothing is ill, too.
         one.manner.set(Manner::Silent);
         until(|| !is_well(0)).await;
@@ -254,7 +254,7 @@ fn names_are_looked_up_before_and_not_while_they_are_used() {
         assert!(!exchange(&Upstream::new(&known)).await);
         let nobody = make("nobody.invalid..".trim_end_matches('.'));
         spawn_local(nobody.clone().tend());
-        let trouble = Upstream::new(&nobody).lease(true).await.unwrap_err();
+        let trouble = Upstream::new(&nobody).lease(ANY).await.unwrap_err();
         assert!(matches!(trouble, Trouble::Unnamed { .. }), "{trouble}");
         assert_eq!(trouble.status(), 502);
     });

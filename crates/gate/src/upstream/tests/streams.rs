@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use tokio::task::spawn_local;
 
 use super::authority::Authority;
-use super::scene::{run, until, upstream};
+use super::scene::{ANY, run, until, upstream};
 use crate::config::{HealthCheck, Protocol, Span};
 use crate::upstream::{Fate, Link, Trouble, Upstream};
 
@@ -182,7 +182,7 @@ fn one_connection_carries_all() {
         let upstream = over_h2(address, |_| {});
         let mut links = Vec::new();
         for count in 0..5 {
-            let mut link = upstream.lease(true).await.unwrap();
+            let mut link = upstream.lease(ANY).await.unwrap();
             assert_eq!(link.is_reused(), count > 0);
             send(
                 &mut link,
@@ -231,7 +231,7 @@ fn bodies_of_any_form_and_size_pass() {
                 &large,
             ),
         ] {
-            let link = upstream.lease(true).await.unwrap();
+            let link = upstream.lease(ANY).await.unwrap();
             let (mut from, mut to) = tokio::io::split(link.stream);
             let head = format!("POST /counted HTTP/1.1\r\nHost: a\r\n{framing}{written}");
             let up = async {
@@ -261,7 +261,7 @@ fn interim_answers_come_before_the_final_one() {
     run(async || {
         let (address, _server) = Server::start(None).await;
         let upstream = over_h2(address, |_| {});
-        let mut link = upstream.lease(true).await.unwrap();
+        let mut link = upstream.lease(ANY).await.unwrap();
         send(&mut link, "/early", "\r\n").await;
         let expected = format!("HTTP/1.1 103 \r\n\r\n{}", chunked(""));
         assert_eq!(receive(&mut link).await, expected);
@@ -273,13 +273,13 @@ fn who_leaves_resets_the_stream_and_not_the_connection() {
     run(async || {
         let (address, server) = Server::start(None).await;
         let upstream = over_h2(address, |_| {});
-        let mut link = upstream.lease(true).await.unwrap();
+        let mut link = upstream.lease(ANY).await.unwrap();
         send(&mut link, "/silent", "\r\n").await;
         until(|| server.heads.borrow().len() == 1).await;
         drop(link);
         until(|| !server.resets.borrow().is_empty()).await;
         assert_eq!(server.resets.take(), [Reason::CANCEL]);
-        let mut link = upstream.lease(true).await.unwrap();
+        let mut link = upstream.lease(ANY).await.unwrap();
         assert!(link.is_reused());
         send(&mut link, "/refused", "\r\n").await;
         let error = link.stream.read_u8().await.unwrap_err();
@@ -293,7 +293,7 @@ fn answers_that_are_whole_are_not_reset() {
     run(async || {
         let (address, server) = Server::start(None).await;
         let upstream = over_h2(address, |_| {});
-        let mut link = upstream.lease(true).await.unwrap();
+        let mut link = upstream.lease(ANY).await.unwrap();
         send(&mut link, "/held", "Content-Length: 2\r\n\r\nab").await;
         let mut head = vec![0; "HTTP/1.1 200 \r\ncontent-length: 2\r\n\r\n".len()];
         link.stream.read_exact(&mut head).await.unwrap();
@@ -302,7 +302,7 @@ fn answers_that_are_whole_are_not_reset() {
         link.stream.read_exact(&mut said).await.unwrap();
         link.finish(Fate::Kept);
         // What is said over one connection comes in order: a reset would have come before this.
-        let mut next = upstream.lease(true).await.unwrap();
+        let mut next = upstream.lease(ANY).await.unwrap();
         assert!(next.is_reused());
         send(&mut next, "/", "\r\n").await;
         receive(&mut next).await;
@@ -317,19 +317,19 @@ fn a_server_that_leaves_is_connected_to_anew() {
     run(async || {
         let (address, server) = Server::start(None).await;
         let upstream = over_h2(address, |_| {});
-        let mut old = upstream.lease(true).await.unwrap();
+        let mut old = upstream.lease(ANY).await.unwrap();
         send(&mut old, "/held", "Content-Length: 2\r\n\r\nab").await;
         until(|| server.heads.borrow().len() == 1).await;
         server.leave.notify_one();
         // Whether its goodbye has come is seen by the next one being given another connection.
         until(|| {
             let waker = std::task::Waker::noop();
-            let next = std::pin::pin!(upstream.lease(true));
+            let next = std::pin::pin!(upstream.lease(ANY));
             let _ = next.poll(&mut std::task::Context::from_waker(waker));
             upstream.group().counts().left == 1
         })
         .await;
-        let mut link = upstream.lease(true).await.unwrap();
+        let mut link = upstream.lease(ANY).await.unwrap();
         send(&mut link, "/", "\r\n").await;
         assert_eq!(receive(&mut link).await, chunked(""));
         link.finish(Fate::Kept);
@@ -352,8 +352,8 @@ fn a_connection_that_failed_somebody_is_given_to_nobody_else() {
     run(async || {
         let (address, server) = Server::start(None).await;
         let upstream = over_h2(address, |_| {});
-        upstream.lease(true).await.unwrap().finish(Fate::Failed);
-        assert!(!upstream.lease(true).await.unwrap().is_reused());
+        upstream.lease(ANY).await.unwrap().finish(Fate::Failed);
+        assert!(!upstream.lease(ANY).await.unwrap().is_reused());
         until(|| server.connections.get() == 2).await;
     });
 }
@@ -367,13 +367,13 @@ fn streams_are_bounded_and_queued() {
             config.connect = Span(std::time::Duration::from_millis(300));
         });
         let held = [
-            upstream.lease(true).await.unwrap(),
-            upstream.lease(true).await.unwrap(),
+            upstream.lease(ANY).await.unwrap(),
+            upstream.lease(ANY).await.unwrap(),
         ];
-        let trouble = upstream.lease(true).await.unwrap_err();
+        let trouble = upstream.lease(ANY).await.unwrap_err();
         assert!(matches!(trouble, Trouble::Busy { .. }), "{trouble}");
         drop(held);
-        upstream.lease(true).await.unwrap();
+        upstream.lease(ANY).await.unwrap();
     });
 }
 
@@ -405,7 +405,7 @@ fn over_tls_it_is_negotiated() {
                 every: Span::seconds(3600),
             });
         });
-        let mut link = upstream.lease(true).await.unwrap();
+        let mut link = upstream.lease(ANY).await.unwrap();
         assert!(link.is_secure());
         send(&mut link, "/", "\r\n").await;
         assert_eq!(receive(&mut link).await, chunked(""));
@@ -420,7 +420,7 @@ fn over_tls_it_is_negotiated() {
             config.protocol = Protocol::H2;
             config.ca = Some(plain.ca());
         });
-        let trouble = upstream.lease(true).await.unwrap_err();
+        let trouble = upstream.lease(ANY).await.unwrap_err();
         assert!(matches!(trouble, Trouble::Protocol { .. }), "{trouble}");
         assert_eq!(trouble.status(), 502);
     });

@@ -9,8 +9,8 @@ use std::rc::Rc;
 use roundtrip_net::{Listening, listen};
 use tokio::net::TcpListener;
 
-use super::scene::{Manner, Scripted, ask, run, upstream};
-use crate::upstream::{Fate, Upstream};
+use super::scene::{ANY, Manner, Scripted, ask, run, upstream};
+use crate::upstream::{Fate, Need, Upstream};
 
 const INSIDE: &str = "ROUNDTRIP_TEST_IN_NAMESPACE";
 
@@ -68,7 +68,7 @@ fn inside() {
         assert_eq!(upstream.group().counts().fast_opened, 1);
         // Nobody listens any more; that is learnt by writing or reading.
         server.stop().await;
-        let mut link = upstream.lease(true).await.unwrap();
+        let mut link = upstream.lease(ANY).await.unwrap();
         assert!(ask(&mut link).await.is_err());
         link.finish(Fate::Failed);
     });
@@ -76,7 +76,13 @@ fn inside() {
 
 /// Was it deferred?
 async fn one(upstream: &Rc<Upstream>, repeatable: bool) -> bool {
-    let mut link = upstream.lease(repeatable).await.unwrap();
+    let mut link = upstream
+        .lease(Need {
+            repeatable,
+            upload: false,
+        })
+        .await
+        .unwrap();
     let deferred = link.is_deferred();
     ask(&mut link).await.unwrap();
     link.finish(Fate::Spent);

@@ -1,0 +1,149 @@
+//! An authority: whom a request is for. RFC 3986 §3.2, without user information.
+
+use std::net::Ipv6Addr;
+
+/// RFC 1035 §2.3.4.
+const MAX_LENGTH: usize = 255;
+
+/// A host's name, and perhaps a port. Empty where an old client names none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Authority<'a> {
+    /// Without the full stop that a name may end with: servers differ in whether it belongs to the name. In brackets, where
+    /// it is an address of IPv6.
+    name: &'a str,
+    port: &'a str,
+}
+
+impl<'a> Authority<'a> {
+    pub(crate) fn parse(text: &'a str) -> Option<Self> {
+        if text.len() > MAX_LENGTH {
+            return None;
+        }
+        let end = match text.strip_prefix('[') {
+            Some(rest) => rest.find(']')? + 2,
+            None => text.find(':').unwrap_or(text.len()),
+        };
+        let (name, rest) = text.split_at_checked(end)?;
+        let port = rest.strip_prefix(':').unwrap_or(rest);
+        let name = name.strip_suffix('.').unwrap_or(name);
+        let sound = (rest.is_empty() || rest.starts_with(':')) && is_name(name) && is_port(port);
+        sound.then_some(Self { name, port })
+    }
+
+    /// Is it this host, whatever the port? Capitals make no difference (RFC 9110 §4.2.3), nor does how an address is written.
+    pub(crate) fn is_host(&self, host: &str) -> bool {
+        self.name.eq_ignore_ascii_case(host)
+            || address(self.name).is_some_and(|own| address(host) == Some(own))
+    }
+
+    /// As a backend is to read it: in lower case, and without an empty port.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        out.extend(self.name.bytes().map(|byte| byte.to_ascii_lowercase()));
+        if !self.port.is_empty() {
+            out.push(b':');
+            out.extend_from_slice(self.port.as_bytes());
+        }
+    }
+}
+
+/// Of the characters that may stand there, names have these; and no label is empty.
+fn is_name(name: &str) -> bool {
+    let in_name = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
+    let is_label = |label: &str| !label.is_empty() && label.bytes().all(in_name);
+    if name.starts_with('[') {
+        address(name).is_some()
+    } else {
+        name.split('.').all(is_label)
+    }
+}
+
+fn is_port(port: &str) -> bool {
+    port.is_empty() || (port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok())
+}
+
+/// With or without brackets.
+fn address(name: &str) -> Option<Ipv6Addr> {
+    if !name.contains(':') {
+        return None;
+    }
+    let bare = name
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
+    bare.unwrap_or(name).parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_authority_is_a_host_and_perhaps_a_port() {
+        for (text, written) in [
+            ("a", "a"),
+            ("A.b-c_d.", "a.b-c_d"),
+            ("a.example.:8443", "a.example:8443"),
+            ("192.0.2.1:80", "192.0.2.1:80"),
+            ("[2001:db8::1]", "[2001:db8::1]"),
+            ("[::1]:8443", "[::1]:8443"),
+            ("a:", "a"),
+            ("a:65535", "a:65535"),
+        ] {
+            let mut out = Vec::new();
+            Authority::parse(text).unwrap().write(&mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), written);
+        }
+        for bad in [
+            "",
+            ".",
+            "a..",
+            "a..b",
+            ".a",
+            ":80",
+            "a:b",
+            "a:80:90",
+            "a:+80",
+            "a:65536",
+            "a.:.",
+            "[::1",
+            "::1]",
+            "[]",
+            "[::1]x",
+            "[::1].",
+            "[a.example:80]x",
+            "[g]",
+            "[1:2]",
+            "a@b",
+            "a,b",
+            "a b",
+            "a%00",
+            "a%2e",
+            "(a)",
+            "a;b",
+            "\u{e9}",
+            "[\u{e9}]",
+        ] {
+            assert_eq!(Authority::parse(bad), None, "{bad}");
+        }
+        assert_eq!(Authority::parse(&"a".repeat(MAX_LENGTH + 1)), None);
+    }
+
+    #[test]
+    fn a_host_is_the_same_however_it_is_written() {
+        for (text, host, same) in [
+            ("Secret.Example.:443", "secret.example", true),
+            ("secret.example", "Secret.Example", true),
+            ("secret.example.evil", "secret.example", false),
+            ("[::1]:8443", "::1", true),
+            ("[0:0::1]", "[::1]", true),
+            ("[::2]", "[::1]", false),
+            ("a", "", false),
+        ] {
+            assert_eq!(
+                Authority::parse(text).unwrap().is_host(host),
+                same,
+                "{text}"
+            );
+        }
+        assert!(!Authority::default().is_host("a"));
+    }
+}

@@ -1,0 +1,201 @@
+//! What a route changes of a request's fields: `set`, `remove`, and `keep` for those of [`identity`](super::identity) that are
+//! taken away otherwise.
+
+use super::fields::is_token;
+use super::identity::is_read_as;
+use super::{Forwarding, Inspected};
+use crate::config::Route;
+
+/// What only gate may say, for the backend would mistake where a request ends or whose it is.
+const RESERVED: [&str; 18] = [
+    "authorization",
+    "connection",
+    "content-length",
+    "early-data",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "x-forwarded-for",
+    "x-forwarded-proto",
+    "x-request-id",
+    "via",
+];
+
+/// Names are in lower case.
+#[derive(Debug, Default)]
+pub(crate) struct Rewrite {
+    keep: Vec<String>,
+    remove: Vec<String>,
+    set: Vec<(String, Vec<Part>)>,
+}
+
+/// Of a value.
+#[derive(Debug, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    Client,
+    Host,
+    Scheme,
+}
+
+/// What is wrong with it, and under which key.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {why}")]
+pub(crate) struct RewriteError {
+    pub(crate) key: &'static str,
+    pub(crate) why: String,
+}
+
+impl Rewrite {
+    pub(crate) fn new(route: &Route) -> Result<Self, RewriteError> {
+        let names = |key, list: &[String]| {
+            let names = list.iter().map(|name| known(key, name));
+            names.collect::<Result<Vec<_>, _>>()
+        };
+        let set = route.set.iter().map(|(name, value)| {
+            let name = known("set", name)?;
+            let value = parts(value).map_err(|why| RewriteError { key: "set", why })?;
+            Ok((name, value))
+        });
+        Ok(Self {
+            keep: names("keep", &route.keep)?,
+            remove: names("remove", &route.remove)?,
+            set: set.collect::<Result<_, _>>()?,
+        })
+    }
+
+    pub(super) fn keeps(&self, name: &str) -> bool {
+        self.keep.iter().any(|kept| kept.eq_ignore_ascii_case(name))
+    }
+
+    /// Is the client's own field of this name not to be passed on?
+    pub(crate) fn removes(&self, name: &str) -> bool {
+        let set = self.set.iter().map(|(name, _)| name);
+        self.remove
+            .iter()
+            .chain(set)
+            .any(|gone| is_read_as(name, gone))
+    }
+
+    /// The fields that are set, as lines of a head.
+    pub(super) fn write(
+        &self,
+        inspected: &Inspected<'_>,
+        forwarding: &Forwarding<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        use std::io::Write;
+        for (name, value) in &self.set {
+            out.extend_from_slice(name.as_bytes());
+            out.extend_from_slice(b": ");
+            for part in value {
+                match part {
+                    Part::Text(text) => out.extend_from_slice(text.as_bytes()),
+                    // Writing to a Vec does not fail.
+                    Part::Client => drop(write!(out, "{}", forwarding.client)),
+                    Part::Host => inspected.host.write(out),
+                    Part::Scheme => out.extend_from_slice(forwarding.scheme()),
+                }
+            }
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+}
+
+fn known(key: &'static str, name: &str) -> Result<String, RewriteError> {
+    let lower = name.to_ascii_lowercase();
+    let why = if !is_token(name.as_bytes()) {
+        format!("'{name}' is not a field's name")
+    } else if RESERVED.iter().any(|reserved| is_read_as(&lower, reserved)) {
+        format!("'{name}' is gate's own to say")
+    } else {
+        return Ok(lower);
+    };
+    Err(RewriteError { key, why })
+}
+
+/// Text with `{client}`, `{host}` and `{scheme}` in it.
+fn parts(value: &str) -> Result<Vec<Part>, String> {
+    if value.bytes().any(|byte| byte.is_ascii_control()) || value.trim() != value {
+        return Err(format!("{value:?} cannot be a field's value"));
+    }
+    let mut parts = Vec::new();
+    let mut rest = value;
+    while let Some((text, after)) = rest.split_once('{') {
+        let (name, after) = after
+            .split_once('}')
+            .ok_or_else(|| format!("'{{' without '}}' in {value:?}"))?;
+        if !text.is_empty() {
+            parts.push(Part::Text(text.to_owned()));
+        }
+        parts.push(match name {
+            "client" => Part::Client,
+            "host" => Part::Host,
+            "scheme" => Part::Scheme,
+            _ => {
+                return Err(format!(
+                    "there is {{client}}, {{host}} and {{scheme}}, and not {{{name}}}"
+                ));
+            }
+        });
+        rest = after;
+    }
+    if !rest.is_empty() {
+        parts.push(Part::Text(rest.to_owned()));
+    }
+    Ok(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn route(set: &[(&str, &str)], remove: &[&str]) -> Route {
+        Route {
+            set: set
+                .iter()
+                .map(|(n, v)| ((*n).into(), (*v).into()))
+                .collect(),
+            remove: remove.iter().map(|name| (*name).into()).collect(),
+            ..Route::default()
+        }
+    }
+
+    #[test]
+    fn values_have_parts() {
+        let text = |text: &str| Part::Text(text.into());
+        assert_eq!(parts("a b").unwrap(), [text("a b")]);
+        assert_eq!(
+            parts("{scheme}://{host}/").unwrap(),
+            [Part::Scheme, text("://"), Part::Host, text("/")]
+        );
+        assert_eq!(parts("").unwrap(), []);
+        for bad in ["{x}", "{client", "a\r\nb: c", " a"] {
+            assert!(parts(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_frames_a_request_is_not_to_be_set() {
+        for name in [
+            "Content_Length",
+            "Host",
+            "a b",
+            "",
+            "Authorization",
+            "transfer-encoding",
+        ] {
+            assert!(Rewrite::new(&route(&[(name, "x")], &[])).is_err(), "{name}");
+            assert!(Rewrite::new(&route(&[], &[name])).is_err(), "{name}");
+        }
+        let sound = Rewrite::new(&route(&[("X-Real-IP", "{client}")], &["Cookie"])).unwrap();
+        assert!(sound.removes("COOKIE") && sound.removes("x_real_ip") && !sound.removes("accept"));
+    }
+}
