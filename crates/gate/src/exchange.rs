@@ -5,6 +5,7 @@ mod ahead;
 mod download;
 pub(crate) mod jmap;
 mod judge;
+mod telling;
 mod tunnel;
 mod upload;
 
@@ -47,12 +48,12 @@ pub(crate) struct Asked {
     pub(crate) idempotent: bool,
     /// It asks for another protocol, and the route has them.
     pub(crate) upgrade: bool,
+    /// The backend is to have the head before the body is there: it may have something to say to it.
+    pub(crate) eager: bool,
     /// The client says that it takes trailers. RFC 9110 §10.1.4.
     pub(crate) takes_trailers: bool,
     /// Its own may go on: `Connection` names none of them.
     pub(crate) sends_trailers: bool,
-    /// The backend is to have the head before the body is there: it may have something to say to it.
-    pub(crate) eager: bool,
     /// Where in the head `Early-Data` stands, which a request sent again after the handshake has not.
     pub(crate) early: Option<std::ops::Range<usize>>,
     /// Came it over TLS or QUIC?
@@ -217,8 +218,9 @@ pub(crate) struct Exchange<'a, S, B, A> {
     pub(crate) answer: &'a mut A,
     pub(crate) posts: &'a Posts,
     pub(crate) entry: &'a mut Entry,
-    /// Did something of the answer go to the client?
+    /// Did something of the answer go to the client? Interim answers are told apart: a final one of ours may follow them.
     pub(crate) begun: bool,
+    pub(crate) interim: bool,
 }
 
 impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
@@ -312,6 +314,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
             biased;
             leased = leased => leased?,
             () = self.body.gone(), if !self.asked.route.half_close => return Err(Broken::Gone),
+            () = over(self.site, self.asked) => return Err(Broken::Over),
         };
         if self.entry.began.elapsed() >= TRUSTED_FOR {
             admitted(self.site, self.asked).await?;
@@ -332,7 +335,8 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
     /// that is not `whole` is not kept, and so is sent once.
     fn may_be_sent_again(&self, link: &Link, sent: bool, whole: bool) -> bool {
         let untouched = whole || !sent;
-        link.is_reused() && !self.begun && untouched && (self.asked.idempotent || !sent)
+        let silent = !self.begun && !self.interim;
+        link.is_reused() && silent && untouched && (self.asked.idempotent || !sent)
     }
 
     /// RFC 8470 §5.2.
@@ -362,6 +366,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
             buffer,
             to: &mut *self.answer,
             begun: &mut self.begun,
+            passed_interim: &mut self.interim,
             entry: &mut *self.entry,
             interim: Interim::default(),
         };

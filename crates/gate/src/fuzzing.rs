@@ -65,6 +65,7 @@ fn pass(request: &Request<'_>, way: &Way<'_>) -> Option<Passed> {
         authorization: way.authorization,
         trusted: way.trusted,
         rewrite: &Rewrite::default(),
+        id: b"",
     };
     let mut head = Vec::new();
     let early = compose(request, &inspected, &forwarding, way.upgrades, &mut head);

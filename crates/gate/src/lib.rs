@@ -5,6 +5,7 @@ mod admin;
 mod census;
 pub mod check;
 mod concurrency;
+mod condition;
 pub mod config;
 pub mod credentials;
 mod door;

@@ -4,15 +4,19 @@
 //! on (RFC 9112 §11.2). What is not refused is written anew ([`compose`]): nothing is passed on as it came but values.
 
 mod authority;
+mod caller;
 mod compose;
 mod fields;
+mod id;
 mod identity;
 mod inspect;
 mod readings;
 mod rewrite;
 
 pub(crate) use authority::Authority;
+pub(crate) use caller::{Caller, Form};
 pub(crate) use compose::{Forwarding, compose};
+pub(crate) use id::{NAME as ID, RequestId};
 pub(crate) use identity::{is_identity, overrides_method};
 pub(crate) use inspect::{Body, Inspected, inspect};
 pub(crate) use readings::readings;

@@ -52,9 +52,8 @@ impl Routes {
         target: &str,
     ) -> Result<Option<&Rc<Route>>, Refusal> {
         let readings = readings(target)?;
-        let as_it_came = readings.first().map_or(&b""[..], |reading| reading);
-        let found = self.look(host, as_it_came, <[u8]>::eq);
-        for reading in &readings {
+        let found = self.look(host, readings.literal, <[u8]>::eq);
+        for reading in readings.all() {
             let same_case = self.look(host, reading, <[u8]>::eq);
             let any_case = self.look(host, reading, <[u8]>::eq_ignore_ascii_case);
             if !is_same(found, same_case) || !is_same_in_capitals(found, any_case) {

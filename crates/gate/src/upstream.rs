@@ -10,6 +10,7 @@ mod group;
 mod h2;
 mod link;
 mod pool;
+mod sight;
 mod standing;
 mod stock;
 mod tell;
@@ -34,6 +35,7 @@ pub(crate) use group::Group;
 use link::Buffers;
 pub(crate) use link::{Fate, Link, Server, UploadPlace};
 use pool::{Bounds, Kept, after};
+pub(crate) use sight::{ServerState, ServerView};
 use standing::Ejecting;
 use stock::{Claim, Refused, Rules, Slot, Stock, Want};
 use tell::Told;
@@ -256,8 +258,9 @@ impl Upstream {
     ) -> Result<Opened, Trouble> {
         let opened = self.group.open(slot.server(), fast_open, deadline).await;
         let tally = self.stock.tally();
-        let opened = opened.inspect_err(|_| {
+        let opened = opened.inspect_err(|trouble| {
             tally.unreached.add(1);
+            tally.failed_at(slot.server(), Some(trouble));
             slot.failed();
         })?;
         slot.opened();
@@ -268,7 +271,11 @@ impl Upstream {
     /// A stream of the connection that all share.
     async fn join(&self, slot: Slot<Wire>, deadline: Instant) -> Result<Opened, Trouble> {
         let joined = self.stream(slot.server(), deadline).await;
-        let (stream, reused) = joined.inspect_err(|_| slot.failed())?;
+        let (stream, reused) = joined.inspect_err(|trouble| {
+            let tally = self.stock.tally();
+            tally.failed_at(slot.server(), Some(trouble));
+            slot.failed();
+        })?;
         Ok(Opened::new(slot, Wire::Shared(Box::new(stream)), reused))
     }
 

@@ -45,7 +45,7 @@ pub(super) fn check(config: &Config, report: &mut Report) {
 }
 
 fn has_one_reading(path: &str) -> bool {
-    readings(path).is_ok_and(|readings| readings.len() == 1)
+    readings(path).is_ok_and(|readings| readings.all().count() == 1)
 }
 
 fn unknown(place: &str, route: &Route, config: &Config, report: &mut Report) {

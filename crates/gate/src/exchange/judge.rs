@@ -3,13 +3,12 @@
 
 use std::net::IpAddr;
 
-use super::{Asked, Sink, jmap};
+use super::{Asked, jmap};
 use crate::door::Glance;
 use crate::guard::{Denial, Pass, Question, Sessions};
-use crate::h1::{Response, ResponseBody};
 use crate::record::Reason;
 use crate::request::{
-    Body, Field, Forwarding, Inspected, Refusal, Request, compose, inspect, overrides_method,
+    Body, Forwarding, Inspected, Refusal, Request, RequestId, compose, inspect, overrides_method,
 };
 use crate::route::Route;
 use crate::site::Site;
@@ -24,12 +23,10 @@ pub(crate) struct Arrival<'a> {
     pub(crate) early: bool,
     /// Its whole body, where that was asked for.
     pub(crate) body: Option<&'a [u8]>,
+    /// Its name.
+    pub(crate) id: RequestId,
 }
 
-const EMPTY: Field<'static> = Field {
-    name: "Content-Length",
-    value: b"0",
-};
 /// What is over soon, or not soon at all.
 const SOON: u32 = 1;
 
@@ -48,7 +45,7 @@ pub(crate) enum Verdict {
     Answer(Plain),
 }
 
-/// An answer of our own, without a body.
+/// An answer of our own, told in `telling`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Plain {
     pub(crate) status: u16,
@@ -68,26 +65,6 @@ impl Plain {
             reason: Reason::TooMany,
             retry_after: SOON,
         }
-    }
-
-    /// As the ancestor does: a status and an empty body.
-    pub(crate) fn tell(self, to: &mut impl Sink) {
-        let retry_after = self.retry_after.to_string();
-        let field = |name, value| Field { name, value };
-        let more = match self.status {
-            // RFC 9110 §11.6.1 wants a challenge.
-            401 => Some(field("WWW-Authenticate", b"Bearer".as_slice())),
-            429 | 503 => Some(field("Retry-After", retry_after.as_bytes())),
-            _ => None,
-        };
-        let both = [EMPTY, more.unwrap_or(EMPTY)];
-        let response = Response {
-            status: self.status,
-            reason: reason(self.status),
-            is_h10: false,
-            fields: if more.is_some() { &both } else { &both[..1] },
-        };
-        to.head(&response, ResponseBody::None, &[]);
     }
 }
 
@@ -137,6 +114,7 @@ pub(crate) fn judge<S: Sessions>(
         authorization: session.as_ref().map(|pass| pass.authorization()),
         trusted: site.trusts(arrival.client),
         rewrite: &route.rewrite,
+        id: arrival.id.as_bytes(),
     };
     out.clear();
     let early = compose(request, &inspected, &forwarding, route.upgrades, out);
@@ -151,9 +129,9 @@ pub(crate) fn judge<S: Sessions>(
         is_head: request.method == "HEAD",
         idempotent: is_idempotent(request),
         upgrade: route.upgrades && inspected.upgrade.is_some(),
+        eager: is_eager(route, request, &inspected),
         takes_trailers: inspected.takes_trailers,
         sends_trailers: inspected.names_no_field(),
-        eager: route.streams || inspected.expects_continue || is_grpc(request),
         early,
         secure: arrival.secure,
         session,
@@ -173,6 +151,12 @@ fn glance<S: Sessions>(
         Some(Ok(session)) => Glance::Pass(Some(session.clone())),
         Some(Err(denial)) => Glance::Deny(*denial),
     }
+}
+
+/// May the backend have something to say to a body before it is whole?
+fn is_eager(route: &Route, request: &Request<'_>, inspected: &Inspected<'_>) -> bool {
+    let is_stream = route.streams && inspected.body.is_chunked();
+    is_stream || inspected.expects_continue || (inspected.body != Body::None && is_grpc(request))
 }
 
 /// Its body may be a conversation.
@@ -230,24 +214,4 @@ fn is_idempotent(request: &Request<'_>) -> bool {
 /// A backend may take it for one of another method.
 fn has_other_method(request: &Request<'_>) -> bool {
     request.fields.iter().any(|f| overrides_method(f.name))
-}
-
-/// RFC 9110 §15.
-fn reason(status: u16) -> &'static str {
-    match status {
-        400 => "Bad Request",
-        401 => "Unauthorized",
-        404 => "Not Found",
-        405 => "Method Not Allowed",
-        408 => "Request Timeout",
-        413 => "Content Too Large",
-        417 => "Expectation Failed",
-        429 => "Too Many Requests",
-        431 => "Request Header Fields Too Large",
-        501 => "Not Implemented",
-        502 => "Bad Gateway",
-        503 => "Service Unavailable",
-        504 => "Gateway Timeout",
-        _ => "Internal Server Error",
-    }
 }

@@ -116,7 +116,7 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
     /// streams has none: its clients are silent for as long as they like.
     async fn next(&mut self, piece: &mut Vec<u8>) -> Result<bool, Broken> {
         let limits = &self.site.limits;
-        let watched = self.least > 0 && !self.asked.route.streams;
+        let watched = self.least > 0 && !self.is_open_ended();
         let next = self.body.next(piece);
         let next = self.posts.up.within(watched.then_some(WINDOW), next).await;
         let more = next.map_err(|_| Broken::Slow(Limit::BodyRate))??;
@@ -130,6 +130,11 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
             (self.since, self.taken) = (Instant::now(), 0);
         }
         Ok(more)
+    }
+
+    /// A conversation may be silent for as long as its route lets answers be; a file that is uploaded there has a length.
+    fn is_open_ended(&self) -> bool {
+        self.asked.route.streams && self.asked.body.is_chunked()
     }
 
     async fn send(&mut self, bytes: &[u8]) -> Result<(), Broken> {

@@ -17,7 +17,7 @@ use crate::halves::Halves;
 use crate::house::House;
 use crate::patrol::{Late, Posts};
 use crate::record::{Early, Entry, Limit, Protocol, Reason};
-use crate::request::Refusal;
+use crate::request::{Refusal, RequestId};
 use crate::site::Site;
 use answer::Answer;
 use body::Incoming;
@@ -210,11 +210,13 @@ impl<IO: Stream> Client<IO> {
             secure: self.peer.secure,
             early: self.early,
             body: None,
+            id: RequestId::NONE,
         };
         let (out, entry) = (&mut self.head, &mut self.entry);
         let read = h1::request(&self.buffer, &site.limits, |request| {
             entry.is_of(request);
-            judge(site, request, arrival, admitted, out)
+            let id = entry.caller.id;
+            judge(site, request, Arrival { id, ..arrival }, admitted, out)
         })?;
         read.map(|(verdict, length)| verdict.map(|verdict| (verdict, length)))
             .transpose()
@@ -264,6 +266,7 @@ impl<IO: Stream> Client<IO> {
             posts: &self.posts,
             entry: &mut self.entry,
             begun: false,
+            interim: false,
         };
         let outcome = exchange.forward().await;
         let begun = exchange.begun;
@@ -336,7 +339,7 @@ impl<IO: Stream> Client<IO> {
     async fn say(&mut self, plain: Plain, stays: bool) -> Result<(), Broken> {
         let halves = Halves::of(&mut self.stream);
         let mut answer = Answer::plain(halves.writing(), &mut self.out, stays);
-        plain.tell(&mut answer);
+        plain.tell(&self.entry.caller.named(), &mut answer);
         let ended = self.posts.down.within(Some(SHORT), answer.end()).await;
         ended
             .map_err(|_| Broken::Slow(Limit::BodyRate))?

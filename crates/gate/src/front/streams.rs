@@ -18,7 +18,7 @@ use crate::exchange::{
 use crate::guard::Sessions;
 use crate::house::House;
 use crate::record::{Early, Entry, Limit, Protocol, Reason};
-use crate::request::{Refusal, Version};
+use crate::request::{Refusal, RequestId, Version};
 use crate::site::Site;
 pub(super) use head::Head;
 use kit::{Kit, Kits};
@@ -152,10 +152,12 @@ impl<S: Sessions> Hall<S> {
             secure: self.peer.secure,
             early: !self.confirmed.is_given(),
             body,
+            id: RequestId::NONE,
         };
         head.read(self.version, &site.limits, |request| {
             entry.is_of(request);
-            judge(site, request, arrival, admitted, out)
+            let id = entry.caller.id;
+            judge(site, request, Arrival { id, ..arrival }, admitted, out)
         })?
     }
 
@@ -181,6 +183,7 @@ impl<S: Sessions> Hall<S> {
             posts: &kit.posts,
             entry: &mut *entry,
             begun: false,
+            interim: false,
         };
         match exchange.forward().await {
             Ok(_) => Ok(()),
@@ -228,7 +231,7 @@ async fn say(
     entry: &mut Entry,
 ) -> Result<(), Broken> {
     entry.turn_away(plain.status, plain.reason);
-    plain.tell(answer);
+    plain.tell(&entry.caller.named(), answer);
     let ended = kit.posts.down.within(Some(SHORT), answer.end()).await;
     ended
         .map_err(|_| Broken::Slow(Limit::BodyRate))?

@@ -213,6 +213,8 @@ fn is_of_one_hop(name: &str) -> bool {
         // `Alt-Svc`: what else a backend speaks it speaks with us, and its ports are not ours.
         7 => is("upgrade") || is("alt-svc"),
         10 => is("connection") || is("keep-alive"),
+        // Said by gate, as the client has to know it.
+        12 => is("x-request-id"),
         16 => is("proxy-connection"),
         17 => is("transfer-encoding"),
         _ => false,

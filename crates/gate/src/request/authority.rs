@@ -30,6 +30,10 @@ impl<'a> Authority<'a> {
         sound.then_some(Self { name, port })
     }
 
+    pub(crate) fn name(&self) -> &'a str {
+        self.name
+    }
+
     /// Is it this host, whatever the port? Capitals make no difference (RFC 9110 §4.2.3), nor does how an address is written.
     pub(crate) fn is_host(&self, host: &str) -> bool {
         self.name.eq_ignore_ascii_case(host)

@@ -18,6 +18,8 @@ pub(crate) struct Forwarding<'a> {
     pub(crate) authorization: Option<&'a [u8]>,
     /// A client that is trusted may say who it speaks for.
     pub(crate) trusted: bool,
+    /// The request's name; none where it is empty.
+    pub(crate) id: &'a [u8],
     /// What the route changes.
     pub(crate) rewrite: &'a Rewrite,
 }
@@ -64,6 +66,9 @@ pub(crate) fn compose(
         line(out, b"Expect", b"100-continue");
     }
     forwarded(request, forwarding, out);
+    if !forwarding.id.is_empty() {
+        line(out, super::ID.as_bytes(), forwarding.id);
+    }
     forwarding.rewrite.write(inspected, forwarding, out);
     match inspected.upgrade.filter(|_| upgrades) {
         Some(protocol) => {
@@ -106,6 +111,7 @@ fn passes(field: &Field<'_>, inspected: &Inspected<'_>, forwarding: &Forwarding<
         6 => is("expect"),
         7 => is("upgrade") || (is("trailer") && !inspected.body.is_chunked()),
         10 => is("connection") || is("keep-alive") || is("early-data"),
+        12 => !forwarding.id.is_empty() && super::id::is_id(name),
         13 => forwarding.authorization.is_some() && is("authorization"),
         // A length of zero is the client's to say or not.
         14 => is("content-length") && (inspected.body != Body::None || name.contains('_')),
@@ -173,6 +179,7 @@ mod tests {
             authorization: Some(b"Basic dTpw"),
             trusted,
             rewrite,
+            id: b"",
         };
         let mut out = Vec::new();
         compose(&request, &inspected, &forwarding, false, &mut out);

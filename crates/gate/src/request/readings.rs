@@ -4,8 +4,6 @@
 //! Each step that some common server takes is a function here, and the readings of a path are all that any sequence of such
 //! steps makes of it. Capitals are no step: routes are compared both ways ([`Routes::find`](crate::site::Routes::find)).
 
-use std::borrow::Cow;
-
 use super::Refusal;
 
 /// More spellings than this, or more bytes of them, are nobody's path.
@@ -26,26 +24,47 @@ const STEPS: [Step; 8] = [
     in_ascii,
 ];
 
-/// The path as it came, without its query, and all other readings of it. Refused is what no backend needs and some read as
-/// something else: control characters, what is not UTF-8, and dot segments.
-pub(crate) fn readings(target: &str) -> Result<Vec<Cow<'_, [u8]>>, Refusal> {
-    let path = path(target).as_bytes();
-    let mut known = vec![Cow::Borrowed(path)];
-    if is_plain(path) {
+/// Of one path.
+#[derive(Debug)]
+pub(crate) struct Readings<'a> {
+    /// As it came, without its query.
+    pub(crate) literal: &'a [u8],
+    others: Vec<Vec<u8>>,
+}
+
+impl Readings<'_> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &[u8]> {
+        std::iter::once(self.literal).chain(self.others.iter().map(Vec::as_slice))
+    }
+
+    fn get(&self, at: usize) -> Option<&[u8]> {
+        self.all().nth(at)
+    }
+}
+
+/// All readings of a path. Refused is what no backend needs and some read as something else: control characters, what is not
+/// UTF-8, and dot segments.
+pub(crate) fn readings(target: &str) -> Result<Readings<'_>, Refusal> {
+    let mut known = Readings {
+        literal: path(target).as_bytes(),
+        others: Vec::new(),
+    };
+    if is_plain(known.literal) {
         return Ok(known);
     }
-    let (mut next, mut bytes) = (0, path.len());
-    while let Some(reading) = known.get(next).cloned() {
-        refuse(&reading)?;
-        for other in STEPS.iter().filter_map(|step| step(&reading)) {
-            if known.iter().any(|reading| **reading == *other) {
+    let (mut next, mut bytes) = (0, known.literal.len());
+    while let Some(reading) = known.get(next) {
+        refuse(reading)?;
+        let more: Vec<_> = STEPS.iter().filter_map(|step| step(reading)).collect();
+        for other in more {
+            if known.all().any(|reading| *reading == *other) {
                 continue;
             }
             bytes += other.len();
-            if known.len() == MAX_READINGS || bytes > MAX_BYTES {
+            if known.others.len() == MAX_READINGS || bytes > MAX_BYTES {
                 return Err(Refusal::TwoWays);
             }
-            known.push(Cow::Owned(other));
+            known.others.push(other);
         }
         next += 1;
     }
@@ -212,8 +231,8 @@ mod tests {
 
     fn read(path: &str) -> Result<Vec<String>, Refusal> {
         let all = readings(path)?;
-        let text = |reading: &Cow<'_, [u8]>| String::from_utf8_lossy(reading).into_owned();
-        Ok(all.iter().map(text).collect())
+        let text = |reading: &[u8]| String::from_utf8_lossy(reading).into_owned();
+        Ok(all.all().map(text).collect())
     }
 
     #[test]
@@ -329,7 +348,7 @@ mod tests {
             let mut reading = super::path(&path).as_bytes().to_vec();
             for step in steps {
                 reading = STEPS[step](&reading).unwrap_or(reading);
-                proptest::prop_assert!(all.iter().any(|known| **known == *reading));
+                proptest::prop_assert!(all.all().any(|known| *known == *reading));
             }
         }
 

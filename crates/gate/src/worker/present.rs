@@ -32,7 +32,8 @@ impl Present {
             None => {
                 let known = plan.place.on_this_thread();
                 spawn_local(known.clone().run());
-                spawn_local(tally::sessions(known.clone(), ledger.clone()));
+                let outage = plan.place.outage().clone();
+                spawn_local(tally::sessions(known.clone(), outage, ledger.clone()));
                 known
             }
         };

@@ -11,6 +11,7 @@
 mod backend;
 mod clock;
 mod drip;
+mod interim;
 #[path = "../life/scene.rs"]
 #[allow(dead_code)] // `life` uses more of it
 mod scene;

@@ -93,6 +93,7 @@ fn told(news: News) {
         News::Certificate(path) => format!("the certificate in {} was replaced", path.display()),
         News::BadCertificate(error) => format!("{error}; the certificate from before goes on"),
         News::BadKeys(error) => format!("{error}; the keys from before go on"),
+        News::Condition(line) => line,
         News::Draining(within) => format!("ending; those inside have {} s", within.as_secs()),
         News::Ended { cut: 0 } => "ended".into(),
         News::Ended { cut } => format!("ended; {cut} connections were cut"),

@@ -10,6 +10,9 @@ use crate::h1::{Chunked, Trailers};
 use crate::halves::Reading;
 use crate::request::{Body, Refusal};
 
+/// Room for what a client says while it waits for its answer.
+const AT_REST: usize = 64;
+
 pub(super) struct Incoming<'h, 'a, IO> {
     from: Reading<'h, 'a, IO>,
     /// What the client has sent already; what follows the body stays there.
@@ -98,7 +101,9 @@ impl<IO: Stream> Source for Incoming<'_, '_, IO> {
     async fn gone(&mut self) {
         // Who sends more than a piece ahead is there; and its connection waits.
         while self.buffer.len() < PIECE {
-            if !self.fill().await.is_ok_and(|n| n > 0) {
+            // Mostly nothing comes.
+            self.buffer.reserve(AT_REST);
+            if !self.from.read_buf(self.buffer).await.is_ok_and(|n| n > 0) {
                 return;
             }
         }
