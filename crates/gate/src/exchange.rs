@@ -64,12 +64,14 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Behind the body, as far as they may go on.
+    /// What of a body's trailers the backend is to have: none that the head would not have.
     fn trailers(&self, body: &mut impl Source) -> Trailers {
-        match self.sends_trailers {
-            true => body.trailers(),
-            false => Trailers::default(),
+        let mut trailers = body.trailers();
+        if !self.sends_trailers {
+            return Trailers::default();
         }
+        trailers.retain(|name| !self.route.rewrite.removes(name));
+        trailers
     }
 }
 

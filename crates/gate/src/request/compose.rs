@@ -109,7 +109,7 @@ fn passes(field: &Field<'_>, inspected: &Inspected<'_>, forwarding: &Forwarding<
         2 => is("te"),
         4 => is("host"),
         6 => is("expect"),
-        7 => is("upgrade") || (is("trailer") && !inspected.has_trailers()),
+        7 => is("upgrade") || (is("trailer") && !inspected.body.is_chunked()),
         10 => is("connection") || is("keep-alive") || is("early-data"),
         12 => !forwarding.id.is_empty() && super::id::is_id(name),
         13 => forwarding.authorization.is_some() && is("authorization"),

@@ -43,11 +43,6 @@ pub(crate) struct Inspected<'a> {
 }
 
 impl Inspected<'_> {
-    /// May there be trailers behind its body?
-    pub(crate) fn has_trailers(&self) -> bool {
-        matches!(self.body, Body::Chunked | Body::Framed)
-    }
-
     /// Does `Connection` say nothing but what becomes of the connection?
     pub(crate) fn names_no_field(&self) -> bool {
         const USUAL: [&[u8]; 4] = [b"keep-alive", b"close", b"te", b"upgrade"];
