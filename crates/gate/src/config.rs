@@ -21,7 +21,7 @@ mod upstream;
 use serde::Deserialize;
 
 pub use admin::{Access, Admin, Log};
-pub use home::Home;
+pub use home::{Home, make_signing_key};
 pub use limits::Limits;
 pub use listen::Listen;
 pub use meaning::{place, rules};

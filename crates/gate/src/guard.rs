@@ -9,6 +9,7 @@
 mod clock;
 mod jwks;
 mod keys;
+mod refresh;
 mod rules;
 mod session;
 mod shelf;
@@ -27,6 +28,7 @@ use crate::credentials::{Unusable, authorization};
 use crate::request::Request;
 pub use clock::{SystemWall, Wall};
 pub use keys::Keys;
+pub use refresh::Refresh;
 pub use rules::{CookieForm, Fetched, Rules};
 pub(crate) use session::Pass;
 pub use session::{Found, Session, Sessions, Standing, Trouble, Watch};
@@ -267,7 +269,7 @@ fn verify(rules: &Rules, worn: Worn<'_>) -> Result<Verified, Denial> {
     };
     let jws = Jws::parse(token).map_err(|_| Denial::BadToken)?;
     if !rules.keys.verify(&jws) {
-        return Err(if rules.awaits_keys {
+        return Err(if rules.awaits_keys || rules.lack(&jws) {
             Denial::NoKeys
         } else {
             Denial::BadToken

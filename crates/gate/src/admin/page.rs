@@ -151,7 +151,7 @@ fn charts(view: &View<'_>) -> Markup {
         div.grid {
             (chart("Requests", "/s", &[requests.named("answered"), errors.named("errors")]))
             (chart("Response time", "ms", &[whole.named("p50"), slow.named("p99")]))
-            (chart("Of which", "ms", &[
+            (chart("Backend and gate", "ms", &[
                 backend.named("backend p50"), backend_slow.named("p99"),
                 added.named("gate p50"), added_slow.named("p99"),
             ]))

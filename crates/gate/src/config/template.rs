@@ -107,8 +107,8 @@ mod tests {
             .unwrap();
         let written = config.token.jwks.unwrap();
         assert_eq!(
-            (jwks.every, jwks.algorithms),
-            (written.every, written.algorithms)
+            (jwks.every, jwks.unknown_kid, jwks.algorithms),
+            (written.every, written.unknown_kid, written.algorithms)
         );
     }
 

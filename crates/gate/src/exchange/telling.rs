@@ -22,7 +22,7 @@ impl Plain {
                 "Allow",
                 b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS",
             )),
-            503 => Some(field("Retry-After", retry_after.as_bytes())),
+            429 | 503 => Some(field("Retry-After", retry_after.as_bytes())),
             _ => None,
         };
         let usual = [

@@ -118,6 +118,8 @@ impl Drop for Keeper {
 fn listen(address: SocketAddr) -> Result<std::net::TcpListener, GateError> {
     let how = roundtrip_net::Listening {
         backlog: 64,
+        // A process that takes over listens while this one ends.
+        shared: true,
         ..roundtrip_net::Listening::default()
     };
     roundtrip_net::listen(address, &how).map_err(|source| GateError::Listen { address, source })

@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 mod condition;
+mod keys;
 mod quic;
 mod replays;
 mod scene;
+mod upgrade;
 
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::SystemTime;
 
-use roundtrip_gate::check::{Report, check};
+use roundtrip_gate::check::{Report, check, file};
 use roundtrip_gate::config::Config;
 use roundtrip_gate::{Gate, GateError, News};
 
@@ -16,7 +16,10 @@ pub(super) fn run(args: &GateRunArgs) -> Outcome {
         Ok(config) => config,
         Err(error) => return failed(&error.to_string()),
     };
-    let report = check(&config, SystemTime::now());
+    let mut report = check(&config, SystemTime::now());
+    if let Some(path) = &args.from.config {
+        file(path, &mut report);
+    }
     if !report.passes() {
         // All that is wrong, each with its key.
         tell_all(&report);

@@ -90,7 +90,7 @@ pub(super) fn lists(view: &View<'_>) -> Markup {
         ("Waited for a backend connection", s.get(Pool::Waited)),
         ("Retried", s.get(Pool::Retried)),
         ("Servers ejected", s.get(Pool::Ejected)),
-        ("Session store outages", s.get(Store::Outage)),
+        ("Session store errors", s.get(Store::Outage)),
         ("Session cache flushed", s.get(Store::Flushed)),
         ("Streams ended by revocation", s.get(Streams::Revoked)),
         (

@@ -37,7 +37,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "own.key",
         "own.pem",
-        &["error tls.certificate[0].key: others than its owner may read"],
+        &["error tls.certificate[0].key: others than its owner and its group may read"],
     ),
     (
         "own.key",
@@ -85,7 +85,27 @@ pub(super) const CASES: &[Case] = &[
     (
         "home/token.key",
         "open.key",
-        &["error token.key[0].from: others than its owner may read"],
+        &["warning token.key[0].from: its group may read"],
+    ),
+    (
+        "home/token.key",
+        "world.key",
+        &["error token.key[0].from: others than its owner and its group may read"],
+    ),
+    (
+        "own.key",
+        "shared.key",
+        &["warning tls.certificate[0].key: its group may read"],
+    ),
+    (
+        "own.key",
+        "everybodys.key",
+        &["error tls.certificate[0].key: others than its owner and its group may read"],
+    ),
+    (
+        "home/seal.key",
+        "gone.key",
+        &["error session.seal[0].from: cannot read"],
     ),
     (
         "home/token.key",
