@@ -135,6 +135,14 @@ impl Client {
         self.stream.write_all(text.as_bytes()).unwrap();
     }
 
+    /// `None` where the connection was ended without a word.
+    pub(crate) fn try_get(&mut self, path: &str, field: &str) -> Option<(u16, String)> {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: a.example\r\n{field}\r\n\r\n");
+        self.stream.write_all(request.as_bytes()).ok()?;
+        let answer = self.answer();
+        (answer.0 > 0).then_some(answer)
+    }
+
     pub(crate) fn get(&mut self, path: &str, field: &str) -> (u16, String) {
         self.send(&format!(
             "GET {path} HTTP/1.1\r\nHost: a.example\r\n{field}\r\n\r\n"

@@ -1,4 +1,7 @@
-//! A second process on the same addresses takes over: nobody who comes is turned away meanwhile.
+//! A second process on the same addresses takes over: who comes is served by one or the other, and who is inside is not cut off.
+//!
+//! The kernel ends a connection that arrives at a listener in the very moment in which it closes (tcp_migrate_req is what changes
+//! that): each client may meet it once for each listener.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -7,8 +10,11 @@ use roundtrip_gate::Gate;
 
 use crate::scene::{Client, PATIENCE, Scene, backend};
 
+/// The scene's gate has two threads.
+const LISTENERS: usize = 2;
+
 #[test]
-fn a_second_gate_on_the_same_addresses_takes_over_and_no_request_fails() {
+fn a_second_gate_on_the_same_addresses_takes_over() {
     let ((one, _one), (two, _two)) = (backend("one"), backend("two"));
     let mut scene = Scene::new(one, "");
     let field = scene.session("s1", "somebody:secret");
@@ -22,13 +28,17 @@ fn a_second_gate_on_the_same_addresses_takes_over_and_no_request_fails() {
         .map(|_| {
             let (field, ended, served) = (field.clone(), ended.clone(), served.clone());
             std::thread::spawn(move || {
-                let mut of_two = 0;
+                let (mut of_two, mut unheard) = (0, 0);
                 while !ended.load(Ordering::SeqCst) {
-                    let (status, body) = Client::to(at).get("/", &field);
+                    let Some((status, body)) = Client::to(at).try_get("/", &field) else {
+                        unheard += 1;
+                        continue;
+                    };
                     assert_eq!(status, 200, "{body}");
                     of_two += usize::from(body.starts_with("two"));
                     served.fetch_add(1, Ordering::SeqCst);
                 }
+                assert!(unheard <= LISTENERS, "{unheard}");
                 of_two
             })
         })
