@@ -101,7 +101,7 @@ fn now(view: &View<'_>) -> Markup {
     let tile = |title: &str, value: String, unit: &str| {
         html! { div { dt { (title) } dd { (value) @if !unit.is_empty() { small { " " (unit) } } } } }
     };
-    let time = |of: Option<f64>| of.map_or_else(|| "–".into(), ms);
+    let shown = |of: Option<f64>| of.map_or_else(|| "–".into(), ms);
     html! {
         dl.tiles.now {
             (tile("Requests", rate(lately.rate(lately.requests)), "/s"))
@@ -109,8 +109,8 @@ fn now(view: &View<'_>) -> Markup {
                 dt { "Errors" }
                 dd class=[(lately.errors > 0).then_some("bad")] { (rate(lately.rate(lately.errors))) small { " /s" } }
             }
-            (tile("Response time, p50", time(lately.whole.map(|w| w.median)), "ms"))
-            (tile("Response time, p99", time(lately.whole.map(|w| w.p99)), "ms"))
+            (tile("Response time, p50", shown(lately.whole.map(|w| w.median)), "ms"))
+            (tile("Response time, p99", shown(lately.whole.map(|w| w.p99)), "ms"))
             (tile("In flight", grouped(view.snapshot.gauge(Gauge::Exchanges)), ""))
             (tile("Client connections", grouped(view.snapshot.gauge(Gauge::Connections)), ""))
         }
