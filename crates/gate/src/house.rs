@@ -13,10 +13,12 @@ use crate::front::Peer;
 use crate::patrol::Patrol;
 use crate::record::{Entry, Gauge, Ledger, Protocol, Scribe};
 use crate::site::Site;
+use crate::spare::SpareBuffers;
 
 pub(crate) struct House<S> {
     site: RefCell<Rc<Site<S>>>,
     pub(crate) patrol: Patrol,
+    pub(crate) spare: SpareBuffers,
     pub(crate) ledger: Arc<Ledger>,
     scribe: Option<Scribe>,
     draining: Cell<bool>,
@@ -33,6 +35,7 @@ impl<S> House<S> {
         Self {
             site: RefCell::new(Rc::new(site)),
             patrol: Patrol::default(),
+            spare: SpareBuffers::default(),
             ledger,
             scribe,
             draining: Cell::new(false),

@@ -26,6 +26,7 @@ mod record;
 mod request;
 pub mod sessions;
 mod site;
+mod spare;
 mod tally;
 mod upstream;
 mod worker;
