@@ -3,13 +3,14 @@
 mod answer;
 mod body;
 
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{Peer, Stream};
 use crate::exchange::{
-    Admitted, Arrival, Asked, Broken, Exchange, PIECE, Plain, Sink, Verdict, judge,
+    Admitted, Arrival, Asked, Broken, Exchange, Grant, PIECE, Plain, Sink, Verdict, judge,
 };
 use crate::guard::Sessions;
 use crate::h1;
@@ -122,7 +123,7 @@ impl<IO: Stream> Client<IO> {
                     Err(_) => self.answer(Plain::too_many(&asked)).await,
                 }
             }
-            Err(error) => match self.refuse(&error).await {
+            Err(error) => match self.refuse(&error, None).await {
                 Ok(()) => Err(error),
                 Err(gone) => Err(gone),
             },
@@ -281,7 +282,7 @@ impl<IO: Stream> Client<IO> {
             }
             Err(error) => {
                 if !begun {
-                    self.refuse(&error).await?;
+                    self.refuse(&error, asked.grant.clone()).await?;
                 } else if !ends {
                     self.parting = Parting::Abrupt;
                 }
@@ -301,7 +302,7 @@ impl<IO: Stream> Client<IO> {
     }
 
     /// The last words on a connection whose bytes are not understood any more.
-    async fn refuse(&mut self, error: &Broken) -> Result<(), Broken> {
+    async fn refuse(&mut self, error: &Broken, grant: Option<Rc<Grant>>) -> Result<(), Broken> {
         let Some(status) = error.status() else {
             return Ok(());
         };
@@ -313,6 +314,7 @@ impl<IO: Stream> Client<IO> {
             stays: false,
             reason,
             retry_after: error.retry_after(),
+            grant,
         };
         self.say(plain, false).await
     }

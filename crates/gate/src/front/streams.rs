@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::Peer;
 use super::signal::Signal;
 use crate::exchange::{
-    Admitted, Arrival, Asked, Broken, Exchange, Plain, Sink, Source, Verdict, jmap, judge,
+    Admitted, Arrival, Asked, Broken, Exchange, Grant, Plain, Sink, Source, Verdict, jmap, judge,
 };
 use crate::guard::Sessions;
 use crate::house::House;
@@ -97,7 +97,7 @@ impl<S: Sessions> Hall<S> {
                     .await
             }
             Ok(Accepted::Answer(plain)) => say(plain, answer, &kit, entry).await,
-            Err(error) => refuse(error, answer, &kit, entry).await,
+            Err(error) => refuse(error, answer, &kit, entry, None).await,
         };
         self.kits.give(kit);
         outcome
@@ -188,7 +188,7 @@ impl<S: Sessions> Hall<S> {
         match exchange.forward().await {
             Ok(_) => Ok(()),
             Err(error) if exchange.begun => Err(error),
-            Err(error) => refuse(error, answer, kit, entry).await,
+            Err(error) => refuse(error, answer, kit, entry, asked.grant.clone()).await,
         }
     }
 }
@@ -210,6 +210,7 @@ async fn refuse(
     answer: &mut impl Sink,
     kit: &Kit,
     entry: &mut Entry,
+    grant: Option<Rc<Grant>>,
 ) -> Result<(), Broken> {
     let Some(status) = error.status() else {
         return Err(error);
@@ -219,6 +220,7 @@ async fn refuse(
         stays: true,
         reason: error.reason().unwrap_or(Reason::Slow),
         retry_after: error.retry_after(),
+        grant,
     };
     say(plain, answer, kit, entry).await?;
     Err(error)
