@@ -47,13 +47,16 @@ pub(crate) struct Grant {
     replaces: bool,
 }
 
-/// What becomes of the question that a browser asks first.
+/// What is to be done with a request, as far as its origin goes.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Asking {
+pub(crate) enum Look {
+    /// What a browser asks first.
     Answered(Grant),
     Refused,
-    /// Without a session.
-    Passed,
+    /// The same, passed to the backend: it has no session, and nothing but the question.
+    Anonymous,
+    /// Who asks has to show who they are, as ever.
+    Usual,
 }
 
 impl Cors {
@@ -92,15 +95,28 @@ impl Cors {
         })
     }
 
-    /// `None` where this is no such question, or one like other requests.
-    pub(crate) fn asking(
+    /// `own` is the request's own origin; `upgrade`: it is one, and the route has them.
+    pub(crate) fn look(
         &self,
         request: &Request<'_>,
         inspected: &Inspected<'_>,
-    ) -> Option<Asking> {
+        upgrade: bool,
+        own: &Own<'_>,
+        by_cookie: impl FnOnce() -> bool,
+    ) -> Look {
+        match self.asked(request, inspected) {
+            Some(look) => look,
+            None if self.is_foreign(request, upgrade, own, by_cookie) => Look::Refused,
+            None => Look::Usual,
+        }
+    }
+
+    /// `None` where this is not what browsers ask first, or a request like others all the same.
+    fn asked(&self, request: &Request<'_>, inspected: &Inspected<'_>) -> Option<Look> {
         if self.preflight == Preflight::Off
             || request.method != "OPTIONS"
             || inspected.body != Body::None
+            || inspected.upgrade.is_some()
             || overridden(request)
         {
             return None;
@@ -108,10 +124,10 @@ impl Cors {
         let origin = only(request, "origin")?;
         let method = only(request, "access-control-request-method")?;
         if self.preflight == Preflight::Pass {
-            return Some(Asking::Passed);
+            return Some(Look::Anonymous);
         }
         let Some(allowed) = self.allowed(origin) else {
-            return Some(Asking::Refused);
+            return Some(Look::Refused);
         };
         let mut fields = self.told(Some(allowed));
         let wished = only(request, "access-control-request-headers");
@@ -122,7 +138,7 @@ impl Cors {
         add("Access-Control-Max-Age", Some(self.max_age.clone()));
         let wishes = "Access-Control-Request-Method, Access-Control-Request-Headers";
         add("Vary", Some(wishes.into()));
-        Some(Asking::Answered(Grant {
+        Some(Look::Answered(Grant {
             fields,
             replaces: false,
         }))
@@ -172,15 +188,15 @@ impl Cors {
 
     /// Does a page that nobody knows ask for something that it must not have by its visitor's cookie? It is an upgrade, or it
     /// changes something on a route that knows its origins. `own` is the request's own origin.
-    pub(crate) fn is_foreign(
+    fn is_foreign(
         &self,
         request: &Request<'_>,
-        upgrades: bool,
+        upgrade: bool,
         own: &Own<'_>,
         by_cookie: impl FnOnce() -> bool,
     ) -> bool {
         let safe = matches!(request.method, "GET" | "HEAD" | "OPTIONS") && !overridden(request);
-        if !upgrades && (safe || self.origins.is_empty()) {
+        if !upgrade && (safe || self.origins.is_empty()) {
             return false;
         }
         let known = |origin: &[u8]| own.is(origin) || (!self.any && self.allowed(origin).is_some());

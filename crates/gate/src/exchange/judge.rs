@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use super::cors::{Asking, Own};
+use super::cors::{Look, Own};
 use super::websocket::{self, Opening};
 use super::{Asked, Grant, jmap};
 use crate::door::Glance;
@@ -118,27 +118,23 @@ pub(crate) fn judge<S: Sessions>(
     }
     let trusted = site.trusts(arrival.client);
     let grant = route.cors.grant(request);
-    let asking = route.cors.asking(request, &inspected);
-    let anonymous = matches!(asking, Some(Asking::Passed));
-    match asking {
-        Some(Asking::Answered(grant)) => {
-            return Ok(answer(204, Reason::Preflight, Some(Rc::new(grant))));
+    let own = Own::of(request, &inspected, arrival.secure, trusted);
+    let by_cookie = || route.auth && site.door.goes_by_cookie(request);
+    let look = route
+        .cors
+        .look(request, &inspected, upgrade, &own, by_cookie);
+    let anonymous = matches!(look, Look::Anonymous);
+    let session = match look {
+        Look::Answered(told) => {
+            return Ok(answer(204, Reason::Preflight, Some(Rc::new(told))));
         }
-        Some(Asking::Refused) => return Ok(answer(403, Reason::Origin, grant)),
-        Some(Asking::Passed) => {}
-        None => {
-            let own = Own::of(request, &inspected, arrival.secure, trusted);
-            let by_cookie = || route.auth && site.door.goes_by_cookie(request);
-            if route.cors.is_foreign(request, upgrade, &own, by_cookie) {
-                return Ok(answer(403, Reason::Origin, grant));
-            }
-        }
-    }
-    let session = match glance(site, route, request, admitted) {
-        _ if anonymous => None,
-        Glance::Pass(session) => session,
-        Glance::Ask(question) => return Ok(Verdict::Ask(question)),
-        Glance::Deny(denial) => return Ok(answer(denial.status(), denial.into(), grant)),
+        Look::Refused => return Ok(answer(403, Reason::Origin, grant)),
+        Look::Anonymous => None,
+        Look::Usual => match glance(site, route, request, admitted) {
+            Glance::Pass(session) => session,
+            Glance::Ask(question) => return Ok(Verdict::Ask(question)),
+            Glance::Deny(denial) => return Ok(answer(denial.status(), denial.into(), grant)),
+        },
     };
     let opening = match request.protocol {
         Some(_) => Some(Opening::new().ok_or(Refusal::Protocol)?),
@@ -217,6 +213,7 @@ fn is_grpc(request: &Request<'_>) -> bool {
 /// Does it change nothing, however often it is sent? RFC 9110 §9.2.1, RFC 8470 §4.
 fn is_safe(request: &Request<'_>, inspected: &Inspected<'_>) -> bool {
     inspected.body == Body::None
+        && request.protocol.is_none()
         && matches!(request.method, "GET" | "HEAD" | "OPTIONS")
         && !has_other_method(request)
 }

@@ -37,9 +37,9 @@ fn with<T>(
     look(&request, &inspected)
 }
 
-fn asked(cors: &Cors, method: &str, fields: &[(&str, &str)]) -> Option<Asking> {
+fn asked(cors: &Cors, method: &str, fields: &[(&str, &str)]) -> Option<Look> {
     with(method, fields, |request, inspected| {
-        cors.asking(request, inspected)
+        cors.asked(request, inspected)
     })
 }
 
@@ -83,7 +83,7 @@ fn settings_that_contradict_themselves_are_refused() {
 #[test]
 fn who_asks_first_is_answered_passed_or_refused() {
     let answers = cors("preflight = \"answer\"\norigins = [\"https://app.example\"]");
-    let Some(Asking::Answered(grant)) = asked(&answers, "OPTIONS", &[ORIGIN, PUT]) else {
+    let Some(Look::Answered(grant)) = asked(&answers, "OPTIONS", &[ORIGIN, PUT]) else {
         panic!("not answered");
     };
     let expected = [
@@ -98,7 +98,7 @@ fn who_asks_first_is_answered_passed_or_refused() {
     let other = ("Origin", "https://app.example.evil.example");
     assert_eq!(
         asked(&answers, "OPTIONS", &[other, PUT]),
-        Some(Asking::Refused)
+        Some(Look::Refused)
     );
     for fields in [
         vec![ORIGIN],
@@ -106,6 +106,12 @@ fn who_asks_first_is_answered_passed_or_refused() {
         vec![ORIGIN, ORIGIN, PUT],
         vec![ORIGIN, PUT, ("Content-Length", "1")],
         vec![ORIGIN, PUT, ("X-HTTP-Method-Override", "DELETE")],
+        vec![
+            ORIGIN,
+            PUT,
+            ("Connection", "upgrade"),
+            ("Upgrade", "websocket"),
+        ],
     ] {
         assert_eq!(asked(&answers, "OPTIONS", &fields), None, "{fields:?}");
         let passes = cors("preflight = \"pass\"");
@@ -114,7 +120,7 @@ fn who_asks_first_is_answered_passed_or_refused() {
     let passes = cors("preflight = \"pass\"");
     assert_eq!(
         asked(&passes, "OPTIONS", &[ORIGIN, PUT]),
-        Some(Asking::Passed)
+        Some(Look::Anonymous)
     );
     for method in ["GET", "PUT", "options"] {
         assert_eq!(asked(&passes, method, &[ORIGIN, PUT]), None, "{method}");
@@ -128,8 +134,7 @@ fn wishes_are_said_again_where_all_are_granted() {
     let any =
         cors("preflight = \"answer\"\norigins = [\"*\"]\nheaders = [\"*\"]\nmethods = [\"*\"]");
     let headers = |wish| [ORIGIN, PUT, ("Access-Control-Request-Headers", wish)];
-    let Some(Asking::Answered(grant)) = asked(&any, "OPTIONS", &headers("x-a, authorization"))
-    else {
+    let Some(Look::Answered(grant)) = asked(&any, "OPTIONS", &headers("x-a, authorization")) else {
         panic!("not answered");
     };
     let expected = [
@@ -142,7 +147,7 @@ fn wishes_are_said_again_where_all_are_granted() {
     assert_eq!(lines(&grant), expected);
     let long = "x,".repeat(LONGEST_WISH);
     for wish in ["a b", "a;b", "", long.as_str()] {
-        let Some(Asking::Answered(grant)) = asked(&any, "OPTIONS", &headers(wish)) else {
+        let Some(Look::Answered(grant)) = asked(&any, "OPTIONS", &headers(wish)) else {
             panic!("not answered");
         };
         assert!(!lines(&grant).concat().contains("Allow-Headers"), "{wish}");
