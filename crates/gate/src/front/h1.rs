@@ -7,6 +7,7 @@ use std::future::poll_fn;
 use std::io;
 use std::mem::MaybeUninit;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Poll, ready};
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadBuf};
 
 use super::{Peer, Stream};
 use crate::exchange::{
-    Admitted, Arrival, Asked, Broken, Exchange, PIECE, Plain, Sink, Verdict, judge,
+    Admitted, Arrival, Asked, Broken, Exchange, Grant, PIECE, Plain, Sink, Verdict, judge,
 };
 use crate::guard::Sessions;
 use crate::h1;
@@ -148,7 +149,7 @@ impl<IO: Stream> Client<IO> {
                     Err(_) => self.answer(Plain::too_many(&asked)).await,
                 }
             }
-            Err(error) => match self.refuse(&error).await {
+            Err(error) => match self.refuse(&error, None).await {
                 Ok(()) => Err(error),
                 Err(gone) => Err(gone),
             },
@@ -310,7 +311,7 @@ impl<IO: Stream> Client<IO> {
             }
             Err(error) => {
                 if !begun {
-                    self.refuse(&error).await?;
+                    self.refuse(&error, asked.grant.clone()).await?;
                 } else if !ends {
                     self.parting = Parting::Abrupt;
                 }
@@ -330,7 +331,7 @@ impl<IO: Stream> Client<IO> {
     }
 
     /// The last words on a connection whose bytes are not understood any more.
-    async fn refuse(&mut self, error: &Broken) -> Result<(), Broken> {
+    async fn refuse(&mut self, error: &Broken, grant: Option<Rc<Grant>>) -> Result<(), Broken> {
         let Some(status) = error.status() else {
             return Ok(());
         };
@@ -342,6 +343,7 @@ impl<IO: Stream> Client<IO> {
             stays: false,
             reason,
             retry_after: error.retry_after(),
+            grant,
         };
         self.say(plain, false).await
     }

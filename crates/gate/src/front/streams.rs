@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::Peer;
 use super::signal::Signal;
 use crate::exchange::{
-    Admitted, Arrival, Asked, Broken, Exchange, Plain, Sink, Source, Verdict, jmap, judge,
+    Admitted, Arrival, Asked, Broken, Exchange, Grant, Plain, Sink, Source, Verdict, jmap, judge,
 };
 use crate::guard::Sessions;
 use crate::house::House;
@@ -95,7 +95,7 @@ impl<S: Sessions> Hall<S> {
                     .await
             }
             Ok(Accepted::Answer(plain)) => say(plain, answer, &kit, entry).await,
-            Err(error) => refuse(error, answer, &kit, entry).await,
+            Err(error) => refuse(error, answer, &kit, entry, None).await,
         };
         kit.give_back(&self.house);
         outcome
@@ -186,7 +186,7 @@ impl<S: Sessions> Hall<S> {
         match exchange.forward().await {
             Ok(_) => Ok(()),
             Err(error) if exchange.begun => Err(error),
-            Err(error) => refuse(error, answer, kit, entry).await,
+            Err(error) => refuse(error, answer, kit, entry, asked.grant.clone()).await,
         }
     }
 }
@@ -208,6 +208,7 @@ async fn refuse(
     answer: &mut impl Sink,
     kit: &Kit,
     entry: &mut Entry,
+    grant: Option<Rc<Grant>>,
 ) -> Result<(), Broken> {
     let Some(status) = error.status() else {
         return Err(error);
@@ -217,6 +218,7 @@ async fn refuse(
         stays: true,
         reason: error.reason().unwrap_or(Reason::Slow),
         retry_after: error.retry_after(),
+        grant,
     };
     say(plain, answer, kit, entry).await?;
     Err(error)

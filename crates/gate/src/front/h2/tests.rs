@@ -301,7 +301,9 @@ fn what_may_be_a_replay_waits_unless_it_changes_nothing() {
             // What frameworks take for a POST is one.
             let mut disguised = get("/");
             let name = HeaderName::from_static("x-http-method-override");
-            disguised.headers_mut().insert(name, HeaderValue::from_static("POST"));
+            disguised
+                .headers_mut()
+                .insert(name, HeaderValue::from_static("POST"));
             let mut ready = client.clone().ready().await.unwrap();
             let (_other, _) = ready.send_request(disguised, true).unwrap();
             let second = text(ask(&mut client, get("/")).await.unwrap()).await;

@@ -286,7 +286,11 @@ fn what_is_remembered_is_known_by_how_it_was_brought() {
             ("Cookie", format!("Authorization={coded}"), "ask s"),
             ("Authorization", format!("Bearer {coded}"), "deny 401"),
         ] {
-            assert_eq!(word(&judge(&guard, &[(name, &value)])), expected, "{name}: {value}");
+            assert_eq!(
+                word(&judge(&guard, &[(name, &value)])),
+                expected,
+                "{name}: {value}"
+            );
         }
     }
 }
