@@ -49,7 +49,7 @@ impl Plain {
         }
     }
 
-    fn body(&self, caller: &Caller) -> String {
+    fn body(self, caller: &Caller) -> String {
         let (status, title, why) = (self.status, title(self.status), sentence(self.reason));
         let (word, id) = (self.reason.as_str(), caller.id.as_str());
         match caller.form {
@@ -67,7 +67,7 @@ impl Plain {
         }
     }
 
-    fn challenge(&self) -> String {
+    fn challenge(self) -> String {
         match self.reason {
             Reason::NoToken => NO_TOKEN.to_owned(),
             reason => {
