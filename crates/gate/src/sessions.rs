@@ -47,8 +47,9 @@ impl Place {
             absent_time: config.absent_time.0,
             grace: config.grace.0,
         };
+        let store = config::place(config)?;
         Ok(Self {
-            store: config::place(config)?,
+            store,
             settings,
             outage: Outage::default(),
         })
