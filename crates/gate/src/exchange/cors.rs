@@ -257,6 +257,9 @@ fn parsed(origin: &[u8]) -> Option<(bool, Authority<'_>)> {
 /// As browsers write it: in lower case, without a port that is the scheme's own, without a path. Apps may have schemes of
 /// their own.
 fn is_origin(text: &str) -> bool {
+    if text.contains(ANY) {
+        return false;
+    }
     let Ok(url) = url::Url::parse(text) else {
         return false;
     };

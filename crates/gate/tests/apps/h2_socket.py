@@ -50,7 +50,7 @@ class Client:
             elif isinstance(event, h2.events.StreamEnded):
                 stream["end"] = "ended"
             elif isinstance(event, h2.events.StreamReset):
-                stream["end"] = f"reset {int(event.error_code)}"
+                stream["end"] = stream["end"] or f"reset {int(event.error_code)}"
         self.flush()
 
     def until(self, is_so):
