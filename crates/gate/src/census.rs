@@ -4,11 +4,15 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::concurrency::Concurrency;
 use crate::config::Limits;
 use crate::record::Limit;
 
 #[derive(Debug, Default)]
-pub(crate) struct Census(Mutex<Heads>);
+pub(crate) struct Census {
+    heads: Mutex<Heads>,
+    exchanges: Arc<Concurrency>,
+}
 
 #[derive(Debug, Default)]
 struct Heads {
@@ -24,9 +28,13 @@ pub(crate) struct Place {
 }
 
 impl Census {
+    pub(crate) fn exchanges(&self) -> &Arc<Concurrency> {
+        &self.exchanges
+    }
+
     /// Or the limit that is met.
     pub(crate) fn admit(self: &Arc<Self>, client: IpAddr, limits: &Limits) -> Result<Place, Limit> {
-        let mut heads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut heads = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
         if heads.all >= limits.connections {
             return Err(Limit::Connections);
         }
@@ -44,13 +52,20 @@ impl Census {
 
     #[cfg(test)]
     fn all(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).all
+        self.heads
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .all
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut heads = self.census.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut heads = self
+            .census
+            .heads
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         heads.all = heads.all.saturating_sub(1);
         let client = network(self.client);
         if let Some(of_client) = heads.of.get_mut(&client) {
@@ -102,7 +117,7 @@ mod tests {
         let limits = Limits::default();
         let place = census.admit("192.0.2.1".parse().unwrap(), &limits).unwrap();
         drop(place);
-        assert!(census.0.lock().unwrap().of.is_empty());
+        assert!(census.heads.lock().unwrap().of.is_empty());
         assert_eq!(census.all(), 0);
     }
 }

@@ -12,12 +12,14 @@ mod token;
 mod upstream;
 
 use std::fmt::Display;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::SystemTime;
 
 use serde::Serialize;
 
-use crate::config::Config;
+use crate::Secret;
+use crate::config::{Config, SecretFrom};
 pub use reach::reach;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -75,6 +77,20 @@ impl Report {
         }
     }
 
+    /// A file with a secret; that it can be read is looked at elsewhere.
+    fn secret(&mut self, place: &str, from: &SecretFrom) {
+        let SecretFrom::File(path) = from else {
+            return;
+        };
+        self.path(place, path);
+        if Secret::is_shared(path) {
+            let path = path.display();
+            let what =
+                format!("its group may read {path}; unless that is meant, run: chmod 600 {path}");
+            self.warn(place, what);
+        }
+    }
+
     /// Certificates in PEM that vouch for somebody.
     fn authority(&mut self, place: &str, path: &Path) {
         self.path(place, path);
@@ -94,8 +110,39 @@ pub fn check(config: &Config, now: SystemTime) -> Report {
     upstream::check(config, &mut report);
     route::check(config, &mut report);
     admin::check(config, &mut report);
-    report.https_records = record::https(&config.listen, &names);
+    if report.passes() {
+        report.https_records = record::https(&config.listen, &names);
+    }
     report
+}
+
+/// Who may write the configuration chooses the backends and the keys.
+pub fn file(path: &Path, report: &mut Report) {
+    let Ok(facts) = path.metadata() else {
+        return;
+    };
+    let (mode, shown) = (facts.permissions().mode(), path.display());
+    let place = shown.to_string();
+    if mode & 0o002 != 0 {
+        let what = format!("everybody may write it; run: chmod o-w {shown}");
+        report.error(place, what);
+    } else if mode & 0o020 != 0 {
+        let what = format!("its group may write it; unless that is meant, run: chmod g-w {shown}");
+        report.warn(place, what);
+    }
+}
+
+/// Where a secret is not there yet, with what makes it.
+fn advised(error: impl Display, from: &SecretFrom, bytes: usize) -> String {
+    match from {
+        SecretFrom::File(path) if !path.exists() => {
+            let path = path.display();
+            format!(
+                "{error}; make one: (umask 077; openssl rand -base64 {bytes} | tr -d '\\n' > {path})"
+            )
+        }
+        _ => error.to_string(),
+    }
 }
 
 #[cfg(test)]

@@ -1,27 +1,44 @@
-//! How many exchanges one client, and one session, may have at once on one thread: connections to backends are each
-//! thread's own, and nobody is to have all of them.
+//! How many exchanges one client, and one session, may have at once, on whatever threads they are.
+//!
+//! Counted in a table of fixed size (a count–min sketch) that threads share without a lock: each client has a place in either
+//! half, by a keyed hash, and the smaller count of the two is its own, or more where others share both places with it.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::census::network;
 use crate::config::Limits;
 use crate::record::Limit;
 
-/// Counted by the hashes of addresses and of sessions' names: two that share one, of 2⁶⁴, share their bound.
-#[derive(Debug, Default)]
+/// In either half.
+const PLACES: usize = 1 << 15;
+
+#[derive(Debug)]
 pub(crate) struct Concurrency {
     hashed: RandomState,
-    running: RefCell<HashMap<u64, usize>>,
+    halves: [Box<[AtomicU32]>; 2],
 }
+
+/// Of a client or a session: a place in either half.
+#[derive(Debug, Clone, Copy)]
+struct Places([usize; 2]);
 
 /// An exchange's part in what its client and its session may have, for as long as it is held.
 #[derive(Debug)]
 pub(crate) struct Share<'a> {
     of: &'a Concurrency,
-    keys: [Option<u64>; 2],
+    held: [Option<Places>; 2],
+}
+
+impl Default for Concurrency {
+    fn default() -> Self {
+        let half = || (0..PLACES).map(|_| AtomicU32::new(0)).collect();
+        Self {
+            hashed: RandomState::new(),
+            halves: [half(), half()],
+        }
+    }
 }
 
 impl Concurrency {
@@ -34,7 +51,7 @@ impl Concurrency {
     ) -> Result<Share<'_>, Limit> {
         let mut share = Share {
             of: self,
-            keys: [None; 2],
+            held: [None; 2],
         };
         let client = client.map(|client| self.hashed.hash_one(network(client)));
         let session = session.map(|session| self.hashed.hash_one((0_u8, session)));
@@ -50,36 +67,43 @@ impl Concurrency {
                 Limit::ExchangesPerSession,
             ),
         ];
-        for (place, (key, most, limit)) in share.keys.iter_mut().zip(bounds) {
-            if let Some(key) = key.filter(|_| most > 0) {
-                self.add(key, most).ok_or(limit)?;
-                *place = Some(key);
+        for (held, (hash, most, limit)) in share.held.iter_mut().zip(bounds) {
+            if let Some(hash) = hash.filter(|_| most > 0) {
+                let places = Places([hash as usize % PLACES, (hash >> 32) as usize % PLACES]);
+                self.add(places, most).ok_or(limit)?;
+                *held = Some(places);
             }
         }
         Ok(share)
     }
 
-    fn add(&self, key: u64, most: usize) -> Option<()> {
-        let mut running = self.running.borrow_mut();
-        let count = running.entry(key).or_default();
-        if *count >= most {
+    fn add(&self, places: Places, most: usize) -> Option<()> {
+        let before = self
+            .counters(places)
+            .map(|count| count.fetch_add(1, Relaxed));
+        if before.min().is_some_and(|count| count as usize >= most) {
+            self.remove(places);
             return None;
         }
-        *count += 1;
         Some(())
+    }
+
+    fn remove(&self, places: Places) {
+        self.counters(places).for_each(|count| {
+            count.fetch_sub(1, Relaxed);
+        });
+    }
+
+    fn counters(&self, places: Places) -> impl Iterator<Item = &AtomicU32> {
+        let halves = self.halves.iter().zip(places.0);
+        halves.filter_map(|(half, place)| half.get(place))
     }
 }
 
 impl Drop for Share<'_> {
     fn drop(&mut self) {
-        let mut running = self.of.running.borrow_mut();
-        for key in self.keys.into_iter().flatten() {
-            if let Some(count) = running.get_mut(&key) {
-                *count = count.saturating_sub(1);
-                if *count == 0 {
-                    running.remove(&key);
-                }
-            }
+        for places in self.held.into_iter().flatten() {
+            self.of.remove(places);
         }
     }
 }
@@ -109,6 +133,11 @@ mod tests {
         drop(begin("192.0.2.1", Some("a")).unwrap());
     }
 
+    fn is_empty(all: &Concurrency) -> bool {
+        let mut counts = all.halves.iter().flat_map(|half| half.iter());
+        counts.all(|count| count.load(Relaxed) == 0)
+    }
+
     #[test]
     fn what_has_ended_is_forgotten() {
         let all = Concurrency::default();
@@ -122,13 +151,13 @@ mod tests {
         let neighbour = "2001:db8::2".parse().ok();
         assert!(all.begin(neighbour, Some("a"), &limits).is_err());
         drop(share);
-        assert!(all.running.borrow().is_empty());
+        assert!(is_empty(&all));
         let unbounded = Limits {
             exchanges_per_client: 0,
             exchanges_per_session: 0,
             ..limits
         };
         let _share = all.begin(client, Some("a"), &unbounded).unwrap();
-        assert!(all.running.borrow().is_empty());
+        assert!(is_empty(&all));
     }
 }

@@ -2,11 +2,15 @@
 //! brings and takes is behind [`Source`] and [`Sink`]; reading heads and refusing to is the fronts' matter.
 
 mod ahead;
+mod cors;
 mod download;
 pub(crate) mod jmap;
 mod judge;
+mod retelling;
+mod telling;
 mod tunnel;
 mod upload;
+mod websocket;
 
 use std::cell::Cell;
 use std::future::pending;
@@ -25,11 +29,13 @@ use crate::record::{Early, Entry, Limit, Outcome, Reason};
 use crate::request::{Body, Field, Refusal, Version};
 use crate::route::Route;
 use crate::site::Site;
-use crate::upstream::{Fate, Link, Need, Trouble, UploadPlace};
-use ahead::Ahead;
+use crate::upstream::{Fate, Link, Need, Trouble, UploadPlace, Upstream};
+use ahead::{Ahead, Came};
+pub(crate) use cors::{Cors, Grant};
 use download::{Download, Got, Interim};
 pub(crate) use judge::{Admitted, Arrival, Plain, Verdict, judge};
 use upload::Upload;
+use websocket::Opening;
 
 /// Read at once from a client or a backend.
 pub(crate) const PIECE: usize = 16 * 1024;
@@ -49,6 +55,10 @@ pub(crate) struct Asked {
     pub(crate) upgrade: bool,
     /// The backend is to have the head before the body is there: it may have something to say to it.
     pub(crate) eager: bool,
+    /// What the client opens over a stream. RFC 8441.
+    pub(crate) socket: Option<Opening>,
+    /// What a browser is told with the answer.
+    pub(crate) grant: Option<Rc<Grant>>,
     /// The client says that it takes trailers. RFC 9110 §10.1.4.
     pub(crate) takes_trailers: bool,
     /// Its own may go on: `Connection` names none of them.
@@ -63,12 +73,14 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Behind the body, as far as they may go on.
+    /// What of a body's trailers the backend is to have: none that the head would not have.
     fn trailers(&self, body: &mut impl Source) -> Trailers {
-        match self.sends_trailers {
-            true => body.trailers(),
-            false => Trailers::default(),
+        let mut trailers = body.trailers();
+        if !self.sends_trailers {
+            return Trailers::default();
         }
+        trailers.retain(|name| !self.route.rewrite.removes(name));
+        trailers
     }
 }
 
@@ -215,8 +227,9 @@ pub(crate) struct Exchange<'a, S, B, A> {
     pub(crate) answer: &'a mut A,
     pub(crate) posts: &'a Posts,
     pub(crate) entry: &'a mut Entry,
-    /// Did something of the answer go to the client?
+    /// Did something of the answer go to the client? Interim answers are told apart: a final one of ours may follow them.
     pub(crate) begun: bool,
+    pub(crate) interim: bool,
 }
 
 impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
@@ -235,12 +248,8 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
 
     async fn attempt(&mut self) -> Result<Ended, Broken> {
         let upstream = self.asked.route.upstream.clone();
-        let mut rest = self.read_ahead().await?;
-        let need = Need {
-            repeatable: self.asked.idempotent,
-            upload: rest.is_some(),
-        };
-        let mut link = self.unless_gone(upstream.lease(need)).await?;
+        let (mut link, mut rest) = self.begin(&upstream).await?;
+        let need = self.need(rest.is_some());
         self.take_down(&link);
         let mut again = false;
         loop {
@@ -278,27 +287,59 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         }
     }
 
-    /// The body's beginning; or nothing, where all of it is there and stands behind the head.
-    async fn read_ahead(&mut self) -> Result<Option<Ahead>, Broken> {
+    /// A connection; and the body's beginning, unless all of it is there and stands behind the head. Whose body is slow gets
+    /// a connection only where one is free for such, and is read on until then.
+    async fn begin(&mut self, upstream: &Rc<Upstream>) -> Result<(Link, Option<Ahead>), Broken> {
         if self.asked.body == Body::None {
-            return Ok(None);
+            let need = self.need(false);
+            return Ok((self.unless_gone(upstream.lease(need)).await?, None));
         }
-        let mut ahead = Ahead::new(&self.asked.route.upstream);
+        let mut ahead = Ahead::new(upstream);
         let limits = &self.site.limits;
-        if !self.asked.eager && !limits.body_ahead_time.0.is_zero() {
-            ahead.read(self.body, limits, &self.posts.up).await?;
+        let need = self.need(true);
+        if self.asked.eager || limits.body_ahead_time.0.is_zero() {
+            let link = self.unless_gone(upstream.lease(need)).await?;
+            return Ok((link, Some(ahead)));
         }
-        self.entry.bytes_up += ahead.bytes.len() as u64;
-        if !ahead.whole {
-            return Ok(Some(ahead));
+        loop {
+            let came = tokio::select! {
+                biased;
+                came = ahead.read(self.body, limits, &self.posts.up) => came?,
+                () = over(self.site, self.asked) => return Err(Broken::Over),
+            };
+            let link = match came {
+                Came::Whole => {
+                    self.put_behind(&ahead.bytes);
+                    let need = self.need(false);
+                    return Ok((self.unless_gone(upstream.lease(need)).await?, None));
+                }
+                Came::Enough => self.unless_gone(upstream.lease(need)).await?,
+                Came::Some => match upstream.lease_if_free(need).await? {
+                    Some(link) => link,
+                    None => continue,
+                },
+            };
+            self.entry.bytes_up += ahead.bytes.len() as u64;
+            return Ok((link, Some(ahead)));
         }
+    }
+
+    fn need(&self, upload: bool) -> Need {
+        Need {
+            repeatable: self.asked.idempotent,
+            upload,
+        }
+    }
+
+    /// The whole body, behind the head.
+    fn put_behind(&mut self, body: &[u8]) {
+        self.entry.bytes_up += body.len() as u64;
         if self.asked.body.is_chunked() {
-            write_chunk(self.head, &ahead.bytes);
+            write_chunk(self.head, body);
             write_last_chunk(self.head, &self.asked.trailers(self.body));
         } else {
-            self.head.extend_from_slice(&ahead.bytes);
+            self.head.extend_from_slice(body);
         }
-        Ok(None)
     }
 
     /// A connection, unless whoever it is for has left meanwhile, or may not have it any more.
@@ -310,6 +351,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
             biased;
             leased = leased => leased?,
             () = self.body.gone(), if !self.asked.route.half_close => return Err(Broken::Gone),
+            () = over(self.site, self.asked) => return Err(Broken::Over),
         };
         if self.entry.began.elapsed() >= TRUSTED_FOR {
             admitted(self.site, self.asked).await?;
@@ -330,7 +372,8 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
     /// that is not `whole` is not kept, and so is sent once.
     fn may_be_sent_again(&self, link: &Link, sent: bool, whole: bool) -> bool {
         let untouched = whole || !sent;
-        link.is_reused() && !self.begun && untouched && (self.asked.idempotent || !sent)
+        let silent = !self.begun && !self.interim;
+        link.is_reused() && silent && untouched && (self.asked.idempotent || !sent)
     }
 
     /// RFC 8470 §5.2.
@@ -360,6 +403,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
             buffer,
             to: &mut *self.answer,
             begun: &mut self.begun,
+            passed_interim: &mut self.interim,
             entry: &mut *self.entry,
             interim: Interim::default(),
         };

@@ -64,7 +64,10 @@ fn pass(request: &Request<'_>, way: &Way<'_>) -> Option<Passed> {
         early: way.early,
         authorization: way.authorization,
         trusted: way.trusted,
+        anonymous: false,
+        socket_key: None,
         rewrite: &Rewrite::default(),
+        id: b"",
     };
     let mut head = Vec::new();
     let early = compose(request, &inspected, &forwarding, way.upgrades, &mut head);

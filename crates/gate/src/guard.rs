@@ -9,6 +9,7 @@
 mod clock;
 mod jwks;
 mod keys;
+mod refresh;
 mod rules;
 mod session;
 mod shelf;
@@ -27,6 +28,7 @@ use crate::credentials::{Unusable, authorization};
 use crate::request::Request;
 pub use clock::{SystemWall, Wall};
 pub use keys::Keys;
+pub use refresh::Refresh;
 pub use rules::{CookieForm, Fetched, Rules};
 pub(crate) use session::Pass;
 pub use session::{Found, Session, Sessions, Standing, Trouble, Watch};
@@ -171,6 +173,12 @@ impl Guard {
         judged
     }
 
+    /// Is its token in a cookie, which browsers send unasked?
+    pub(crate) fn goes_by_cookie(&self, request: &Request<'_>) -> bool {
+        let worn = token::find(request.fields, &self.rules.borrow());
+        matches!(worn, Some(Worn::Cookie(_)))
+    }
+
     /// Times count on each request, however often the token was seen before.
     fn decide(&self, rules: &Rules, verified: &Verified, now: i64) -> Judged {
         let leeway = rules.leeway_seconds();
@@ -267,7 +275,7 @@ fn verify(rules: &Rules, worn: Worn<'_>) -> Result<Verified, Denial> {
     };
     let jws = Jws::parse(token).map_err(|_| Denial::BadToken)?;
     if !rules.keys.verify(&jws) {
-        return Err(if rules.awaits_keys {
+        return Err(if rules.awaits_keys || rules.lack(&jws) {
             Denial::NoKeys
         } else {
             Denial::BadToken

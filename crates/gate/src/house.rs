@@ -14,13 +14,15 @@ use crate::front::Peer;
 use crate::patrol::Patrol;
 use crate::record::{Entry, Gauge, Held, Ledger, Limit, Protocol, Scribe};
 use crate::site::Site;
+use crate::spare::SpareBuffers;
 
 pub(crate) struct House<S> {
     site: RefCell<Rc<Site<S>>>,
     pub(crate) patrol: Patrol,
+    pub(crate) spare: SpareBuffers,
     pub(crate) ledger: Arc<Ledger>,
     scribe: Option<Scribe>,
-    concurrency: Concurrency,
+    concurrency: Arc<Concurrency>,
     draining: Cell<bool>,
     /// Connections that are open, and who wants to know when there is none.
     inside: Cell<usize>,
@@ -37,13 +39,20 @@ pub(crate) struct Running<'a> {
 pub(crate) struct Inside<'a, S>(&'a House<S>);
 
 impl<S> House<S> {
-    pub(crate) fn new(site: Site<S>, ledger: Arc<Ledger>, scribe: Option<Scribe>) -> Self {
+    /// What all threads count together is `concurrency`.
+    pub(crate) fn new(
+        site: Site<S>,
+        ledger: Arc<Ledger>,
+        scribe: Option<Scribe>,
+        concurrency: Arc<Concurrency>,
+    ) -> Self {
         Self {
             site: RefCell::new(Rc::new(site)),
             patrol: Patrol::default(),
+            spare: SpareBuffers::default(),
             ledger,
             scribe,
-            concurrency: Concurrency::default(),
+            concurrency,
             draining: Cell::new(false),
             inside: Cell::new(0),
             empty: Notify::new(),

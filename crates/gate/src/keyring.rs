@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::config::{self, Config, Jwks};
-use crate::guard::{Fetched, Rules};
+use crate::guard::{Fetched, Refresh, Rules};
 use crate::{GateError, Secret};
 pub use fetch::FetchError;
 use fetch::Source;
@@ -57,6 +57,7 @@ impl Keyring {
         let set = config.token.jwks.clone().map(Set::new).transpose()?;
         let base = Rules {
             awaits_keys: set.as_ref().is_some_and(|set| set.source.is_some()),
+            refresh: set.as_ref().map(|_| Refresh::default()),
             ..config::rules(&own)?
         };
         let keyring = Self {
@@ -107,7 +108,7 @@ impl Keyring {
         self.take(set, fetched.as_deref())
     }
 
-    /// Reads it again and again, at once for the first time; `told` hears how that went each time.
+    /// Reads it again and again, at once for the first time, and sooner where a token names a key that is not here; `told` hears how that went each time.
     pub async fn run(&self, mut told: impl FnMut(&Result<Read, GateError>)) {
         let Some(set) = &self.set else {
             return std::future::pending().await;
@@ -116,12 +117,24 @@ impl Keyring {
         loop {
             let read = self.refresh().await;
             told(&read);
-            sleep(if read.is_ok() {
+            let pause = if read.is_ok() {
                 every
             } else {
                 every.min(RETRY)
-            })
-            .await;
+            };
+            let wanted = async {
+                match &self.base.refresh {
+                    Some(refresh) => {
+                        refresh.done(set.from.unknown_kid.0);
+                        refresh.asked().await;
+                    }
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = sleep(pause) => {}
+                () = wanted => {}
+            }
         }
     }
 

@@ -5,6 +5,7 @@ mod admin;
 mod census;
 pub mod check;
 mod concurrency;
+mod condition;
 pub mod config;
 pub mod credentials;
 mod door;
@@ -28,6 +29,7 @@ mod request;
 mod route;
 pub mod sessions;
 mod site;
+mod spare;
 mod tally;
 mod upstream;
 mod worker;
@@ -125,7 +127,7 @@ fn house<S: Sessions + 'static>(
     tokio::task::spawn_local(backend.tend());
     let upstreams = [("backend".to_owned(), backend)].into();
     let site = Site::new(&config, door, &upstreams, None).map_err(io::Error::other)?;
-    let house = Rc::new(House::new(site, Arc::default(), None));
+    let house = Rc::new(House::new(site, Arc::default(), None, Arc::default()));
     let patrolled = house.clone();
     tokio::task::spawn_local(async move { patrolled.patrol.run().await });
     Ok(house)

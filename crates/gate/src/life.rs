@@ -58,6 +58,8 @@ pub enum News {
     BadCertificate(GateError),
     /// A set of keys cannot be read: the old keys go on.
     BadKeys(String),
+    /// What it depends on has changed: a server or the store is gone, or back; a certificate is about to end.
+    Condition(String),
     Draining(Duration),
     /// All are out; or the time was over, and so many connections were cut.
     Ended {

@@ -34,6 +34,6 @@ pub(crate) use snapshot::Snapshot;
 pub(crate) use timer::{Spread, Timer};
 pub(crate) use vocabulary::{
     Arrival, Avoided, Bytes, Carried, Early, Gauge, Known, Link, Outcome, Pool, Protocol, Remedy,
-    Security, SingleUse, Store, Streams, TlsHandshake,
+    Security, SingleUse, StatusClass, Store, Streams, TlsHandshake,
 };
 pub(crate) use word::{Counted, Word};

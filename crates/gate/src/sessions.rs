@@ -5,6 +5,7 @@
 
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use roundtrip_store::{
     self as store, AnyStore, Counts, Kept, Near, NearSettings, Source, StoreError,
@@ -17,9 +18,14 @@ use crate::guard::{Found, Sessions, Trouble, Watch};
 /// Where sessions are: may be handed to any thread.
 #[derive(Clone)]
 pub struct Place {
-    place: store::Place,
+    store: store::Place,
     settings: NearSettings,
+    outage: Outage,
 }
+
+/// Why the store did not answer last, whichever thread asked it.
+#[derive(Clone, Default)]
+pub(crate) struct Outage(Arc<Mutex<String>>);
 
 /// What one thread knows of them; clones know the same.
 #[derive(Clone)]
@@ -41,23 +47,47 @@ impl Place {
             absent_time: config.absent_time.0,
             grace: config.grace.0,
         };
-        let place = config::place(config)?;
-        Ok(Self { place, settings })
+        let store = config::place(config)?;
+        Ok(Self {
+            store,
+            settings,
+            outage: Outage::default(),
+        })
     }
 
     pub fn on_this_thread(&self) -> Known {
-        let near = Near::new(self.place.on_this_thread(), self.settings);
+        let near = Near::new(self.store.on_this_thread(), self.settings);
         Known(Rc::new(near))
+    }
+
+    pub(crate) fn outage(&self) -> &Outage {
+        &self.outage
     }
 
     /// The store itself, for whatever else is kept there.
     pub(crate) fn shared(&self) -> store::Place {
-        self.place.clone()
+        self.store.clone()
     }
 
     /// For who manages sessions and serves none: nothing is remembered.
     pub fn store(&self) -> AnyStore {
-        self.place.on_this_thread()
+        self.store.on_this_thread()
+    }
+}
+
+impl Outage {
+    pub(crate) fn is_told(&self, why: String) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = why;
+    }
+
+    pub(crate) fn why(&self) -> String {
+        let why = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        why.clone()
+    }
+
+    /// Are both of the same store?
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
@@ -74,6 +104,11 @@ impl Known {
     /// Was the store asked in vain, and has not answered since?
     pub(crate) fn is_down(&self) -> bool {
         self.0.store().is_down()
+    }
+
+    /// In the store's words.
+    pub(crate) fn why_down(&self) -> Option<String> {
+        self.0.store().why_down()
     }
 
     /// Sessions that are remembered now.

@@ -8,7 +8,7 @@ use crate::GateError;
 use crate::config::{Config, Limits, Network};
 use crate::door::Door;
 use crate::exchange::Asked;
-use crate::request::{Field, Version};
+use crate::request::{self, Field, Version};
 use crate::route::Routes;
 use crate::upstream::Upstream;
 
@@ -47,7 +47,8 @@ impl<S> Site<S> {
         &'s self,
         asked: &Asked,
         timing: &'s [u8],
-        room: &'r mut [Field<'s>; 2],
+        id: &'s [u8],
+        room: &'r mut [Field<'s>; 3],
     ) -> &'r [Field<'s>] {
         let mut count = 0;
         let mut add = |name, value| {
@@ -58,6 +59,9 @@ impl<S> Site<S> {
         };
         if !timing.is_empty() {
             add("Server-Timing", timing);
+        }
+        if !id.is_empty() {
+            add(request::ID, id);
         }
         if let Some(value) = &self.alt_svc
             && asked.secure

@@ -7,12 +7,12 @@ use roundtrip_store::Counts as StoreCounts;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::record::{Counted, Gauge, Ledger, Store, Streams};
-use crate::sessions::Known;
+use crate::sessions::{Known, Outage};
 
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Of one thread's sessions, for as long as the thread serves.
-pub(crate) async fn sessions(known: Known, ledger: Arc<Ledger>) {
+pub(crate) async fn sessions(known: Known, outage: Outage, ledger: Arc<Ledger>) {
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut before = StoreCounts::default();
@@ -30,6 +30,9 @@ pub(crate) async fn sessions(known: Known, ledger: Arc<Ledger>) {
         more(&ledger, Streams::Revoked, before.revoked, now.revoked);
         before = now;
         ledger.set(Gauge::Sessions, known.remembered() as u64);
+        if let Some(why) = known.why_down() {
+            outage.is_told(why);
+        }
         ledger.set(Gauge::StoreDown, u64::from(known.is_down()));
     }
 }

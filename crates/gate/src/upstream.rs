@@ -10,6 +10,7 @@ mod group;
 mod h2;
 mod link;
 mod pool;
+mod sight;
 mod standing;
 mod stock;
 mod tell;
@@ -34,6 +35,7 @@ pub(crate) use group::Group;
 use link::Buffers;
 pub(crate) use link::{Fate, Link, Server, UploadPlace};
 use pool::{Bounds, Kept, after};
+pub(crate) use sight::{ServerState, ServerView};
 use standing::Ejecting;
 use stock::{Claim, Refused, Rules, Slot, Stock, Want};
 use tell::Told;
@@ -61,6 +63,15 @@ pub(crate) struct Need {
     pub(crate) repeatable: bool,
     /// Its body is still on its way.
     pub(crate) upload: bool,
+}
+
+impl From<Need> for Want {
+    fn from(need: Need) -> Self {
+        Self {
+            upload: need.upload,
+            ..Self::default()
+        }
+    }
 }
 
 impl Upstream {
@@ -101,13 +112,27 @@ impl Upstream {
 
     /// A kept connection that lives, the one used last first; else a new one; else the next that others give back.
     pub(crate) async fn lease(&self, need: Need) -> Result<Link, Trouble> {
+        let want = Want::from(need);
+        self.lease_by(self.stock.claim(want), want, need).await
+    }
+
+    /// `None` where it would have to be waited for.
+    pub(crate) async fn lease_if_free(&self, need: Need) -> Result<Option<Link>, Trouble> {
+        let want = Want::from(need);
+        match self.stock.claim(want) {
+            Err(Refused::Busy) => Ok(None),
+            claim => self.lease_by(claim, want, need).await.map(Some),
+        }
+    }
+
+    async fn lease_by(
+        &self,
+        claim: Result<Claim<Wire>, Refused>,
+        want: Want,
+        need: Need,
+    ) -> Result<Link, Trouble> {
         self.budget.borrow_mut().earn();
         self.stock.tally().asked.add(1);
-        let want = Want {
-            upload: need.upload,
-            ..Want::default()
-        };
-        let claim = self.stock.claim(want);
         // The warm path: nothing is waited for.
         if let Ok(Claim {
             slot,
@@ -126,7 +151,7 @@ impl Upstream {
         let want = Want {
             fresh: true,
             not: not.map(|server| server.0),
-            upload: need.upload,
+            ..Want::from(need)
         };
         let claim = self.stock.claim(want);
         Box::pin(self.obtain(claim, want, need.repeatable)).await
@@ -256,8 +281,9 @@ impl Upstream {
     ) -> Result<Opened, Trouble> {
         let opened = self.group.open(slot.server(), fast_open, deadline).await;
         let tally = self.stock.tally();
-        let opened = opened.inspect_err(|_| {
+        let opened = opened.inspect_err(|trouble| {
             tally.unreached.add(1);
+            tally.failed_at(slot.server(), Some(trouble));
             slot.failed();
         })?;
         slot.opened();
@@ -268,7 +294,11 @@ impl Upstream {
     /// A stream of the connection that all share.
     async fn join(&self, slot: Slot<Wire>, deadline: Instant) -> Result<Opened, Trouble> {
         let joined = self.stream(slot.server(), deadline).await;
-        let (stream, reused) = joined.inspect_err(|_| slot.failed())?;
+        let (stream, reused) = joined.inspect_err(|trouble| {
+            let tally = self.stock.tally();
+            tally.failed_at(slot.server(), Some(trouble));
+            slot.failed();
+        })?;
         Ok(Opened::new(slot, Wire::Shared(Box::new(stream)), reused))
     }
 

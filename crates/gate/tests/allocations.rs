@@ -22,6 +22,8 @@ use roundtrip_gate::{Door, Secret};
 use roundtrip_wire::jwt::Algorithm;
 
 const SECRET: &[u8] = b"a secret of sixty-four bytes, which is what HS512 would like to have";
+/// What gate adds to it, with an id of its own making.
+const ID: &[u8] = b"X-Request-Id: 0123456789abcdef-01234567\r\n";
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const REQUESTS: usize = 200;
 
@@ -91,7 +93,7 @@ fn requested(gate: SocketAddr, counter: &AtomicUsize) -> usize {
     );
     let mut ask = || {
         client.write_all(request.as_bytes()).unwrap();
-        let mut answer = [0; ANSWER.len()];
+        let mut answer = [0; ANSWER.len() + ID.len()];
         client.read_exact(&mut answer).unwrap();
         assert!(answer.starts_with(b"HTTP/1.1 200 "));
     };

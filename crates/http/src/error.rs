@@ -68,6 +68,15 @@ impl HttpError {
         }
     }
 
+    /// Did the server's certificate not verify?
+    pub fn is_certificate_refusal(&self) -> bool {
+        match self {
+            Self::Tls(error) => error.is_certificate_refusal(),
+            Self::Quic(error) => matches!(error, QuicError::Certificate(_)),
+            _ => false,
+        }
+    }
+
     /// Did the connection end, with all that was on it?
     pub fn is_connection_gone(&self) -> bool {
         match self {

@@ -2,10 +2,11 @@
 //! registry names.
 //!
 //! What is asked twice is asked once, what is remembered and holds is not asked at all, and a server that complains is
-//! asked later. `fetch` brings one URL, `flights` lets others wait for it, `pages` turns those of a search, `follow` goes on
+//! asked later. `clear` judges whether TLS may be left, `fetch` brings one URL, `flights` lets others wait for it, `pages` turns those of a search, `follow` goes on
 //! to the registrar, `keeping` carries tickets and limits from run to run, `refresh` renews IANA's registries after the
 //! answer was told.
 
+mod clear;
 mod fetch;
 mod flights;
 mod follow;
@@ -32,6 +33,7 @@ use crate::memory::{Memory, Stamp};
 use crate::pool::Pool;
 use crate::query::{Key, Kind, Query, QueryError};
 use crate::text::State;
+use clear::Doors;
 use flights::Flights;
 use keeping::Keeping;
 use ranges::Ranges;
@@ -43,6 +45,8 @@ pub struct Wishes {
     pub kind: Option<Kind>,
     /// Whom to ask, whatever the registries say: a base URL with its last slash.
     pub server: Option<Target>,
+    /// Ask in clear text where https failed, but for its certificate.
+    pub insecure_http: bool,
     /// Go on to the registrar.
     pub follow: bool,
     /// Of a search, at most.
@@ -168,7 +172,8 @@ impl Client {
             Err(unasked) => return Outcome::unasked(query, &unasked),
         };
         let mut outcome = Outcome::of(query);
-        self.ask_in_turn(targets, is_personal(query), &mut outcome)
+        let doors = Doors::of(&targets, self.is_chosen(query));
+        self.ask_in_turn(targets, &doors, is_personal(query), &mut outcome)
             .await;
         self.turn_pages(&mut outcome).await;
         if self.wishes.follow {
@@ -179,13 +184,23 @@ impl Client {
     }
 
     /// Asks one server after another, until one knows. What was said by those that do not is told if nobody does.
-    async fn ask_in_turn(&self, targets: Vec<Target>, personal: bool, outcome: &mut Outcome) {
+    async fn ask_in_turn(
+        &self,
+        targets: Vec<Target>,
+        doors: &Doors,
+        personal: bool,
+        outcome: &mut Outcome,
+    ) {
         let mut refusals: Vec<(Target, Source)> = Vec::new();
         for target in targets {
             // The same server by another door would say the same.
             if refusals.iter().any(|(asked, _)| asked.host == target.host) {
                 continue;
             }
+            if !self.admits(&target, doors, outcome) {
+                break;
+            }
+            self.tell_clear(&target, doors);
             match self.fetch(&target, personal).await {
                 Ok(source) if matches!(source.state(), State::Found | State::NotRegistered) => {
                     outcome.registry = Some(source);
@@ -196,6 +211,11 @@ impl Client {
             }
         }
         outcome.registry = refusals.into_iter().next().map(|(_, source)| source);
+    }
+
+    /// Is the server one that the user named?
+    fn is_chosen(&self, query: &Query) -> bool {
+        self.wishes.server.is_some() || query.url().is_some()
     }
 
     /// The URLs that ask the query, in the order in which to try them.

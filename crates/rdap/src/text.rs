@@ -53,6 +53,8 @@ pub struct Part<'a> {
     pub answer: Option<&'a Answer>,
     /// What went wrong, where the answer does not say it.
     pub why: Option<&'a str>,
+    /// It came in clear text.
+    pub clear: bool,
 }
 
 /// How a lookup ended.

@@ -64,24 +64,6 @@ fn err(output: &Output) -> String {
 }
 
 #[test]
-fn the_template_is_written_and_never_over_a_file() {
-    let user = User::new();
-    let printed = user.gate(&["init"]);
-    assert_eq!(printed.status.code(), Some(0));
-    let written = user.gate(&["init", "-o", "gate.toml"]);
-    assert_eq!(written.status.code(), Some(0), "{}", err(&written));
-    assert!(err(&written).contains("roundtrip gate check --config gate.toml"));
-    let file = fs::read_to_string(user.path("gate.toml")).unwrap();
-    assert_eq!(file, out(&printed));
-    assert!(file.contains("[[route]]"));
-    user.write("gate.toml", "mine");
-    let refused = user.gate(&["init", "-o", "gate.toml"]);
-    assert_eq!(refused.status.code(), Some(1));
-    assert!(err(&refused).contains("gate.toml is there already"));
-    assert_eq!(fs::read_to_string(user.path("gate.toml")).unwrap(), "mine");
-}
-
-#[test]
 fn without_a_file_all_is_sound_and_the_keys_are_made() {
     let user = User::new();
     let said = user.gate(&["check"]);

@@ -85,6 +85,11 @@ pub trait Source: Store {
     /// Was it asked in vain, and has not answered since?
     fn is_down(&self) -> bool;
 
+    /// Then, what went wrong last.
+    fn why_down(&self) -> Option<String> {
+        None
+    }
+
     /// Now, as the store's records count time.
     fn now(&self) -> SystemTime;
 }

@@ -175,6 +175,13 @@ impl Source for AnyStore {
         }
     }
 
+    fn why_down(&self) -> Option<String> {
+        match self {
+            Self::Memory(..) | Self::Redb(..) => None,
+            Self::Redis(store) => store.why_down(),
+        }
+    }
+
     fn now(&self) -> SystemTime {
         match self {
             Self::Memory(store, _) => store.now(),

@@ -321,6 +321,15 @@ impl Source for Redis {
         }
     }
 
+    fn why_down(&self) -> Option<String> {
+        let down = self.is_down();
+        let link = self.link.borrow();
+        let broken = link.as_ref().and_then(|link| link.broken());
+        let failed = self.failed.borrow().as_ref().map(|f| f.error.clone());
+        let why = failed.or(broken).filter(|_| down)?;
+        Some(why.to_string())
+    }
+
     fn now(&self) -> SystemTime {
         (self.settings.clock)()
     }

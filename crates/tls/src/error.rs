@@ -23,6 +23,13 @@ pub enum TlsError {
     Identity(rustls::Error),
 }
 
+impl TlsError {
+    /// Did the peer's certificate not verify?
+    pub fn is_certificate_refusal(&self) -> bool {
+        matches!(self, Self::Protocol(rustls::Error::InvalidCertificate(_)))
+    }
+}
+
 /// Why a session that was kept is of no use. None of it is worse than a full handshake.
 #[derive(Debug, thiserror::Error)]
 pub enum KeepsakeError {

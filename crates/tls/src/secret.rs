@@ -26,6 +26,11 @@ pub enum SecretError {
     NoFile { path: PathBuf },
     #[error("others than its owner may read {}: it holds a secret; run: chmod 600 {}", path.display(), path.display())]
     Exposed { path: PathBuf },
+    #[error(
+        "others than its owner and its group may read {}, or others than its owner may change it: it holds a secret; run: chmod 640 {} (or 600)",
+        path.display(), path.display()
+    )]
+    Open { path: PathBuf },
     #[error("{} is larger than {LARGEST} bytes: that is no secret", path.display())]
     TooLarge { path: PathBuf },
     #[error("{} is empty", path.display())]
@@ -58,6 +63,25 @@ impl Secret {
         Ok(secret)
     }
 
+    /// As [`Secret::from_file`], but its group may read it too, as Debian's `ssl-cert` does, and Kubernetes. See
+    /// [`Secret::is_shared`].
+    pub fn from_shared_file(path: &Path) -> Result<Self, SecretError> {
+        let (secret, mode) = Self::read_with_mode(path)?;
+        if mode & 0o027 != 0 {
+            return Err(SecretError::Open { path: path.into() });
+        }
+        if secret.line().is_empty() {
+            return Err(SecretError::Empty { path: path.into() });
+        }
+        Ok(secret)
+    }
+
+    /// May a group read it, and nobody beside, and not because a service manager handed it over so?
+    pub fn is_shared(path: &Path) -> bool {
+        let read = mode(path).is_some_and(|mode| mode & 0o067 == 0o040);
+        read && !is_handed_over(path, std::env::var_os("CREDENTIALS_DIRECTORY"))
+    }
+
     pub fn from_env(name: &str) -> Result<Self, SecretError> {
         let value = std::env::var_os(name).filter(|value| !value.is_empty());
         let value = value.ok_or_else(|| SecretError::NoVariable(name.into()))?;
@@ -66,6 +90,11 @@ impl Secret {
 
     /// What is in a file, and whether others may read it: for what is a secret only if it says so.
     pub fn read(path: &Path) -> Result<(Self, bool), SecretError> {
+        let (secret, mode) = Self::read_with_mode(path)?;
+        Ok((secret, mode & 0o077 != 0))
+    }
+
+    fn read_with_mode(path: &Path) -> Result<(Self, u32), SecretError> {
         let unreadable = |source| SecretError::Unreadable {
             path: path.into(),
             source,
@@ -87,7 +116,7 @@ impl Secret {
         if read.map_err(unreadable)? > LARGEST {
             return Err(SecretError::TooLarge { path: path.into() });
         }
-        Ok((Self(bytes), facts.permissions().mode() & 0o077 != 0))
+        Ok((Self(bytes), facts.permissions().mode()))
     }
 
     /// Without the newline that editors and `echo` leave at the end; one, not more.
@@ -96,6 +125,12 @@ impl Secret {
         let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         bytes.strip_suffix(b"\r").unwrap_or(bytes)
     }
+}
+
+fn mode(path: &Path) -> Option<u32> {
+    fs::metadata(path)
+        .ok()
+        .map(|facts| facts.permissions().mode())
 }
 
 /// systemd hands credentials over in a directory that is the service's alone, and shows their files as the group's
@@ -151,6 +186,30 @@ mod tests {
         let none = folder.path().join("none");
         assert!(matches!(refused(&none), SecretError::Unreadable { .. }));
         assert!(matches!(refused(folder.path()), SecretError::NoFile { .. }));
+    }
+
+    #[test]
+    fn a_key_may_be_its_groups_to_read_and_nobody_elses() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        fs::write(&path, "canary").unwrap();
+        for (mode, fine, shared) in [
+            (0o600, true, false),
+            (0o640, true, true),
+            (0o440, true, true),
+            (0o660, false, false),
+            (0o604, false, false),
+            (0o644, false, false),
+            (0o602, false, false),
+        ] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let read = Secret::from_shared_file(&path);
+            assert_eq!(read.is_ok(), fine, "{mode:o}");
+            assert_eq!(Secret::is_shared(&path), shared, "{mode:o}");
+            if let Err(error) = read {
+                assert!(error.to_string().contains("chmod 640"), "{error}");
+            }
+        }
     }
 
     #[test]

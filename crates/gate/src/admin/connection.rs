@@ -19,10 +19,13 @@ const HEAD_TIME: Duration = Duration::from_secs(5);
 const IDLE_TIME: Duration = Duration::from_secs(15);
 const WRITE_TIME: Duration = Duration::from_secs(10);
 const MOST_REQUESTS: usize = 1000;
+/// RFC 9110 §15.5.20.
+const MISDIRECTED: u16 = 421;
 
 /// What was asked, or why it is not answered.
 struct Asked {
     topic: Result<Topic, u16>,
+    host: String,
     is_head: bool,
     stays: bool,
 }
@@ -88,6 +91,7 @@ impl Asked {
         };
         Self {
             topic,
+            host: inspected.host.name().to_owned(),
             is_head: request.method == "HEAD",
             stays: inspected.keep_alive,
         }
@@ -97,6 +101,7 @@ impl Asked {
     fn refused(status: u16) -> Self {
         Self {
             topic: Err(status),
+            host: String::new(),
             is_head: false,
             stays: false,
         }
@@ -105,6 +110,7 @@ impl Asked {
 
 fn answer(asked: &Asked, desk: &Desk) -> Vec<u8> {
     let reply = match asked.topic {
+        Ok(_) if !desk.answers_to(&asked.host) => Reply::error(MISDIRECTED),
         Ok(topic) => desk.reply(topic),
         Err(status) => Reply::error(status),
     };
@@ -139,6 +145,7 @@ impl Reply {
     fn error(status: u16) -> Self {
         let body = match status {
             404 => "Here are /, /healthz, /readyz, /metrics and /metrics.json.\n".into(),
+            MISDIRECTED => "Nobody is called so here: ask by address, by localhost, or by a name in admin.hosts.\n".into(),
             other => format!("{}\n", reason(other)),
         };
         Self {
@@ -158,6 +165,7 @@ fn reason(status: u16) -> &'static str {
         405 => "Method Not Allowed",
         413 => "Content Too Large",
         417 => "Expectation Failed",
+        MISDIRECTED => "Misdirected Request",
         431 => "Request Header Fields Too Large",
         501 => "Not Implemented",
         503 => "Service Unavailable",

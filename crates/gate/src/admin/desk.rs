@@ -1,11 +1,13 @@
 //! Where all that is shown comes together, for every path its text.
 
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::history::History;
 use super::{Readiness, Unready, document, page};
+use crate::condition::{self, Condition};
 use crate::record::prometheus::{self, Process};
 use crate::record::{Book, Pen, Snapshot};
 
@@ -15,13 +17,14 @@ pub(crate) struct Desk {
     log: Option<Pen>,
     /// Set once gate was told to end.
     draining: Arc<AtomicBool>,
-    /// Is there a store of sessions?
-    guarded: bool,
+    condition: Arc<Condition>,
     began: Instant,
     started: SystemTime,
     /// Such as `roundtrip 0.1.0`.
     made_by: String,
     history: Mutex<History>,
+    /// Names by which it may be asked.
+    hosts: Mutex<Vec<String>>,
 }
 
 /// What is asked for.
@@ -48,6 +51,9 @@ pub(super) struct Reply {
 pub(super) struct View<'a> {
     pub(super) snapshot: Snapshot,
     pub(super) ready: Result<(), Unready>,
+    /// What is wrong all the same.
+    pub(super) but: Vec<String>,
+    pub(super) condition: condition::View,
     pub(super) process: Process,
     pub(super) uptime_s: u64,
     pub(super) made_by: &'a str,
@@ -76,18 +82,19 @@ impl Desk {
     pub(crate) fn new(
         book: Book,
         draining: Arc<AtomicBool>,
-        guarded: bool,
+        condition: Arc<Condition>,
         made_by: String,
     ) -> Self {
         Self {
             book,
             log: None,
             draining,
-            guarded,
+            condition,
             began: Instant::now(),
             started: SystemTime::now(),
             made_by,
             history: Mutex::default(),
+            hosts: Mutex::default(),
         }
     }
 
@@ -95,6 +102,22 @@ impl Desk {
     pub(crate) fn with_log(mut self, pen: Pen) -> Self {
         self.log = Some(pen);
         self
+    }
+
+    /// From now on these names are its own.
+    pub(crate) fn is_called(&self, hosts: &[String]) {
+        let mut known = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = hosts.to_vec();
+    }
+
+    /// May it be asked by this `Host`? A page elsewhere can have a name lead here, but not an address (DNS rebinding).
+    pub(super) fn answers_to(&self, host: &str) -> bool {
+        let name = name(host);
+        if name.parse::<IpAddr>().is_ok() || name.eq_ignore_ascii_case("localhost") {
+            return true;
+        }
+        let hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        hosts.iter().any(|own| own.eq_ignore_ascii_case(name))
     }
 
     /// One more point for the charts.
@@ -124,8 +147,17 @@ impl Desk {
     }
 
     fn ready(&self) -> Reply {
-        let (status, body) = match self.readiness(&self.book.snapshot()).verdict() {
-            Ok(()) => (200, "ready\n".into()),
+        let condition = self.condition.view(Instant::now());
+        let readiness = self.readiness(&self.book.snapshot(), &condition);
+        let (status, body) = match readiness.verdict() {
+            Ok(()) => {
+                let but: String = readiness
+                    .but()
+                    .iter()
+                    .map(|b| format!("but: {b}\n"))
+                    .collect();
+                (200, format!("ready\n{but}"))
+            }
             Err(why) => (503, format!("not ready: {why}\n")),
         };
         Reply {
@@ -136,22 +168,26 @@ impl Desk {
         }
     }
 
-    fn readiness(&self, snapshot: &Snapshot) -> Readiness {
-        Readiness::of(snapshot, self.draining.load(Relaxed), self.guarded)
+    fn readiness(&self, snapshot: &Snapshot, condition: &condition::View) -> Readiness {
+        Readiness::of(snapshot, condition, self.draining.load(Relaxed))
     }
 
     fn view(&self) -> View<'_> {
         let snapshot = self.book.snapshot();
-        let ready = self.readiness(&snapshot).verdict();
+        let condition = self.condition.view(Instant::now());
+        let readiness = self.readiness(&snapshot, &condition);
+        let ready = readiness.verdict();
         let started = self.started.duration_since(UNIX_EPOCH).unwrap_or_default();
         View {
             snapshot,
-            ready,
             process: Process {
                 started: started.as_secs(),
                 ready: ready.is_ok(),
                 log: self.log.as_ref().map(Pen::counts),
             },
+            ready,
+            but: readiness.but(),
+            condition,
             uptime_s: self.began.elapsed().as_secs(),
             made_by: &self.made_by,
             history: self.history(),
@@ -161,5 +197,32 @@ impl Desk {
     /// Points are figures: a half-made one does no harm.
     fn history(&self) -> MutexGuard<'_, History> {
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Without port, brackets and a last dot.
+fn name(host: &str) -> &str {
+    if let Some(rest) = host.strip_prefix('[') {
+        return rest.split(']').next().unwrap_or(rest);
+    }
+    let name = host.split(':').next().unwrap_or(host);
+    name.strip_suffix('.').unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::name;
+
+    #[test]
+    fn a_name_is_what_is_left_of_a_host() {
+        for (host, expected) in [
+            ("127.0.0.1:9180", "127.0.0.1"),
+            ("[::1]:9180", "::1"),
+            ("[::1]", "::1"),
+            ("localhost.", "localhost"),
+            ("gate.internal:9180", "gate.internal"),
+        ] {
+            assert_eq!(name(host), expected);
+        }
     }
 }

@@ -6,7 +6,9 @@ use serde_json::{Map, Value, json};
 
 use super::desk::View;
 use super::history::Point;
+use crate::condition::{StoreView, UpstreamView};
 use crate::record::{FAMILIES, Gauge, Row, Snapshot, Spread, Timer, Word};
+use crate::upstream::ServerView;
 
 pub(super) fn text(view: &View<'_>) -> String {
     let log = view.process.log.map(|log| {
@@ -21,10 +23,12 @@ pub(super) fn text(view: &View<'_>) -> String {
         "started": view.process.started,
         "uptime_s": view.uptime_s,
         "ready": view.ready.is_ok(),
-        "not_ready": view.ready.err().map(|why| why.to_string()),
+        "not_ready": view.ready.as_ref().err().map(ToString::to_string),
         "counters": counters(&view.snapshot),
         "gauges": gauges(&view.snapshot),
         "durations": durations(&view.snapshot),
+        "upstreams": view.condition.upstreams.iter().map(upstream).collect::<Vec<_>>(),
+        "store": store(view.condition.store),
         "access_log": log,
         "lately": lately(&view.history.lately()),
         "recent": view.history.points().map(lately).collect::<Vec<_>>(),
@@ -75,6 +79,31 @@ fn durations(snapshot: &Snapshot) -> Value {
     Value::Object(Timer::ALL.iter().map(timer).collect())
 }
 
+fn upstream(upstream: &UpstreamView) -> Value {
+    let server = |server: &ServerView| {
+        json!({
+            "address": &*server.address,
+            "state": server.state.word(),
+            "why": server.state.why(),
+            "answered": server.answered,
+            "failed": server.failed,
+        })
+    };
+    json!({
+        "name": &*upstream.name,
+        "servers": upstream.servers.iter().map(server).collect::<Vec<_>>(),
+    })
+}
+
+/// `null` where none is needed.
+fn store(store: StoreView) -> Value {
+    match store {
+        StoreView::NotNeeded => Value::Null,
+        StoreView::Up => json!({ "state": "up" }),
+        StoreView::Down { since, .. } => json!({ "state": "down", "down_s": since.as_secs() }),
+    }
+}
+
 fn lately(point: &Point) -> Value {
     let share = |(all, good): (u64, u64)| (all > 0).then(|| good as f64 / all as f64);
     json!({
@@ -85,6 +114,10 @@ fn lately(point: &Point) -> Value {
         "handshakes_avoided_per_s": point.rate(point.avoided),
         "added_p50_ms": point.added.map(|a| a.median),
         "added_p99_ms": point.added.map(|a| a.p99),
+        "backend_p50_ms": point.backend.map(|b| b.median),
+        "backend_p99_ms": point.backend.map(|b| b.p99),
+        "whole_p50_ms": point.whole.map(|w| w.median),
+        "whole_p99_ms": point.whole.map(|w| w.p99),
         "resumed_share": share(point.handshakes),
         "early_share": share(point.early),
         "reused_share": share(point.carried),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use roundtrip_model::Histogram;
 
-use crate::record::{Snapshot, Timer};
+use crate::record::{Snapshot, StatusClass, Timer};
 
 /// Points of a chart.
 pub(super) const POINTS: usize = 120;
@@ -27,8 +27,12 @@ pub(super) struct Point {
     pub(super) early: (u64, u64),
     pub(super) carried: (u64, u64),
     pub(super) sessions: (u64, u64),
-    /// `None` where there was nothing.
+    /// By the class of their status.
+    pub(super) classes: [u64; StatusClass::COUNT],
+    /// `None` where there was nothing: of what gate added, of the wait for the backend, and of the whole.
     pub(super) added: Option<Quantiles>,
+    pub(super) backend: Option<Quantiles>,
+    pub(super) whole: Option<Quantiles>,
 }
 
 /// In milliseconds.
@@ -38,17 +42,19 @@ pub(super) struct Quantiles {
     pub(super) p99: f64,
 }
 
+/// What the page shows quantiles of.
+const TIMED: [Timer; 3] = [Timer::Added, Timer::Backend, Timer::Whole];
+
 #[derive(Debug, Default)]
 pub(super) struct History {
     points: VecDeque<Point>,
-    /// What gate added, as it was counted at each of the last looks.
-    added: VecDeque<Histogram>,
+    /// The durations, as they were counted at each of the last looks.
+    timed: VecDeque<[Histogram; TIMED.len()]>,
     before: Option<(Instant, Snapshot)>,
 }
 
 impl History {
     pub(super) fn look(&mut self, now: Instant, snapshot: Snapshot) {
-        let added = &snapshot.timer(Timer::Added).histogram;
         if let Some((then, before)) = &self.before {
             let passed = now.saturating_duration_since(*then);
             if passed < CLOSEST {
@@ -57,7 +63,7 @@ impl History {
             let point = between(before, &snapshot, passed.as_secs_f64());
             push(&mut self.points, point, POINTS);
         }
-        push(&mut self.added, added.clone(), LATELY + 1);
+        push(&mut self.timed, timed(&snapshot), LATELY + 1);
         self.before = Some((now, snapshot));
     }
 
@@ -69,10 +75,9 @@ impl History {
     /// All of the last minute or ten seconds together.
     pub(super) fn lately(&self) -> Point {
         let mut sum = self.sum(LATELY);
-        sum.added = match (self.added.front(), self.added.back()) {
-            (Some(first), Some(last)) => Quantiles::of(&last.since(first)),
-            _ => None,
-        };
+        if let (Some(first), Some(last)) = (self.timed.front(), self.timed.back()) {
+            [sum.added, sum.backend, sum.whole] = quantiles(first, last);
+        }
         sum
     }
 
@@ -93,6 +98,8 @@ impl History {
             sum.early = both(sum.early, point.early);
             sum.carried = both(sum.carried, point.carried);
             sum.sessions = both(sum.sessions, point.sessions);
+            let classes = sum.classes.iter_mut().zip(point.classes);
+            classes.for_each(|(sum, more)| *sum += more);
         }
         sum
     }
@@ -118,6 +125,19 @@ impl Quantiles {
     }
 }
 
+fn timed(snapshot: &Snapshot) -> [Histogram; TIMED.len()] {
+    TIMED.map(|timer| snapshot.timer(timer).histogram.clone())
+}
+
+fn quantiles(
+    before: &[Histogram; TIMED.len()],
+    now: &[Histogram; TIMED.len()],
+) -> [Option<Quantiles>; TIMED.len()] {
+    let mut before = before.iter();
+    now.each_ref()
+        .map(|now| Quantiles::of(&now.since(before.next()?)))
+}
+
 fn push<T>(queue: &mut VecDeque<T>, value: T, most: usize) {
     if queue.len() >= most {
         queue.pop_front();
@@ -134,7 +154,10 @@ fn between(before: &Snapshot, now: &Snapshot, seconds: f64) -> Point {
             now.1.saturating_sub(before.1),
         )
     };
-    let added = |of: &Snapshot| of.timer(Timer::Added).histogram.clone();
+    let [added, backend, whole] = quantiles(&timed(before), &timed(now));
+    let mut classes = now.classes();
+    let earlier = classes.iter_mut().zip(before.classes());
+    earlier.for_each(|(now, before)| *now = now.saturating_sub(before));
     Point {
         seconds,
         requests: more(Snapshot::requests),
@@ -145,7 +168,10 @@ fn between(before: &Snapshot, now: &Snapshot, seconds: f64) -> Point {
         early: both(Snapshot::early_handshakes),
         carried: both(Snapshot::carried),
         sessions: both(Snapshot::sessions),
-        added: Quantiles::of(&added(now).since(&added(before))),
+        classes,
+        added,
+        backend,
+        whole,
     }
 }
 
@@ -188,7 +214,7 @@ mod tests {
             history.look(began + Duration::from_secs(n), book.snapshot());
         }
         assert_eq!(history.points().len(), POINTS);
-        assert_eq!(history.added.len(), LATELY + 1);
+        assert_eq!(history.timed.len(), LATELY + 1);
         let last = 3 * POINTS as u64 - 1;
         assert_eq!(history.points().last().unwrap().requests, last);
         assert_eq!(history.minute().requests, (last - 59..=last).sum::<u64>());

@@ -3,6 +3,7 @@
 
 mod chart;
 mod figures;
+mod health;
 mod parts;
 
 use std::sync::LazyLock;
@@ -66,15 +67,16 @@ pub(super) fn whole(view: &View<'_>) -> String {
     .into_string()
 }
 
-/// All that changes.
+/// All that changes: first whether it works, and what does not.
 pub(super) fn live(view: &View<'_>) -> Markup {
     html! {
         (top(view))
         (now(view))
-        (saved(view))
         (charts(view))
-        (parts::shares(view))
+        (health::section(view))
         (parts::lists(view))
+        (saved(view))
+        (parts::shares(view))
     }
 }
 
@@ -85,8 +87,9 @@ fn top(view: &View<'_>) -> Markup {
                 p.kicker { "roundtrip · up for " (span(view.uptime_s)) }
                 h1 { "gate" }
             }
-            @match view.ready {
-                Ok(()) => p.pill.good { "ready" },
+            @match &view.ready {
+                Ok(()) if view.but.is_empty() => p.pill.good { "ready" },
+                Ok(()) => p.pill.warn role="alert" { "ready, but " (view.but.join("; ")) },
                 Err(why) => p.pill.bad role="alert" { "not ready: " (why) },
             }
         }
@@ -98,18 +101,18 @@ fn now(view: &View<'_>) -> Markup {
     let tile = |title: &str, value: String, unit: &str| {
         html! { div { dt { (title) } dd { (value) @if !unit.is_empty() { small { " " (unit) } } } } }
     };
-    let added = |of: Option<f64>| of.map_or_else(|| "–".into(), ms);
+    let span_of = |of: Option<f64>| of.map_or_else(|| "–".into(), ms);
     html! {
         dl.tiles.now {
             (tile("Requests", rate(lately.rate(lately.requests)), "/s"))
-            (tile("Added by gate, median", added(lately.added.map(|a| a.median)), "ms"))
-            (tile("Added by gate, p99", added(lately.added.map(|a| a.p99)), "ms"))
             div {
                 dt { "Errors" }
                 dd class=[(lately.errors > 0).then_some("bad")] { (rate(lately.rate(lately.errors))) small { " /s" } }
             }
+            (tile("Response time, p50", span_of(lately.whole.map(|w| w.median)), "ms"))
+            (tile("Response time, p99", span_of(lately.whole.map(|w| w.p99)), "ms"))
             (tile("In flight", grouped(view.snapshot.gauge(Gauge::Exchanges)), ""))
-            (tile("Connections", grouped(view.snapshot.gauge(Gauge::Connections)), ""))
+            (tile("Client connections", grouped(view.snapshot.gauge(Gauge::Connections)), ""))
         }
     }
 }
@@ -137,16 +140,21 @@ fn charts(view: &View<'_>) -> Markup {
     let series =
         |of: &dyn Fn(&Point) -> Option<f64>| view.history.points().map(of).collect::<Vec<_>>();
     let requests = Line::area("requests", series(&|p| Some(p.rate(p.requests))));
-    let errors = Line::thin("errors", series(&|p| Some(p.rate(p.errors))));
-    let median = Line::area("median", series(&|p| p.added.map(|a| a.median)));
-    let p99 = Line::thin("p99", series(&|p| p.added.map(|a| a.p99)));
-    let saved = Line::area("saved", series(&|p| Some(p.rate(p.saved))));
-    let avoided = Line::thin("avoided", series(&|p| Some(p.rate(p.avoided))));
+    let errors = Line::thin("errors", series(&|p| Some(p.rate(p.errors)))).rare();
+    let whole = Line::area("median", series(&|p| p.whole.map(|w| w.median)));
+    let tail_of_whole = Line::thin("p99", series(&|p| p.whole.map(|w| w.p99)));
+    let backend = Line::thin("backend", series(&|p| p.backend.map(|b| b.median)));
+    let tail_of_backend = Line::thin("backend_p99", series(&|p| p.backend.map(|b| b.p99)));
+    let added = Line::thin("added", series(&|p| p.added.map(|a| a.median)));
+    let tail_of_gate = Line::thin("added_p99", series(&|p| p.added.map(|a| a.p99)));
     html! {
         div.grid {
             (chart("Requests", "/s", &[requests.named("answered"), errors.named("errors")]))
-            (chart("Added by gate", "ms", &[median.named("median"), p99.named("p99")]))
-            (chart("Not needed", "/s", &[saved.named("round trips"), avoided.named("handshakes")]))
+            (chart("Response time", "ms", &[whole.named("p50"), tail_of_whole.named("p99")]))
+            (chart("Backend and gate", "ms", &[
+                backend.named("backend p50"), tail_of_backend.named("p99"),
+                added.named("gate p50"), tail_of_gate.named("p99"),
+            ]))
         }
     }
 }

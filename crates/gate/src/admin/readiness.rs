@@ -1,105 +1,140 @@
 //! Does gate want to be asked?
 
+use std::sync::Arc;
+
+use crate::condition::{StoreView, View};
 use crate::record::{Gauge, Snapshot};
 
 /// What decides it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Readiness {
     /// It was told to end.
     pub(crate) draining: bool,
     /// Threads that take connections.
     pub(crate) accepting: u64,
-    /// Does the store answer, for one of them at least? `None` where none is needed.
-    pub(crate) store: Option<bool>,
-    /// Servers that may be asked, and those that are left alone.
-    pub(crate) servers: u64,
-    pub(crate) servers_down: u64,
+    pub(crate) store: StoreView,
+    pub(crate) upstreams: usize,
+    /// Those of which no server is left.
+    pub(crate) gone: Vec<Arc<str>>,
 }
 
 /// Why it does not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unready {
     #[error("draining")]
     Draining,
     #[error("no thread takes connections")]
-    Deaf,
-    #[error("neither the store of sessions nor any backend answers")]
-    Alone,
-    #[error("no backend answers")]
-    NoBackend,
+    NotAccepting,
+    #[error("no server is left of {0}")]
+    NoServer(String),
+    #[error("the session store has been down for longer than session.grace")]
+    NoStore,
 }
 
 impl Readiness {
-    /// As the threads' gauges have it.
-    pub(crate) fn of(snapshot: &Snapshot, draining: bool, guarded: bool) -> Self {
-        let accepting = snapshot.gauge(Gauge::Accepting);
+    pub(crate) fn of(snapshot: &Snapshot, view: &View, draining: bool) -> Self {
+        let upstreams = view.upstreams.iter();
+        let gone = upstreams.filter(|upstream| upstream.up() == 0);
         Self {
             draining,
-            accepting,
-            store: guarded.then(|| snapshot.gauge(Gauge::StoreDown) < accepting.max(1)),
-            servers: snapshot.gauge(Gauge::Servers),
-            servers_down: snapshot.gauge(Gauge::ServersDown),
+            accepting: snapshot.gauge(Gauge::Accepting),
+            store: view.store,
+            upstreams: view.upstreams.len(),
+            gone: gone.map(|upstream| upstream.name.clone()).collect(),
         }
     }
 
-    /// A store that is down alone is no reason: known sessions go on, and all replicas would turn away together. Neither are
-    /// backends alone, as long as the store knows who may be told that they are down.
+    /// One upstream of several that is gone is no reason: the others would be cut off with it. Neither is a store that has been
+    /// down for a moment: known sessions go on.
     pub(crate) fn verdict(&self) -> Result<(), Unready> {
-        let backends = self.servers == 0 || self.servers_down < self.servers;
-        match (self.draining, self.accepting, self.store, backends) {
-            (true, ..) => Err(Unready::Draining),
-            (_, 0, ..) => Err(Unready::Deaf),
-            (_, _, Some(false), false) => Err(Unready::Alone),
-            (_, _, None, false) => Err(Unready::NoBackend),
-            _ => Ok(()),
+        if self.draining {
+            return Err(Unready::Draining);
         }
+        if self.accepting == 0 {
+            return Err(Unready::NotAccepting);
+        }
+        if self.upstreams > 0 && self.gone.len() == self.upstreams {
+            return Err(Unready::NoServer(self.names()));
+        }
+        if matches!(self.store, StoreView::Down { hopeless: true, .. }) {
+            return Err(Unready::NoStore);
+        }
+        Ok(())
+    }
+
+    /// What is wrong all the same, for whoever reads the answer.
+    pub(crate) fn but(&self) -> Vec<String> {
+        let gone =
+            (!self.gone.is_empty()).then(|| format!("no server is left of {}", self.names()));
+        let store = match self.store {
+            StoreView::Down { since, .. } => Some(format!(
+                "the session store has been down for {} s",
+                since.as_secs()
+            )),
+            StoreView::NotNeeded | StoreView::Up => None,
+        };
+        gone.into_iter().chain(store).collect()
+    }
+
+    fn names(&self) -> String {
+        let names: Vec<String> = self.gone.iter().map(|n| format!("upstream {n}")).collect();
+        names.join(", ")
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::record::Book;
+    use std::time::Duration;
 
-    const FINE: Readiness = Readiness {
-        draining: false,
-        accepting: 2,
-        store: Some(true),
-        servers: 4,
-        servers_down: 0,
-    };
+    use super::*;
+
+    fn fine() -> Readiness {
+        Readiness {
+            draining: false,
+            accepting: 2,
+            store: StoreView::Up,
+            upstreams: 2,
+            gone: Vec::new(),
+        }
+    }
 
     #[test]
     fn each_reason_by_itself() {
         let with = |change: fn(&mut Readiness)| {
-            let mut readiness = FINE;
+            let mut readiness = fine();
             change(&mut readiness);
-            readiness.verdict()
+            readiness
         };
-        assert_eq!(FINE.verdict(), Ok(()));
-        assert_eq!(with(|r| r.draining = true), Err(Unready::Draining));
-        assert_eq!(with(|r| r.accepting = 0), Err(Unready::Deaf));
-        assert_eq!(with(|r| r.store = Some(false)), Ok(()));
-        assert_eq!(with(|r| r.servers_down = 4), Ok(()));
-        let alone = with(|r| (r.store, r.servers_down) = (Some(false), 4));
-        assert_eq!(alone, Err(Unready::Alone));
-        let bare = with(|r| (r.store, r.servers_down) = (None, 4));
-        assert_eq!(bare, Err(Unready::NoBackend));
+        let down = |hopeless| StoreView::Down {
+            since: Duration::from_secs(7),
+            hopeless,
+        };
+        assert_eq!(fine().verdict(), Ok(()));
+        assert!(fine().but().is_empty());
+        assert_eq!(
+            with(|r| r.draining = true).verdict(),
+            Err(Unready::Draining)
+        );
+        assert_eq!(
+            with(|r| r.accepting = 0).verdict(),
+            Err(Unready::NotAccepting)
+        );
+        let mut known = fine();
+        known.store = down(false);
+        assert_eq!(known.verdict(), Ok(()));
+        assert_eq!(known.but(), ["the session store has been down for 7 s"]);
+        known.store = down(true);
+        assert_eq!(known.verdict(), Err(Unready::NoStore));
     }
 
     #[test]
-    fn gauges_say_it() {
-        let book = Book::new(2);
-        let of = |guarded| Readiness::of(&book.snapshot(), false, guarded);
-        assert_eq!(of(false).verdict(), Err(Unready::Deaf));
-        for thread in 0..2 {
-            book.ledger(thread).raise(Gauge::Accepting);
-            book.ledger(thread).set(Gauge::Servers, 1);
-            book.ledger(thread).set(Gauge::ServersDown, 1);
-        }
-        book.ledger(0).raise(Gauge::StoreDown);
-        assert_eq!(of(true).store, Some(true), "one thread still reaches it");
-        book.ledger(1).raise(Gauge::StoreDown);
-        assert_eq!(of(true).verdict(), Err(Unready::Alone));
+    fn one_upstream_of_two_is_told_and_both_are_a_reason() {
+        let mut readiness = fine();
+        readiness.gone.push("api".into());
+        assert_eq!(readiness.verdict(), Ok(()));
+        assert_eq!(readiness.but(), ["no server is left of upstream api"]);
+        readiness.gone.push("web".into());
+        let why = readiness.verdict().unwrap_err().to_string();
+        assert_eq!(why, "no server is left of upstream api, upstream web");
     }
 }

@@ -15,6 +15,7 @@ struct Admin {
     address: SocketAddr,
     book: Book,
     draining: Arc<AtomicBool>,
+    desk: Arc<Desk>,
     server: JoinHandle<()>,
 }
 
@@ -26,15 +27,22 @@ impl Drop for Admin {
 
 async fn admin() -> Admin {
     let (book, draining) = (Book::new(2), Arc::new(AtomicBool::new(false)));
-    let desk = Desk::new(book.clone(), draining.clone(), true, "roundtrip 0".into());
+    let desk = Desk::new(
+        book.clone(),
+        draining.clone(),
+        Arc::default(),
+        "roundtrip 0".into(),
+    );
+    let desk = Arc::new(desk);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let server = tokio::spawn(serve(listener, Arc::new(desk)));
+    let server = tokio::spawn(serve(listener, desk.clone()));
     book.ledger(0).raise(Gauge::Accepting);
     Admin {
         address,
         book,
         draining,
+        desk,
         server,
     }
 }
@@ -51,7 +59,7 @@ impl Admin {
     }
 
     async fn get(&self, path: &str) -> (u16, String) {
-        let asked = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        let asked = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
         let answer = self.say(&asked).await;
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         (head[9..12].parse().unwrap(), body.to_owned())
@@ -104,7 +112,7 @@ async fn the_page_may_run_its_own_script_alone() {
     use base64::Engine;
     let admin = admin().await;
     let answer = admin
-        .say("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        .say("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         .await;
     let (head, page) = answer.split_once("\r\n\r\n").unwrap();
     let policy = head.split("Content-Security-Policy: ").nth(1).unwrap();
@@ -136,7 +144,7 @@ async fn the_page_may_run_its_own_script_alone() {
 async fn a_connection_carries_several_requests() {
     let admin = admin().await;
     let answer = admin
-        .say("HEAD /healthz HTTP/1.1\r\nHost: a\r\n\r\nGET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        .say("HEAD /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         .await;
     assert_eq!(answer.matches("HTTP/1.1 200 OK\r\n").count(), 2);
     assert_eq!(answer.matches("Content-Length: 6\r\n").count(), 2);
@@ -150,19 +158,19 @@ async fn what_is_not_for_it_is_refused() {
     let long = "a".repeat(9000);
     for (text, status) in [
         (
-            "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+            "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
             405,
         ),
         (
-            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",
+            "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello",
             413,
         ),
         (
-            "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
             413,
         ),
         (
-            "GET /secret HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+            "GET /secret HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
             404,
         ),
         ("GET / HTTP/1.1\r\n\r\n", 400),
@@ -175,5 +183,29 @@ async fn what_is_not_for_it_is_refused() {
             "{text:?}: {answer}"
         );
         assert!(!answer.contains("secret"));
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_somebody_else_gave_it_is_not_its_own() {
+    let admin = admin().await;
+    admin.desk.is_called(&["gate.internal".into()]);
+    let port = admin.address.port();
+    for (host, status) in [
+        (admin.address.to_string(), 200),
+        (format!("localhost:{port}"), 200),
+        (format!("[::1]:{port}"), 200),
+        (format!("Gate.Internal:{port}"), 200),
+        (format!("evil.example:{port}"), 421),
+        ("127.0.0.1.evil.example".into(), 421),
+        ("localhost.evil.example".into(), 421),
+    ] {
+        for path in ["/", "/metrics", "/readyz", "/metrics.json"] {
+            let asked = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+            let answer = admin.say(&asked).await;
+            let line = format!("HTTP/1.1 {status} ");
+            assert!(answer.starts_with(&line), "{host} {path}: {answer}");
+            assert_eq!(answer.contains("admin.hosts"), status == 421);
+        }
     }
 }

@@ -13,7 +13,7 @@ pub(super) fn https(listen: &Listen, names: &[String]) -> Vec<String> {
     let mut ports: Vec<u16> = listen.https.iter().map(SocketAddr::port).collect();
     ports.sort_unstable();
     ports.dedup();
-    let hosts = names.iter().filter(|name| name.parse::<IpAddr>().is_err());
+    let hosts = names.iter().filter(|name| is_of_a_zone(name));
     let line = |name: &String, port: u16| {
         let port = match port {
             HTTPS => String::new(),
@@ -27,13 +27,27 @@ pub(super) fn https(listen: &Listen, names: &[String]) -> Vec<String> {
         .collect()
 }
 
+/// Neither an address nor a name of this machine alone (RFC 6761 §6.3).
+fn is_of_a_zone(name: &str) -> bool {
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    let is_here = name == "localhost" || name.ends_with(".localhost");
+    name.parse::<IpAddr>().is_err() && !is_here
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_line_for_each_name() {
-        let names = ["mail.example", "*.mail.example", "192.0.2.1"].map(str::to_owned);
+        let names = [
+            "mail.example",
+            "*.mail.example",
+            "192.0.2.1",
+            "localhost",
+            "a.LocalHost.",
+        ]
+        .map(str::to_owned);
         let mut listen = Listen {
             h3: true,
             https: vec!["[::]:443".parse().unwrap(), "0.0.0.0:443".parse().unwrap()],

@@ -5,9 +5,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::Report;
+use crate::config::Config;
 use crate::config::meaning::{Kept, redis};
-use crate::config::{Config, SecretFrom};
 use crate::credentials::Vault;
+
+/// Bytes of a key for AES-256.
+const SEALING: usize = 32;
 
 pub(super) fn check(config: &Config, report: &mut Report) {
     let session = &config.session;
@@ -88,19 +91,24 @@ fn seals(config: &Config, report: &mut Report) {
     let mut vault = Vault::default();
     for (n, key) in session.seal.iter().enumerate() {
         let place = format!("session.seal[{n}]");
-        if let SecretFrom::File(path) = &key.from {
-            report.path(&format!("{place}.from"), path);
-        }
+        report.secret(&format!("{place}.from"), &key.from);
         match key.from.read() {
             Ok(secret) => {
                 if let Err(error) = vault.add_key(&key.id, &secret) {
                     report.error(place, error);
                 }
             }
-            Err(error) => report.error(format!("{place}.from"), error),
+            Err(error) => {
+                let what = super::advised(error, &key.from, SEALING);
+                report.error(format!("{place}.from"), what);
+            }
         }
     }
+    if let Some(password) = &session.password {
+        report.secret("session.password", password);
+    }
     if let Some(cbc) = &session.cbc {
+        report.secret("session.cbc.from", &cbc.from);
         match cbc.from.read() {
             Ok(secret) => {
                 if let Err(error) = vault.read_cbc(&secret) {

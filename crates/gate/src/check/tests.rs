@@ -139,6 +139,14 @@ fn each_fault_is_named() {
         b"0123456789012345678901234567890123456789",
         0o640,
     );
+    bench.write(
+        "world.key",
+        b"0123456789012345678901234567890123456789",
+        0o644,
+    );
+    let own = fs::read(bench.path("own.key")).unwrap();
+    bench.write("shared.key", &own, 0o640);
+    bench.write("everybodys.key", &own, 0o644);
     bench.write("short.key", b"canary", 0o600);
     bench.certify("other", "mail.example", 2027);
     bench.certify("old", "mail.example", 2025);
@@ -306,4 +314,40 @@ fn plain_tls_server(bench: &Bench) -> u16 {
         }
     });
     port
+}
+
+#[test]
+fn who_may_write_the_configuration_is_looked_at() {
+    let bench = Bench::new();
+    for (mode, expected) in [
+        (0o644, &[][..]),
+        (0o664, &["warning"][..]),
+        (0o666, &["error"][..]),
+        (0o602, &["error"][..]),
+    ] {
+        bench.write("gate.toml", b"", mode);
+        let mut report = Report::default();
+        file(&bench.path("gate.toml"), &mut report);
+        let told = told(&report);
+        assert_eq!(told.len(), expected.len(), "{mode:o}: {told:?}");
+        for (told, expected) in told.iter().zip(expected) {
+            assert!(
+                told.starts_with(expected) && told.contains("chmod"),
+                "{told}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_missing_key_comes_with_what_makes_it_and_no_record_with_an_error() {
+    let bench = Bench::new();
+    assert!(!bench.but(&[]).https_records.is_empty());
+    let report = bench.but(&[("home/token.key", "gone.key")]);
+    let told = told(&report).concat();
+    assert!(
+        told.contains("openssl rand -base64 64") && told.contains("gone.key)"),
+        "{told}"
+    );
+    assert!(report.https_records.is_empty());
 }

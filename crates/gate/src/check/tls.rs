@@ -13,7 +13,7 @@ use rustls::sign::CertifiedKey;
 
 use super::Report;
 use crate::Secret;
-use crate::config::{Certificate, Config, Resumption};
+use crate::config::{Certificate, Config, Resumption, SecretFrom};
 
 const DAY: i64 = 24 * 3600;
 /// Whoever renews automatically has done so by then.
@@ -67,11 +67,9 @@ fn settings(config: &Config, report: &mut Report) {
         );
     }
     if let Some(seed) = &tls.seed {
-        if let crate::config::SecretFrom::File(path) = seed {
-            report.path("tls.seed", path);
-        }
+        report.secret("tls.seed", seed);
         match seed.read() {
-            Err(error) => report.error("tls.seed", error),
+            Err(error) => report.error("tls.seed", super::advised(error, seed, SEED)),
             Ok(seed) if crate::credentials::key_bytes(&seed).is_none() => {
                 let what = format!("it has to be {SEED} bytes: raw, in base64, or in hex");
                 report.error("tls.seed", what);
@@ -85,7 +83,7 @@ fn settings(config: &Config, report: &mut Report) {
 fn pair(place: &str, pair: &Certificate, report: &mut Report) -> Option<x509::Certificate> {
     let (chain_place, key_place) = (format!("{place}.chain"), format!("{place}.key"));
     report.path(&chain_place, &pair.chain);
-    report.path(&key_place, &pair.key);
+    report.secret(&key_place, &SecretFrom::File(pair.key.clone()));
     let chain = certificates(&pair.chain).map_err(|why| report.error(&chain_place, why));
     let key = private_key(&pair.key).map_err(|why| report.error(&key_place, why));
     let chain = chain.ok()?;
@@ -164,7 +162,7 @@ pub(super) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, 
 }
 
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, String> {
-    let key = Secret::from_file(path).map_err(|error| error.to_string())?;
+    let key = Secret::from_shared_file(path).map_err(|error| error.to_string())?;
     PrivateKeyDer::from_pem_slice(key.expose()).map_err(|_| {
         let shown = path.display();
         format!("{shown} holds no private key in PEM ('-----BEGIN PRIVATE KEY-----')")

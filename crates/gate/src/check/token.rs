@@ -7,6 +7,9 @@ use crate::config::meaning::{add_key, algorithm, allowed};
 use crate::config::{Config, Jwks, SecretFrom};
 use crate::guard::Keys;
 
+/// Bytes of a new secret for HS512. RFC 7518 §3.2.
+const SIGNING: usize = 64;
+
 pub(super) fn check(config: &Config, report: &mut Report) {
     let token = &config.token;
     let wanted = config.route.iter().any(|route| route.auth);
@@ -36,7 +39,9 @@ pub(super) fn check(config: &Config, report: &mut Report) {
 fn keys(config: &Config, report: &mut Report) {
     for (n, key) in config.token.key.iter().enumerate() {
         let place = format!("token.key[{n}]");
-        if let SecretFrom::File(path) = &key.from {
+        if key.algorithm.starts_with("HS") {
+            report.secret(&format!("{place}.from"), &key.from);
+        } else if let SecretFrom::File(path) = &key.from {
             report.path(&format!("{place}.from"), path);
         }
         let mut alone = match algorithm(&key.algorithm) {
@@ -47,7 +52,8 @@ fn keys(config: &Config, report: &mut Report) {
             }
         };
         if let Err(error) = add_key(&mut alone, key) {
-            report.error(format!("{place}.from"), error);
+            let what = super::advised(error, &key.from, SIGNING);
+            report.error(format!("{place}.from"), what);
         }
         let earlier = config.token.key.get(..n).unwrap_or_default();
         if earlier.contains(key) {

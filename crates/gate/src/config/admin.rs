@@ -12,6 +12,8 @@ use super::Span;
 pub struct Admin {
     /// `/healthz`, `/readyz`, `/metrics` and the dashboard. Nothing of it is protected: keep it to yourself.
     pub listen: Option<SocketAddr>,
+    /// Names by which it may be asked, beside addresses and `localhost`.
+    pub hosts: Vec<String>,
     /// How long open exchanges may go on once gate was told to end.
     pub drain: Span,
 }
@@ -20,6 +22,7 @@ impl Default for Admin {
     fn default() -> Self {
         Self {
             listen: None,
+            hosts: Vec::new(),
             drain: Span::seconds(30),
         }
     }

@@ -116,6 +116,11 @@ impl Config {
     }
 }
 
+/// A secret that tokens are signed with, for a new configuration. One that is there stays.
+pub fn make_signing_key(path: &Path) -> Result<(), GateError> {
+    make_key(path, SIGNING_KEY)
+}
+
 /// Written aside and given its name in one step: two processes that start at once have the same key, and a whole one.
 fn make_key(path: &Path, bytes: usize) -> Result<(), GateError> {
     if path.symlink_metadata().is_ok() {

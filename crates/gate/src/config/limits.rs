@@ -26,7 +26,7 @@ pub struct Limits {
     pub idle_time: Span,
     /// Requests on one connection before the client is asked to come anew; 0 is no bound.
     pub requests: u64,
-    /// Exchanges at once in each thread, of one address, and of one session; 0 is no bound.
+    /// Exchanges at once, of one address, and of one session; 0 is no bound.
     pub exchanges_per_client: usize,
     pub exchanges_per_session: usize,
     /// At once, on one connection of HTTP/2 or HTTP/3.

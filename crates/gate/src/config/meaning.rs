@@ -122,7 +122,7 @@ impl<'a> Kept<'a> {
 impl SecretFrom {
     pub(crate) fn read(&self) -> Result<Secret, GateError> {
         Ok(match self {
-            Self::File(path) => Secret::from_file(path)?,
+            Self::File(path) => Secret::from_shared_file(path)?,
             Self::Env(name) => Secret::from_env(name)?,
         })
     }

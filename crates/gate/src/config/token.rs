@@ -71,6 +71,9 @@ pub struct Jwks {
     pub ca: Option<PathBuf>,
     #[serde(default = "every")]
     pub every: Span,
+    /// Before its time, because a token names a key that it has not: how long after the last time at the soonest.
+    #[serde(default = "unknown_kid")]
+    pub unknown_kid: Span,
     /// What its keys may sign with.
     #[serde(default = "Jwks::usual_algorithms")]
     pub algorithms: Vec<String>,
@@ -78,4 +81,8 @@ pub struct Jwks {
 
 fn every() -> Span {
     Span::seconds(300)
+}
+
+fn unknown_kid() -> Span {
+    Span::seconds(10)
 }

@@ -3,9 +3,13 @@
 
 use std::rc::Rc;
 
+use tokio::time::Instant;
+
+use super::upload::WINDOW;
 use super::{Broken, Source};
 use crate::config::Limits;
-use crate::patrol::Post;
+use crate::patrol::{Late, Post};
+use crate::record::Limit;
 use crate::request::Refusal;
 use crate::upstream::Upstream;
 
@@ -15,49 +19,73 @@ const MAX_HELD: usize = 64 * 1024 * 1024;
 /// The first part of a body.
 pub(super) struct Ahead {
     pub(super) bytes: Vec<u8>,
-    /// It is all of it.
-    pub(super) whole: bool,
+    /// When the present window of its rate began, and what had come by then.
+    window: Option<(Instant, usize)>,
     /// What `upstream` has counted of it.
     counted: usize,
     upstream: Rc<Upstream>,
+}
+
+/// What came of reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Came {
+    /// All of the body.
+    Whole,
+    /// As much of it as is read ahead.
+    Enough,
+    /// What there was in the time.
+    Some,
 }
 
 impl Ahead {
     pub(super) fn new(upstream: &Rc<Upstream>) -> Self {
         Self {
             bytes: Vec::new(),
-            whole: false,
+            window: None,
             counted: 0,
             upstream: upstream.clone(),
         }
     }
 
-    /// Reads until the body is there, or as much of it as `limits` want, or their time is over.
+    /// Reads on. In time or not, what is there is there; but the least rate is asked of a body from its beginning.
     pub(super) async fn read(
         &mut self,
         body: &mut impl Source,
         limits: &Limits,
         post: &Post,
-    ) -> Result<(), Broken> {
+    ) -> Result<Came, Broken> {
         let reading = self.read_on(body, limits);
-        // In time or not, what is there is there.
-        post.within(Some(limits.body_ahead_time.0), reading)
-            .await
-            .unwrap_or(Ok(()))
+        match post.within(Some(limits.body_ahead_time.0), reading).await {
+            Ok(came) => came,
+            Err(Late) => self.judge(limits).map(|()| Came::Some),
+        }
     }
 
-    async fn read_on(&mut self, body: &mut impl Source, limits: &Limits) -> Result<(), Broken> {
+    async fn read_on(&mut self, body: &mut impl Source, limits: &Limits) -> Result<Came, Broken> {
         let enough = usize::try_from(limits.body_ahead.0).unwrap_or(usize::MAX);
         while self.bytes.len() < enough && self.upstream.ahead().get() < MAX_HELD {
             if !body.next(&mut self.bytes).await? {
-                self.whole = true;
-                return Ok(());
+                return Ok(Came::Whole);
             }
             self.count();
             if self.bytes.len() as u64 > limits.body.0 {
                 return Err(Refusal::BodyTooLarge.into());
             }
         }
+        Ok(Came::Enough)
+    }
+
+    fn judge(&mut self, limits: &Limits) -> Result<(), Broken> {
+        let now = (Instant::now(), self.bytes.len());
+        let (since, before) = *self.window.get_or_insert(now);
+        if now.0 - since < WINDOW {
+            return Ok(());
+        }
+        let came = (now.1 - before) as u64;
+        if came < limits.body_rate.0.saturating_mul(WINDOW.as_secs()) {
+            return Err(Broken::Slow(Limit::BodyRate));
+        }
+        self.window = Some(now);
         Ok(())
     }
 

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
-use super::{Asked, Broken, Ended, PIECE, Sink, Source, TRUSTED_FOR, admitted, over, tunnel};
+use super::{
+    Asked, Broken, Ended, PIECE, Sink, Source, TRUSTED_FOR, admitted, over, retelling, tunnel,
+};
 use crate::guard::Sessions;
 use crate::h1::{self, BadResponse, Chunked, ResponseBody};
 use crate::patrol::Posts;
@@ -54,6 +56,7 @@ pub(super) struct Download<'a, S, R, A> {
     pub(super) buffer: &'a mut Vec<u8>,
     pub(super) to: &'a mut A,
     pub(super) begun: &'a mut bool,
+    pub(super) passed_interim: &'a mut bool,
     pub(super) entry: &'a mut Entry,
     pub(super) interim: Interim,
 }
@@ -113,6 +116,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
             from: &mut *self.from,
             buffer: &mut *self.buffer,
             to: &mut *self.to,
+            begun: &mut *self.begun,
             entry: &mut *self.entry,
             trailers: rest.trailers,
         };
@@ -158,6 +162,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
         loop {
             let (asked, site, to) = (self.asked, self.site, &mut *self.to);
             let interim_taken = to.takes_interim();
+            let id = self.entry.caller.id;
             // A few bytes, where somebody wants them.
             let mut timing = Vec::new();
             if asked.route.server_timing && !self.buffer.is_empty() {
@@ -175,13 +180,17 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
                 let is_early = status == 425 && asked.early.is_some() && body == ResponseBody::None;
                 let is_interim = status < 200 && status != 101;
                 if !is_early && (!is_interim || interim_taken) {
-                    let mut room = [httparse::EMPTY_HEADER; 2];
+                    let mut room = [httparse::EMPTY_HEADER; 3];
                     let more = if is_interim {
                         &[]
                     } else {
-                        site.fields(asked, &timing, &mut room)
+                        site.fields(asked, &timing, id.as_bytes(), &mut room)
                     };
-                    to.head(response, body, more);
+                    if is_interim {
+                        to.head(response, body, more);
+                    } else {
+                        retelling::head(asked, response, body, more, to)?;
+                    }
                 }
                 Ok::<_, BadResponse>(Rest {
                     status,
@@ -198,9 +207,11 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
             let rest = rest?;
             self.buffer.drain(..length);
             if rest.status >= 200 || (rest.status == 101 && self.asked.upgrade) {
-                self.entry.status = rest.status;
+                self.entry.status = match &self.asked.socket {
+                    Some(_) if rest.status == 101 => 200,
+                    _ => rest.status,
+                };
                 self.entry.first_byte = Some(Instant::now());
-                *self.begun |= rest.status != 425 || self.asked.early.is_none();
                 return Ok(rest);
             }
             if rest.status == 101 {
@@ -210,7 +221,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
                 .take(length, self.asked.route.upstream.interim())?;
             // RFC 9110 §15.2: HTTP/1.0 knows no interim answers.
             if interim_taken {
-                *self.begun = true;
+                *self.passed_interim = true;
                 let span = self.asked.route.upstream.first_byte();
                 let flushed = self.posts.down.within(span, self.to.flush()).await;
                 flushed
@@ -282,6 +293,8 @@ pub(super) struct Body<'a, R, A> {
     from: &'a mut R,
     buffer: &'a mut Vec<u8>,
     to: &'a mut A,
+    /// Until something has left, another answer may be given.
+    begun: &'a mut bool,
     entry: &'a mut Entry,
     trailers: bool,
 }
@@ -363,6 +376,7 @@ impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
 
     /// A client that takes nothing for as long as a backend may be silent is not waited for.
     async fn flush(&mut self) -> Result<(), Broken> {
+        *self.begun = true;
         let flushing = self.to.flush();
         let flushed = self.posts.down.within(self.silence, flushing).await;
         flushed
@@ -373,6 +387,7 @@ impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
     }
 
     async fn end(&mut self) -> Result<(), Broken> {
+        *self.begun = true;
         let ending = self.to.end();
         let ended = self.posts.down.within(self.silence, ending).await;
         ended

@@ -16,7 +16,7 @@ use crate::site::Site;
 
 /// The time over which a client's rate is taken. In each it has to be twice what it was in the one before, up to a bound:
 /// who holds a connection for long has to have much to send.
-const WINDOW: Duration = Duration::from_secs(10);
+pub(super) const WINDOW: Duration = Duration::from_secs(10);
 
 /// Says of a failure whether anything may have arrived.
 pub(super) async fn head(

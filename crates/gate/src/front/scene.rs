@@ -79,7 +79,12 @@ impl Scene {
         };
         change(&mut config);
         let book = Book::new(1);
-        let house = Rc::new(House::new(site(&config, at), book.ledger(0), None));
+        let house = Rc::new(House::new(
+            site(&config, at),
+            book.ledger(0),
+            None,
+            Arc::default(),
+        ));
         let patrolled = house.clone();
         spawn_local(async move { patrolled.patrol.run().await });
         Self {

@@ -142,6 +142,12 @@ impl Keys {
             .any(|key| key.check.accepts(jws))
     }
 
+    /// Is there one of this name?
+    pub(super) fn have(&self, name: &str) -> bool {
+        let mut names = self.keys.iter().filter_map(|key| key.name.as_deref());
+        names.any(|own| own == name)
+    }
+
     fn add_jwk(&mut self, jwk: &jwks::Jwk) -> Result<(), GateError> {
         let name = jwk.name.as_deref();
         let fits = |algorithm: &Algorithm| jwk.algorithm.is_none_or(|said| said == *algorithm);

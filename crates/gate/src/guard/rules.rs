@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtrip_wire::jwt::Claims;
+use roundtrip_wire::jwt::{Claims, Jws};
 
-use super::Keys;
+use super::{Keys, Refresh};
 use crate::credentials::Vault;
 
 /// How the cookie holds the token.
@@ -36,6 +36,8 @@ pub struct Rules {
     pub fetched: Option<Arc<Fetched>>,
     /// One is still to come: who brings a token that none of the others has signed is asked to come again.
     pub awaits_keys: bool,
+    /// How the set is asked for before its time.
+    pub refresh: Option<Refresh>,
     /// The name of the cookie with the token; `None` looks at no cookie.
     pub cookie: Option<String>,
     pub cookie_form: CookieForm,
@@ -59,6 +61,7 @@ impl Rules {
             audience: None,
             fetched: None,
             awaits_keys: false,
+            refresh: None,
             cookie: Some("Authorization".into()),
             cookie_form: CookieForm::Base64,
             bearer: true,
@@ -66,6 +69,12 @@ impl Rules {
             tokens: 4096,
             sessions: 4096,
         }
+    }
+
+    /// Does the token name a key that is not here, and may be soon?
+    pub(super) fn lack(&self, jws: &Jws<'_>) -> bool {
+        let unknown = jws.key_id.as_ref().filter(|name| !self.keys.have(name));
+        unknown.is_some() && self.refresh.as_ref().is_some_and(Refresh::ask)
     }
 
     /// Was the token made by whom we expect, and for us?

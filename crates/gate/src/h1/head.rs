@@ -43,6 +43,7 @@ pub(crate) fn request<T>(
                 authority: None,
                 version,
                 ended: false,
+                protocol: None,
                 fields: parsed.headers,
             };
             Ok(Some((take(&request), length)))
@@ -97,6 +98,8 @@ pub(crate) enum BadResponse {
     TooLarge,
     #[error("the backend's answer does not say in one way where it ends")]
     Length,
+    #[error("the backend's answer to a WebSocket is not one")]
+    Socket,
 }
 
 /// As [`request`], for responses.
@@ -213,6 +216,8 @@ fn is_of_one_hop(name: &str) -> bool {
         // `Alt-Svc`: what else a backend speaks it speaks with us, and its ports are not ours.
         7 => is("upgrade") || is("alt-svc"),
         10 => is("connection") || is("keep-alive"),
+        // Said by gate, as the client has to know it.
+        12 => is("x-request-id"),
         16 => is("proxy-connection"),
         17 => is("transfer-encoding"),
         _ => false,

@@ -6,7 +6,7 @@
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::chunked::Malformed;
-use crate::request::is_identity;
+use crate::request::{is_identity, overrides_method};
 
 /// In one section, those that stay behind included.
 const MOST_FIELDS: usize = 64;
@@ -53,6 +53,19 @@ impl Trailers {
         }
     }
 
+    /// Leaves those behind whose name does not pass.
+    pub(crate) fn retain(&mut self, passes: impl Fn(&str) -> bool) {
+        if self.is_empty() {
+            return;
+        }
+        let lines = self.0.split_inclusive(|b| *b == b'\n');
+        let kept = lines.filter(|line| {
+            let name = line.split(|b| *b == b':').next().unwrap_or_default();
+            std::str::from_utf8(name).is_ok_and(&passes)
+        });
+        self.0 = kept.flatten().copied().collect();
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -89,33 +102,24 @@ fn may_pass(name: &str) -> bool {
     let begins = NEVER_BEGIN.iter().any(|start| name.starts_with(start));
     // RFC 9530 §2: a digest is known once the content has been sent.
     let is_digest = name == "content-digest";
-    is_digest || !(begins || NEVER.contains(&name.as_str()) || is_identity(&name))
+    let is_never =
+        begins || NEVER.contains(&name.as_str()) || is_identity(&name) || overrides_method(&name);
+    is_digest || !is_never
 }
 
-const NEVER_BEGIN: [&str; 20] = [
+const NEVER_BEGIN: [&str; 9] = [
     "accept",
     "access-control-",
-    "cf-",
     "content-",
     "cross-origin-",
     "if-",
     "proxy",
     "sec-",
-    "x-auth",
-    "x-client-",
-    "x-cluster-",
     "x-content-type-",
-    "x-forwarded",
     "x-frame-",
-    "x-http-method",
-    "x-method-",
-    "x-original-",
-    "x-real-",
-    "x-remote-",
-    "x-rewrite-",
 ];
 
-const NEVER: [&str; 45] = [
+const NEVER: [&str; 41] = [
     "age",
     "alt-svc",
     "alt-used",
@@ -123,7 +127,6 @@ const NEVER: [&str; 45] = [
     "authorization",
     "cache-control",
     "clear-site-data",
-    "client-ip",
     "connection",
     "cookie",
     "cookie2",
@@ -131,7 +134,6 @@ const NEVER: [&str; 45] = [
     "early-data",
     "expect",
     "expires",
-    "forwarded",
     "from",
     "host",
     "http2-settings",
@@ -148,7 +150,6 @@ const NEVER: [&str; 45] = [
     "referer",
     "referrer-policy",
     "refresh",
-    "remote-user",
     "retry-after",
     "set-cookie",
     "set-cookie2",
@@ -156,7 +157,6 @@ const NEVER: [&str; 45] = [
     "te",
     "trailer",
     "transfer-encoding",
-    "true-client-ip",
     "upgrade",
     "vary",
     "warning",
@@ -203,6 +203,15 @@ mod tests {
             let section = format!("{name}: x\r\nX-A: b\r\n\r\n");
             assert_eq!(read(&section), Ok("X-A: b\r\n".into()), "{name}");
         }
+    }
+
+    #[test]
+    fn a_route_may_leave_more_behind() {
+        let mut trailers = Trailers::read(b"X-A: b\r\nX-C: d\r\nX-A: e\r\n\r\n").unwrap();
+        trailers.retain(|name| name != "X-C");
+        assert_eq!(trailers.0, b"X-A: b\r\nX-A: e\r\n");
+        trailers.retain(|_| false);
+        assert!(trailers.is_empty());
     }
 
     #[test]

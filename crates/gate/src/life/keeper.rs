@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -14,12 +14,15 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::News;
 use crate::GateError;
 use crate::admin::{self, Desk};
+use crate::condition::{Condition, Expiry};
 use crate::keyring::Keyring;
 use crate::plan::Plan;
 use crate::record::{Book, Pen};
 
 /// Between two looks at the certificates' files.
 const LOOK: Duration = Duration::from_secs(1);
+/// And at how long they are good for.
+const EXPIRY: Duration = Duration::from_hours(1);
 
 pub(super) struct Keeper {
     tell: Option<UnboundedSender<Turn>>,
@@ -47,13 +50,15 @@ impl Keeper {
         let listener = plan.config.admin.listen.map(listen).transpose()?;
         let admin = listener.as_ref().and_then(|l| l.local_addr().ok());
         let draining = Arc::new(AtomicBool::new(false));
-        let guarded = plan.config.route.iter().any(|route| route.auth);
+        let condition = Arc::new(Condition::of(&plan));
+        let watch = (condition.clone(), book.clone());
         let made_by = format!("roundtrip {}", env!("CARGO_PKG_VERSION"));
-        let desk = Desk::new(book, draining.clone(), guarded, made_by);
+        let desk = Desk::new(book, draining.clone(), condition, made_by);
         let desk = match log {
             Some(pen) => desk.with_log(pen),
             None => desk,
         };
+        desk.is_called(&plan.config.admin.hosts);
         let (tell, turns) = unbounded_channel();
         let first = Turn { plan, keyring };
         let (ready, is_ready) = mpsc::sync_channel(1);
@@ -68,7 +73,7 @@ impl Keeper {
                         let _ = ready.send(Ok(()));
                         let local = tokio::task::LocalSet::new();
                         let desk = listener.map(|listener| (listener, Arc::new(desk)));
-                        local.block_on(&runtime, keep(first, turns, desk, told));
+                        local.block_on(&runtime, keep(first, turns, desk, watch, told));
                     }
                     Err(source) => drop(ready.send(Err(GateError::Thread(source)))),
                 }
@@ -113,6 +118,8 @@ impl Drop for Keeper {
 fn listen(address: SocketAddr) -> Result<std::net::TcpListener, GateError> {
     let how = roundtrip_net::Listening {
         backlog: 64,
+        // A process that takes over listens while this one ends.
+        shared: true,
         ..roundtrip_net::Listening::default()
     };
     roundtrip_net::listen(address, &how).map_err(|source| GateError::Listen { address, source })
@@ -123,9 +130,14 @@ async fn keep(
     first: Turn,
     mut turns: UnboundedReceiver<Turn>,
     desk: Option<(std::net::TcpListener, Arc<Desk>)>,
+    (condition, book): (Arc<Condition>, Book),
     told: Told,
 ) {
+    let shown = desk.as_ref().map(|(_, desk)| desk.clone());
     let _serving = serve(desk);
+    let mut expiry = Expiry::begin(&first.plan.config, SystemTime::now());
+    let mut expiring = interval(EXPIRY);
+    expiring.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let told = std::rc::Rc::new(told);
     let mut plan = first.plan.clone();
     let mut tasks = tend(first, &told);
@@ -137,9 +149,21 @@ async fn keep(
                 let Some(turn) = turn else { return };
                 // What goes on is in both plans, and begins anew.
                 plan = turn.plan.clone();
+                condition.follow(&plan);
+                if let Some(desk) = &shown {
+                    desk.is_called(&plan.config.admin.hosts);
+                }
                 tasks = tend(turn, &told);
             }
-            _ = looks.tick() => look(&plan, &told),
+            _ = looks.tick() => {
+                look(&plan, &told);
+                let mut tell = |line| told(News::Condition(line));
+                condition.look(&book.snapshot(), Instant::now(), &mut tell);
+            }
+            _ = expiring.tick() => {
+                let mut tell = |line| told(News::Condition(line));
+                expiry.look(&plan.config, SystemTime::now(), &mut tell);
+            }
             Some(_) = tasks.join_next(), if !tasks.is_empty() => {}
         }
     }

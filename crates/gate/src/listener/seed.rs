@@ -5,9 +5,9 @@ use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
 use aws_lc_rs::rand;
 use zeroize::Zeroizing;
 
+use crate::GateError;
 use crate::config::SecretFrom;
 use crate::credentials::key_bytes;
-use crate::{GateError, Secret};
 
 const SALT: &[u8] = b"roundtrip gate seed 1";
 
@@ -21,8 +21,7 @@ impl Seed {
     /// Without a place where it is, one is made for as long as the process lives.
     pub(crate) fn read(from: Option<&SecretFrom>) -> Result<Self, GateError> {
         let secret = match from {
-            Some(SecretFrom::File(path)) => Secret::from_file(path)?,
-            Some(SecretFrom::Env(name)) => Secret::from_env(name)?,
+            Some(from) => from.read()?,
             None => {
                 let mut bytes = Zeroizing::new([0; 32]);
                 rand::fill(&mut *bytes).map_err(|_| GateError::Cryptography)?;

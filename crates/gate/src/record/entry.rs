@@ -8,7 +8,7 @@ use super::Note;
 use super::reason::Sort;
 use super::{Early, Known, Outcome, Protocol, Reason};
 use crate::exchange::Asked;
-use crate::request::Request;
+use crate::request::{Caller, Request};
 
 /// No server was asked.
 pub(crate) const NO_UPSTREAM: u16 = u16::MAX;
@@ -50,6 +50,8 @@ pub(crate) struct Entry {
     pub(crate) retried: bool,
     /// `None` where no session is wanted.
     pub(crate) known: Option<Known>,
+    /// Its name, and how its client reads errors.
+    pub(crate) caller: Caller,
     /// For the access log, where there is one; nothing else looks at it.
     pub(crate) note: Option<Box<Note>>,
 }
@@ -109,12 +111,14 @@ impl Entry {
             reused: false,
             retried: false,
             known: None,
+            caller: Caller::default(),
             note: None,
         }
     }
 
     /// This is what was asked for.
     pub(crate) fn is_of(&mut self, request: &Request<'_>) {
+        self.caller.is_of(request);
         if let Some(note) = &mut self.note {
             note.take(request);
         }

@@ -122,7 +122,7 @@ impl Ledger {
 
     fn time(&self, entry: &Entry, ended: Instant) {
         let since = |end: Instant| end.saturating_duration_since(entry.began);
-        let [added, authorize, first_byte, whole] = &self.timers;
+        let [added, authorize, first_byte, backend, whole] = &self.timers;
         added.record(entry.added(ended));
         whole.record(since(ended));
         if let Some(at) = entry.authorized {
@@ -130,6 +130,7 @@ impl Ledger {
         }
         if let Some(at) = entry.first_byte {
             first_byte.record(since(at));
+            backend.record(entry.waited(at));
         }
     }
 

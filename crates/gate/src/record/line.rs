@@ -79,6 +79,9 @@ struct Line<'a> {
     known: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
+    /// As the client and the backend know it.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    request: &'a str,
 }
 
 /// Milliseconds, of the phases that were gone through.
@@ -123,6 +126,7 @@ pub(crate) fn line(entry: &Entry, ended: Instant, at: SystemTime, told: &Told<'_
         session: told
             .session
             .map(|mark| mark.0.iter().map(|b| format!("{b:02x}")).collect()),
+        request: entry.caller.id.as_str(),
     };
     let mut bytes = serde_json::to_vec(&line).unwrap_or_default();
     bytes.push(b'\n');

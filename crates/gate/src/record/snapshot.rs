@@ -22,11 +22,12 @@ impl Snapshot {
     }
 
     pub(crate) fn timer(&self, timer: Timer) -> &Spread {
-        let [added, authorize, first_byte, whole] = &self.timers;
+        let [added, authorize, first_byte, backend, whole] = &self.timers;
         match timer {
             Timer::Added => added,
             Timer::Authorize => authorize,
             Timer::FirstByte => first_byte,
+            Timer::Backend => backend,
             Timer::Whole => whole,
         }
     }
@@ -45,6 +46,15 @@ impl Snapshot {
             .filter(|asked| hold(*asked))
             .map(|asked| self.get(asked))
             .sum()
+    }
+
+    /// By the class of their answer's status, in the vocabulary's order; the last are those that were not answered.
+    pub(crate) fn classes(&self) -> [u64; StatusClass::COUNT] {
+        let mut classes = [0; StatusClass::COUNT];
+        for (class, count) in StatusClass::ALL.iter().zip(&mut classes) {
+            *count = self.requests_that(|asked| asked.class == *class);
+        }
+        classes
     }
 
     /// Those that the client cannot be content with: 5xx, or an answer that never began or broke off, unless the client

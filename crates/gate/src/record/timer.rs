@@ -19,6 +19,8 @@ words! {
         Authorize = "authorize",
         /// From the head to the first byte of the backend's answer.
         FirstByte = "first_byte",
+        /// From the request's leaving to the first byte of the backend's answer.
+        Backend = "backend",
         Whole = "whole",
     }
 }
@@ -31,6 +33,9 @@ impl Timer {
                 "From a request's head to the leave to pass, where the store was asked."
             }
             Self::FirstByte => "From a request's head to the first byte of the backend's answer.",
+            Self::Backend => {
+                "From the request's leaving to the first byte of the backend's answer."
+            }
             Self::Whole => "A whole exchange, with its bodies.",
         }
     }

@@ -30,10 +30,26 @@ impl<'a> Authority<'a> {
         sound.then_some(Self { name, port })
     }
 
+    pub(crate) fn name(&self) -> &'a str {
+        self.name
+    }
+
     /// Is it this host, whatever the port? Capitals make no difference (RFC 9110 §4.2.3), nor does how an address is written.
     pub(crate) fn is_host(&self, host: &str) -> bool {
         self.name.eq_ignore_ascii_case(host)
             || address(self.name).is_some_and(|own| address(host) == Some(own))
+    }
+
+    pub(crate) fn is_same_host(&self, other: &Self) -> bool {
+        self.is_host(other.name)
+    }
+
+    pub(crate) fn port(&self, default: &'a str) -> &'a str {
+        if self.port.is_empty() {
+            default
+        } else {
+            self.port
+        }
     }
 
     /// As a backend is to read it: in lower case, and without an empty port.

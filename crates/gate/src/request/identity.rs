@@ -173,6 +173,16 @@ mod tests {
     }
 
     #[test]
+    fn the_guide_has_them_all() {
+        let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/gate.md");
+        let guide = std::fs::read_to_string(guide).unwrap();
+        for known in FIELDS {
+            let family = if known.ends_with('-') { "*" } else { "" };
+            assert!(guide.contains(&format!("`{known}{family}`")), "{known}");
+        }
+    }
+
+    #[test]
     fn a_method_may_be_said_elsewhere() {
         for name in [
             "X-HTTP-Method-Override",

@@ -76,7 +76,7 @@ impl Rewrite {
     }
 
     /// Is the client's own field of this name not to be passed on?
-    pub(super) fn removes(&self, name: &str) -> bool {
+    pub(crate) fn removes(&self, name: &str) -> bool {
         let set = self.set.iter().map(|(name, _)| name);
         self.remove
             .iter()

@@ -1,6 +1,10 @@
 //! What is counted of an upstream. Each thread writes its own tally; whoever wants to know adds them up.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use super::sight::Sight;
+use super::trouble::Trouble;
 
 /// Written by one thread, read by any.
 #[derive(Debug, Default)]
@@ -21,12 +25,58 @@ impl Count {
     }
 }
 
+/// Exchanges with one server that it answered, and those that failed there.
+#[derive(Debug, Default)]
+struct OfServer {
+    answered: Count,
+    failed: Count,
+}
+
+impl Tally {
+    pub(super) fn of(sights: Arc<[Sight]>) -> Self {
+        Self {
+            servers: sights.iter().map(|_| OfServer::default()).collect(),
+            sights,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn answered(&self, server: usize) {
+        let places = self.servers.get(server).zip(self.sights.get(server));
+        if let Some((counts, sight)) = places {
+            counts.answered.add(1);
+            sight.succeeded();
+        }
+    }
+
+    /// `None`: it was connected to.
+    pub(super) fn failed_at(&self, server: usize, trouble: Option<&Trouble>) {
+        let places = self.servers.get(server).zip(self.sights.get(server));
+        if let Some((counts, sight)) = places {
+            counts.failed.add(1);
+            match trouble {
+                Some(trouble) => sight.unreached(trouble),
+                None => sight.broke(),
+            }
+        }
+    }
+
+    /// Exchanges that the server answered, and those that failed there.
+    pub(super) fn of_server(&self, server: usize) -> (u64, u64) {
+        let of = self.servers.get(server);
+        of.map_or((0, 0), |of| (of.answered.get(), of.failed.get()))
+    }
+}
+
 macro_rules! counts {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         /// Of one thread.
         #[derive(Debug, Default)]
         pub(super) struct Tally {
             $(pub(super) $name: Count,)*
+            servers: Box<[OfServer]>,
+            /// What all threads see of each server.
+            sights: Arc<[Sight]>,
         }
 
         /// A reading. Connections that were opened are open, or closed for one of five reasons.

@@ -4,8 +4,9 @@
 mod health;
 mod names;
 mod open;
+mod probe;
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use roundtrip_model::Recorder;
@@ -18,6 +19,7 @@ use tokio::task::JoinSet;
 
 use super::address::{Address, Host};
 use super::counts::Tally;
+use super::sight::{ServerState, ServerView, Sight};
 use crate::GateError;
 use crate::config::{self, Protocol};
 use names::Resolved;
@@ -29,6 +31,7 @@ pub(crate) struct Group {
     servers: Vec<Server>,
     tls: Option<Arc<ClientConfig>>,
     pub(super) well: Arc<[AtomicBool]>,
+    sights: Arc<[Sight]>,
     resolver: fn() -> Result<Resolver, ResolveError>,
     tallies: Mutex<Vec<Arc<Tally>>>,
 }
@@ -66,6 +69,7 @@ impl Group {
             index,
             tls: trust(name, config, &servers)?,
             well: servers.iter().map(|_| AtomicBool::new(true)).collect(),
+            sights: servers.iter().map(|_| Sight::default()).collect(),
             servers,
             config: config.clone(),
             resolver,
@@ -77,9 +81,10 @@ impl Group {
     pub(crate) async fn tend(self: Arc<Self>) {
         let mut tasks = JoinSet::new();
         for at in 0..self.servers.len() {
-            let (naming, checking) = (self.clone(), self.clone());
+            let (naming, checking, probing) = (self.clone(), self.clone(), self.clone());
             tasks.spawn(async move { naming.keep_named(at).await });
             tasks.spawn(async move { checking.keep_checked(at).await });
+            tasks.spawn(async move { probing.keep_probed(at).await });
         }
         while tasks.join_next().await.is_some() {}
     }
@@ -94,10 +99,43 @@ impl Group {
     }
 
     pub(super) fn new_tally(&self) -> Arc<Tally> {
-        let tally: Arc<Tally> = Arc::default();
+        let tally = Arc::new(Tally::of(self.sights.clone()));
         let mut tallies = self.tallies.lock().unwrap_or_else(PoisonError::into_inner);
         tallies.push(tally.clone());
         tally
+    }
+
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// Each server as all threads together see it, in the configuration's order.
+    pub(crate) fn view(&self) -> Vec<ServerView> {
+        let tallies = self.tallies.lock().unwrap_or_else(PoisonError::into_inner);
+        let view = |(at, server): (usize, &Server)| {
+            let counts = tallies.iter().map(|tally| tally.of_server(at));
+            let add = |a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1 + b.1);
+            let (answered, failed) = counts.fold((0, 0), add);
+            ServerView {
+                address: server.address.authority().into(),
+                state: self.state(at),
+                answered,
+                failed,
+            }
+        };
+        self.servers.iter().enumerate().map(view).collect()
+    }
+
+    fn state(&self, server: usize) -> ServerState {
+        let well = self.well.get(server);
+        if well.is_some_and(|well| !well.load(Ordering::Relaxed)) {
+            return ServerState::Unhealthy;
+        }
+        let sight = self.sights.get(server);
+        match sight.and_then(|sight| sight.failing(self.config.eject_after)) {
+            Some(why) => ServerState::Failing(why),
+            None => ServerState::Up,
+        }
     }
 
     pub(super) fn shown(&self, server: usize) -> Arc<str> {

@@ -95,10 +95,14 @@ impl Link {
             tally.fast_opened.add(1);
         }
         match fate {
-            Fate::Kept | Fate::Spent => self.slot.succeeded(),
+            Fate::Kept | Fate::Spent => {
+                tally.answered(self.slot.server());
+                self.slot.succeeded();
+            }
             Fate::Stale => {}
             Fate::Failed => {
                 tally.failed.add(1);
+                tally.failed_at(self.slot.server(), None);
                 self.slot.failed();
             }
         }

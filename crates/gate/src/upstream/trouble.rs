@@ -55,6 +55,21 @@ impl Trouble {
         }
     }
 
+    /// What the server does, for a line that names it already.
+    pub(crate) fn in_short(&self) -> String {
+        match self {
+            Self::Connect { source, .. } if source.kind() == io::ErrorKind::ConnectionRefused => {
+                "refuses connections".into()
+            }
+            Self::Connect { source, .. } => format!("cannot be connected to ({source})"),
+            Self::Unnamed { why, .. } => format!("has no address ({why})"),
+            Self::Tls { source, .. } => format!("fails the TLS handshake ({source})"),
+            Self::H2 { .. } | Self::Protocol { .. } => "does not speak HTTP/2".into(),
+            Self::Silent { .. } => "does not answer when it is connected to".into(),
+            Self::Busy { .. } | Self::Full { .. } | Self::NoneWell { .. } => self.to_string(),
+        }
+    }
+
     /// Seconds for `Retry-After`, where another try may soon do better.
     pub(crate) fn retry_after(&self) -> Option<u32> {
         match self {

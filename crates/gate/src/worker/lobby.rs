@@ -37,7 +37,12 @@ impl Lobby {
         census: Arc<Census>,
         scribe: Option<Scribe>,
     ) -> Result<Self, GateError> {
-        let house = Rc::new(House::new(present.site()?, ledger, scribe));
+        let house = Rc::new(House::new(
+            present.site()?,
+            ledger,
+            scribe,
+            census.exchanges().clone(),
+        ));
         let admission = Admission::new(house.clone(), present.manner()?, census);
         let patrolled = house.clone();
         spawn_local(async move { patrolled.patrol.run().await });

@@ -35,6 +35,13 @@ pub(crate) struct Answer {
     pub(crate) body: String,
 }
 
+impl Answer {
+    /// The ancestor's errors are empty; ours begin with their status.
+    pub(crate) fn words(&self) -> &str {
+        self.body.split(' ').next().unwrap_or_default()
+    }
+}
+
 impl Scene {
     /// Configured as the guide says. `None` where there is no redis-server.
     pub(crate) fn start(test: &str, backend: SocketAddr) -> Option<Self> {

@@ -35,7 +35,7 @@ impl Stage {
         let key = write(&folder, "key.pem", &signing_key.serialize_pem());
         let token = write(&folder, "token.key", &"k".repeat(64));
         let text = format!(
-            "[listen]\nhttp = [\"127.0.0.1:0\"]\nhttps = [\"127.0.0.1:0\"]\nthreads = 1\n\
+            "[listen]\nhttp = [\"127.0.0.1:0\"]\nhttps = [\"127.0.0.1:0\"]\nh3 = true\nthreads = 1\n\
              [admin]\nlisten = \"127.0.0.1:0\"\n\
              [[tls.certificate]]\nchain = \"{}\"\nkey = \"{}\"\n\
              [[token.key]]\nalgorithm = \"HS512\"\nfrom = {{ file = \"{}\" }}\n\
@@ -84,7 +84,7 @@ impl Stage {
 
 fn get(at: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(at).unwrap();
-    let ask = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    let ask = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     stream.write_all(ask.as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();

@@ -9,6 +9,7 @@ const [, , role, protocol, url, fields] = process.argv;
 
 const TOLD = {
   'x-sum': 'down',
+  'x-role-of': 'boss',
   'set-cookie': 'evil=1',
   'x-forwarded-for': '203.0.113.9',
   'content-type': 'text/evil',

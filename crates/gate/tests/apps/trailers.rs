@@ -10,7 +10,7 @@ use crate::stage::{Server, Stage, has_node, json as ask, node, python};
 fn stage(backend: &Server, protocol: &str) -> Stage {
     Stage::new(&format!(
         "[upstream.backend]\nservers = [\"http://127.0.0.1:{}\"]\nprotocol = \"{protocol}\"\n\
-         [[route]]\nupstream = \"backend\"\nauth = false\n",
+         [[route]]\nupstream = \"backend\"\nauth = false\nremove = [\"X-Role-Of\"]\n",
         backend.port
     ))
 }
@@ -28,13 +28,17 @@ fn asked(stage: &Stage, protocol: &str, path: &str, fields: &str) -> Value {
     ask(node("trailers.mjs").args(["ask", protocol, &url, fields]))
 }
 
-/// The one trailer that may pass, and none of those that may not.
+/// The trailers that may pass, and none of those that may not: of a request none that its route removes.
 fn passed(heard: &Value) {
     assert_eq!(heard["status"], 200, "{heard}");
     assert_eq!(heard["told"]["body"], "up", "{heard}");
     assert_eq!(heard["told"]["te"], "trailers", "{heard}");
     assert_eq!(heard["told"]["trailers"], json!({"x-sum": "up"}), "{heard}");
-    assert_eq!(heard["trailers"], json!({"x-sum": "down"}), "{heard}");
+    assert_eq!(
+        heard["trailers"],
+        json!({"x-sum": "down", "x-role-of": "boss"}),
+        "{heard}"
+    );
 }
 
 #[test]
@@ -73,7 +77,11 @@ fn a_client_of_http_1_that_does_not_ask_for_trailers_gets_none() {
         // The protocol has room for them whoever asks; the backend is told what the client said.
         let heard = asked(&stage, "h2", "/", "{}");
         assert_eq!(heard["told"]["te"], Value::Null, "{heard}");
-        assert_eq!(heard["trailers"], json!({"x-sum": "down"}), "{heard}");
+        assert_eq!(
+            heard["trailers"],
+            json!({"x-sum": "down", "x-role-of": "boss"}),
+            "{heard}"
+        );
     }
 }
 

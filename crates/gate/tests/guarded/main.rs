@@ -49,13 +49,13 @@ fn a_session_is_asked_for_once_and_its_login_set_on_every_request() {
 }
 
 #[test]
-fn who_is_not_known_is_answered_with_a_status_and_nothing_else() {
+fn who_is_not_known_is_told_why_and_nothing_else() {
     run(async |scene: Scene| {
         let mut client = scene.client().await;
         let denied = client.get("X: y").await;
         assert!(denied.starts_with("HTTP/1.1 401 "), "{denied}");
         assert!(
-            denied.contains("Content-Length: 0\r\n") && denied.ends_with("\r\n\r\n"),
+            denied.contains("\r\n\r\n401 Unauthorized: ") && denied.contains("Reason: no_token\n"),
             "{denied}"
         );
         assert!(

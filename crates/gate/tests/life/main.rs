@@ -2,9 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
+mod condition;
+mod keys;
 mod quic;
 mod replays;
 mod scene;
+mod upgrade;
 
 use std::time::Duration;
 
@@ -19,7 +22,8 @@ fn a_request_of_a_session_passes_and_others_do_not() {
     let scene = Scene::new(at, "");
     let field = scene.session("s1", "somebody:secret");
     let mut client = scene.client();
-    assert_eq!(client.get("/", ""), (401, String::new()));
+    let (status, why) = client.get("/", "X-Request-Id: r-1");
+    assert_eq!((status, why.lines().last()), (401, Some("Request: r-1")));
     for _ in 0..3 {
         assert_eq!(client.get("/x", &field), (200, format!("one {LOGIN}")));
     }
@@ -104,7 +108,7 @@ fn an_end_lets_those_inside_finish() {
     let draining = std::thread::spawn(move || gate.drain(PATIENCE));
     assert!(idle.is_closed(), "a connection at rest is ended");
     let mut asking = scene::Client::to(admin);
-    asking.send("GET /readyz HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n");
+    asking.send("GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     assert_eq!(asking.answer().0, 503);
     release.send(()).unwrap();
     assert_eq!(slow.answer(), (200, format!("one {LOGIN}")));
@@ -207,4 +211,46 @@ fn eventually(mut so: impl FnMut() -> bool) -> bool {
         }
         is
     })
+}
+
+/// Its client, its backend and gate's log speak of the same request by the same name; and each form of an error has it.
+#[test]
+fn a_request_has_one_name_for_all() {
+    let (at, _release) = backend("one");
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("access.log");
+    let scene = Scene::tuned(at, "", |config| {
+        config.log.access = roundtrip_gate::config::Access::File(log.clone());
+    });
+    let field = scene.session("s1", "somebody:secret");
+    let mut client = scene.client();
+    let own = format!("{field}\r\nX-Request-Id: mine-1");
+    let (status, _) = client.get("/named", &own);
+    assert_eq!((status, client.id()), (200, Some("mine-1".into())));
+    // What cannot be said safely is replaced; and a backend hears of none but the one.
+    for bad in ["a b", "<script>", &"a".repeat(65)] {
+        let (status, heard) = client.get("/id", &format!("{field}\r\nX-Request-Id: {bad}"));
+        let made = client.id().unwrap();
+        assert_eq!((status, made.len()), (200, 25), "{bad}");
+        assert_eq!(heard, format!("one {made}"));
+    }
+    let json = "X-Request-Id: mine-2\r\nAccept: application/json";
+    let (_, body) = client.get("/secret?token=canary", json);
+    let problem: serde_json::Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(
+        (&problem["reason"], &problem["request_id"]),
+        (&"no_token".into(), &"mine-2".into())
+    );
+    let (_, page) = client.get("/secret?token=canary", "Accept: text/html");
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains(&client.id().unwrap()));
+    assert!(!page.contains("canary") && !page.contains("/secret") && !body.contains("canary"));
+    // HEAD has the fields and nothing behind them: the next answer is understood.
+    client.send("HEAD /secret HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(client.head().0, 401);
+    assert_eq!(client.get("/", &field).0, 200);
+    assert!(eventually(|| {
+        let lines = std::fs::read_to_string(&log).unwrap_or_default();
+        let of = |id: &str| lines.contains(&format!("\"request\":\"{id}\""));
+        of("mine-1") && of("mine-2")
+    }));
 }

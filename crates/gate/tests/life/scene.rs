@@ -79,7 +79,7 @@ impl Scene {
     pub(crate) fn admin(&self, path: &str) -> (u16, String) {
         let mut client = Client::to(self.gate().addresses().admin.unwrap());
         client.send(&format!(
-            "GET {path} HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n"
+            "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         ));
         client.answer()
     }
@@ -117,6 +117,7 @@ fn secret(folder: &TempDir, name: &str, text: &str) -> PathBuf {
 pub(crate) struct Client {
     stream: TcpStream,
     buffer: Vec<u8>,
+    id: Option<String>,
 }
 
 impl Client {
@@ -126,11 +127,20 @@ impl Client {
         Self {
             stream,
             buffer: Vec::new(),
+            id: None,
         }
     }
 
     pub(crate) fn send(&mut self, text: &str) {
         self.stream.write_all(text.as_bytes()).unwrap();
+    }
+
+    /// `None` where the connection was ended without a word.
+    pub(crate) fn try_get(&mut self, path: &str, field: &str) -> Option<(u16, String)> {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: a.example\r\n{field}\r\n\r\n");
+        self.stream.write_all(request.as_bytes()).ok()?;
+        let answer = self.answer();
+        (answer.0 > 0).then_some(answer)
     }
 
     pub(crate) fn get(&mut self, path: &str, field: &str) -> (u16, String) {
@@ -140,14 +150,29 @@ impl Client {
         self.answer()
     }
 
+    /// The last answer's `X-Request-Id`.
+    pub(crate) fn id(&self) -> Option<String> {
+        self.id.clone()
+    }
+
     /// Status and body; 0 where the connection ended without a word.
     pub(crate) fn answer(&mut self) -> (u16, String) {
+        let (status, length) = self.head();
+        while self.buffer.len() < length {
+            assert!(self.fill(), "cut off");
+        }
+        let body = self.buffer.drain(..length).collect();
+        (status, String::from_utf8(body).unwrap())
+    }
+
+    /// Status, and how long the body is that follows.
+    pub(crate) fn head(&mut self) -> (u16, usize) {
         let head = loop {
             if let Some(end) = find(&self.buffer, b"\r\n\r\n") {
                 break self.buffer.drain(..end + 4).collect::<Vec<u8>>();
             }
             if !self.fill() {
-                return (0, String::new());
+                return (0, 0);
             }
         };
         let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
@@ -155,14 +180,11 @@ impl Client {
             .split_once("content-length: ")
             .and_then(|(_, rest)| rest.split("\r\n").next())
             .map_or(0, |n| n.parse().unwrap());
-        while self.buffer.len() < length {
-            assert!(self.fill(), "cut off");
-        }
-        let body = self.buffer.drain(..length).collect();
-        (
-            head[9..12].parse().unwrap(),
-            String::from_utf8(body).unwrap(),
-        )
+        let id = head
+            .lines()
+            .find_map(|line| line.strip_prefix("x-request-id: "));
+        self.id = id.map(str::to_owned);
+        (head[9..12].parse().unwrap(), length)
     }
 
     /// Has the other side closed?
@@ -186,6 +208,11 @@ fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
 pub(crate) fn backend(name: &'static str) -> (SocketAddr, std::sync::mpsc::Sender<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
+    (address, serving(name, listener))
+}
+
+/// The same, where somebody listens already.
+pub(crate) fn serving(name: &'static str, listener: TcpListener) -> std::sync::mpsc::Sender<()> {
     let (release, released) = channel();
     let released = std::sync::Arc::new(std::sync::Mutex::new(released));
     thread::spawn(move || {
@@ -194,7 +221,7 @@ pub(crate) fn backend(name: &'static str) -> (SocketAddr, std::sync::mpsc::Sende
             thread::spawn(move || answer(name, stream.unwrap(), &released));
         }
     });
-    (address, release)
+    release
 }
 
 fn answer(name: &str, mut stream: TcpStream, released: &std::sync::Mutex<Receiver<()>>) {
@@ -208,7 +235,13 @@ fn answer(name: &str, mut stream: TcpStream, released: &std::sync::Mutex<Receive
                 let _ = released.lock().unwrap().recv_timeout(PATIENCE);
             }
             let login = head.lines().find_map(|l| l.strip_prefix("Authorization: "));
-            let body = format!("{name} {}", login.unwrap_or("nobody"));
+            let id = head.lines().find_map(|l| l.strip_prefix("X-Request-Id: "));
+            let said = if head.starts_with("GET /id") {
+                id
+            } else {
+                login
+            };
+            let body = format!("{name} {}", said.unwrap_or("nobody"));
             let answer = format!(
                 "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
                 body.len()

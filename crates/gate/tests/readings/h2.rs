@@ -1,6 +1,6 @@
 //! HTTP/2 by hand, over TLS: frames as they are written here, whatever a decent client would say to them. RFC 9113.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 
@@ -62,6 +62,12 @@ impl Frame {
             stream,
             payload: payload.to_vec(),
         }
+    }
+
+    /// Of a GOAWAY. RFC 9113 §6.8.
+    pub(crate) fn error(&self) -> u32 {
+        let code = self.payload.get(4..8).and_then(|code| code.try_into().ok());
+        code.map_or(u32::MAX, u32::from_be_bytes)
     }
 
     pub(crate) fn bytes(&self) -> Vec<u8> {
@@ -149,35 +155,88 @@ impl Connection {
         answered
     }
 
-    fn frame(&mut self) -> Option<Frame> {
-        while self.buffer.len() < 9 {
-            self.fill()?;
+    /// The statuses of these streams, whose answers come as they like.
+    pub(crate) fn statuses(&mut self, ids: &[u32]) -> Vec<u16> {
+        let mut statuses = vec![0; ids.len()];
+        let mut ended = 0;
+        while ended < ids.len() {
+            let Some(frame) = self.read() else {
+                break;
+            };
+            let Some(at) = ids.iter().position(|id| *id == frame.stream) else {
+                continue;
+            };
+            if frame.kind == HEADERS {
+                statuses[at] = status(&frame.payload);
+            }
+            let last = matches!(frame.kind, HEADERS | DATA) && frame.flags & END_STREAM != 0;
+            ended += usize::from(last || frame.kind == RST_STREAM);
         }
-        let length = u32::from_be_bytes([0, self.buffer[0], self.buffer[1], self.buffer[2]]);
+        statuses
+    }
+
+    /// The error of a GOAWAY, if one has come by now, on a socket that does not block.
+    pub(crate) fn reads_goaway(&mut self) -> Option<u32> {
+        while self
+            .stream
+            .conn
+            .read_tls(&mut self.stream.sock)
+            .is_ok_and(|read| read > 0)
+        {
+            self.stream.conn.process_new_packets().ok()?;
+            while self.take() > 0 {}
+        }
+        while let Some(frame) = self.buffered() {
+            if frame.kind == GOAWAY {
+                return Some(frame.error());
+            }
+        }
+        None
+    }
+
+    /// A frame that has come as a whole.
+    fn buffered(&mut self) -> Option<Frame> {
+        let head = self.buffer.get(..9)?;
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
         let whole = 9 + usize::try_from(length).unwrap();
-        while self.buffer.len() < whole {
-            self.fill()?;
+        if self.buffer.len() < whole {
+            return None;
         }
         let bytes: Vec<u8> = self.buffer.drain(..whole).collect();
         let stream = u32::from_be_bytes(bytes[5..9].try_into().unwrap()) & 0x7fff_ffff;
         Some(Frame::new(bytes[3], bytes[4], stream, &bytes[9..]))
     }
 
-    fn fill(&mut self) -> Option<()> {
-        let mut piece = [0; 16 * 1024];
-        let read = match self.stream.read(&mut piece) {
-            Ok(read) => read,
-            Err(error) => {
-                assert_ne!(
-                    error.kind(),
-                    std::io::ErrorKind::WouldBlock,
-                    "nothing more comes"
-                );
-                0
+    fn frame(&mut self) -> Option<Frame> {
+        loop {
+            if let Some(frame) = self.buffered() {
+                return Some(frame);
             }
-        };
+            self.fill()?;
+        }
+    }
+
+    fn fill(&mut self) -> Option<()> {
+        loop {
+            let read = self.take();
+            if read > 0 {
+                return Some(());
+            }
+            match self.stream.conn.read_tls(&mut self.stream.sock) {
+                Ok(0) => return None,
+                Ok(_) => self.stream.conn.process_new_packets().ok()?,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => panic!("nothing more comes"),
+                Err(_) => return None,
+            };
+        }
+    }
+
+    /// What has been decrypted. Not by the stream, which writes before it reads: what was said before a reset is still there.
+    fn take(&mut self) -> usize {
+        let mut piece = [0; 16 * 1024];
+        let read = self.stream.conn.reader().read(&mut piece).unwrap_or(0);
         self.buffer.extend_from_slice(&piece[..read]);
-        (read > 0).then_some(())
+        read
     }
 }
 

@@ -99,13 +99,13 @@ pub(crate) fn spellings(name: &str, most: usize, seed: u64) -> Vec<Vec<u8>> {
     let mut dice = Dice(seed);
     for _ in 0..most {
         let mut text = name.to_owned();
-        for _ in 0..1 + dice.roll(2) {
+        for _ in 0..=dice.roll(2) {
             let places: Vec<usize> = (0..text.len())
                 .filter(|at| text.as_bytes()[*at].is_ascii())
                 .collect();
             let at = *dice.one_of(&places);
             let all: Vec<String> = letters(&text, at).collect();
-            text = dice.one_of(&all).clone();
+            text.clone_from(dice.one_of(&all));
         }
         text.push_str(dice.one_of::<&str>(&BEHIND));
         if dice.roll(3) == 0 {

@@ -146,7 +146,7 @@ pub(crate) fn spellings(plain: &str, open: &str, by_chance: usize, seed: u64) ->
             0 => plain.as_bytes().to_vec(),
             _ => dice.one_of(&ways).clone(),
         };
-        for _ in 0..1 + dice.roll(3) {
+        for _ in 0..=dice.roll(3) {
             path = mutated(&mut dice, &path);
         }
         add(path);

@@ -445,6 +445,11 @@ fn judge(case: &Case, heard: &[u8]) -> Result<(), String> {
     let told: Vec<(u16, &str)> = all
         .iter()
         .map(|a| (a.status(), std::str::from_utf8(&a.body).unwrap_or("?")))
+        // In gate's own words.
+        .map(|(status, body)| match (status, body) {
+            (502, body) if body.starts_with("502 Bad Gateway: ") => (502, ""),
+            other => other,
+        })
         .collect();
     let sound = match (case.first, told.as_slice()) {
         (First::Whole(status, body), [first, second]) => {

@@ -26,4 +26,13 @@ impl OpenError {
         let alert = rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol);
         matches!(self, Self::Tls(TlsError::Protocol(error)) if *error == alert)
     }
+
+    /// Did the server's certificate not verify?
+    pub fn is_certificate_refusal(&self) -> bool {
+        match self {
+            Self::Tls(error) => error.is_certificate_refusal(),
+            Self::Http(error) => error.is_certificate_refusal(),
+            _ => false,
+        }
+    }
 }

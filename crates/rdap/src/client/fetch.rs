@@ -37,6 +37,7 @@ impl Client {
     async fn fetch_along(&self, target: &Target, personal: bool) -> Result<Source, Trouble> {
         let mut target = bare(target);
         let mut seen: Vec<String> = Vec::new();
+        let mut clear = false;
         loop {
             let url = target.url().as_str().to_owned();
             if seen.contains(&url) || seen.len() > MOST_REDIRECTS {
@@ -46,7 +47,9 @@ impl Client {
                 };
                 return Err(trouble(&target, State::Failed, why));
             }
-            let source = self.fetch_once(&target, personal).await?;
+            let mut source = self.fetch_once(&target, personal).await?;
+            clear |= target.scheme == Scheme::Http;
+            source.clear = clear;
             let Some(next) = redirect(&source) else {
                 return Ok(source);
             };
@@ -153,7 +156,10 @@ impl Client {
             patience += permit.waited;
             self.keeping.prepare(target, &self.pool, self.now());
             let reply = self.pool.fetch(&ask).await;
-            let reply = reply.map_err(|e| trouble(target, State::Failed, e.to_string()))?;
+            let reply = reply.map_err(|e| Trouble {
+                untrusted: e.fault().is_certificate_refusal(),
+                ..trouble(target, State::Failed, e.to_string())
+            })?;
             let after = reply.header("retry-after");
             let verdict = self.manners.heard(&permit, reply.status, after, asked);
             match verdict.await {
@@ -272,6 +278,7 @@ pub(super) fn trouble(target: &Target, state: State, why: String) -> Trouble {
         url: target.redacted(),
         state,
         why,
+        untrusted: false,
     }
 }
 
@@ -283,6 +290,7 @@ fn remembered(target: &Target, stored: Stored, from: From) -> Source {
         answer: Answer::read(stored.body.clone()).map_err(Rc::new),
         body: stored.body,
         from,
+        clear: false,
         patience: Duration::ZERO,
         timing: None,
     }
@@ -301,6 +309,7 @@ fn received_now(
         answer: answer.map_err(Rc::new),
         body: reply.body,
         from: From::Network,
+        clear: false,
         patience,
         timing: Some(reply.timing),
     }

@@ -58,9 +58,14 @@ impl Client {
 
 fn related(source: &Source) -> Option<String> {
     let answer = source.answer.as_ref().ok()?;
-    let link = *answer.related().first()?;
-    let url = link.url(Some(source.target.url()))?;
-    Some(url.as_str().to_owned())
+    let base = Some(source.target.url());
+    let urls = answer
+        .related()
+        .into_iter()
+        .filter_map(|link| link.url(base));
+    // One over TLS before one that is not asked at all.
+    let first = urls.min_by_key(|url| url.scheme() != "https")?;
+    Some(first.as_str().to_owned())
 }
 
 /// Whether to go there; nothing where we have been.
@@ -69,6 +74,7 @@ fn judge(link: &str, seen: &[String]) -> Result<Option<Target>, Trouble> {
         url: link.to_owned(),
         state: State::Failed,
         why,
+        untrusted: false,
     };
     let target = Target::parse(link).map_err(|e| refuse(e.to_string()))?;
     if target.scheme != Scheme::Https {

@@ -40,6 +40,8 @@ pub struct Source {
     pub body: Bytes,
     pub answer: Result<Answer, Rc<AnswerError>>,
     pub from: From,
+    /// It was asked in clear text, or led to from there: anybody on the path could change it.
+    pub clear: bool,
     /// Waiting for leave to ask.
     pub patience: Duration,
     pub timing: Option<Timing>,
@@ -63,6 +65,8 @@ pub struct Trouble {
     pub url: String,
     pub state: State,
     pub why: String,
+    /// The server's certificate did not verify.
+    pub untrusted: bool,
 }
 
 impl Source {
@@ -88,6 +92,7 @@ impl Source {
             state: self.state(),
             answer: self.answer.as_ref().ok(),
             why,
+            clear: self.clear,
         }
     }
 
@@ -102,12 +107,22 @@ impl Source {
 }
 
 impl Trouble {
+    fn of_nobody(why: &dyn std::error::Error) -> Self {
+        Self {
+            url: String::new(),
+            state: State::Failed,
+            why: why.to_string(),
+            untrusted: false,
+        }
+    }
+
     fn part(&self) -> Part<'_> {
         Part {
             server: Some(&self.url),
             state: self.state,
             answer: None,
             why: Some(&self.why),
+            clear: false,
         }
     }
 }
@@ -128,11 +143,7 @@ impl Outcome {
 
     pub(super) fn unasked(query: &Query, why: &Unasked) -> Self {
         let mut outcome = Self::of(query);
-        outcome.troubles.push(Trouble {
-            url: String::new(),
-            state: State::Failed,
-            why: why.to_string(),
-        });
+        outcome.troubles.push(Trouble::of_nobody(why));
         outcome
     }
 
@@ -146,11 +157,7 @@ impl Outcome {
             pages: Vec::new(),
             broken_off: None,
             registrar: None,
-            troubles: vec![Trouble {
-                url: String::new(),
-                state: State::Failed,
-                why: why.to_string(),
-            }],
+            troubles: vec![Trouble::of_nobody(why)],
         }
     }
 
@@ -189,6 +196,7 @@ impl Outcome {
                 state: self.state(),
                 answer: None,
                 why: why.as_deref(),
+                clear: false,
             },
         };
         let registrar = self.registrar.as_ref().map(|registrar| match registrar {

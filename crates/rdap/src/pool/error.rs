@@ -57,6 +57,19 @@ impl PoolError {
     }
 }
 
+impl Fault {
+    /// Is the server somebody else, or does its certificate not say who it is?
+    pub fn is_certificate_refusal(&self) -> bool {
+        match self {
+            Self::Open(error) => error.is_certificate_refusal(),
+            Self::Http(error)
+            | Self::CutShort { source: error, .. }
+            | Self::TurnedAway { source: error, .. } => error.is_certificate_refusal(),
+            _ => false,
+        }
+    }
+}
+
 fn again(resent: u32) -> String {
     match resent {
         0 => String::new(),

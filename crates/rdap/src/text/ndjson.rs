@@ -9,7 +9,7 @@ use super::{Part, Told, raw};
 pub const SCHEMA: &str = "roundtrip/rdap/1";
 
 /// `{"schema", "query", "kind", "status", "server", "error", "answer", "registrar": {"status", "server", "error", "answer"},
-/// "timing", "check"}`; what there is not is left out. Ends with a line break and has no other.
+/// "timing", "check"}`, and `clear_text` behind a server that was asked without TLS; what there is not is left out. Ends with a line break and has no other.
 pub fn line(told: &Told<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
     out.push(b'{');
@@ -34,6 +34,9 @@ fn part(out: &mut Vec<u8>, part: &Part<'_>) {
     member(out, "status", &json!(part.state.word()));
     if let Some(server) = part.server {
         member(out, "server", &json!(server));
+    }
+    if part.clear {
+        member(out, "clear_text", &json!(true));
     }
     if let Some(error) = trouble(part) {
         member(out, "error", &json!(error));

@@ -347,10 +347,11 @@ fn sources(page: &mut Page, told: &Told<'_>, now: Date) {
         if part.answer.is_none() {
             continue;
         }
-        line.push(if both {
-            format!("{} ({role})", host(server))
-        } else {
-            host(server).to_owned()
+        line.push(match (both, part.clear) {
+            (true, true) => format!("{} ({role}, in clear text)", host(server)),
+            (true, false) => format!("{} ({role})", host(server)),
+            (false, true) => format!("{} (in clear text)", host(server)),
+            (false, false) => host(server).to_owned(),
         });
     }
     if line.is_empty() {

@@ -48,6 +48,7 @@ fn part<'a>(server: &'a str, answer: &'a Answer) -> Part<'a> {
         state,
         answer: Some(answer),
         why: None,
+        clear: false,
     }
 }
 
@@ -142,6 +143,7 @@ fn a_failing_registrar_is_told_beside_the_registry() {
         state: State::Failed,
         answer: None,
         why: Some("the answer is a web page («Welcome»), not RDAP"),
+        clear: false,
     };
     let told = Told {
         registrar: Some(failed),
@@ -204,6 +206,7 @@ fn what_failed_is_said_in_words() {
         state: State::Failed,
         answer: None,
         why: Some("no RDAP server is known for .invalid"),
+        clear: false,
     };
     let told = Told {
         query: "x.invalid",

@@ -6,6 +6,7 @@
 mod broken;
 mod busy;
 mod cache;
+mod clear;
 mod credentials;
 mod flights;
 mod ranges;

@@ -102,6 +102,7 @@ pub(crate) fn wishes(server: Option<Target>) -> Wishes {
     Wishes {
         kind: None,
         server,
+        insecure_http: false,
         follow: true,
         pages: 1,
         by_range: false,

@@ -64,6 +64,9 @@ pub(crate) struct AskingArgs {
     /// dns.json and its kin; off for never
     #[arg(long, value_name = "URL", conflicts_with = "server")]
     pub bootstrap: Option<String>,
+    /// Ask a registry in clear text where its https URL fails, though never after a certificate that does not verify
+    #[arg(long)]
+    pub insecure_http: bool,
     /// Do not go on to the registrar that the registry names
     #[arg(long)]
     pub no_follow: bool,

@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use roundtrip_gate::GateError;
-use roundtrip_gate::check::{Finding, Report, Severity, check, reach};
+use roundtrip_gate::check::{Finding, Report, Severity, check, file, reach};
 use roundtrip_report::terminal::Style;
 use serde_json::json;
 use tokio::runtime::Builder;
@@ -37,6 +37,9 @@ fn examine(args: &GateCheckArgs) -> std::io::Result<Report> {
         Err(error) => return Ok(unread(args, &error)),
     };
     let mut report = check(&config, SystemTime::now());
+    if let Some(path) = &args.from.config {
+        file(path, &mut report);
+    }
     if args.connect {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         // What a store hears by itself it hears beside what is asked.
@@ -80,7 +83,7 @@ fn document(args: &GateCheckArgs, report: &Report) -> String {
 fn text(args: &GateCheckArgs, report: &Report, style: &Style) -> String {
     let mut lines: Vec<String> = report.findings.iter().map(|f| line(f, style)).collect();
     lines.push(format!("{}: {}", source::name(&args.from), verdict(report)));
-    if !report.https_records.is_empty() {
+    if report.passes() && !report.https_records.is_empty() {
         let title = "For your zone, so that clients come by HTTP/3 at once (RFC 9460):";
         lines.extend([String::new(), title.to_owned()]);
         let records = report.https_records.iter();

@@ -112,7 +112,7 @@ fn tail(config: &Config, file: Option<&Path>) -> String {
 }
 
 /// For a shell.
-fn quoted(path: &Path) -> String {
+pub(super) fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
     if text.chars().all(plain) {

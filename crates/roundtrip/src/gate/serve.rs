@@ -3,7 +3,7 @@
 use std::io;
 use std::time::SystemTime;
 
-use roundtrip_gate::check::{Report, check};
+use roundtrip_gate::check::{Report, check, file};
 use roundtrip_gate::config::Config;
 use roundtrip_gate::{Gate, GateError, News};
 
@@ -16,7 +16,10 @@ pub(super) fn run(args: &GateRunArgs) -> Outcome {
         Ok(config) => config,
         Err(error) => return failed(&error.to_string()),
     };
-    let report = check(&config, SystemTime::now());
+    let mut report = check(&config, SystemTime::now());
+    if let Some(path) = &args.from.config {
+        file(path, &mut report);
+    }
     if !report.passes() {
         // All that is wrong, each with its key.
         tell_all(&report);
@@ -93,6 +96,7 @@ fn told(news: News) {
         News::Certificate(path) => format!("the certificate in {} was replaced", path.display()),
         News::BadCertificate(error) => format!("{error}; the certificate from before goes on"),
         News::BadKeys(error) => format!("{error}; the keys from before go on"),
+        News::Condition(line) => line,
         News::Draining(within) => format!("ending; those inside have {} s", within.as_secs()),
         News::Ended { cut: 0 } => "ended".into(),
         News::Ended { cut } => format!("ended; {cut} connections were cut"),

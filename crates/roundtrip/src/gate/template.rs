@@ -1,12 +1,18 @@
-//! `gate init`: the configuration to begin with.
+//! `gate init`: the configuration to begin with, and the key that it names.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::path::Path;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 
+use roundtrip_gate::config::make_signing_key;
 use roundtrip_gate::config::template::TEMPLATE;
 
+use super::introduction::quoted;
 use crate::output::{Outcome, Stream, failed};
+
+/// As the template has it.
+const KEY: &str = "/etc/roundtrip/token.key";
 
 pub(super) fn write(output: Option<&Path>) -> Outcome {
     let Some(path) = output else {
@@ -14,10 +20,19 @@ pub(super) fn write(output: Option<&Path>) -> Outcome {
         return Outcome::Done;
     };
     let shown = path.display();
-    match create(path) {
+    let key = match beside(path) {
+        Ok(key) => key,
+        Err(error) => return failed(&format!("cannot find the directory of {shown}: {error}")),
+    };
+    match create(path, &text(&key)) {
         Ok(()) => {
+            if let Err(error) = make_signing_key(&key) {
+                return failed(&error);
+            }
             let told = format!(
-                "roundtrip: {shown} is written; edit it, then: roundtrip gate check --config {shown}\n"
+                "roundtrip: {shown} is written, with its key in {}; edit it, then: roundtrip gate check --config {}\n",
+                key.display(),
+                quoted(path)
             );
             Stream::Err.print(told);
             Outcome::Done
@@ -29,9 +44,26 @@ pub(super) fn write(output: Option<&Path>) -> Outcome {
     }
 }
 
+/// Where the key of tokens is, as a service finds it from wherever it is started.
+fn beside(path: &Path) -> io::Result<PathBuf> {
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new(".")).canonicalize()?;
+    Ok(parent.join("token.key"))
+}
+
+/// The template, but for where its key is.
+fn text(key: &Path) -> String {
+    let key = key.display().to_string();
+    let key = key.replace('\\', "\\\\").replace('"', "\\\"");
+    TEMPLATE.replacen(KEY, &key, 1)
+}
+
 /// What is there is never written over.
-fn create(path: &Path) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
-    file.write_all(TEMPLATE.as_bytes())?;
+fn create(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    // Whoever may write it chooses whom it serves.
+    options.write(true).create_new(true).mode(0o644);
+    let mut file = options.open(path)?;
+    file.write_all(text.as_bytes())?;
     file.sync_all()
 }

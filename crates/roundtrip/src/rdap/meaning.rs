@@ -165,6 +165,7 @@ fn wishes(args: &RdapArgs, server: Option<Target>) -> Result<Wishes, UsageError>
     Ok(Wishes {
         kind: args.asking.kind,
         server,
+        insecure_http: args.asking.insecure_http,
         follow: !args.asking.no_follow,
         pages: args.asking.pages,
         by_range: args.asking.by_range,

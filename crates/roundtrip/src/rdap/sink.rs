@@ -239,6 +239,9 @@ fn identity(args: &RdapArgs, form: &Form) -> Result<Identity, SinkError> {
         (output.timing, output.check),
         args.bulk.ordered || args.way.serial,
     );
-    let settings = format!("{asked:?} {told:?}");
+    let mut settings = format!("{asked:?} {told:?}");
+    if asking.insecure_http {
+        settings += " insecure-http";
+    }
     Identity::of(&mut list, &settings).map_err(|e| SinkError::Read(file_read, e))
 }

@@ -16,6 +16,7 @@ fn of(source: &Source) -> Value {
     let mut value = json!({
         "url": source.target.redacted(),
         "from": word(source.from),
+        "clear_text": source.clear,
     });
     if let Some(timing) = &source.timing {
         value["ms"] = json!({
@@ -43,10 +44,11 @@ fn of(source: &Source) -> Value {
 /// `h2 · 270.1 ms = 3.0 round trips (dns 0.2, tcp 90.1, tls 90.3, answer 90.4)`.
 pub(super) fn line(source: &Source) -> String {
     let Some(timing) = &source.timing else {
-        return match source.from {
-            From::Range => "from the answer about the whole range, without asking".into(),
-            _ => "from memory, without asking".into(),
+        let line = match source.from {
+            From::Range => "from the answer about the whole range, without asking",
+            _ => "from memory, without asking",
         };
+        return format!("{line}{}", if source.clear { " · clear text" } else { "" });
     };
     let mut line = format!(
         "h{} · {:.1} ms",
@@ -64,6 +66,7 @@ pub(super) fn line(source: &Source) -> String {
     }
     let _ = write!(line, " ({})", parts(timing, source.patience).join(", "));
     let facts: Vec<&str> = [
+        (source.clear, "clear text"),
         (timing.reused, "reused"),
         (timing.resumed, "resumed"),
         (timing.early, "early data"),

@@ -134,7 +134,7 @@ impl Scene {
     pub(crate) fn metrics(&self) -> String {
         let mut stream = TcpStream::connect(&self.admin).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let request = "GET /metrics HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n";
+        let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();

@@ -5,6 +5,7 @@
 // In a test, a helper that panics is a test that fails.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod clear;
 mod exits;
 mod forms;
 mod lists;

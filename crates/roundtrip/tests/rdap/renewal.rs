@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 
 use crate::scene::{Scene, said};
 
-/// Serves one registry of names, in which `example` has this server; counts who asks.
-fn mirror(server: &str) -> (String, Arc<Mutex<Vec<String>>>) {
+/// Serves one registry of names, in which `example` has these servers; counts who asks.
+pub(crate) fn mirror(servers: &[&str]) -> (String, Arc<Mutex<Vec<String>>>) {
     let json = serde_json::json!({
         "version": "1.0", "publication": "2126-01-01T00:00:00Z",
-        "services": [[["example"], [server]]],
+        "services": [[["example"], servers]],
     })
     .to_string();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -44,7 +44,7 @@ fn mirror(server: &str) -> (String, Arc<Mutex<Vec<String>>>) {
 #[test]
 fn the_next_run_knows_the_newer_copy_and_says_so() {
     let scene = Scene::new();
-    let (url, asked) = mirror(&scene.server());
+    let (url, asked) = mirror(&[&scene.server()]);
     let run = |arguments: &[&str]| {
         let mut command = scene.plain(&["--bootstrap", &url, "--rate", "off"]);
         command.arg("--memory").arg(scene.path("memory"));
@@ -69,7 +69,7 @@ fn the_next_run_knows_the_newer_copy_and_says_so() {
 #[test]
 fn where_renewal_is_off_or_offline_nobody_is_asked() {
     let scene = Scene::new();
-    let (url, asked) = mirror(&scene.server());
+    let (url, asked) = mirror(&[&scene.server()]);
     for flags in [
         &["--bootstrap", "off"][..],
         &["--bootstrap", &url, "--offline"],

@@ -14,6 +14,8 @@ pub(super) struct Line {
     class: &'static str,
     name: &'static str,
     filled: bool,
+    /// Zero is as it should be, and draws nothing.
+    rare: bool,
     /// The oldest first.
     values: Vec<Option<f64>>,
 }
@@ -24,6 +26,7 @@ impl Line {
             class,
             name: class,
             filled: true,
+            rare: false,
             values,
         }
     }
@@ -35,8 +38,20 @@ impl Line {
         }
     }
 
+    /// Of what should not happen.
+    pub(super) fn rare(self) -> Self {
+        Self { rare: true, ..self }
+    }
+
     pub(super) fn named(self, name: &'static str) -> Self {
         Self { name, ..self }
+    }
+
+    /// Is there something to be seen at this place, or right beside it?
+    fn shows(&self, at: usize) -> bool {
+        let near = at.saturating_sub(1)..=at + 1;
+        let is = |value: &Option<f64>| value.is_some_and(|value| value > 0.0);
+        !self.rare || near.filter_map(|at| self.values.get(at)).any(is)
     }
 
     fn last(&self) -> Option<f64> {
@@ -47,7 +62,8 @@ impl Line {
     fn stretches(&self, top: f64) -> Vec<Vec<(f64, f64)>> {
         let first = POINTS.saturating_sub(self.values.len());
         let place = |(at, value): (usize, &Option<f64>)| {
-            let height = HEIGHT * (1.0 - (*value)? / top);
+            let value = value.filter(|_| self.shows(at))?;
+            let height = HEIGHT * (1.0 - value / top);
             Some(((first + at) as f64, height.clamp(0.0, HEIGHT)))
         };
         let places: Vec<Option<(f64, f64)>> = self.values.iter().enumerate().map(place).collect();
@@ -124,6 +140,16 @@ mod tests {
                 vec![(end - 1.0, 0.0), (end, HEIGHT / 2.0)]
             ]
         );
+    }
+
+    #[test]
+    fn what_should_not_happen_and_does_not_draws_nothing() {
+        let line =
+            |values: &[f64]| Line::thin("errors", values.iter().copied().map(Some).collect());
+        assert!(line(&[0.0; 9]).rare().stretches(2.0).is_empty());
+        assert_eq!(line(&[0.0; 9]).stretches(2.0).len(), 1);
+        let peak = line(&[0.0, 0.0, 2.0, 0.0, 0.0]).rare().stretches(2.0);
+        assert_eq!(peak.iter().map(Vec::len).collect::<Vec<_>>(), [3]);
     }
 
     #[test]

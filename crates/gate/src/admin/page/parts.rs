@@ -36,11 +36,11 @@ pub(super) fn stack(parts: &[(Remedy, u64)], all: u64) -> Markup {
 
 fn title(remedy: Remedy) -> &'static str {
     match remedy {
-        Remedy::UpstreamReuse => "kept connections to backends",
+        Remedy::UpstreamReuse => "backend connections reused",
         Remedy::Resumption => "resumed TLS 1.2",
         Remedy::EarlyData => "early data",
         Remedy::FastOpen => "fast open",
-        Remedy::NearCache => "sessions known near",
+        Remedy::NearCache => "session cache hits",
     }
 }
 
@@ -49,10 +49,10 @@ pub(super) fn shares(view: &View<'_>) -> Markup {
     let (minute, whole) = (view.history.minute(), &view.snapshot);
     html! {
         div.grid.four {
-            (meter("Handshakes resumed", "avoided", minute.handshakes, whole.handshakes()))
-            (meter("Handshakes with early data", "early_data", minute.early, whole.early_handshakes()))
-            (meter("Connections reused", "upstream_reuse", minute.carried, whole.carried()))
-            (meter("Sessions known near", "near_cache", minute.sessions, whole.sessions()))
+            (meter("TLS handshakes resumed", "avoided", minute.handshakes, whole.handshakes()))
+            (meter("TLS handshakes with early data", "early_data", minute.early, whole.early_handshakes()))
+            (meter("Backend connections reused", "upstream_reuse", minute.carried, whole.carried()))
+            (meter("Session cache hits", "near_cache", minute.sessions, whole.sessions()))
         }
     }
 }
@@ -77,22 +77,22 @@ fn meter(title: &str, class: &str, minute: (u64, u64), whole: (u64, u64)) -> Mar
 pub(super) fn lists(view: &View<'_>) -> Markup {
     let s = &view.snapshot;
     let now = [
-        ("Connections of clients", s.gauge(Gauge::Connections)),
-        ("Exchanges in flight", s.gauge(Gauge::Exchanges)),
-        ("Connections to backends", s.gauge(Gauge::Links)),
-        ("… waiting for a request", s.gauge(Gauge::IdleLinks)),
-        ("Sessions remembered", s.gauge(Gauge::Sessions)),
-        ("Threads that accept", s.gauge(Gauge::Accepting)),
+        ("Client connections", s.gauge(Gauge::Connections)),
+        ("Requests in flight", s.gauge(Gauge::Exchanges)),
+        ("Backend connections", s.gauge(Gauge::Links)),
+        ("… idle", s.gauge(Gauge::IdleLinks)),
+        ("Sessions cached", s.gauge(Gauge::Sessions)),
+        ("Worker threads", s.gauge(Gauge::Accepting)),
     ];
-    let turned_away = Reason::ALL.iter().map(|r| (words(r.as_str()), s.get(*r)));
+    let rejected = Reason::ALL.iter().map(|r| (words(r.as_str()), s.get(*r)));
     let limits = Limit::ALL.iter().map(|l| (words(l.as_str()), s.get(*l)));
-    let trouble = [
-        ("Requests that waited for a connection", s.get(Pool::Waited)),
-        ("Requests sent again", s.get(Pool::Retried)),
-        ("Servers left alone", s.get(Pool::Ejected)),
-        ("Store did not answer", s.get(Store::Outage)),
-        ("Near cache flushed", s.get(Store::Flushed)),
-        ("Streams of ended sessions", s.get(Streams::Revoked)),
+    let events = [
+        ("Waited for a backend connection", s.get(Pool::Waited)),
+        ("Retried", s.get(Pool::Retried)),
+        ("Servers ejected", s.get(Pool::Ejected)),
+        ("Session store errors", s.get(Store::Outage)),
+        ("Session cache flushed", s.get(Store::Flushed)),
+        ("Streams ended by revocation", s.get(Streams::Revoked)),
         (
             "Log lines dropped",
             view.process.log.map_or(0, |log| log.dropped + log.lost),
@@ -102,9 +102,9 @@ pub(super) fn lists(view: &View<'_>) -> Markup {
     html! {
         div.grid.four {
             (list("Now", owned(&now), false))
-            (list("Turned away", turned_away.collect(), true))
-            (list("Limits met", limits.collect(), true))
-            (list("Trouble", owned(&trouble), true))
+            (list("Rejected or failed, by reason", rejected.collect(), true))
+            (list("Limits reached", limits.collect(), true))
+            (list("Events", owned(&events), true))
         }
     }
 }
@@ -119,7 +119,7 @@ fn list(title: &str, mut rows: Vec<(String, u64)>, counted: bool) -> Markup {
     html! {
         article.list {
             h2.first { (title) }
-            @if rows.is_empty() { p.quiet { "nothing" } }
+            @if rows.is_empty() { p.quiet { "none" } }
             dl {
                 @for (what, count) in rows.iter().take(MOST_ROWS) {
                     div { dt { (what) } dd { (grouped(*count)) } }

@@ -37,7 +37,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "own.key",
         "own.pem",
-        &["error tls.certificate[0].key: others than its owner may read"],
+        &["error tls.certificate[0].key: others than its owner and its group may read"],
     ),
     (
         "own.key",
@@ -85,7 +85,27 @@ pub(super) const CASES: &[Case] = &[
     (
         "home/token.key",
         "open.key",
-        &["error token.key[0].from: others than its owner may read"],
+        &["warning token.key[0].from: its group may read"],
+    ),
+    (
+        "home/token.key",
+        "world.key",
+        &["error token.key[0].from: others than its owner and its group may read"],
+    ),
+    (
+        "own.key",
+        "shared.key",
+        &["warning tls.certificate[0].key: its group may read"],
+    ),
+    (
+        "own.key",
+        "everybodys.key",
+        &["error tls.certificate[0].key: others than its owner and its group may read"],
+    ),
+    (
+        "home/seal.key",
+        "gone.key",
+        &["error session.seal[0].from: cannot read"],
     ),
     (
         "home/token.key",
@@ -180,6 +200,21 @@ pub(super) const CASES: &[Case] = &[
         "upstream = \"backend\"",
         "upstream = \"backend\"\npath = \"api\"",
         &["error route[0].path: "],
+    ),
+    (
+        "upstream = \"backend\"",
+        "upstream = \"backend\"\n[route.cors]\norigins = [\"*\"]\ncredentials = true",
+        &["error route[0].cors.credentials: not for '*'"],
+    ),
+    (
+        "upstream = \"backend\"",
+        "upstream = \"backend\"\n[route.cors]\norigins = [\"app.example\"]",
+        &["error route[0].cors.origins: 'app.example' is not an origin"],
+    ),
+    (
+        "upstream = \"backend\"",
+        "upstream = \"backend\"\n[route.cors]\npreflight = \"answer\"",
+        &["error route[0].cors.origins: there is nobody to answer"],
     ),
     (
         "upstream = \"backend\"",

@@ -158,6 +158,8 @@ impl<'a> Answer<'a> {
 
 impl Sink for Answer<'_> {
     fn head(&mut self, response: &Response<'_>, _: ResponseBody, more: &[Field<'_>]) {
+        // Nothing of another one has left, or this would not be asked for.
+        self.out.clear();
         self.head = Some(reply(response, more));
     }
 

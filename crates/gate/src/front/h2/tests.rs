@@ -5,7 +5,7 @@ mod limits;
 use bytes::Bytes;
 use h2::client::{Builder, SendRequest};
 use h2::{Reason, RecvStream};
-use http::{Request, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
 use tokio::io::DuplexStream;
 use tokio::task::spawn_local;
 
@@ -83,13 +83,15 @@ fn a_request_comes_to_the_backend_as_one_of_http_1() {
             let fields = request.headers_mut();
             fields.append("cookie", "a=b".parse().unwrap());
             fields.append("cookie", "c=d".parse().unwrap());
+            fields.append("x-request-id", "r1".parse().unwrap());
             fields.append("accept", "e".parse().unwrap());
             fields.append("accept", "f".parse().unwrap());
             let response = ask(&mut client, request).await.unwrap();
             assert_eq!(response.status(), 200);
+            assert_eq!(response.headers()["x-request-id"], "r1");
             let seen = text(response).await;
             let expected = "GET /x?y HTTP/1.1\r\nHost: a.example\r\naccept: e\r\naccept: f\r\ncookie: a=b; c=d\r\n\
-                        X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\n\r\n";
+                        X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\nX-Request-Id: r1\r\n\r\n";
             assert_eq!(seen, expected);
         },
     );
@@ -198,13 +200,16 @@ fn who_has_no_session_is_told_so_and_may_ask_on() {
         |_| (),
         async |scene: Scene| {
             let mut client = client(&scene).await;
-            let request = Request::post("https://guarded.example/").body(()).unwrap();
+            let request = Request::post("https://guarded.example/").header("x-request-id", "r1");
+            let request = request.body(()).unwrap();
             let mut ready = client.clone().ready().await.unwrap();
             // With a body that nobody reads.
             let (response, _up) = ready.send_request(request, false).unwrap();
             let response = response.await.unwrap();
             assert_eq!(response.status(), 401);
-            assert_eq!(response.headers()["content-length"], "0");
+            assert_eq!(response.headers()["x-request-id"], "r1");
+            let body = text(response).await;
+            assert!(body.ends_with("Reason: no_token\nRequest: r1\n"), "{body}");
             assert!(scene.backend.heads.borrow().is_empty());
             assert_eq!(ask(&mut client, get("/")).await.unwrap().status(), 200);
         },
@@ -293,6 +298,14 @@ fn what_may_be_a_replay_waits_unless_it_changes_nothing() {
             assert!(seen.contains("Early-Data: 1\r\n"), "{seen}");
             let mut ready = client.clone().ready().await.unwrap();
             let (response, _) = ready.send_request(post("/"), true).unwrap();
+            // What frameworks take for a POST is one.
+            let mut disguised = get("/");
+            let name = HeaderName::from_static("x-http-method-override");
+            disguised
+                .headers_mut()
+                .insert(name, HeaderValue::from_static("POST"));
+            let mut ready = client.clone().ready().await.unwrap();
+            let (_other, _) = ready.send_request(disguised, true).unwrap();
             let second = text(ask(&mut client, get("/")).await.unwrap()).await;
             assert!(second.contains("Early-Data: 1\r\n"), "{second}");
             assert_eq!(scene.backend.heads.borrow().len(), 2, "a POST went early");

@@ -46,6 +46,8 @@ impl Answer {
 
 impl Sink for Answer {
     fn head(&mut self, response: &Response<'_>, _: ResponseBody, more: &[Field<'_>]) {
+        // Nothing of another one has left, or this would not be asked for.
+        self.out.clear();
         self.head = Some(reply(response, more));
     }
 

@@ -150,9 +150,10 @@ fn a_request_comes_to_the_backend_as_one_of_http_1() {
             let fields = request.headers_mut();
             fields.append("cookie", "a=b".parse().unwrap());
             fields.append("cookie", "c=d".parse().unwrap());
+            fields.append("x-request-id", "r1".parse().unwrap());
             let seen = text(&mut ask(&mut met.client, request).await).await;
             let expected = "GET /x?y HTTP/1.1\r\nHost: a.example\r\ncookie: a=b; c=d\r\n\
-                            X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\n\r\n";
+                            X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\nX-Request-Id: r1\r\n\r\n";
             assert_eq!(seen, expected);
         },
     );

@@ -108,7 +108,7 @@ fn load(
         );
         return Err(wrong(&setting.chain, why));
     }
-    let (pem, _) = Secret::read(&setting.key)?;
+    let pem = Secret::from_shared_file(&setting.key)?;
     let key = PrivateKeyDer::from_pem_slice(pem.expose())
         .map_err(|e| wrong(&setting.key, format!("it holds no private key in PEM: {e}")))?;
     CertifiedKey::from_der(chain, key, provider).map_err(|e| {

@@ -16,6 +16,10 @@ fn write(folder: &Path, name: &str, names: &[&str]) -> config::Certificate {
     };
     fs::write(&setting.chain, made.cert.pem()).unwrap();
     fs::write(&setting.key, made.signing_key.serialize_pem()).unwrap();
+    for path in [&setting.key, &setting.chain] {
+        let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(path, private).unwrap();
+    }
     setting
 }
 

@@ -131,6 +131,8 @@ fn a_replaced_certificate_is_shown_to_the_next_client() {
             let made = rcgen::generate_simple_self_signed(vec!["localhost".into()]).unwrap();
             std::fs::write(&setting.chain, made.cert.pem()).unwrap();
             std::fs::write(&setting.key, made.signing_key.serialize_pem()).unwrap();
+            let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+            std::fs::set_permissions(&setting.key, private).unwrap();
         };
         write();
         let scene = Scene::start(&Setting {

@@ -29,6 +29,11 @@ impl Group {
                 Some(200..400) => 0,
                 _ => FAILURES.min(failures + 1),
             };
+            if failures == 0
+                && let Some(sight) = self.sights.get(server)
+            {
+                sight.succeeded();
+            }
             if failures == 0 || failures == FAILURES {
                 well.store(failures == 0, Ordering::Relaxed);
             }

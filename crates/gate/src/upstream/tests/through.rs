@@ -28,7 +28,7 @@ async fn client(upstream: &Rc<Upstream>) -> TcpStream {
     };
     let upstreams = [("app".to_owned(), upstream.clone())].into();
     let site = Site::new(&config, Door::open(), &upstreams, None).unwrap();
-    let house = Rc::new(House::new(site, Arc::default(), None));
+    let house = Rc::new(House::new(site, Arc::default(), None, Arc::default()));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let ours = TcpStream::connect(listener.local_addr().unwrap())
         .await
@@ -80,8 +80,8 @@ fn requests_and_answers_of_every_form() {
         let answer = ask(&mut client, early, "0\r\n\r\n").await;
         assert!(answer.starts_with("HTTP/1.1 103"), "{answer}");
         // What was not answered and can be asked again is, once.
-        let refused = "GET /refused HTTP/1.1\r\nHost: a\r\n\r\n";
-        let answer = ask(&mut client, refused, "\r\n\r\n").await;
+        let refused = "GET /refused HTTP/1.1\r\nHost: a\r\nAccept: application/json\r\n\r\n";
+        let answer = ask(&mut client, refused, "}\n").await;
         assert!(answer.starts_with("HTTP/1.1 502"), "{answer}");
         let heads = server.heads.borrow();
         assert_eq!(heads[0].uri(), "http://mail.example/a?b");

@@ -1,0 +1,118 @@
+//! Who answers and who does not: the servers of each upstream, the store of sessions, and what clients were answered.
+
+use maud::{Markup, html};
+
+use super::figures::{grouped, percent, rate, span};
+use crate::admin::desk::View;
+use crate::condition::{StoreView, UpstreamView};
+use crate::record::{StatusClass, Word};
+use crate::upstream::{ServerState, ServerView};
+
+/// More servers of an upstream are not listed one by one, but those that do not answer come first.
+const MOST_SERVERS: usize = 16;
+
+pub(super) fn section(view: &View<'_>) -> Markup {
+    html! {
+        div.grid.wide {
+            article.servers {
+                h2.first { "Backends" }
+                div.scroll {
+                    table {
+                        thead { tr { th { "server" } th { "state" } th { "answered" } th { "failed" } } }
+                        @for upstream in &view.condition.upstreams { (group(upstream)) }
+                    }
+                }
+            }
+            div {
+                (statuses(view))
+                (store(view.condition.store))
+            }
+        }
+    }
+}
+
+fn group(upstream: &UpstreamView) -> Markup {
+    let mut servers: Vec<&ServerView> = upstream.servers.iter().collect();
+    servers.sort_by_key(|server| server.state == ServerState::Up);
+    let (all, up) = (servers.len(), upstream.up());
+    html! {
+        tbody {
+            tr.group {
+                th colspan="4" scope="rowgroup" {
+                    (upstream.name) " "
+                    span class=(if up == all { "quiet" } else { "bad" }) { (up) " of " (all) " up" }
+                }
+            }
+            @for server in servers.iter().take(MOST_SERVERS) {
+                tr {
+                    td { (server.address) }
+                    td.state {
+                        @match server.state.why() {
+                            None => span.dot.good { "up" },
+                            Some(why) => span.dot.bad { (why) },
+                        }
+                    }
+                    td { (grouped(server.answered)) }
+                    td class=[(server.failed > 0).then_some("some")] { (grouped(server.failed)) }
+                }
+            }
+            @if all > MOST_SERVERS { tr { td.quiet colspan="4" { "and " (all - MOST_SERVERS) " more" } } }
+        }
+    }
+}
+
+/// In the last minute, and since the start.
+fn statuses(view: &View<'_>) -> Markup {
+    let minute = view.history.minute();
+    let whole = view.snapshot.classes();
+    let all: u64 = minute.classes.iter().sum();
+    let rows = StatusClass::ALL.iter().zip(minute.classes).zip(whole);
+    html! {
+        article.statuses {
+            h2.first { "Status codes" }
+            div.scroll {
+                table {
+                    thead { tr { th { "status" } th { "last minute" } th { "" } th { "since start" } } }
+                    tbody {
+                        @for ((class, lately), ever) in rows {
+                            @if ever > 0 {
+                                tr {
+                                    td { (title(*class)) }
+                                    td { (rate(minute.rate(lately))) " /s" }
+                                    td.quiet { @if all > 0 { (percent(lately as f64 / all as f64)) } }
+                                    td { (grouped(ever)) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            @if whole.iter().all(|count| *count == 0) { p.quiet { "no requests so far" } }
+        }
+    }
+}
+
+fn title(class: StatusClass) -> &'static str {
+    match class {
+        StatusClass::None => "no answer",
+        other => other.as_str(),
+    }
+}
+
+fn store(store: StoreView) -> Markup {
+    html! {
+        article.store {
+            h2.first { "Session store" }
+            p {
+                @match store {
+                    StoreView::NotNeeded => span.quiet { "not used: no route wants a session" },
+                    StoreView::Up => span.dot.good { "up" },
+                    StoreView::Down { since, hopeless } => {
+                        span.dot.bad { "down for " (span(since.as_secs())) }
+                        span.quiet { @if hopeless { " · beyond session.grace" } @else { " · sessions known to gate go on" } }
+                    },
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! A set of keys that is wanted anew, because a token names one (`kid`) that it has not: asked for once, for all threads and all
+//! tokens together, and no sooner than some time after it was read last. Anybody can write any name into a token.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// Clones are of the same set.
+#[derive(Debug, Clone, Default)]
+pub struct Refresh(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    wanted: Notify,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// It is about to be read, or being read.
+    asked: bool,
+    /// `None` while it was never read.
+    not_before: Option<Instant>,
+}
+
+impl Refresh {
+    /// Is it read anew, so that to come again may help?
+    pub(crate) fn ask(&self) -> bool {
+        let mut state = self.state();
+        let may = state.not_before.is_some_and(|then| Instant::now() >= then);
+        if !state.asked && may {
+            state.asked = true;
+            self.0.wanted.notify_one();
+        }
+        state.asked
+    }
+
+    /// Ends when somebody has asked.
+    pub(crate) async fn asked(&self) {
+        self.0.wanted.notified().await;
+    }
+
+    /// It was read, or could not be; it may be asked for again after `pause`.
+    pub(crate) fn done(&self, pause: Duration) {
+        let mut state = self.state();
+        state.asked = false;
+        state.not_before = Instant::now().checked_add(pause);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_ask_once_and_not_too_soon() {
+        let refresh = Refresh::default();
+        assert!(!refresh.ask(), "the first reading is on its way anyway");
+        refresh.done(Duration::ZERO);
+        for _ in 0..1000 {
+            assert!(refresh.clone().ask());
+        }
+        refresh.done(Duration::from_secs(3600));
+        assert!(!refresh.ask());
+    }
+}
