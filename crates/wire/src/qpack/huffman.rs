@@ -4,7 +4,7 @@
 //! begin where these end. So it is enough to know how many there are of each length.
 
 /// The lengths that occur, and how many symbols have a code of that length.
-const LENGTHS: [(u32, u16); 21] = [
+const LENGTHS: [(u32, u64); 21] = [
     (5, 10),
     (6, 26),
     (7, 32),
@@ -53,7 +53,7 @@ struct Rung {
     /// With ones behind it.
     last: u32,
     /// The place of its first symbol.
-    from: u16,
+    from: u64,
 }
 
 const RUNGS: [Rung; LENGTHS.len()] = rungs();
@@ -70,7 +70,7 @@ const fn rungs() -> [Rung; LENGTHS.len()] {
     let (mut first, mut from, mut at) = (0_u64, 0, 0);
     while at < LENGTHS.len() {
         let (length, count) = LENGTHS[at];
-        let end = first + ((count as u64) << (32 - length));
+        let end = first + (count << (32 - length));
         rungs[at] = Rung {
             length,
             first: first as u32,
@@ -102,7 +102,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Vec<u8>> {
             let ones = u32::MAX.checked_shl(32 - held).unwrap_or(0);
             return (held < 8 && code == ones).then_some(decoded);
         }
-        let place = u32::from(rung.from) + ((code - rung.first) >> (32 - rung.length));
+        let place = rung.from + u64::from((code - rung.first) >> (32 - rung.length));
         decoded.push(*SYMBOLS.get(place as usize)?);
         window <<= rung.length;
         held -= rung.length;
@@ -115,18 +115,17 @@ mod tests {
 
     /// A symbol's code and its length.
     fn code(symbol: u8) -> (u32, u32) {
-        let place = SYMBOLS.iter().position(|s| *s == symbol).unwrap() as u32;
-        let rung = RUNGS.iter().rfind(|r| u32::from(r.from) <= place).unwrap();
-        let above = place - u32::from(rung.from);
+        let place = SYMBOLS.iter().position(|s| *s == symbol).unwrap() as u64;
+        let rung = RUNGS.iter().rfind(|r| r.from <= place).unwrap();
+        let above = (place - rung.from) as u32;
         ((rung.first >> (32 - rung.length)) + above, rung.length)
     }
 
     fn encode(text: &[u8]) -> Vec<u8> {
-        let mut bits = String::new();
-        for symbol in text {
-            let (code, length) = code(*symbol);
-            bits.push_str(&format!("{code:0width$b}", width = length as usize));
-        }
+        let coded = text.iter().map(|symbol| code(*symbol));
+        let mut bits: String = coded
+            .map(|(code, length)| format!("{code:0width$b}", width = length as usize))
+            .collect();
         while !bits.len().is_multiple_of(8) {
             bits.push('1');
         }
