@@ -136,8 +136,8 @@ impl Cors {
         let headers = self.headers.told(wished.unwrap_or_default());
         add("Access-Control-Allow-Headers", headers);
         add("Access-Control-Max-Age", Some(self.max_age.clone()));
-        let wishes = "Access-Control-Request-Method, Access-Control-Request-Headers";
-        add("Vary", Some(wishes.into()));
+        let both = "Access-Control-Request-Method, Access-Control-Request-Headers";
+        add("Vary", Some(both.into()));
         Some(Look::Answered(Grant {
             fields,
             replaces: false,

@@ -27,7 +27,7 @@ pub(super) fn head(
             && grant.is_none_or(|grant| grant.passes(field.name))
     };
     let fields: Vec<Field<'_>> = response.fields.iter().filter(passes).copied().collect();
-    let beside = grant.into_iter().flat_map(|grant| grant.fields());
+    let beside = grant.into_iter().flat_map(super::cors::Grant::fields);
     let more: Vec<Field<'_>> = more.iter().copied().chain(beside).collect();
     let status = if opens { 200 } else { response.status };
     let response = Response {

@@ -256,7 +256,7 @@ fn heads() -> Vec<Case> {
         case("interim answers", interim.repeat(3) + &hello, whole),
         case(
             "a flood of interim answers",
-            interim.repeat(2000) + &hello,
+            interim.repeat(8000) + &hello,
             Refused,
         ),
         case(
