@@ -15,9 +15,8 @@ fn nobody() -> SocketAddr {
 
 fn line(scene: &Scene) -> String {
     loop {
-        match scene.news.recv_timeout(PATIENCE).unwrap() {
-            News::Condition(line) => return line,
-            _ => {}
+        if let News::Condition(line) = scene.news.recv_timeout(PATIENCE).unwrap() {
+            return line;
         }
     }
 }
