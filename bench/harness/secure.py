@@ -13,6 +13,7 @@ from harness import ledger, processes, proxies, samples, tools
 
 NGINX, HAPROXY, GATE = "nginx", "haproxy", "roundtrip relay"
 CLIENTS = pathlib.Path(__file__).resolve().parent / "clients.py"
+SHAKEN = 200
 HANDSHAKES = {"full handshake": "full", "resumed handshake": "resumed"}
 KEPT = {"kept, h1 + TLS": ["--h1", "-c8", "-m1"], "kept, h2 + TLS": ["-c8", "-m8"]}
 DOWNLOADS = {"download, h1": (False, "--http1.1"), "download, h1 + TLS": (True, "--http1.1"), "download, h2 + TLS": (True, "--http2")}
@@ -20,6 +21,7 @@ RESTING = {"at rest, h1": "h1", "at rest, h1 + TLS": "h1+tls", "at rest, h2 + TL
 REQUESTS, LARGE, MIB = 4000, 64, 1 << 20
 # Before these were counted, what is there once for all is there; after REST nothing is kept that need not be.
 FIRST, CROWD, REST = 100, 1000, 3.5
+RESTS = 3  # rounds of it: it varies little, and takes long
 # The goals: of nginx's, and KB each.
 MOST = {"full handshake": 0.65, "resumed handshake": 0.65, "kept, h1 + TLS": 1.1, "kept, h2 + TLS": 1.05,
         "download, h1": 0.7, "download, h1 + TLS": 0.7, "download, h2 + TLS": 0.65}
@@ -73,12 +75,13 @@ def measure(stage, builds, near, far, arguments):
         for pair in pairs:
             if pair.process:
                 pair.end()
-    for number in range(arguments.rounds):
-        tools.say(f"memory at rest, round {number + 1} of {arguments.rounds}")
+    rounds = min(arguments.rounds, RESTS)
+    for number in range(rounds):
+        tools.say(f"memory at rest, round {number + 1} of {rounds}")
         for pair in order.sample(pairs, len(pairs)):
             for what, kind in RESTING.items():
                 runs.setdefault(what, {}).setdefault(pair.name, []).append(at_rest(pair, kind, near, far))
-    return show(runs, arguments)
+    return show(runs, [pair.name for pair in pairs], arguments)
 
 
 def works(pair, far):
@@ -90,8 +93,8 @@ def works(pair, far):
 
 
 def handshakes(pair, kind, far):
-    count = 200
-    return pair.cpu(lambda: run(far, sys.executable, CLIENTS, "handshakes", pair.tls, count, kind)) * 1e6 / (count + 1)
+    """One more is there for the ticket."""
+    return pair.cpu(lambda: run(far, sys.executable, CLIENTS, "handshakes", pair.tls, SHAKEN, kind)) * 1e6 / (SHAKEN + 1)
 
 
 def kept(pair, words, far):
@@ -145,8 +148,7 @@ def run(far, *words):
     return done.stdout
 
 
-def show(runs, arguments):
-    names = list(next(iter(runs.values())))
+def show(runs, names, arguments):
     rows = []
     for what, found in runs.items():
         unit = next(unit for words, unit in UNITS.items() if words in what)
@@ -158,9 +160,9 @@ def show(runs, arguments):
         ratio, low, high = samples.paired_ratio(found[GATE], found[NGINX])
         rows.append([*row, f"{ratio:.2f} [{low:.2f}–{high:.2f}]"])
     return "\n\n".join([
-        f"Medians of {arguments.rounds} interleaved rounds, with the [least–most] of them. A handshake is one with a request, {200} of them one after "
+        f"Medians of {arguments.rounds} interleaved rounds, with the [least–most] of them. A handshake is one with a request, {SHAKEN} of them one after "
         f"the other; kept: {REQUESTS} requests by h2load; a download is of {LARGE} MiB. At rest: {CROWD} connections that have asked once, {REST} s "
-        "later, in a process that was started for them: what its resident memory grew by.",
+        f"later, in a process that was started for them ({min(arguments.rounds, RESTS)} rounds): what its resident memory grew by.",
         ledger.table(["", *names, f"{GATE} ÷ nginx"], rows), "\n".join(verdicts(runs))])
 
 

@@ -48,6 +48,29 @@ impl Stream for TcpStream {
     }
 }
 
+/// For who moves it often: a stream over TLS is large.
+impl<IO: Stream> Stream for Box<IO> {
+    fn is_early(&self) -> bool {
+        (**self).is_early()
+    }
+
+    fn poll_confirmed(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        (**self).poll_confirmed(cx)
+    }
+
+    fn rest(&mut self) {
+        (**self).rest();
+    }
+
+    fn poll_farewell(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        (**self).poll_farewell(cx)
+    }
+
+    fn abandon(&mut self) {
+        (**self).abandon();
+    }
+}
+
 /// Who is at the other end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer {

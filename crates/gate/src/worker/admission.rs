@@ -92,7 +92,8 @@ impl Admission {
         let serving: Pin<Box<dyn Future<Output = _>>> = match met.stream {
             Incoming::Clear(stream) => Box::pin(front::h1::serve(stream, peer, house)),
             Incoming::Secure(stream) if stream.is_h2() => {
-                Box::pin(front::h2::serve(*stream, peer, house))
+                // Each step of its beginning would have a place for all of it.
+                Box::pin(front::h2::serve(stream, peer, house))
             }
             Incoming::Secure(stream) => Box::pin(front::h1::serve(*stream, peer, house)),
         };
