@@ -66,7 +66,7 @@ mod tests {
         for _ in 0..1000 {
             assert!(refresh.clone().ask());
         }
-        refresh.done(Duration::from_secs(3600));
+        refresh.done(Duration::from_hours(1));
         assert!(!refresh.ask());
     }
 }

@@ -121,7 +121,7 @@ mod tests {
             }
             sight.broke();
             assert!(sight.failing(5).is_some());
-            assert!(!sight.may_be_back(Duration::from_secs(3600)));
+            assert!(!sight.may_be_back(Duration::from_hours(1)));
             assert!(sight.may_be_back(Duration::ZERO));
             sight.succeeded();
             assert_eq!(sight.failing(5), None);
