@@ -18,7 +18,11 @@ fuzz_target!(|bytes: &[u8]| {
     let size = |line: &FieldLine<'_>| line.name().len() + line.value().len() + 32;
     assert!(lines.len() <= BOUNDS.lines);
     assert!(lines.iter().map(size).sum::<usize>() <= BOUNDS.size);
-    let pairs = || lines.iter().map(|line| -> Pair<'_> { (line.name(), line.value()) });
+    let pairs = || {
+        lines
+            .iter()
+            .map(|line| -> Pair<'_> { (line.name(), line.value()) })
+    };
     let is_pseudo = |(name, _): &Pair<'_>| name.starts_with(b":");
     let _ = check_trailers(pairs()).inspect(|()| assert!(!pairs().any(|p| is_pseudo(&p))));
     if check_request(pairs()).is_ok() {
