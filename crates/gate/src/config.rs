@@ -5,6 +5,7 @@
 //! Whether they go together (upstreams that exist, certificates that fit their keys) is for [`check`](crate::check).
 
 mod admin;
+mod cors;
 mod home;
 mod limits;
 mod listen;
@@ -21,6 +22,7 @@ mod upstream;
 use serde::Deserialize;
 
 pub use admin::{Access, Admin, Log};
+pub use cors::{Cors, Preflight};
 pub use home::{Home, make_signing_key};
 pub use limits::Limits;
 pub use listen::Listen;

@@ -44,6 +44,12 @@ impl<S: Sessions> Door<S> {
         }
     }
 
+    /// Is it a cookie that would let this request in?
+    pub(crate) fn goes_by_cookie(&self, request: &Request<'_>) -> bool {
+        let guard = self.0.as_ref().map(|(guard, _)| guard);
+        guard.is_some_and(|guard| guard.goes_by_cookie(request))
+    }
+
     /// Asks the store, once.
     pub(crate) async fn authorize(&self, question: &Question) -> Result<Pass, Denial> {
         let (guard, sessions) = self.0.as_ref().ok_or(Denial::Store(Trouble::Down))?;

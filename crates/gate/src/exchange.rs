@@ -2,12 +2,15 @@
 //! brings and takes is behind [`Source`] and [`Sink`]; reading heads and refusing to is the fronts' matter.
 
 mod ahead;
+mod cors;
 mod download;
 pub(crate) mod jmap;
 mod judge;
+mod retelling;
 mod telling;
 mod tunnel;
 mod upload;
+mod websocket;
 
 use std::cell::Cell;
 use std::future::pending;
@@ -28,9 +31,11 @@ use crate::route::Route;
 use crate::site::Site;
 use crate::upstream::{Fate, Link, Need, Trouble, UploadPlace, Upstream};
 use ahead::{Ahead, Came};
+pub(crate) use cors::{Cors, Grant};
 use download::{Download, Got, Interim};
 pub(crate) use judge::{Admitted, Arrival, Plain, Verdict, judge};
 use upload::Upload;
+use websocket::Opening;
 
 /// Read at once from a client or a backend.
 pub(crate) const PIECE: usize = 16 * 1024;
@@ -50,6 +55,10 @@ pub(crate) struct Asked {
     pub(crate) upgrade: bool,
     /// The backend is to have the head before the body is there: it may have something to say to it.
     pub(crate) eager: bool,
+    /// What the client opens over a stream. RFC 8441.
+    pub(crate) socket: Option<Opening>,
+    /// What a browser is told with the answer.
+    pub(crate) grant: Option<Rc<Grant>>,
     /// The client says that it takes trailers. RFC 9110 §10.1.4.
     pub(crate) takes_trailers: bool,
     /// Its own may go on: `Connection` names none of them.

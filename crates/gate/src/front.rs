@@ -32,6 +32,11 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {
     /// Nothing is expected for a while: buffers may go.
     fn rest(&mut self) {}
 
+    /// Says what the protocol below wants said before a stream is closed. The socket's own end is its close.
+    fn poll_farewell(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
     /// Its end must not look like the end of an answer: it is to be a reset.
     fn abandon(&mut self) {}
 }

@@ -64,6 +64,8 @@ fn pass(request: &Request<'_>, way: &Way<'_>) -> Option<Passed> {
         early: way.early,
         authorization: way.authorization,
         trusted: way.trusted,
+        anonymous: false,
+        socket_key: None,
         rewrite: &Rewrite::default(),
         id: b"",
     };

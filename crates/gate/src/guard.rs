@@ -173,6 +173,12 @@ impl Guard {
         judged
     }
 
+    /// Is its token in a cookie, which browsers send unasked?
+    pub(crate) fn goes_by_cookie(&self, request: &Request<'_>) -> bool {
+        let worn = token::find(request.fields, &self.rules.borrow());
+        matches!(worn, Some(Worn::Cookie(_)))
+    }
+
     /// Times count on each request, however often the token was seen before.
     fn decide(&self, rules: &Rules, verified: &Verified, now: i64) -> Judged {
         let leeway = rules.leeway_seconds();

@@ -14,10 +14,12 @@ use crate::front::Peer;
 use crate::patrol::Patrol;
 use crate::record::{Entry, Gauge, Held, Ledger, Limit, Protocol, Scribe};
 use crate::site::Site;
+use crate::spare::SpareBuffers;
 
 pub(crate) struct House<S> {
     site: RefCell<Rc<Site<S>>>,
     pub(crate) patrol: Patrol,
+    pub(crate) spare: SpareBuffers,
     pub(crate) ledger: Arc<Ledger>,
     scribe: Option<Scribe>,
     concurrency: Arc<Concurrency>,
@@ -47,6 +49,7 @@ impl<S> House<S> {
         Self {
             site: RefCell::new(Rc::new(site)),
             patrol: Patrol::default(),
+            spare: SpareBuffers::default(),
             ledger,
             scribe,
             concurrency,

@@ -29,6 +29,7 @@ mod request;
 mod route;
 pub mod sessions;
 mod site;
+mod spare;
 mod tally;
 mod upstream;
 mod worker;

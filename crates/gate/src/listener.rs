@@ -4,6 +4,7 @@
 //! Each thread has sockets of its own at the same addresses, and the kernel gives each its share of the clients.
 
 mod certificates;
+mod client_socket;
 mod desk;
 mod entrance;
 mod hello;
@@ -21,10 +22,10 @@ use std::task::{Context, Poll};
 
 use rustls::ProtocolVersion;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 
+pub(crate) use client_socket::ClientSocket;
 pub(crate) use desk::Tally;
-pub(crate) use entrance::{Arrival, Entrance, Manner, Unmet};
+pub(crate) use entrance::{Arrival, Entrance, Manner, Unmet, kernel_takes_syn_data};
 pub(crate) use quic::{QuicArrival, QuicEntrance};
 pub(crate) use secure::Secure;
 pub(crate) use seed::Seed;
@@ -33,7 +34,7 @@ pub(crate) use tls_side::{ThreadTls, TlsSide};
 
 /// A client's byte stream once it may speak HTTP.
 pub(crate) enum Incoming {
-    Clear(TcpStream),
+    Clear(ClientSocket),
     Secure(Box<Secure>),
 }
 

@@ -13,12 +13,16 @@ use tokio::time::{MissedTickBehavior, interval};
 /// How exact a deadline is: it is kept, or overstepped by less than this.
 const TICK: Duration = Duration::from_millis(250);
 const NEVER: u64 = u64::MAX;
+/// Those of so many connections are kept for others.
+const MOST_SPARE: usize = 64;
 
 /// Goes round on one thread.
 #[derive(Debug, Default)]
 pub(crate) struct Patrol {
     now: Rc<Cell<u64>>,
     posts: RefCell<Vec<Weak<Post>>>,
+    /// Of connections that have ended, for those that begin.
+    spare: RefCell<Vec<Posts>>,
 }
 
 /// One thing that is waited for at a time.
@@ -60,10 +64,23 @@ impl Patrol {
     }
 
     pub(crate) fn posts(&self) -> Posts {
-        Posts {
+        let spare = self.spare.borrow_mut().pop();
+        spare.unwrap_or_else(|| Posts {
             up: self.post(),
             down: self.post(),
             whole: self.post(),
+        })
+    }
+
+    /// Nothing is waited for with these any more.
+    pub(crate) fn give_back(&self, posts: Posts) {
+        let mut spare = self.spare.borrow_mut();
+        let all = [&posts.up, &posts.down, &posts.whole];
+        if spare.len() < MOST_SPARE && all.iter().all(|post| Rc::strong_count(post) == 1) {
+            for post in all {
+                post.forget();
+            }
+            spare.push(posts);
         }
     }
 
@@ -110,6 +127,13 @@ impl Patrol {
 }
 
 impl Post {
+    fn forget(&self) {
+        self.due.set(NEVER);
+        self.ticks.set(NEVER);
+        self.resting.set(false);
+        *self.waker.borrow_mut() = None;
+    }
+
     /// As [`Post::within`]; and it may be ended before, by [`Patrol::rouse`].
     pub(crate) async fn at_rest<T>(
         &self,
@@ -168,7 +192,7 @@ impl Post {
 mod tests {
     use std::future::pending;
 
-    use tokio::time::{Instant, sleep};
+    use tokio::time::{Instant, sleep, timeout};
 
     use super::*;
 
@@ -227,6 +251,35 @@ mod tests {
             let (_, rested, ()) = tokio::join!(work, rest, rouse);
             assert!(rested < 2 * Duration::from_secs(1), "{rested:?}");
             assert!(began.elapsed() >= span);
+        })
+        .await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn posts_that_were_given_back_wait_anew() {
+        on_patrol(async |patrol| {
+            let span = Duration::from_secs(5);
+            let first = patrol.posts();
+            let known = Rc::as_ptr(&first.down);
+            // Its wait was cut short.
+            let _ = timeout(TICK, first.down.at_rest(span, pending::<()>())).await;
+            patrol.give_back(first);
+            let again = patrol.posts();
+            assert_eq!(Rc::as_ptr(&again.down), known);
+            let began = Instant::now();
+            let wait = again.down.within(Some(span), pending::<()>());
+            let rouse = async {
+                sleep(Duration::from_secs(1)).await;
+                patrol.rouse();
+            };
+            let (late, ()) = tokio::join!(wait, rouse);
+            assert_eq!(late, Err(Late));
+            assert!(began.elapsed() >= span, "it rests no more");
+            // Somebody still waits with one of them.
+            let held = again.whole.clone();
+            patrol.give_back(again);
+            assert!(patrol.spare.borrow().is_empty());
+            drop(held);
         })
         .await;
     }

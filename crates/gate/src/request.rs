@@ -16,6 +16,7 @@ mod rewrite;
 pub(crate) use authority::Authority;
 pub(crate) use caller::{Caller, Form};
 pub(crate) use compose::{Forwarding, compose};
+pub(crate) use fields::is_token;
 pub(crate) use id::{NAME as ID, RequestId};
 pub(crate) use identity::{is_identity, overrides_method};
 pub(crate) use inspect::{Body, Inspected, inspect};
@@ -36,6 +37,9 @@ pub(crate) struct Request<'a> {
     pub(crate) version: Version,
     /// The protocol has said that no body follows.
     pub(crate) ended: bool,
+    /// What the client would like to speak over its stream (RFC 8441, extended CONNECT); the method is then that of the upgrade
+    /// in HTTP/1.1 which it stands for.
+    pub(crate) protocol: Option<&'a str>,
     pub(crate) fields: &'a [Field<'a>],
 }
 
@@ -95,6 +99,8 @@ pub(crate) enum Refusal {
     BodyTooLarge,
     #[error("a malformed chunk")]
     Chunk,
+    #[error("a protocol that is not spoken here over a stream")]
+    Protocol,
 }
 
 impl Refusal {
@@ -102,7 +108,7 @@ impl Refusal {
         match self {
             Self::HeadTooLarge | Self::TooManyFields => 431,
             Self::Method => 405,
-            Self::Coding => 501,
+            Self::Coding | Self::Protocol => 501,
             Self::Expectation => 417,
             Self::BodyTooLarge => 413,
             _ => 400,

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use crate::GateError;
 use crate::config;
+use crate::exchange::Cors;
 use crate::request::{Authority, Refusal, Rewrite, readings};
 use crate::upstream::Upstream;
 
@@ -22,6 +23,7 @@ pub(crate) struct Route {
     pub(crate) safe_jmap: bool,
     pub(crate) server_timing: bool,
     pub(crate) rewrite: Rewrite,
+    pub(crate) cors: Cors,
 }
 
 impl fmt::Debug for Route {
@@ -63,6 +65,11 @@ impl Routes {
         Ok(found)
     }
 
+    /// Does any route have upgrades?
+    pub(crate) fn have_upgrades(&self) -> bool {
+        self.0.iter().any(|route| route.upgrades)
+    }
+
     fn look(
         &self,
         host: &Authority<'_>,
@@ -100,10 +107,12 @@ fn make(
         route: format!("{}{}", route.host, route.path),
         upstream: route.upstream.clone(),
     })?;
-    let rewrite = Rewrite::new(route).map_err(|error| GateError::Route {
+    let wrong = |why: String| GateError::Route {
         route: format!("{}{}", route.host, route.path),
-        why: error.to_string(),
-    })?;
+        why,
+    };
+    let rewrite = Rewrite::new(route).map_err(|error| wrong(error.to_string()))?;
+    let cors = Cors::new(&route.cors).map_err(|error| wrong(error.to_string()))?;
     Ok(Rc::new(Route {
         host: route.bare_host(),
         path: route.path.trim_end_matches('/').to_owned(),
@@ -115,6 +124,7 @@ fn make(
         safe_jmap: route.safe_jmap,
         server_timing: route.server_timing,
         rewrite,
+        cors,
     }))
 }
 

@@ -18,7 +18,7 @@ use crate::guard::{Found, Sessions, Trouble, Watch};
 /// Where sessions are: may be handed to any thread.
 #[derive(Clone)]
 pub struct Place {
-    place: store::Place,
+    store: store::Place,
     settings: NearSettings,
     outage: Outage,
 }
@@ -47,16 +47,16 @@ impl Place {
             absent_time: config.absent_time.0,
             grace: config.grace.0,
         };
-        let place = config::place(config)?;
+        let store = config::place(config)?;
         Ok(Self {
-            place,
+            store,
             settings,
             outage: Outage::default(),
         })
     }
 
     pub fn on_this_thread(&self) -> Known {
-        let near = Near::new(self.place.on_this_thread(), self.settings);
+        let near = Near::new(self.store.on_this_thread(), self.settings);
         Known(Rc::new(near))
     }
 
@@ -66,12 +66,12 @@ impl Place {
 
     /// The store itself, for whatever else is kept there.
     pub(crate) fn shared(&self) -> store::Place {
-        self.place.clone()
+        self.store.clone()
     }
 
     /// For who manages sessions and serves none: nothing is remembered.
     pub fn store(&self) -> AnyStore {
-        self.place.on_this_thread()
+        self.store.on_this_thread()
     }
 }
 

@@ -11,6 +11,7 @@ mod error;
 mod link;
 mod lookout;
 mod receiving;
+mod sections;
 mod sending;
 mod socket;
 mod state;
@@ -36,6 +37,7 @@ pub use error::StreamError;
 pub use link::Link;
 pub use lookout::Lookout;
 pub use receiving::Receiving;
+pub use sections::{RequestError, SectionLimits};
 pub use sending::Sending;
 pub use transport::{Opener, Outgoing, Stream, Transport};
 

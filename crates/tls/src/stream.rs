@@ -177,6 +177,12 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         Poll::Ready(Ok(()))
     }
 
+    /// Says that nothing more comes, and leaves the stream below open. RFC 8446 §6.1.
+    pub fn poll_close_notify(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.tls.send_close_notify();
+        self.poll_push(cx)
+    }
+
     fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.tls.is_handshaking() {
             ready!(self.poll_push(cx))?;
@@ -445,8 +451,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Stream<IO> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.tls.send_close_notify();
-        ready!(self.poll_push(cx))?;
+        ready!(self.poll_close_notify(cx))?;
         Pin::new(&mut self.io).poll_shutdown(cx)
     }
 }

@@ -101,7 +101,7 @@ fn now(view: &View<'_>) -> Markup {
     let tile = |title: &str, value: String, unit: &str| {
         html! { div { dt { (title) } dd { (value) @if !unit.is_empty() { small { " " (unit) } } } } }
     };
-    let time = |of: Option<f64>| of.map_or_else(|| "–".into(), ms);
+    let span_of = |of: Option<f64>| of.map_or_else(|| "–".into(), ms);
     html! {
         dl.tiles.now {
             (tile("Requests", rate(lately.rate(lately.requests)), "/s"))
@@ -109,8 +109,8 @@ fn now(view: &View<'_>) -> Markup {
                 dt { "Errors" }
                 dd class=[(lately.errors > 0).then_some("bad")] { (rate(lately.rate(lately.errors))) small { " /s" } }
             }
-            (tile("Response time, p50", time(lately.whole.map(|w| w.median)), "ms"))
-            (tile("Response time, p99", time(lately.whole.map(|w| w.p99)), "ms"))
+            (tile("Response time, p50", span_of(lately.whole.map(|w| w.median)), "ms"))
+            (tile("Response time, p99", span_of(lately.whole.map(|w| w.p99)), "ms"))
             (tile("In flight", grouped(view.snapshot.gauge(Gauge::Exchanges)), ""))
             (tile("Client connections", grouped(view.snapshot.gauge(Gauge::Connections)), ""))
         }
@@ -142,18 +142,18 @@ fn charts(view: &View<'_>) -> Markup {
     let requests = Line::area("requests", series(&|p| Some(p.rate(p.requests))));
     let errors = Line::thin("errors", series(&|p| Some(p.rate(p.errors)))).rare();
     let whole = Line::area("median", series(&|p| p.whole.map(|w| w.median)));
-    let slow = Line::thin("p99", series(&|p| p.whole.map(|w| w.p99)));
+    let tail_of_whole = Line::thin("p99", series(&|p| p.whole.map(|w| w.p99)));
     let backend = Line::thin("backend", series(&|p| p.backend.map(|b| b.median)));
-    let backend_slow = Line::thin("backend_p99", series(&|p| p.backend.map(|b| b.p99)));
+    let tail_of_backend = Line::thin("backend_p99", series(&|p| p.backend.map(|b| b.p99)));
     let added = Line::thin("added", series(&|p| p.added.map(|a| a.median)));
-    let added_slow = Line::thin("added_p99", series(&|p| p.added.map(|a| a.p99)));
+    let tail_of_gate = Line::thin("added_p99", series(&|p| p.added.map(|a| a.p99)));
     html! {
         div.grid {
             (chart("Requests", "/s", &[requests.named("answered"), errors.named("errors")]))
-            (chart("Response time", "ms", &[whole.named("p50"), slow.named("p99")]))
+            (chart("Response time", "ms", &[whole.named("p50"), tail_of_whole.named("p99")]))
             (chart("Backend and gate", "ms", &[
-                backend.named("backend p50"), backend_slow.named("p99"),
-                added.named("gate p50"), added_slow.named("p99"),
+                backend.named("backend p50"), tail_of_backend.named("p99"),
+                added.named("gate p50"), tail_of_gate.named("p99"),
             ]))
         }
     }

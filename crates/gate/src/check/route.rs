@@ -2,6 +2,7 @@
 
 use super::Report;
 use crate::config::{Config, Resumption, Route};
+use crate::exchange::Cors;
 use crate::request::{Rewrite, readings};
 
 pub(super) fn check(config: &Config, report: &mut Report) {
@@ -25,6 +26,9 @@ pub(super) fn check(config: &Config, report: &mut Report) {
             let what = "servers read such a path in more than one way: write it without '%', ';', '\\\\', '//', letters beyond ASCII, \
                         and dots at either end of a segment";
             report.error(format!("{place}.path"), what);
+        }
+        if let Err(error) = Cors::new(&route.cors) {
+            report.error(format!("{place}.cors.{}", error.key), error.why);
         }
         if let Err(error) = Rewrite::new(route) {
             report.error(format!("{place}.{}", error.key), error.why);

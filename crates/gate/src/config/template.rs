@@ -71,7 +71,9 @@ mod tests {
 
     /// The keys of a table, by what an unknown one is answered with.
     fn keys_of(header: &str) -> BTreeSet<String> {
-        let text = format!("{header}\nno_such_key = 1");
+        // A table within one of a list needs that first.
+        let within = header.starts_with("[route.").then_some("[[route]]");
+        let text = format!("{}\n{header}\nno_such_key = 1", within.unwrap_or_default());
         let error = toml::from_str::<Config>(&text).unwrap_err();
         let (_, known) = error.message().split_once(", expected ").unwrap();
         let words = known.split('`').skip(1).step_by(2);

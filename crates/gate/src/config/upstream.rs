@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use super::Span;
+use super::{Cors, Span};
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -126,6 +126,8 @@ pub struct Route {
     pub remove: Vec<String>,
     /// Fields that say who asks, and that clients may say all the same.
     pub keep: Vec<String>,
+    /// Pages of other origins.
+    pub cors: Cors,
 }
 
 impl Route {
@@ -150,6 +152,7 @@ impl Default for Route {
             set: BTreeMap::new(),
             remove: Vec::new(),
             keep: Vec::new(),
+            cors: Cors::default(),
         }
     }
 }

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
-use super::{Asked, Broken, Ended, PIECE, Sink, Source, TRUSTED_FOR, admitted, over, tunnel};
+use super::{
+    Asked, Broken, Ended, PIECE, Sink, Source, TRUSTED_FOR, admitted, over, retelling, tunnel,
+};
 use crate::guard::Sessions;
 use crate::h1::{self, BadResponse, Chunked, ResponseBody};
 use crate::patrol::Posts;
@@ -184,7 +186,11 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
                     } else {
                         site.fields(asked, &timing, id.as_bytes(), &mut room)
                     };
-                    to.head(response, body, more);
+                    if is_interim {
+                        to.head(response, body, more);
+                    } else {
+                        retelling::head(asked, response, body, more, to)?;
+                    }
                 }
                 Ok::<_, BadResponse>(Rest {
                     status,
@@ -201,7 +207,10 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
             let rest = rest?;
             self.buffer.drain(..length);
             if rest.status >= 200 || (rest.status == 101 && self.asked.upgrade) {
-                self.entry.status = rest.status;
+                self.entry.status = match &self.asked.socket {
+                    Some(_) if rest.status == 101 => 200,
+                    _ => rest.status,
+                };
                 self.entry.first_byte = Some(Instant::now());
                 return Ok(rest);
             }

@@ -2,8 +2,11 @@
 //! protocol.
 
 use std::net::IpAddr;
+use std::rc::Rc;
 
-use super::{Asked, jmap};
+use super::cors::{Look, Own};
+use super::websocket::{self, Opening};
+use super::{Asked, Grant, jmap};
 use crate::door::Glance;
 use crate::guard::{Denial, Pass, Question, Sessions};
 use crate::record::Reason;
@@ -46,7 +49,7 @@ pub(crate) enum Verdict {
 }
 
 /// An answer of our own, told in `telling`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Plain {
     pub(crate) status: u16,
     /// May the connection go on? Not with a body that nobody reads, where the protocol has no frames.
@@ -54,6 +57,8 @@ pub(crate) struct Plain {
     pub(crate) reason: Reason,
     /// With 503: when to come again, in seconds.
     pub(crate) retry_after: u32,
+    /// What a browser is told with it.
+    pub(crate) grant: Option<Rc<Grant>>,
 }
 
 impl Plain {
@@ -64,6 +69,7 @@ impl Plain {
             stays: asked.keep_alive && (asked.body == Body::None || asked.version.frames()),
             reason: Reason::TooMany,
             retry_after: SOON,
+            grant: asked.grant.clone(),
         }
     }
 }
@@ -77,17 +83,18 @@ pub(crate) fn judge<S: Sessions>(
     out: &mut Vec<u8>,
 ) -> Result<Verdict, Refusal> {
     let inspected = inspect(request, site.limits.body.0)?;
-    let answer = |status, reason| {
+    let answer = |status, reason, grant| {
         Verdict::Answer(Plain {
             status,
             stays: inspected.keep_alive
                 && (inspected.body == Body::None || request.version.frames()),
             reason,
             retry_after: SOON,
+            grant,
         })
     };
     let Some(route) = site.routes.find(&inspected.host, inspected.path)? else {
-        return Ok(answer(404, Reason::NoRoute));
+        return Ok(answer(404, Reason::NoRoute, None));
     };
     if let Some(body) = arrival.body
         && inspected.body != Body::Length(body.len() as u64)
@@ -102,17 +109,46 @@ pub(crate) fn judge<S: Sessions>(
             _ => return Ok(Verdict::Wait),
         }
     }
-    let session = match glance(site, route, request, admitted) {
-        Glance::Pass(session) => session,
-        Glance::Ask(question) => return Ok(Verdict::Ask(question)),
-        Glance::Deny(denial) => return Ok(answer(denial.status(), denial.into())),
+    let upgrade = route.upgrades && inspected.upgrade.is_some();
+    if request
+        .protocol
+        .is_some_and(|p| p != websocket::PROTOCOL || !upgrade)
+    {
+        return Err(Refusal::Protocol);
+    }
+    let trusted = site.trusts(arrival.client);
+    let grant = route.cors.grant(request);
+    let own = Own::of(request, &inspected, arrival.secure, trusted);
+    let by_cookie = || route.auth && site.door.goes_by_cookie(request);
+    let look = route
+        .cors
+        .look(request, &inspected, upgrade, &own, by_cookie);
+    let anonymous = matches!(look, Look::Anonymous);
+    let session = match look {
+        Look::Answered(told) => {
+            return Ok(answer(204, Reason::Preflight, Some(Rc::new(told))));
+        }
+        Look::Refused => return Ok(answer(403, Reason::Origin, grant)),
+        Look::Anonymous => None,
+        Look::Usual => match glance(site, route, request, admitted) {
+            Glance::Pass(session) => session,
+            Glance::Ask(question) => return Ok(Verdict::Ask(question)),
+            Glance::Deny(denial) => return Ok(answer(denial.status(), denial.into(), grant)),
+        },
     };
+    let opening = match request.protocol {
+        Some(_) => Some(Opening::new().ok_or(Refusal::Protocol)?),
+        None => None,
+    };
+    let (socket, key) = opening.unzip();
     let forwarding = Forwarding {
         client: arrival.client,
         secure: arrival.secure,
         early: arrival.early,
         authorization: session.as_ref().map(|pass| pass.authorization()),
-        trusted: site.trusts(arrival.client),
+        trusted,
+        anonymous,
+        socket_key: key.as_deref(),
         rewrite: &route.rewrite,
         id: arrival.id.as_bytes(),
     };
@@ -128,7 +164,9 @@ pub(crate) fn judge<S: Sessions>(
         keep_alive: inspected.keep_alive,
         is_head: request.method == "HEAD",
         idempotent: is_idempotent(request),
-        upgrade: route.upgrades && inspected.upgrade.is_some(),
+        upgrade,
+        socket,
+        grant,
         eager: is_eager(route, request, &inspected),
         takes_trailers: inspected.takes_trailers,
         sends_trailers: inspected.names_no_field(),
@@ -175,6 +213,7 @@ fn is_grpc(request: &Request<'_>) -> bool {
 /// Does it change nothing, however often it is sent? RFC 9110 §9.2.1, RFC 8470 §4.
 fn is_safe(request: &Request<'_>, inspected: &Inspected<'_>) -> bool {
     inspected.body == Body::None
+        && request.protocol.is_none()
         && matches!(request.method, "GET" | "HEAD" | "OPTIONS")
         && !has_other_method(request)
 }

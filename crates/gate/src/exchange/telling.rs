@@ -43,8 +43,15 @@ impl Plain {
             fields: &usual,
         };
         let beside = beside.get(..count).unwrap_or_default();
-        to.head(&response, ResponseBody::None, beside);
-        if !caller.is_head {
+        let grant = self.grant.iter().flat_map(|grant| grant.fields());
+        let beside: Vec<Field<'_>> = beside.iter().copied().chain(grant).collect();
+        let bodiless = self.status == 204;
+        let response = Response {
+            fields: if bodiless { &[] } else { response.fields },
+            ..response
+        };
+        to.head(&response, ResponseBody::None, &beside);
+        if !(caller.is_head || bodiless) {
             to.push(body.as_bytes());
         }
     }
@@ -108,6 +115,7 @@ fn sentence(reason: Reason) -> &'static str {
         Reason::Expectation => "The request expects what is not supported",
         Reason::BodyTooLarge => "The request's body is too large",
         Reason::Chunk => "A chunk of the request's body is malformed",
+        Reason::Protocol => "This protocol is not spoken over a stream here",
         Reason::NoRoute => "Nothing is served at this host and path",
         Reason::Upgrade => "This upgrade is not passed on",
         Reason::TooMany => "Too many requests of this client or session are under way",
@@ -122,18 +130,21 @@ fn sentence(reason: Reason) -> &'static str {
         Reason::StoreDown => "The session cannot be looked up at the moment",
         Reason::StoreUnreadable => "What is stored for the session cannot be read",
         Reason::NoKeys => "The token cannot be verified at the moment",
+        Reason::Origin => "A page of this origin may not do that here",
         Reason::NoServer => "No server is available at the moment",
         Reason::PoolFull => "All servers are busy at the moment",
         Reason::Unreachable => "The server cannot be reached",
         Reason::BackendClosed => "The server closed the connection without an answer",
         Reason::BackendSlow => "The server did not answer in time",
         Reason::BadAnswer => "The server's answer makes no sense",
+        Reason::Preflight => "This is what other origins may do here",
     }
 }
 
 /// RFC 9110 §15.
 fn title(status: u16) -> &'static str {
     match status {
+        204 => "No Content",
         400 => "Bad Request",
         401 => "Unauthorized",
         403 => "Forbidden",
@@ -164,6 +175,7 @@ mod tests {
             stays: true,
             reason,
             retry_after: 1,
+            grant: None,
         }
     }
 

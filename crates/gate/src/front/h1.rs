@@ -3,13 +3,19 @@
 mod answer;
 mod body;
 
+use std::future::poll_fn;
+use std::io;
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Poll, ready};
 use std::time::{Duration, Instant};
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadBuf};
 
 use super::{Peer, Stream};
 use crate::exchange::{
-    Admitted, Arrival, Asked, Broken, Exchange, PIECE, Plain, Sink, Verdict, judge,
+    Admitted, Arrival, Asked, Broken, Exchange, Grant, PIECE, Plain, Sink, Verdict, judge,
 };
 use crate::guard::Sessions;
 use crate::h1;
@@ -19,6 +25,7 @@ use crate::patrol::{Late, Posts};
 use crate::record::{Early, Entry, Limit, Protocol, Reason};
 use crate::request::{Refusal, RequestId};
 use crate::site::Site;
+use crate::spare::SpareBuffers;
 use answer::Answer;
 use body::Incoming;
 
@@ -26,8 +33,8 @@ use body::Incoming;
 const SHORT: Duration = Duration::from_secs(2);
 /// For how long who has been answered may go on sending, unheard.
 const LINGER: Duration = Duration::from_secs(5);
-/// Room for the beginning of a request on a connection that rests.
-const RESTING: usize = 64;
+/// Read at once of a request that begins.
+const BEGINNING: usize = PIECE / 4;
 
 /// A client's connection.
 struct Client<IO> {
@@ -96,7 +103,25 @@ pub(crate) async fn serve<S: Sessions>(
         }
     };
     client.part(house.is_draining()).await;
+    house.patrol.give_back(client.posts);
     outcome
+}
+
+/// Reads the beginning of a request. While nothing comes, nothing is held for it.
+async fn begin(
+    stream: &mut impl Stream,
+    buffer: &mut Vec<u8>,
+    spare: &SpareBuffers,
+) -> io::Result<usize> {
+    poll_fn(|cx| {
+        let mut room = [MaybeUninit::uninit(); BEGINNING];
+        let mut room = ReadBuf::uninit(&mut room);
+        ready!(Pin::new(&mut *stream).poll_read(cx, &mut room))?;
+        spare.furnish(buffer);
+        buffer.extend_from_slice(room.filled());
+        Poll::Ready(Ok(room.filled().len()))
+    })
+    .await
 }
 
 impl<IO: Stream> Client<IO> {
@@ -105,6 +130,8 @@ impl<IO: Stream> Client<IO> {
             return Ok(Next::Close);
         }
         let site = house.site();
+        house.spare.furnish(&mut self.head);
+        house.spare.furnish(&mut self.out);
         self.entry = house.entry(self.peer, Protocol::H1);
         let outcome = match self.accept(&site).await {
             Ok(Accepted::Over) => return Ok(Next::Close),
@@ -122,12 +149,13 @@ impl<IO: Stream> Client<IO> {
                     Err(_) => self.answer(Plain::too_many(&asked)).await,
                 }
             }
-            Err(error) => match self.refuse(&error).await {
+            Err(error) => match self.refuse(&error, None).await {
                 Ok(()) => Err(error),
                 Err(gone) => Err(gone),
             },
         };
         house.close(&mut self.entry, outcome.as_ref().err(), self.peer.address);
+        self.give_back(&house.spare);
         outcome
     }
 
@@ -135,8 +163,8 @@ impl<IO: Stream> Client<IO> {
     async fn await_request<S: Sessions>(&mut self, house: &House<S>) -> Result<bool, Broken> {
         let idle = house.site().limits.idle_time.0;
         for span in [SHORT.min(idle), idle.saturating_sub(SHORT)] {
-            self.buffer.reserve(RESTING);
-            let (post, reading) = (&self.posts.down, self.stream.read_buf(&mut self.buffer));
+            let post = &self.posts.down;
+            let reading = begin(&mut self.stream, &mut self.buffer, &house.spare);
             let read = if self.served == 0 {
                 // It was let in, and may speak once even when gate is about to end.
                 post.within(Some(span), reading).await
@@ -150,7 +178,7 @@ impl<IO: Stream> Client<IO> {
                     self.early = self.stream.is_early();
                     return Ok(read.map_err(Broken::Client)? > 0);
                 }
-                Err(Late) => self.rest(),
+                Err(Late) => self.stream.rest(),
             }
         }
         if !house.is_draining() {
@@ -159,11 +187,13 @@ impl<IO: Stream> Client<IO> {
         Ok(false)
     }
 
-    fn rest(&mut self) {
-        for buffer in [&mut self.buffer, &mut self.head, &mut self.out] {
-            *buffer = Vec::new();
+    /// Between exchanges nothing is held but what was read of the next one.
+    fn give_back(&mut self, spare: &SpareBuffers) {
+        spare.collect(&mut self.head);
+        spare.collect(&mut self.out);
+        if self.buffer.is_empty() {
+            spare.collect(&mut self.buffer);
         }
-        self.stream.rest();
     }
 
     /// Reads a head and has it judged: at once, where the session is known; else the store is asked, and the head, which
@@ -187,7 +217,7 @@ impl<IO: Stream> Client<IO> {
                 }
                 // What it says is known only later: it waits as others do.
                 Some((Verdict::Wait | Verdict::Look, _)) => {
-                    std::future::poll_fn(|cx| self.stream.poll_confirmed(cx))
+                    poll_fn(|cx| self.stream.poll_confirmed(cx))
                         .await
                         .map_err(Broken::Client)?;
                     self.early = false;
@@ -281,7 +311,7 @@ impl<IO: Stream> Client<IO> {
             }
             Err(error) => {
                 if !begun {
-                    self.refuse(&error).await?;
+                    self.refuse(&error, asked.grant.clone()).await?;
                 } else if !ends {
                     self.parting = Parting::Abrupt;
                 }
@@ -301,7 +331,7 @@ impl<IO: Stream> Client<IO> {
     }
 
     /// The last words on a connection whose bytes are not understood any more.
-    async fn refuse(&mut self, error: &Broken) -> Result<(), Broken> {
+    async fn refuse(&mut self, error: &Broken, grant: Option<Rc<Grant>>) -> Result<(), Broken> {
         let Some(status) = error.status() else {
             return Ok(());
         };
@@ -313,6 +343,7 @@ impl<IO: Stream> Client<IO> {
             stays: false,
             reason,
             retry_after: error.retry_after(),
+            grant,
         };
         self.say(plain, false).await
     }
@@ -322,10 +353,12 @@ impl<IO: Stream> Client<IO> {
         if self.parting == Parting::Abrupt {
             return self.stream.abandon();
         }
-        let _ = self.stream.shutdown().await;
         if self.parting == Parting::Quiet || at_once {
+            let farewell = poll_fn(|cx| self.stream.poll_farewell(cx));
+            let _ = self.posts.down.within(Some(SHORT), farewell).await;
             return;
         }
+        let _ = self.stream.shutdown().await;
         self.buffer = Vec::with_capacity(PIECE);
         let (stream, unheard) = (&mut self.stream, &mut self.buffer);
         let listening = async {

@@ -51,11 +51,12 @@ pub(crate) async fn serve<S: Sessions + 'static>(
     let limits = house.site().limits.clone();
     let hall = Rc::new(Hall::new(house, peer, Version::H2));
     let (post, rest) = (house.patrol.post(), Rc::new(Cell::new(false)));
+    let sockets = house.site().routes.have_upgrades();
     let frames = Rc::new(Frames::new(limits.control_frames));
     let wire = Wire::new(stream, hall.confirmed.clone(), rest.clone(), frames.clone());
     let begun = {
         // In its place before it is handed on, or it would have two in every connection.
-        let handshake = pin!(builder(&limits).handshake(wire));
+        let handshake = pin!(builder(&limits, sockets).handshake(wire));
         post.within(Some(limits.head_time.0), handshake).await
     };
     let connection = match begun {
@@ -85,7 +86,8 @@ pub(crate) async fn serve<S: Sessions + 'static>(
     outcome
 }
 
-fn builder(limits: &Limits) -> Builder {
+/// `sockets`: streams may become WebSockets. RFC 8441 §3.
+fn builder(limits: &Limits, sockets: bool) -> Builder {
     let resets = limits.resets as usize;
     let head = u32::try_from(limits.head.0).unwrap_or(u32::MAX);
     let mut builder = Builder::new();
@@ -97,6 +99,9 @@ fn builder(limits: &Limits) -> Builder {
         .max_send_buffer_size(SEND_BUFFER)
         .max_pending_accept_reset_streams(resets)
         .max_local_error_reset_streams(Some(resets));
+    if sockets {
+        builder.enable_connect_protocol();
+    }
     builder
 }
 

@@ -3,7 +3,9 @@
 
 mod answer;
 mod body;
+mod refused;
 
+use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
@@ -13,7 +15,7 @@ use bytes::Bytes;
 use h3::error::{Code, ConnectionError};
 use h3::quic::SendStream;
 use h3::server::{Connection, RequestResolver};
-use roundtrip_http::dock::{Link, Transport};
+use roundtrip_http::dock::{Link, SectionLimits, Transport};
 use tokio::task::{JoinError, JoinSet};
 
 use super::Peer;
@@ -46,8 +48,12 @@ pub(crate) async fn serve<S: Sessions + 'static>(
         .max_field_section_size(limits.head.0)
         .send_grease(false);
     let post = house.patrol.post();
+    let transport = link.checked_transport(SectionLimits {
+        fields: limits.fields,
+        size: usize::try_from(limits.head.0).unwrap_or(usize::MAX),
+    });
     let begun = post
-        .within(Some(limits.head_time.0), builder.build(link.transport()))
+        .within(Some(limits.head_time.0), builder.build(transport))
         .await;
     let connection = begun
         .map_err(|_| Broken::Slow(Limit::HeadTime))?
@@ -182,13 +188,29 @@ impl<S: Sessions + 'static> Table<S> {
     }
 }
 
-async fn stream<S: Sessions>(hall: Rc<Hall<S>>, request: Request, link: Link) -> Parted {
+async fn stream<S: Sessions>(hall: Rc<Hall<S>>, mut request: Request, link: Link) -> Parted {
     let id = request.frame_stream.send_id().into_inner();
     let most = hall.house.site().limits.head.0;
     link.allow(id, most.saturating_add(FRAME_HEAD));
-    let resolving = hall.in_head_time(request.resolve_request());
-    let Ok(Ok((request, stream))) = resolving.await else {
-        // The engine has answered where there was something to answer.
+    let coming = poll_fn(|cx| request.frame_stream.poll_next(cx));
+    let Ok(frame) = hall.in_head_time(coming).await else {
+        return Parted::Reset;
+    };
+    let resolving = request.accept_with_frame(frame);
+    let refusal = link.refusal(id);
+    if let Some(error) = refusal {
+        refused::refuse(&hall, &link, id, error);
+        // Let go of, the stream ends as it was answered.
+        if error.can_be_answered() {
+            return Parted::Reset;
+        }
+    }
+    // What the engine does not take, it has answered where there was something to answer.
+    let Ok(resolving) = resolving else {
+        return Parted::Reset;
+    };
+    let resolved = hall.in_head_time(resolving.resolve()).await;
+    let (Ok(Ok((request, stream))), None) = (resolved, refusal) else {
         return Parted::Reset;
     };
     link.entrust(id, 0);

@@ -23,7 +23,7 @@ use crate::credentials::Vault;
 use crate::exchange::Broken;
 use crate::guard::{Found, Guard, Keys, Rules, Sessions, SystemWall, Trouble};
 use crate::house::House;
-use crate::record::{Book, Limit};
+use crate::record::{Book, Limit, Reason};
 use crate::site::Site;
 use crate::upstream::{Group, Upstream};
 use crate::{Door, Secret};
@@ -97,6 +97,11 @@ impl Scene {
     /// How often it was.
     pub(super) fn met(&self, limit: Limit) -> u64 {
         self.book.snapshot().get(limit)
+    }
+
+    /// How often gate answered so by itself, or broke off.
+    pub(super) fn refused(&self, reason: Reason) -> u64 {
+        self.book.snapshot().get(reason)
     }
 
     /// The client's end of a connection that `serve` serves.

@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::Peer;
 use super::signal::Signal;
 use crate::exchange::{
-    Admitted, Arrival, Asked, Broken, Exchange, Plain, Sink, Source, Verdict, jmap, judge,
+    Admitted, Arrival, Asked, Broken, Exchange, Grant, Plain, Sink, Source, Verdict, jmap, judge,
 };
 use crate::guard::Sessions;
 use crate::house::House;
@@ -21,7 +21,7 @@ use crate::record::{Early, Entry, Limit, Protocol, Reason};
 use crate::request::{Refusal, RequestId, Version};
 use crate::site::Site;
 pub(super) use head::Head;
-use kit::{Kit, Kits};
+use kit::Kit;
 use measured::Measured;
 pub(super) use reply::reply;
 pub(super) use tally::{Parted, Tally};
@@ -36,7 +36,6 @@ pub(super) struct Hall<S> {
     pub(super) confirmed: Rc<Signal>,
     version: Version,
     peer: Peer,
-    kits: Kits,
 }
 
 /// What a head became.
@@ -52,7 +51,6 @@ impl<S> Hall<S> {
             confirmed: Rc::default(),
             version,
             peer,
-            kits: Kits::default(),
         }
     }
 
@@ -70,9 +68,9 @@ impl<S: Sessions> Hall<S> {
     /// What comes of `work`, unless it takes longer than a head may.
     pub(super) async fn in_head_time<T>(&self, work: impl Future<Output = T>) -> Result<T, Broken> {
         let span = self.house.site().limits.head_time.0;
-        let kit = self.kits.take(&self.house.patrol);
+        let kit = Kit::take(&self.house);
         let done = kit.posts.down.within(Some(span), work).await;
-        self.kits.give(kit);
+        kit.give_back(&self.house);
         done.map_err(|_| {
             self.house.ledger.count(Limit::HeadTime);
             Broken::Slow(Limit::HeadTime)
@@ -88,7 +86,7 @@ impl<S: Sessions> Hall<S> {
         entry: &mut Entry,
     ) -> Result<(), Broken> {
         let site = self.house.site();
-        let mut kit = self.kits.take(&self.house.patrol);
+        let mut kit = Kit::take(&self.house);
         let outcome = match self.accept(&site, &head, body, &mut kit, entry).await {
             Ok(Accepted::Forward(asked)) => {
                 // It may go on for days, and needs its head no more.
@@ -97,9 +95,9 @@ impl<S: Sessions> Hall<S> {
                     .await
             }
             Ok(Accepted::Answer(plain)) => say(plain, answer, &kit, entry).await,
-            Err(error) => refuse(error, answer, &kit, entry).await,
+            Err(error) => refuse(error, answer, &kit, entry, None).await,
         };
-        self.kits.give(kit);
+        kit.give_back(&self.house);
         outcome
     }
 
@@ -188,7 +186,7 @@ impl<S: Sessions> Hall<S> {
         match exchange.forward().await {
             Ok(_) => Ok(()),
             Err(error) if exchange.begun => Err(error),
-            Err(error) => refuse(error, answer, kit, entry).await,
+            Err(error) => refuse(error, answer, kit, entry, asked.grant.clone()).await,
         }
     }
 }
@@ -210,6 +208,7 @@ async fn refuse(
     answer: &mut impl Sink,
     kit: &Kit,
     entry: &mut Entry,
+    grant: Option<Rc<Grant>>,
 ) -> Result<(), Broken> {
     let Some(status) = error.status() else {
         return Err(error);
@@ -219,6 +218,7 @@ async fn refuse(
         stays: true,
         reason: error.reason().unwrap_or(Reason::Slow),
         retry_after: error.retry_after(),
+        grant,
     };
     say(plain, answer, kit, entry).await?;
     Err(error)

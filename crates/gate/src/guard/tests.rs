@@ -80,6 +80,7 @@ pub(super) fn judge(guard: &Guard, fields: &[(&str, &str)]) -> Judged {
         authority: None,
         version: Version::H11,
         ended: false,
+        protocol: None,
         fields: &fields,
     })
 }

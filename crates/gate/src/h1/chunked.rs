@@ -144,15 +144,13 @@ impl Chunked {
                 self.lengthen()?;
                 State::Extension(size)
             }
-            (State::SizeEnd(0), b'\n') => State::TrailerStart,
+            (State::SizeEnd(0) | State::TrailerLf, b'\n') => State::TrailerStart,
             (State::SizeEnd(size), b'\n') => State::Data(size),
             (State::DataCr, b'\r') => State::DataLf,
             (State::DataLf, b'\n') => State::Start,
             (State::TrailerStart, b'\r') => State::LastLf,
-            (State::TrailerStart, b'!'..0x7f) => State::Trailer,
             (State::Trailer, b'\r') => State::TrailerLf,
-            (State::Trailer, _) => State::Trailer,
-            (State::TrailerLf, b'\n') => State::TrailerStart,
+            (State::TrailerStart, b'!'..0x7f) | (State::Trailer, _) => State::Trailer,
             (State::LastLf, b'\n') => State::Done,
             _ => return Err(Malformed),
         };

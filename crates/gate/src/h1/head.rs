@@ -43,6 +43,7 @@ pub(crate) fn request<T>(
                 authority: None,
                 version,
                 ended: false,
+                protocol: None,
                 fields: parsed.headers,
             };
             Ok(Some((take(&request), length)))
@@ -97,6 +98,8 @@ pub(crate) enum BadResponse {
     TooLarge,
     #[error("the backend's answer does not say in one way where it ends")]
     Length,
+    #[error("the backend's answer to a WebSocket is not one")]
+    Socket,
 }
 
 /// As [`request`], for responses.

@@ -233,6 +233,7 @@ fn a_token_is_taken_by_the_guard_of_the_same_configuration() {
             version: Version::H11,
             fields: &fields,
             ended: false,
+            protocol: None,
         });
         assert!(matches!(judged, Judged::Ask(question) if question.session() == "the-sid"));
         let other = TokenOrder {

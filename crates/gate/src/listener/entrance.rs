@@ -1,20 +1,22 @@
 //! One listening socket of a thread: who comes is taken in, and met: a proxy's header is read, TLS shakes hands.
 
+use std::future::poll_fn;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use roundtrip_net::TcpInfo;
+use roundtrip_net::Watch;
 use roundtrip_tls::TlsError;
 use roundtrip_wire::proxy_header::{LONGEST, ProxyHeader};
+use socket2::SockRef;
 use tokio::io::AsyncReadExt;
-use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 
-use super::{Handshake, Incoming, Met, ThreadTls};
+use super::{ClientSocket, Handshake, Incoming, Met, ThreadTls};
 use crate::config::Network;
 
 /// After an accept that failed, as when descriptors run out: trying again at once would only burn time.
@@ -29,8 +31,21 @@ pub(crate) struct Manner {
     pub(crate) fast_open: bool,
 }
 
+/// Where this says that no listener of the machine gets data from a SYN, nobody has to be asked about it. Looked at when a
+/// configuration is read.
+pub(crate) fn kernel_takes_syn_data() -> bool {
+    let bits = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_fastopen");
+    takes_syn_data(bits.as_deref().unwrap_or_default())
+}
+
+/// The second bit is for listeners (Documentation/networking/ip-sysctl.rst in Linux). Who cannot tell has to ask.
+fn takes_syn_data(bits: &str) -> bool {
+    bits.trim().parse::<u32>().is_ok_and(|bits| bits & 2 != 0) || bits.trim().is_empty()
+}
+
 pub(crate) struct Entrance {
     listener: TcpListener,
+    watch: Watch,
     local: SocketAddr,
     secure: bool,
     failures: Arc<AtomicU64>,
@@ -38,7 +53,7 @@ pub(crate) struct Entrance {
 
 /// A connection of which nothing was read yet.
 pub(crate) struct Arrival {
-    stream: TcpStream,
+    stream: ClientSocket,
     /// Who is at the other end: a proxy, perhaps.
     pub(crate) peer: SocketAddr,
     local: SocketAddr,
@@ -63,13 +78,15 @@ pub(crate) enum Unmet {
 impl Entrance {
     /// Each accept that fails is counted in `failures`.
     pub(crate) fn open(
-        listener: std::net::TcpListener,
+        listener: TcpListener,
         secure: bool,
         failures: Arc<AtomicU64>,
     ) -> io::Result<Self> {
-        let listener = TcpListener::from_std(listener)?;
+        // Its clients' sockets inherit it. Without it, the second small write of an answer would wait for an acknowledgement.
+        SockRef::from(&listener).set_tcp_nodelay(true)?;
         Ok(Self {
             local: listener.local_addr()?,
+            watch: Watch::new(&listener)?,
             listener,
             secure,
             failures,
@@ -79,7 +96,7 @@ impl Entrance {
     /// The next client. Whatever goes wrong here is waited out.
     pub(crate) async fn next(&self) -> Arrival {
         loop {
-            match self.listener.accept().await {
+            match poll_fn(|cx| self.poll_accept(cx)).await {
                 Ok((stream, peer)) => return self.arrival(stream, peer),
                 // It left before it was looked at: the next one may be there.
                 Err(e) if is_the_peer_s(&e) => {}
@@ -91,9 +108,17 @@ impl Entrance {
         }
     }
 
-    fn arrival(&self, stream: TcpStream, peer: SocketAddr) -> Arrival {
-        // Without it, the second small write of an answer would wait for an acknowledgement.
-        let _ = stream.set_nodelay(true);
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(ClientSocket, SocketAddr)>> {
+        loop {
+            let mut somebody = ready!(self.watch.poll_readable(cx))?;
+            // Nobody is there any more: then the next one is waited for.
+            if let Ok(accepted) = somebody.try_io(|_| ClientSocket::accept(&self.listener)) {
+                return Poll::Ready(accepted);
+            }
+        }
+    }
+
+    fn arrival(&self, stream: ClientSocket, peer: SocketAddr) -> Arrival {
         let local = if self.local.ip().is_unspecified() {
             stream.local_addr().unwrap_or(self.local)
         } else {
@@ -121,15 +146,25 @@ fn is_the_peer_s(error: &io::Error) -> bool {
 impl Arrival {
     /// Until the client may speak, or `within` is over.
     pub(crate) async fn meet(self, manner: &Manner, within: Duration) -> Result<Met, Unmet> {
-        match timeout(within, self.welcome(manner)).await {
+        if !self.secure && !self.is_from_proxy(manner) {
+            // It may speak at once.
+            let facts = self.facts(manner);
+            return Ok(Met {
+                stream: Incoming::Clear(self.stream),
+                peer: self.peer,
+                local: self.local,
+                facts,
+            });
+        }
+        // Apart, for those who may speak at once need no room for it.
+        match Box::pin(timeout(within, self.welcome(manner))).await {
             Ok(outcome) => outcome,
             Err(_) => Err(Unmet::TimedOut),
         }
     }
 
     async fn welcome(mut self, manner: &Manner) -> Result<Met, Unmet> {
-        let from_proxy = |network: &Network| network.contains(self.peer.ip());
-        if manner.proxies.iter().any(from_proxy)
+        if self.is_from_proxy(manner)
             && let ProxyHeader::For {
                 source,
                 destination,
@@ -137,11 +172,7 @@ impl Arrival {
         {
             (self.peer, self.local) = (source, destination);
         }
-        let mut facts = Handshake {
-            fast_open: manner.fast_open
-                && TcpInfo::of(&self.stream).is_some_and(|info| info.took_syn_data()),
-            ..Handshake::default()
-        };
+        let mut facts = self.facts(manner);
         let stream = if self.secure {
             let secure = manner.tls.accept(self.stream).await?;
             secure.describe(&mut facts);
@@ -156,10 +187,23 @@ impl Arrival {
             facts,
         })
     }
+
+    fn is_from_proxy(&self, manner: &Manner) -> bool {
+        let from = |network: &Network| network.contains(self.peer.ip());
+        manner.proxies.iter().any(from)
+    }
+
+    fn facts(&self, manner: &Manner) -> Handshake {
+        Handshake {
+            fast_open: manner.fast_open && self.stream.took_syn_data(),
+            ..Handshake::default()
+        }
+    }
 }
 
 /// Takes the header from the socket, and not a byte of what follows it.
-async fn read_header(stream: &mut TcpStream) -> Result<ProxyHeader, Unmet> {
+async fn read_header(stream: &mut ClientSocket) -> Result<ProxyHeader, Unmet> {
+    let stream = stream.watched()?;
     let mut bytes = [0; LONGEST];
     let mut have = 0;
     loop {
@@ -177,5 +221,33 @@ async fn read_header(stream: &mut TcpStream) -> Result<ProxyHeader, Unmet> {
             return Ok(header);
         }
         have = end;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_kernel_whose_listeners_take_data_is_asked_about_it() {
+        for (bits, takes) in [
+            ("1\n", false),
+            ("0", false),
+            ("3\n", true),
+            ("1027", true),
+            ("", true),
+        ] {
+            assert_eq!(takes_syn_data(bits), takes, "{bits:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn clients_sockets_send_small_writes_at_once() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let entrance = Entrance::open(listener, false, Arc::default()).unwrap();
+        let _client = std::net::TcpStream::connect(entrance.local).unwrap();
+        let mut arrival = entrance.next().await;
+        assert!(arrival.stream.watched().unwrap().nodelay().unwrap());
     }
 }

@@ -4,7 +4,8 @@ use std::io;
 
 use roundtrip_wire::tls::{ClientHello, HandshakeKind, Handshakes, clear_handshake};
 use tokio::io::AsyncReadExt;
-use tokio::net::TcpStream;
+
+use super::ClientSocket;
 
 /// What is longer is for TLS to refuse.
 const LONGEST: usize = 64 * 1024;
@@ -40,7 +41,7 @@ impl Hello {
 }
 
 /// Reads until the hello is there, or what comes is none; what was read goes to TLS.
-pub(super) async fn read(stream: &mut TcpStream) -> io::Result<(Vec<u8>, Option<Vec<u8>>)> {
+pub(super) async fn read(stream: &mut ClientSocket) -> io::Result<(Vec<u8>, Option<Vec<u8>>)> {
     let mut records = Vec::with_capacity(2048);
     loop {
         if stream.read_buf(&mut records).await? == 0 {

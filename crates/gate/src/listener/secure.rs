@@ -7,17 +7,16 @@ use std::task::{Context, Poll};
 use roundtrip_tls::{Stream, TlsError};
 use rustls::HandshakeKind;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 
-use super::Handshake;
+use super::{ClientSocket, Handshake};
 
 pub(crate) struct Secure {
-    stream: Stream<TcpStream>,
+    stream: Stream<ClientSocket>,
 }
 
 impl Secure {
     /// Shakes hands: to the end, or to where early data may be read.
-    pub(super) async fn accept(mut stream: Stream<TcpStream>) -> Result<Self, TlsError> {
+    pub(super) async fn accept(mut stream: Stream<ClientSocket>) -> Result<Self, TlsError> {
         stream.accept().await?;
         Ok(Self { stream })
     }
@@ -42,6 +41,10 @@ impl crate::front::Stream for Secure {
 
     fn poll_confirmed(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.stream.poll_handshake(cx)
+    }
+
+    fn poll_farewell(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream.poll_close_notify(cx)
     }
 
     fn abandon(&mut self) {

@@ -9,13 +9,12 @@ use roundtrip_tls::{Stream, TlsError, certificate_compressor, key_exchanges};
 use rustls::crypto::aws_lc_rs;
 use rustls::server::NoServerSessionStorage;
 use rustls::{ServerConfig, ServerConnection, SupportedProtocolVersion, version};
-use tokio::net::TcpStream;
 
 use super::certificates::Certificates;
 use super::desk::{Desk, Tally};
 use super::hello;
 use super::tickets::{Clock, Tickets};
-use super::{Secure, Seed};
+use super::{ClientSocket, Secure, Seed};
 use crate::GateError;
 use crate::config::{Listen, Resumption, Tls};
 
@@ -127,7 +126,7 @@ impl TlsSide {
 }
 
 impl ThreadTls {
-    pub(super) async fn accept(&self, mut stream: TcpStream) -> Result<Secure, TlsError> {
+    pub(super) async fn accept(&self, mut stream: ClientSocket) -> Result<Secure, TlsError> {
         let connection = ServerConnection::new(self.tcp.clone())?;
         let Some(desk) = &self.desk else {
             return Secure::accept(Stream::server(stream, connection)).await;

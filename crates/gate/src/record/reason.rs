@@ -27,6 +27,7 @@ words! {
         Expectation = "expectation",
         BodyTooLarge = "body_too_large",
         Chunk = "chunk",
+        Protocol = "protocol",
         NoRoute = "no_route",
         TooMany = "too_many",
         Upgrade = "upgrade",
@@ -42,6 +43,7 @@ words! {
         StoreDown = "store_down",
         StoreUnreadable = "store_unreadable",
         NoKeys = "no_keys",
+        Origin = "origin",
         // No backend answers.
         NoServer = "no_server",
         PoolFull = "pool_full",
@@ -49,6 +51,8 @@ words! {
         BackendClosed = "backend_closed",
         BackendSlow = "backend_slow",
         BadAnswer = "bad_answer",
+        // Nobody else had to be asked.
+        Preflight = "preflight",
     }
 }
 
@@ -58,6 +62,7 @@ pub(crate) enum Sort {
     Refusal,
     Denial,
     Backend,
+    Answer,
 }
 
 impl Sort {
@@ -66,6 +71,7 @@ impl Sort {
             Self::Refusal => "refused",
             Self::Denial => "denied",
             Self::Backend => "backend",
+            Self::Answer => "answered",
         }
     }
 }
@@ -77,8 +83,10 @@ impl Reason {
             Sort::Refusal
         } else if at < Self::NoServer as usize {
             Sort::Denial
-        } else {
+        } else if at < Self::Preflight as usize {
             Sort::Backend
+        } else {
+            Sort::Answer
         }
     }
 }
@@ -105,6 +113,7 @@ impl From<Refusal> for Reason {
             Refusal::Expectation => Self::Expectation,
             Refusal::BodyTooLarge => Self::BodyTooLarge,
             Refusal::Chunk => Self::Chunk,
+            Refusal::Protocol => Self::Protocol,
         }
     }
 }

@@ -40,6 +40,18 @@ impl<'a> Authority<'a> {
             || address(self.name).is_some_and(|own| address(host) == Some(own))
     }
 
+    pub(crate) fn is_same_host(&self, other: &Self) -> bool {
+        self.is_host(other.name)
+    }
+
+    pub(crate) fn port(&self, default: &'a str) -> &'a str {
+        if self.port.is_empty() {
+            default
+        } else {
+            self.port
+        }
+    }
+
     /// As a backend is to read it: in lower case, and without an empty port.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         out.extend(self.name.bytes().map(|byte| byte.to_ascii_lowercase()));

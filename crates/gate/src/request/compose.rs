@@ -20,6 +20,10 @@ pub(crate) struct Forwarding<'a> {
     pub(crate) trusted: bool,
     /// The request's name; none where it is empty.
     pub(crate) id: &'a [u8],
+    /// A browser's question before a request (Fetch §3.2.2), which is let in without credentials.
+    pub(crate) anonymous: bool,
+    /// Of a WebSocket that the client opens over a stream. RFC 8441 §5.
+    pub(crate) socket_key: Option<&'a str>,
     /// What the route changes.
     pub(crate) rewrite: &'a Rewrite,
 }
@@ -70,6 +74,9 @@ pub(crate) fn compose(
         line(out, super::ID.as_bytes(), forwarding.id);
     }
     forwarding.rewrite.write(inspected, forwarding, out);
+    if let Some(key) = forwarding.socket_key {
+        line(out, b"Sec-WebSocket-Key", key.as_bytes());
+    }
     match inspected.upgrade.filter(|_| upgrades) {
         Some(protocol) => {
             line(out, b"Connection", b"upgrade");
@@ -116,6 +123,7 @@ fn passes(field: &Field<'_>, inspected: &Inspected<'_>, forwarding: &Forwarding<
         // A length of zero is the client's to say or not.
         14 => is("content-length") && (inspected.body != Body::None || name.contains('_')),
         16 => is("proxy-connection"),
+        17 if is("sec-websocket-key") => forwarding.socket_key.is_some(),
         17 => is("transfer-encoding"),
         18 => is("proxy-authenticate"),
         19 => is("proxy-authorization"),
@@ -124,12 +132,26 @@ fn passes(field: &Field<'_>, inspected: &Inspected<'_>, forwarding: &Forwarding<
     let rewrite = forwarding.rewrite;
     let believed = !forwarding.trusted && is_identity(name) && !rewrite.keeps(name);
     !ours
+        && (!forwarding.anonymous || is_of_a_question(name))
         && !believed
         && !rewrite.removes(name)
         && !inspected
             .hop
             .iter()
             .any(|hop| hop.eq_ignore_ascii_case(name.as_bytes()))
+}
+
+/// Whoever is let in unknown is to ask its question, and nothing else.
+fn is_of_a_question(name: &str) -> bool {
+    const USUAL: [&str; 6] = [
+        "accept",
+        "accept-language",
+        "access-control-request-headers",
+        "access-control-request-method",
+        "origin",
+        "user-agent",
+    ];
+    USUAL.iter().any(|usual| name.eq_ignore_ascii_case(usual))
 }
 
 fn forwarded(request: &Request<'_>, forwarding: &Forwarding<'_>, out: &mut Vec<u8>) {
@@ -169,6 +191,7 @@ mod tests {
             authority: None,
             version: Version::H11,
             ended: false,
+            protocol: None,
             fields: &fields,
         };
         let inspected = inspect(&request, 1000).unwrap();
@@ -178,6 +201,8 @@ mod tests {
             early: false,
             authorization: Some(b"Basic dTpw"),
             trusted,
+            anonymous: false,
+            socket_key: None,
             rewrite,
             id: b"",
         };

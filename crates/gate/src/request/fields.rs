@@ -1,7 +1,7 @@
 //! The syntax of single fields.
 
 /// RFC 9110 §5.6.2.
-pub(super) fn is_token(bytes: &[u8]) -> bool {
+pub(crate) fn is_token(bytes: &[u8]) -> bool {
     let token = |b: &u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(b);
     !bytes.is_empty() && bytes.iter().all(token)
 }

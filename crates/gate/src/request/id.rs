@@ -137,6 +137,7 @@ mod tests {
             authority: None,
             version: Version::H11,
             ended: false,
+            protocol: None,
             fields: &fields,
         })
     }

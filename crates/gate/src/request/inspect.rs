@@ -64,6 +64,9 @@ pub(crate) fn inspect<'a>(request: &Request<'a>, most_body: u64) -> Result<Inspe
         seen.look(request, field)?;
     }
     let body = seen.body(request)?;
+    if request.protocol.is_some() && body != Body::None {
+        return Err(Refusal::Length);
+    }
     if matches!(body, Body::Length(length) if length > most_body) {
         return Err(Refusal::BodyTooLarge);
     }
@@ -74,7 +77,10 @@ pub(crate) fn inspect<'a>(request: &Request<'a>, most_body: u64) -> Result<Inspe
         body,
         keep_alive: seen.keep_alive(request.version),
         expects_continue: seen.expects && body != Body::None,
-        upgrade: seen.upgrade(request.version),
+        upgrade: match request.protocol {
+            Some(protocol) => Some(protocol.as_bytes()).filter(|p| is_token(p)),
+            None => seen.upgrade(request.version),
+        },
         takes_trailers: seen.trailers && request.version != Version::H10,
         hop: seen.options,
     })
@@ -202,6 +208,7 @@ impl<'a> Seen<'a> {
     /// RFC 9112 §6.1, §6.3: what is not plain is refused.
     fn body(&self, request: &Request<'_>) -> Result<Body, Refusal> {
         match (self.codings, self.lengths) {
+            (0, 0) if request.protocol.is_some() => Ok(Body::None),
             (0, 0) if request.version.frames() && !request.ended => Ok(Body::Framed),
             (0, 0) => Ok(Body::None),
             (0, 1) => match self.length {
@@ -257,6 +264,7 @@ mod tests {
             authority: version.frames().then_some("a.example"),
             version,
             ended: false,
+            protocol: None,
             fields: &fields,
         };
         inspect(&request, 1000).map(|inspected| inspected.body)
@@ -358,6 +366,7 @@ mod tests {
             authority: None,
             version: Version::H11,
             ended: false,
+            protocol: None,
             fields: &fields,
         };
         let inspected = inspect(&request, 0).unwrap();

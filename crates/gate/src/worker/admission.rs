@@ -77,8 +77,7 @@ impl Admission {
         };
         let _inside = house.enter();
         let manner = self.manner.borrow().clone();
-        let meeting = Box::pin(arrival.meet(&manner, site.limits.head_time.0));
-        let met = match meeting.await {
+        let met = match arrival.meet(&manner, site.limits.head_time.0).await {
             Ok(met) => met,
             Err(unmet) => return count_unmet(&house.ledger, &unmet),
         };

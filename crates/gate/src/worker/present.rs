@@ -9,7 +9,7 @@ use tokio::task::spawn_local;
 use crate::GateError;
 use crate::door::Door;
 use crate::guard::{Guard, SystemWall};
-use crate::listener::Manner;
+use crate::listener::{Manner, kernel_takes_syn_data};
 use crate::plan::Plan;
 use crate::record::Ledger;
 use crate::sessions::Known;
@@ -61,7 +61,7 @@ impl Present {
         Ok(Manner {
             tls: Rc::new(self.plan.tls.on_this_thread()?),
             proxies: listen.proxy_protocol_from.clone(),
-            fast_open: listen.fast_open > 0,
+            fast_open: listen.fast_open > 0 && kernel_takes_syn_data(),
         })
     }
 }

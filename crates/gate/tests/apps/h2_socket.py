@@ -24,7 +24,7 @@ class Client:
         context.set_alpn_protocols(["h2"])
         self.authority = f"localhost:{port}"
         self.socket = context.wrap_socket(socket.create_connection(("127.0.0.1", port), PATIENCE))
-        self.h2 = h2.connection.H2Connection(h2.config.H2Configuration(validate_outbound_headers=False))
+        self.h2 = h2.connection.H2Connection(h2.config.H2Configuration(header_encoding="utf-8", validate_outbound_headers=False))
         self.h2.initiate_connection()
         self.heard = {}
         self.enabled = None

@@ -84,7 +84,7 @@ impl Stage {
 
 fn get(at: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(at).unwrap();
-    let ask = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    let ask = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     stream.write_all(ask.as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();

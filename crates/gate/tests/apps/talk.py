@@ -18,6 +18,8 @@ async def talk(socket):
     try:
         async for message in socket:
             await socket.send(message)
+    except websockets.ConnectionClosedError:
+        pass
     finally:
         last[0] = socket.close_code
 

@@ -220,7 +220,7 @@ fn passed_on(case: &Case, server: &[Noted]) -> Result<Vec<Message>, String> {
                 let tells = matches!(name, "connection" | "te")
                     && said("connection") == ["TE"]
                     && said("te") == ["trailers"];
-                if !(old && name == "connection") && !tells {
+                if !(tells || old && name == "connection") {
                     return Err(format!("{name} went on: {request:?}"));
                 }
             }

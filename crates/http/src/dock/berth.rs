@@ -6,6 +6,7 @@ use std::task::{Context, Waker};
 use bytes::Bytes;
 use roundtrip_quic::{CloseReason, Connection, Event, StreamEvent, StreamId};
 
+use super::RequestError;
 use super::waiting::{Crowd, Wish};
 
 /// Address tokens that are kept until somebody takes them.
@@ -47,6 +48,8 @@ pub(super) struct Receiver {
     waker: Option<Waker>,
     /// How much may be read until somebody allows more.
     pub(super) allowance: u64,
+    /// Why what came is not passed on.
+    pub(super) refused: Option<RequestError>,
 }
 
 impl Berth {
@@ -70,6 +73,7 @@ impl Berth {
         let receiver = Receiver {
             waker: None,
             allowance,
+            refused: None,
         };
         self.receivers.insert(id, receiver);
     }

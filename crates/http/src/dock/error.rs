@@ -2,6 +2,8 @@
 
 use roundtrip_quic::CloseReason;
 
+use super::RequestError;
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StreamError {
     #[error("the peer wants no more of the stream (code {0:#x})")]
@@ -12,6 +14,8 @@ pub enum StreamError {
     Over,
     #[error("more came on the stream than it may carry")]
     TooMuch,
+    #[error("the request is refused: {0}")]
+    Refused(#[from] RequestError),
     #[error("the connection is over: {0}")]
     Closed(#[from] CloseReason),
 }

@@ -8,12 +8,16 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use roundtrip_quic::{CloseReason, Connection, Dir, Handle, Stats, StreamId, Time};
+use roundtrip_wire::qpack::status_section;
 use rustls::pki_types::CertificateDer;
 
 use super::berth::Berth;
 use super::state::Harbour;
 use super::waiting::{Place, Wish};
-use super::{Receiving, Sending};
+use super::{Receiving, RequestError, Sending};
+
+/// A frame's type. RFC 9114 §7.2.2.
+const HEADERS: u8 = 1;
 
 #[derive(Clone)]
 pub struct Link(Arc<Grip>);
@@ -160,6 +164,23 @@ impl Link {
             }
         })
         .await;
+    }
+
+    /// Why a request that came on a stream is not passed on, if it is not.
+    pub fn refusal(&self, stream: u64) -> Option<RequestError> {
+        self.note(|berth| berth.receiver(StreamId(stream))?.refused)?
+    }
+
+    /// Answers a request that was not passed on: with a status, and nothing more.
+    pub fn answer(&self, stream: u64, status: u16) {
+        let section = status_section(status);
+        let head = [HEADERS, section.len() as u8];
+        let frame = [head.as_slice(), &section].concat();
+        // Where there is no room for ten bytes, nobody waits for them.
+        let _ = self.act(|connection, _, _| {
+            let written = connection.write(StreamId(stream), frame.into());
+            written.and_then(|_| connection.finish(StreamId(stream)))
+        });
     }
 
     fn get(&self, wish: Wish) -> impl Future<Output = Result<StreamId, CloseReason>> + use<> {

@@ -8,12 +8,15 @@ use bytes::Bytes;
 use roundtrip_quic::{Connection, Peek, ReadError, StreamId};
 
 use super::berth::Berth;
-use super::{Link, StreamError};
+use super::sections::Sections;
+use super::{Link, RequestError, SectionLimits, StreamError};
 
 /// As much is read at once.
 const PIECE: usize = 256 << 10;
 /// Whoever lets go of a stream wants no more of it. RFC 9114 §8.1: H3_NO_ERROR.
 const ENOUGH: u64 = 0x100;
+/// RFC 9114 §8.1: H3_MESSAGE_ERROR.
+const MALFORMED: u64 = 0x10e;
 
 /// Let go of before its end was read, the peer is asked to send no more.
 pub struct Receiving {
@@ -21,6 +24,8 @@ pub struct Receiving {
     id: StreamId,
     /// Its end was read, or it was stopped.
     settled: bool,
+    /// Of a request whose field sections are looked at.
+    sections: Option<Box<Sections>>,
 }
 
 impl Receiving {
@@ -31,7 +36,13 @@ impl Receiving {
             link: link.clone(),
             id,
             settled: false,
+            sections: None,
         }
+    }
+
+    /// What comes is passed on as a request whose field sections are sound.
+    pub(super) fn check(&mut self, limits: SectionLimits) {
+        self.sections = Some(Box::new(Sections::new(limits)));
     }
 
     pub fn id(&self) -> u64 {
@@ -44,6 +55,35 @@ impl Receiving {
     }
 
     pub fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamError>> {
+        loop {
+            if let Some(error) = self.sections.as_ref().and_then(|s| s.refused()) {
+                self.refuse(error);
+                return Poll::Ready(Err(error.into()));
+            }
+            let read = match self.poll_next(cx) {
+                Poll::Ready(read) => read?,
+                Poll::Pending => return Poll::Pending,
+            };
+            let Some(sections) = &mut self.sections else {
+                return Poll::Ready(Ok(read));
+            };
+            let Some(bytes) = read else {
+                let rest = Some(sections.rest()).filter(|rest| !rest.is_empty());
+                return Poll::Ready(Ok(rest));
+            };
+            let passed = sections.take(bytes);
+            // Of trailers whoever reads so far is told.
+            if let Some(error) = sections.refused_at_once() {
+                self.refuse(error);
+            }
+            if !passed.is_empty() {
+                return Poll::Ready(Ok(Some(passed)));
+            }
+        }
+    }
+
+    /// What comes next, as it comes.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamError>> {
         if self.settled {
             return Poll::Ready(Ok(None));
         }
@@ -56,6 +96,20 @@ impl Receiving {
             self.settled = true;
         }
         polled
+    }
+
+    fn refuse(&mut self, error: RequestError) {
+        let id = self.id;
+        self.link.note(|berth| {
+            if let Some(receiver) = berth.receiver(id) {
+                receiver.refused = Some(error);
+            }
+        });
+        match error.connection_code() {
+            Some(code) => self.link.close(code, b""),
+            None if error.can_be_answered() => {}
+            None => self.stop(MALFORMED),
+        }
     }
 
     /// Asks the peer to send no more.

@@ -11,7 +11,7 @@ use roundtrip_quic::{CloseReason, Dir, StreamId};
 
 use super::link::Turn;
 use super::waiting::Wish;
-use super::{Link, Receiving, Sending, StreamError};
+use super::{Link, Receiving, SectionLimits, Sending, StreamError};
 
 /// What is read of a request before somebody has seen its head, unless its owner allows another measure.
 const HEAD: u64 = 256 << 10;
@@ -23,6 +23,8 @@ pub struct Transport {
     opener: Opener,
     accepting_bidi: Turn,
     accepting_uni: Turn,
+    /// Of requests.
+    limits: Option<SectionLimits>,
 }
 
 /// Opens streams for `h3`.
@@ -52,6 +54,15 @@ impl Link {
             opener: Opener::new(self),
             accepting_bidi: Turn::new(self, Wish::Accept(Dir::Bidi)),
             accepting_uni: Turn::new(self, Wish::Accept(Dir::Uni)),
+            limits: None,
+        }
+    }
+
+    /// For a server that passes on no malformed request. Why one is not, [`Link::refusal`] says.
+    pub fn checked_transport(&self, limits: SectionLimits) -> Transport {
+        Transport {
+            limits: Some(limits),
+            ..self.transport()
         }
     }
 
@@ -107,7 +118,13 @@ impl quic::Connection<Bytes> for Transport {
     ) -> Poll<Result<Stream, ConnectionErrorIncoming>> {
         let turn = &mut self.accepting_bidi;
         let accepted = turn.poll_stream(cx).map_err(lost);
-        accepted.map_ok(|id| Stream::new(turn.link(), id, false, Some(HEAD)))
+        accepted.map_ok(|id| {
+            let mut stream = Stream::new(turn.link(), id, false, Some(HEAD));
+            if let Some(limits) = self.limits {
+                stream.receiving.check(limits);
+            }
+            stream
+        })
     }
 
     fn opener(&self) -> Opener {
@@ -337,6 +354,9 @@ fn broken(error: StreamError) -> StreamErrorIncoming {
         }
         StreamError::TooMuch => StreamErrorIncoming::StreamTerminated {
             error_code: Code::H3_EXCESSIVE_LOAD.value(),
+        },
+        StreamError::Refused(_) => StreamErrorIncoming::StreamTerminated {
+            error_code: Code::H3_MESSAGE_ERROR.value(),
         },
         StreamError::Closed(reason) => stream_lost(reason),
         StreamError::Over => StreamErrorIncoming::Unknown(Box::new(error)),

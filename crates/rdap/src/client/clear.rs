@@ -1,6 +1,8 @@
 //! Clear text: asked where a registry publishes nothing else, or where the user allows it in place of an https URL that
 //! failed; never after a certificate that did not verify; and always told.
 
+use std::fmt::Write;
+
 use roundtrip_model::{Scheme, Target};
 
 use super::{Client, Outcome};
@@ -34,11 +36,13 @@ impl Client {
         }
         if let Some(last) = outcome.troubles.last_mut() {
             let base = origin(target);
-            last.why += &if untrusted {
-                format!("; {base} is not asked in place of a server whose certificate is refused")
+            let why = if untrusted {
+                "in place of a server whose certificate is refused"
             } else {
-                format!("; {base} is not asked, for it would leave TLS: --insecure-http allows it")
+                "for it would leave TLS: --insecure-http allows it"
             };
+            // Writing to a String does not fail.
+            let _ = write!(last.why, "; {base} is not asked, {why}");
         }
         false
     }

@@ -22,7 +22,7 @@ async fn ask(scene: &Scene, change: impl FnOnce(&mut Parts)) -> (Outcome, Vec<St
 async fn an_https_server_that_refuses_connections_is_not_replaced_by_an_http_one() {
     let (scene, clear) = (Scene::new(), willing().await);
     let (outcome, _) = ask(&scene, |parts| {
-        bootstrapped(parts, &[&clear.url(), REFUSES])
+        bootstrapped(parts, &[&clear.url(), REFUSES]);
     })
     .await;
     assert_eq!(outcome.state(), State::Failed);

@@ -203,6 +203,21 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "upstream = \"backend\"",
+        "upstream = \"backend\"\n[route.cors]\norigins = [\"*\"]\ncredentials = true",
+        &["error route[0].cors.credentials: not for '*'"],
+    ),
+    (
+        "upstream = \"backend\"",
+        "upstream = \"backend\"\n[route.cors]\norigins = [\"app.example\"]",
+        &["error route[0].cors.origins: 'app.example' is not an origin"],
+    ),
+    (
+        "upstream = \"backend\"",
+        "upstream = \"backend\"\n[route.cors]\npreflight = \"answer\"",
+        &["error route[0].cors.origins: there is nobody to answer"],
+    ),
+    (
+        "upstream = \"backend\"",
         "upstream = \"backend\"\nsafe_jmap = true",
         &["warning route[0].safe_jmap: "],
     ),

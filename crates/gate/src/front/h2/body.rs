@@ -58,7 +58,7 @@ impl Source for Body {
         std::mem::take(&mut self.trailers)
     }
 
-    /// Nobody can ask for it: RFC 9113 §8.2.2.
+    /// RFC 8441 §5: what comes is in DATA frames, as before.
     fn upgrade(&mut self) {}
 
     /// Whoever runs the exchange sees a stream's end before it does.

@@ -65,7 +65,8 @@ impl Body {
         // To the engine, a frame without data is as the end of the body: where that is not asked for once more, what follows
         // would be missing. Another in a row is taken for an attack: the engine ends the connection where trailers are not.
         for _ in 0..2 {
-            let data = self.stream.recv_data().await.map_err(broken)?;
+            let data = self.stream.recv_data().await;
+            let data = data.map_err(|error| broken(&self.link, id, error))?;
             let Some(mut data) = data else { continue };
             while data.has_remaining() {
                 let piece = data.chunk();
@@ -75,7 +76,8 @@ impl Body {
             }
             return Ok(true);
         }
-        if let Some(fields) = self.stream.recv_trailers().await.map_err(broken)? {
+        let trailers = self.stream.recv_trailers().await;
+        if let Some(fields) = trailers.map_err(|error| broken(&self.link, id, error))? {
             self.trailers = Trailers::of(&fields).map_err(|_| Refusal::Chunk)?;
         }
         Ok(false)
@@ -114,6 +116,9 @@ impl Source for Body {
     }
 }
 
-fn broken(error: h3::error::StreamError) -> Broken {
-    Broken::Client(io::Error::other(error))
+fn broken(link: &Link, stream: u64, error: h3::error::StreamError) -> Broken {
+    match link.refusal(stream) {
+        Some(error) => Refusal::from(error).into(),
+        None => Broken::Client(io::Error::other(error)),
+    }
 }

@@ -50,12 +50,20 @@ impl Head {
             count += 1;
         }
         let uri = &self.parts.uri;
+        // RFC 8441 §4. Where HTTP/3 has it, it is not taken.
+        let protocol = self.parts.extensions.get::<h2::ext::Protocol>();
+        let protocol = protocol.map(h2::ext::Protocol::as_str);
         Ok(take(&Request {
-            method: self.parts.method.as_str(),
+            method: if protocol.is_some() {
+                "GET"
+            } else {
+                self.parts.method.as_str()
+            },
             target: uri.path_and_query().map_or("", |target| target.as_str()),
             authority: uri.authority().map(http::uri::Authority::as_str),
             version,
             ended: self.ended,
+            protocol,
             fields: room.get(..count).unwrap_or_default(),
         }))
     }

@@ -1,13 +1,7 @@
-//! What every exchange of a connection needs, and leaves to the next one.
+//! What every exchange on a stream needs, and leaves to the thread's next one.
 
-use std::cell::RefCell;
-
-use crate::patrol::{Patrol, Posts};
-
-/// Kept by a connection for its next exchanges.
-const MOST: usize = 8;
-/// A head that was larger is let go.
-const LARGEST: usize = 8 * 1024;
+use crate::house::House;
+use crate::patrol::Posts;
 
 pub(super) struct Kit {
     pub(super) posts: Posts,
@@ -15,22 +9,18 @@ pub(super) struct Kit {
     pub(super) head: Vec<u8>,
 }
 
-#[derive(Default)]
-pub(super) struct Kits(RefCell<Vec<Kit>>);
-
-impl Kits {
-    pub(super) fn take(&self, patrol: &Patrol) -> Kit {
-        let known = self.0.borrow_mut().pop();
-        known.unwrap_or_else(|| Kit {
-            posts: patrol.posts(),
-            head: Vec::new(),
-        })
+impl Kit {
+    pub(super) fn take<S>(house: &House<S>) -> Self {
+        let mut head = Vec::new();
+        house.spare.furnish(&mut head);
+        Self {
+            posts: house.patrol.posts(),
+            head,
+        }
     }
 
-    pub(super) fn give(&self, kit: Kit) {
-        let mut kits = self.0.borrow_mut();
-        if kits.len() < MOST && kit.head.capacity() <= LARGEST {
-            kits.push(kit);
-        }
+    pub(super) fn give_back<S>(mut self, house: &House<S>) {
+        house.spare.collect(&mut self.head);
+        house.patrol.give_back(self.posts);
     }
 }

@@ -42,6 +42,7 @@ impl<B: Source> Source for Measured<'_, B> {
     }
 
     fn upgrade(&mut self) {
+        self.left = None;
         self.body.upgrade();
     }
 

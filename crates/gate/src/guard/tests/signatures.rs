@@ -272,3 +272,25 @@ fn keys_that_cannot_be_used_say_why_and_nothing_else() {
         );
     }
 }
+
+/// The answer does not depend on what came before.
+#[test]
+fn what_is_remembered_is_known_by_how_it_was_brought() {
+    let (guard, _) = guard(rules());
+    let token = token(r#"{"sub":"u","sid":"s","iat":1000,"exp":2000}"#);
+    let coded = STANDARD.encode(&token);
+    for _ in 0..2 {
+        for (name, value, expected) in [
+            ("Authorization", format!("Bearer {token}"), "ask s"),
+            ("Cookie", format!("Authorization={token}"), "deny 401"),
+            ("Cookie", format!("Authorization={coded}"), "ask s"),
+            ("Authorization", format!("Bearer {coded}"), "deny 401"),
+        ] {
+            assert_eq!(
+                word(&judge(&guard, &[(name, &value)])),
+                expected,
+                "{name}: {value}"
+            );
+        }
+    }
+}
