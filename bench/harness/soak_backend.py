@@ -1,12 +1,12 @@
-"""A backend that tells on every answer whose it is, and writes down what it saw: `python3 soak_backend.py NAME PORT JOURNAL`.
+"""A backend that says in every answer for which request it is, and writes down what it saw: `python3 soak_backend.py NAME PORT JOURNAL`.
 
 Each request has an id (`x-soak-id`). The answer names the id and the user that gate gave, in its head and in its body. The
 journal has a line when a head is there (`H id`), and one when its body is, too (`D id`), written before anything is answered.
     /echo             what came: how many bytes, and their digest
     /think?ms=N       the same, N ms later
     /large?bytes=N    so many bytes of a pattern that the id makes
-    /events           an event stream without an end
-    /socket           a WebSocket that says everything again
+    /events           an event stream that does not end
+    /socket           a WebSocket that echoes
 """
 
 import asyncio

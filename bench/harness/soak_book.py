@@ -1,4 +1,4 @@
-"""What clients of a soak saw, and what must never be seen: counts, kept by all threads together."""
+"""What the clients of a soak saw, and how often something happened that must not: counts of all threads together."""
 
 import collections
 import itertools
@@ -7,15 +7,25 @@ import time
 
 REVOKED_WITHIN = 0.1  # what gate promises, in seconds
 MARGIN = 0.3  # on top of it: for a machine that has other work, too
-KEPT = 20  # examples of what was wrong
+UNKNOWN = ["bad token", "revoked", "revoked events"]  # clients of which the store has to be asked
+KEPT = 5  # examples of each wrong
 
 
 class Session:
-    """A token in a field, the session that it names ("" is none), and when that was revoked: by then it was done."""
+    """A token in a field, the session that it names ("" where gate must refuse it), and when its revocation was confirmed."""
 
     def __init__(self, sid, field, token):
         self.sid, self.field, self.token = sid, field, token
         self.leaving, self.revoked, self.within = False, None, REVOKED_WITHIN + MARGIN
+        self.user, self.former, self.changed = sid, None, None  # whose credentials it has, had, and since when
+
+    def is_of(self, user, sent):
+        """May what was sent then have gone on with this user's credentials?"""
+        return user == self.user or user == self.former and self.ends(sent)
+
+    def ends(self, sent):
+        """May gate end what was sent then? What is under way ends when a session is revoked or gets other credentials."""
+        return self.leaving or (self.former is not None and (self.changed is None or sent <= self.changed + self.within))
 
 
 class Book:
@@ -23,13 +33,13 @@ class Book:
         self.lock, self.numbers, self.seed = threading.Lock(), itertools.count(1), seed
         self.asked = collections.Counter()  # kind
         self.answered = collections.defaultdict(collections.Counter)  # kind: {status or what befell it}
-        self.wrong = collections.Counter()  # what must not be
+        self.wrong = collections.Counter()  # what must not happen
         self.examples = []
         self.posts = {}  # id: what its client got
         self.troubles = []  # (from, to, what): times at which failures have a reason
         self.failures = []  # (time, kind, what)
-        self.late = []  # seconds after its revocation at which a session was still served
-        self.ended_after = []  # seconds after its revocation until an open stream ended
+        self.late = collections.defaultdict(list)  # what a session may take: seconds after its revocation at which it was served
+        self.ended_after = collections.defaultdict(list)  # the same: seconds after its revocation until an open stream ended
         self.facts = collections.Counter()
 
     def identity(self, kind):
@@ -56,7 +66,7 @@ class Book:
     def is_wrong(self, what, why):
         with self.lock:
             self.wrong[what] += 1
-            if len(self.examples) < KEPT:
+            if self.wrong[what] <= KEPT:
                 self.examples.append(f"{what}: {why}")
 
     def trouble(self, begin, end, what):
@@ -69,21 +79,23 @@ class Book:
             self.troubles = [(first, end if first == begin else last, what) for first, last, what in self.troubles]
 
     def unexplained(self):
-        """Failures at times when nobody had taken anything away."""
-        return [(at, kind, what) for at, kind, what in self.failures if not any(begin <= at <= end for begin, end, _ in self.troubles)]
+        """Failures for which nothing had been taken away. Who asks for known sessions may not feel that the store is."""
+        def explained(at, kind, what):
+            return any(begin <= at <= end and (missing == "backend" or (what == 503 and kind in UNKNOWN)) for begin, end, missing in self.troubles)
+        return [failure for failure in self.failures if not explained(*failure)]
 
     def served(self, session, sent, heard):
         """A 2xx of a session that may have been revoked."""
         if session.revoked is None or sent <= session.revoked:
             return
         with self.lock:
-            self.late.append(sent - session.revoked)
+            self.late[session.within].append(sent - session.revoked)
         if sent - session.revoked > session.within:
             self.is_wrong("served after revocation", f"{session.sid}: asked {sent - session.revoked:.3f} s after, answered {heard - sent:.3f} s later")
 
-    def ended(self, after):
+    def ended(self, session, after):
         with self.lock:
-            self.ended_after.append(after)
+            self.ended_after[session.within].append(after)
 
     def compare(self, journal):
         """What backends saw beside what clients were told: lost and doubled."""

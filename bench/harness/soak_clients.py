@@ -1,4 +1,4 @@
-"""Every kind of client, each a thread that asks, looks at what it gets, writes it into the book and sleeps."""
+"""Every kind of client: each is a thread that asks, checks the answer, counts it and sleeps."""
 
 import dataclasses
 import hashlib
@@ -75,7 +75,7 @@ class Client:
                 self.wire.ask(method, path, fields(identity, session), body)
             answer = self.wire.answer(method)
         except Broken as error:
-            self.befell(identity, method, str(error))
+            self.befell(identity, method, str(error), session.ends(sent))
             raise
         self.look(identity, session, method, body, answer, sent)
         if answer.closes:
@@ -91,22 +91,30 @@ class Client:
             self.book.post(identity, what)
 
     def look(self, identity, session, method, body, answer, sent):
-        """Is it ours, and was it ours to have?"""
+        """Checks that the answer is for this request, and that its session may have it."""
         heard = time.monotonic()
         self.befell(identity, method, answer.status)
-        if answer.status in (401, 403) and not session.leaving and session.sid:
+        if answer.status in (401, 403) and session.sid and not session.ends(sent):
             self.book.is_wrong("valid session refused", f"{identity}: {answer.status} {answer.body[:100]!r}")
         if not 200 <= answer.status < 300:
             return
         if not session.sid:
             return self.book.is_wrong("let in without a session", f"{identity}: {session.token}")
         self.book.served(session, sent, heard)
-        if (answer.headers.get("x-soak-id"), answer.headers.get("x-soak-user")) != (identity, session.sid):
-            return self.book.is_wrong("mixed-up answer", f"{identity} of {session.sid}: {answer.headers}")
-        if answer.headers.get("content-type") == "application/json" and method != "HEAD":
+        user = self.whose(identity, session, answer, sent)
+        if user and answer.headers.get("content-type") == "application/json" and method != "HEAD":
             found, digest = json.loads(answer.body), hashlib.sha256(body).hexdigest()
-            if found != {"id": identity, "user": session.sid, "method": method, "bytes": len(body), "digest": digest}:
+            if found != {"id": identity, "user": user, "method": method, "bytes": len(body), "digest": digest}:
                 self.book.is_wrong("mixed-up answer", f"{identity} of {session.sid}, {method} with {len(body)} bytes: {found}")
+
+    def whose(self, identity, session, answer, sent):
+        """The user by whose credentials it was got, where those may be used for it."""
+        user = answer.headers.get("x-soak-user")
+        if answer.headers.get("x-soak-id") != identity or user not in (session.user, session.former):
+            return self.book.is_wrong("mixed-up answer", f"{identity} of {session.user}: {answer.headers}")
+        if not session.is_of(user, sent):
+            self.book.is_wrong("credentials from before a change", f"{identity}: {user} {sent - session.changed:.3f} s after")
+        return user
 
 
 def fields(identity, session):
@@ -144,8 +152,8 @@ class Pipelined(Client):
             try:
                 answer = self.wire.answer(method)
             except Broken as error:
-                for identity, _, method, _ in asked[number:]:
-                    self.befell(identity, method, str(error), left=number > 0 and str(error) == "closed")
+                for identity, session, method, _ in asked[number:]:
+                    self.befell(identity, method, str(error), session.ends(sent))
                 raise
             self.look(identity, session, method, body, answer, sent)
             if answer.closes:
@@ -217,8 +225,8 @@ class H2(Client):
             while self.streams:
                 self.pump()
         except Broken as error:
-            for identity, _, method, *_ in self.streams.values():
-                self.befell(identity, method, str(error))
+            for identity, session, method, _, _, sent, _ in self.streams.values():
+                self.befell(identity, method, str(error), session.ends(sent))
             raise
         if self.rounds % 10 == 0:
             self.drop()
@@ -266,7 +274,7 @@ class H2(Client):
             answer.body += event.data
         elif isinstance(event, kinds.StreamReset):
             del self.streams[stream]
-            self.befell(identity, method, f"RST_STREAM {int(event.error_code)}")
+            self.befell(identity, method, f"RST_STREAM {int(event.error_code)}", session.ends(sent))
         elif isinstance(event, kinds.StreamEnded):
             del self.streams[stream]
             self.look(identity, session, method, body, answer, sent)
@@ -290,10 +298,12 @@ class H3(Client):
         done = subprocess.run(list(map(str, [*words, f"https://localhost:{self.scene.https}/echo"])), capture_output=True, text=True, timeout=90)
         status = int(done.stdout.strip() or 0)
         if done.returncode or not status:
-            self.befell(identity, method, "broken")
+            self.befell(identity, method, "broken", session.ends(sent))
             return self.book.fact(f"h3: {done.stderr.strip()[-120:]}")
-        told = {"x-soak-id": identity, "x-soak-user": session.sid, "content-type": "application/json"}  # the body says it again
-        self.look(identity, session, method, data, Answer(status, told, body.read_bytes()), sent)
+        said = body.read_bytes()
+        told = json.loads(said) if status == 200 else {}  # the same is in its head, which is not shown
+        headers = {"x-soak-id": told.get("id"), "x-soak-user": told.get("user"), "content-type": "application/json"}
+        self.look(identity, session, method, data, Answer(status, headers, said), sent)
 
 
 class Counted(Client):
@@ -339,15 +349,14 @@ class Download(Client):
     size = 2 * MIB
 
     def turn(self):
-        identity, session = self.book.identity(self.kind), self.someone()
-        sent = time.monotonic()
+        identity, session, sent = self.book.identity(self.kind), self.someone(), time.monotonic()
         try:
             self.wire = self.wire or self.open()
             self.wire.ask("GET", f"/large?bytes={self.size}", fields(identity, session))
             answer = self.wire.head()
             at = self.read(answer, identity)
         except Broken as error:
-            self.befell(identity, "GET", str(error))
+            self.befell(identity, "GET", str(error), session.ends(sent))
             raise
         if at is None:
             self.befell(identity, "GET", "left", left=True)
@@ -397,10 +406,9 @@ class Events(Client):
         self.follow(self.someone(), time.monotonic() + self.random.uniform(1, 8))
 
     def follow(self, session, until):
-        identity, number = self.book.identity(self.kind), 0
+        identity, number, sent = self.book.identity(self.kind), 0, time.monotonic()
         try:
             self.wire = self.open()
-            sent = time.monotonic()
             self.wire.ask("GET", "/events", fields(identity, session))
             answer = self.wire.head()
             if answer.status != 200:
@@ -418,14 +426,14 @@ class Events(Client):
                     break
             self.drop()
         except Broken as error:
-            self.ended(session, str(error))
+            self.ended(session, sent, str(error))
             raise
 
     def heard(self, session):
         pass
 
-    def ended(self, _session, what):
-        self.book.saw(self.kind, what)
+    def ended(self, session, sent, what):
+        self.book.saw(self.kind, what, session.ends(sent))
 
 
 class RevokedEvents(Events):
@@ -440,32 +448,31 @@ class RevokedEvents(Events):
             self.book.is_wrong("stream goes on after revocation", f"{session.sid}: {now - session.revoked:.3f} s after")
             raise Broken("goes on")
 
-    def ended(self, session, what):
+    def ended(self, session, sent, what):
         if not session.leaving:
-            return super().ended(session, what)
+            return super().ended(session, sent, what)
         self.book.saw(self.kind, "ended with its session", left=True)
-        self.book.ended(max(0.0, time.monotonic() - (session.revoked or time.monotonic())))
+        self.book.ended(session, max(0.0, time.monotonic() - (session.revoked or time.monotonic())))
 
 
 class Socket(Client):
     """A WebSocket: some words, each said again, and a close."""
 
     def turn(self):
-        identity, session = self.book.identity(self.kind), self.someone()
+        identity, session, sent = self.book.identity(self.kind), self.someone(), time.monotonic()
         try:
             self.wire = self.open()
             upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "c29hay1zb2FrLXNvYWsxMg=="}
-            sent = time.monotonic()
             self.wire.ask("GET", "/socket", fields(identity, session) | upgrade)
             answer = self.wire.answer()
             self.look(identity, session, "GET", b"", answer, sent)
             if answer.status == 101:
-                if (answer.headers.get("x-soak-id"), answer.headers.get("x-soak-user")) != (identity, session.sid):
-                    self.book.is_wrong("mixed-up answer", f"{identity}: {answer.headers}")
+                self.book.served(session, sent, time.monotonic())
+                self.whose(identity, session, answer, sent)
                 self.talk(identity)
             self.drop()
         except Broken as error:
-            self.befell(identity, "GET", str(error))
+            self.befell(identity, "GET", str(error), session.ends(sent))
             raise
 
     def talk(self, identity):
@@ -486,7 +493,7 @@ class Socket(Client):
 
 
 class Bad(Client):
-    """Tokens that are none, and none at all."""
+    """Tokens that gate must refuse, and requests without one."""
 
     def turn(self):
         name, session = self.random.choice(list(self.scene.bad.items()))

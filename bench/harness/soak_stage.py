@@ -152,6 +152,15 @@ listen = "127.0.0.1:{self.admin}"
         self.command("session", "revoke", session.sid)
         session.revoked = time.monotonic()
 
+    def change(self, session):
+        """Other credentials for it."""
+        self.numbers += 1
+        user = f"{session.sid}-as-{self.numbers}"
+        session.former, session.changed = session.user, None
+        session.user = user
+        self.command("session", "put", session.sid, given=f"{user}:secret")
+        session.changed = time.monotonic()
+
     # What is taken away and given back.
 
     def start_backend(self, name):

@@ -22,7 +22,7 @@ class Trouble:
         self.thread.start()
 
     def run(self):
-        events = [self.revoke, self.reload, self.backend, self.certificate, self.stop_store, self.reload, self.revoke, self.kill_store, self.revoke_at_once,
+        events = [self.revoke, self.change, self.reload, self.backend, self.certificate, self.stop_store, self.reload, self.revoke, self.kill_store, self.revoke_at_once,
                   self.reload, self.backend]
         try:
             while True:
@@ -41,13 +41,17 @@ class Trouble:
         self.done[what] = self.done.get(what, 0) + 1
 
     def revoke(self, within=None):
-        """The session that is asked for at this time; its successor comes first, so that none is asked for in vain."""
+        """Revokes the session that clients ask for at this time; its successor is there before."""
         self.count("session revoked")
         session, self.scene.passing = self.scene.passing, self.stage.session("passing")
-        # Some go on asking for it: those that were revoked are asked for all the time.
+        # Clients go on asking for sessions that were revoked.
         self.scene.gone.append(session)
         self.wait(0.1, 0.5)
         self.stage.revoke(session, within)
+
+    def change(self):
+        self.count("session changed")
+        self.stage.change(self.random.choice(self.scene.sessions))
 
     def reload(self):
         self.reloads += 1
@@ -85,13 +89,15 @@ class Trouble:
         self.stage.replace_certificate()
         self.scene.certificate = self.stage.serial
 
-    def stop_store(self):
+    def stop_store(self, then=None):
         self.count("store stopped and continued")
         store, began = self.stage.running["store"], time.monotonic()
         self.book.trouble(began - BEFORE, began + 3600, "store")
         store.send_signal(signal.SIGSTOP)
-        self.wait(1, 4)
+        self.without_store()
         store.send_signal(signal.SIGCONT)
+        if then:
+            then()
         self.book.over(began - BEFORE, time.monotonic() + SETTLED)
         self.scene.over.wait(STORE_KNOWN)
 
@@ -100,13 +106,19 @@ class Trouble:
         began = time.monotonic()
         self.book.trouble(began - BEFORE, began + 3600, "store")
         self.stage.kill("store")
-        self.wait(1, 4)
+        self.without_store()
         self.stage.start_store()
         if then:
             then()
         self.book.over(began - BEFORE, time.monotonic() + SETTLED)
         self.scene.over.wait(STORE_KNOWN)
 
+    def without_store(self):
+        """For some seconds, of which some see a reload."""
+        self.wait(1, 4)
+        if self.random.random() < 0.5:
+            self.reload()
+
     def revoke_at_once(self):
         """As soon as the store is back: gate has to have heard of it when its connections are there again."""
-        self.kill_store(lambda: self.revoke(STORE_KNOWN))
+        self.random.choice([self.kill_store, self.stop_store])(lambda: self.revoke(STORE_KNOWN))

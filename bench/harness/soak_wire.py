@@ -1,4 +1,4 @@
-"""HTTP/1.1 as a soak's clients speak it: by hand, so that nothing is asked again that nobody asked for."""
+"""HTTP/1.1 for the clients of a soak, without a library: a library might send a request again by itself."""
 
 import dataclasses
 import socket
