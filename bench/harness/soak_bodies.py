@@ -1,0 +1,183 @@
+"""Clients of a soak that take their time: uploads, downloads, event streams and WebSockets."""
+
+import time
+
+from harness.soak_backend import pattern
+from harness.soak_client import Client, fields
+from harness.soak_wire import Broken, request
+
+MIB = 1 << 20
+
+
+class Counted(Client):
+    def turn(self):
+        self.exchange(self.someone(), "POST", body=self.random.randbytes(self.random.randint(1, 512 << 10)))
+
+
+class Chunked(Client):
+    def turn(self):
+        pieces = [self.random.randbytes(self.random.randint(1, 30000)) for _ in range(self.random.randint(1, 8))]
+
+        def raw(_identity, told):
+            self.wire.send(request("POST", "/echo", told | {"Transfer-Encoding": "chunked"}))
+            for piece in pieces:
+                self.wire.send(b"%x\r\n%b\r\n" % (len(piece), piece))
+            self.wire.send(b"0\r\n\r\n")
+        self.exchange(self.someone(), "POST", body=b"".join(pieces), raw=raw)
+
+
+class Trickled(Client):
+    def turn(self):
+        body = self.random.randbytes(6000)
+
+        def raw(_identity, told):
+            self.wire.send(request("POST", "/echo", told | {"Content-Length": str(len(body))}))
+            for at in range(0, len(body), 500):
+                self.scene.over.wait(0.25)
+                self.wire.send(body[at:at + 500])
+        self.exchange(self.someone(), "POST", body=body, raw=raw)
+
+
+class AbortedUpload(Client):
+    def turn(self):
+        self.wire, identity, session = self.open(), self.book.identity(self.kind), self.someone()
+        length = self.random.choice([20_000, 400_000])
+        self.wire.send(request("POST", "/echo", fields(identity, session) | {"Content-Length": str(length)}) + self.random.randbytes(length // 2))
+        self.scene.over.wait(self.random.uniform(0, 0.3))
+        self.drop(self.random.random() < 0.5)
+        self.befell(identity, "POST", "left", left=True)
+
+
+class Download(Client):
+    size = 2 * MIB
+
+    def turn(self):
+        identity, session, sent = self.book.identity(self.kind), self.someone(), time.monotonic()
+        try:
+            self.wire = self.wire or self.open()
+            self.wire.ask("GET", f"/large?bytes={self.size}", fields(identity, session))
+            answer = self.wire.head()
+            at = self.read(answer, identity)
+        except Broken as error:
+            self.befell(identity, "GET", str(error), session.ends(sent))
+            raise
+        if at is None:
+            self.befell(identity, "GET", "left", left=True)
+            return self.drop(self.random.random() < 0.5)
+        self.look(identity, session, "GET", b"", answer, sent)
+        if answer.closes:
+            self.drop()
+
+    def read(self, answer, identity, enough=None):
+        """How many bytes there were; None when we had enough before the end."""
+        expected, at = pattern(identity, 1 << 17), 0
+        for piece in self.wire.body(answer):
+            begin = at % 64
+            if answer.status == 200 and piece != expected[begin:begin + len(piece)]:
+                self.book.is_wrong("mixed-up answer", f"{identity}: another body at {at}")
+            at += len(piece)
+            if enough is not None and at >= enough:
+                return None
+            if answer.status == 200 and at % MIB == 0:
+                self.scene.over.wait(0.02)
+        return at
+
+
+class AbortedDownload(Download):
+    size = 16 * MIB
+
+    def read(self, answer, identity, enough=None):
+        return super().read(answer, identity, self.random.randint(1, MIB))
+
+
+class Events(Client):
+    """An event stream of some seconds."""
+
+    def turn(self):
+        self.follow(self.someone(), time.monotonic() + self.random.uniform(1, 8))
+
+    def follow(self, session, until):
+        identity, number, sent = self.book.identity(self.kind), 0, time.monotonic()
+        try:
+            self.wire = self.open()
+            self.wire.ask("GET", "/events", fields(identity, session))
+            answer = self.wire.head()
+            if answer.status != 200:
+                answer.body = b"".join(self.wire.body(answer))
+            self.look(identity, session, "GET", b"", answer, sent)
+            if answer.status != 200:
+                return self.drop()
+            for event in self.wire.body(answer):
+                if event != f"data: {identity} {number}\n\n".encode():
+                    self.book.is_wrong("mixed-up answer", f"{identity}: event {event!r}")
+                number += 1
+                self.book.fact("events")
+                self.heard(session)
+                if self.scene.over.is_set() or time.monotonic() > until:
+                    break
+            self.drop()
+        except Broken as error:
+            self.ended(session, sent, str(error))
+            raise
+
+    def heard(self, session):
+        pass
+
+    def ended(self, session, sent, what):
+        self.book.saw(self.kind, what, session.ends(sent))
+
+
+class RevokedEvents(Events):
+    """One that is open until its session is revoked."""
+
+    def turn(self):
+        self.follow(self.scene.passing, time.monotonic() + 600)
+
+    def heard(self, session):
+        now = time.monotonic()
+        if session.revoked and now - session.revoked > session.within:
+            self.book.is_wrong("stream goes on after revocation", f"{session.sid}: {now - session.revoked:.3f} s after")
+            raise Broken("goes on")
+
+    def ended(self, session, sent, what):
+        if not session.leaving:
+            return super().ended(session, sent, what)
+        self.book.saw(self.kind, "ended with its session", left=True)
+        self.book.ended(session, max(0.0, time.monotonic() - (session.revoked or time.monotonic())))
+
+
+class Socket(Client):
+    """A WebSocket: some words, each said again, and a close."""
+
+    def turn(self):
+        identity, session, sent = self.book.identity(self.kind), self.someone(), time.monotonic()
+        try:
+            self.wire = self.open()
+            upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "c29hay1zb2FrLXNvYWsxMg=="}
+            self.wire.ask("GET", "/socket", fields(identity, session) | upgrade)
+            answer = self.wire.answer()
+            self.look(identity, session, "GET", b"", answer, sent)
+            if answer.status == 101:
+                self.book.served(session, sent, time.monotonic())
+                self.whose(identity, session, answer, sent)
+                self.talk(identity)
+            self.drop()
+        except Broken as error:
+            self.befell(identity, "GET", str(error), session.ends(sent))
+            raise
+
+    def talk(self, identity):
+        for number in range(self.random.randint(1, 6)):
+            said = f"{identity} {number}".encode()
+            self.say(1, said)
+            if self.wire.exactly(2 + len(said)) != bytes([0x81, len(said)]) + said:
+                self.book.is_wrong("mixed-up answer", f"{identity}: another WebSocket's words")
+            self.book.fact("WebSocket messages")
+            self.scene.over.wait(0.2)
+        if self.random.random() < 0.7:
+            self.say(8, b"\x03\xe8")
+            self.wire.exactly(4)
+
+    def say(self, kind, payload):
+        mask = self.random.randbytes(4)
+        self.wire.send(bytes([0x80 | kind, 0x80 | len(payload)]) + mask + bytes(byte ^ mask[i % 4] for i, byte in enumerate(payload)))

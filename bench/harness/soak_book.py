@@ -1,0 +1,111 @@
+"""What the clients of a soak saw, and how often something happened that must not: counts of all threads together."""
+
+import collections
+import itertools
+import threading
+import time
+
+REVOKED_WITHIN = 0.1  # what gate promises, in seconds
+MARGIN = 0.3  # on top of it: for a machine that has other work, too
+UNKNOWN = ["bad token", "revoked", "revoked events"]  # clients of which the store has to be asked
+KEPT = 5  # examples of each wrong
+
+
+class Session:
+    """A token in a field, the session that it names ("" where gate must refuse it), and when its revocation was confirmed."""
+
+    def __init__(self, sid, field, token):
+        self.sid, self.field, self.token = sid, field, token
+        self.leaving, self.revoked, self.within = False, None, REVOKED_WITHIN + MARGIN
+        self.user, self.former, self.changed = sid, None, None  # whose credentials it has, had, and since when
+
+    def is_of(self, user, sent):
+        """May what was sent then have gone on with this user's credentials?"""
+        return user == self.user or user == self.former and self.ends(sent)
+
+    def ends(self, sent):
+        """May gate end what was sent then? What is under way ends when a session is revoked or gets other credentials."""
+        return self.leaving or (self.former is not None and (self.changed is None or sent <= self.changed + self.within))
+
+
+class Book:
+    def __init__(self, seed):
+        self.lock, self.numbers, self.seed = threading.Lock(), itertools.count(1), seed
+        self.asked = collections.Counter()  # kind
+        self.answered = collections.defaultdict(collections.Counter)  # kind: {status or what befell it}
+        self.wrong = collections.Counter()  # what must not happen
+        self.examples = []
+        self.posts = {}  # id: what its client got
+        self.troubles = []  # (from, to, what): times at which failures have a reason
+        self.failures = []  # (time, kind, what)
+        self.late = collections.defaultdict(list)  # what a session may take: seconds after its revocation at which it was served
+        self.ended_after = collections.defaultdict(list)  # the same: seconds after its revocation until an open stream ended
+        self.facts = collections.Counter()
+
+    def identity(self, kind):
+        with self.lock:
+            self.asked[kind] += 1
+            return f"{kind.replace(' ', '-')}-{self.seed}-{next(self.numbers)}"
+
+    def saw(self, kind, what, left=False):
+        """An answer's status, or what befell a request; `left`: the client itself went away."""
+        with self.lock:
+            self.answered[kind][what] += 1
+            failed = not left and (isinstance(what, str) or what >= 500)
+            if failed:
+                self.failures.append((time.monotonic(), kind, what))
+
+    def post(self, identity, status):
+        with self.lock:
+            self.posts[identity] = status
+
+    def fact(self, what, count=1):
+        with self.lock:
+            self.facts[what] += count
+
+    def is_wrong(self, what, why):
+        with self.lock:
+            self.wrong[what] += 1
+            if self.wrong[what] <= KEPT:
+                self.examples.append(f"{what}: {why}")
+
+    def trouble(self, begin, end, what):
+        with self.lock:
+            self.troubles.append((begin, end, what))
+
+    def over(self, begin, end):
+        """The trouble that began then is over, and may be felt until `end`."""
+        with self.lock:
+            self.troubles = [(first, end if first == begin else last, what) for first, last, what in self.troubles]
+
+    def unexplained(self):
+        """Failures for which nothing had been taken away. Who asks for known sessions may not feel that the store is."""
+        def explained(at, kind, what):
+            return any(begin <= at <= end and (missing == "backend" or (what == 503 and kind in UNKNOWN)) for begin, end, missing in self.troubles)
+        return [failure for failure in self.failures if not explained(*failure)]
+
+    def served(self, session, sent, heard):
+        """A 2xx of a session that may have been revoked."""
+        if session.revoked is None or sent <= session.revoked:
+            return
+        with self.lock:
+            self.late[session.within].append(sent - session.revoked)
+        if sent - session.revoked > session.within:
+            self.is_wrong("served after revocation", f"{session.sid}: asked {sent - session.revoked:.3f} s after, answered {heard - sent:.3f} s later")
+
+    def ended(self, session, after):
+        with self.lock:
+            self.ended_after[session.within].append(after)
+
+    def compare(self, journal):
+        """What backends saw beside what clients were told: lost and doubled."""
+        heads, whole = collections.Counter(), collections.Counter()
+        for line in journal.read_text().splitlines():
+            word, identity, _ = line.split(" ")
+            (heads if word == "H" else whole)[identity] += 1
+        for identity, status in self.posts.items():
+            if heads[identity] > 1:
+                self.is_wrong("doubled POST", f"{identity}: {heads[identity]} times, its client got {status}")
+            if isinstance(status, int) and status < 300 and not whole[identity]:
+                self.is_wrong("lost", f"{identity}: its client got {status}, no backend has it")
+        return sum(heads.values())

@@ -1,0 +1,27 @@
+"""Every kind of client of a soak, how many there are and how often they ask."""
+
+import threading
+
+from harness.soak_bodies import AbortedDownload, AbortedUpload, Chunked, Counted, Download, Events, RevokedEvents, Socket, Trickled
+from harness.soak_requests import Bad, H2, H3, Kept, Leaves, New, Pipelined, Posts, Resumed, Revoked, Tls
+
+
+# kind: (its class, how many of them, seconds between two turns)
+KINDS = {
+    "h1 kept": (Kept, 2, 0.12), "h1 new": (New, 1, 0.25), "h1 pipelined": (Pipelined, 1, 0.5), "h1 POST": (Posts, 2, 0.06),
+    "TLS full": (Tls, 1, 0.5), "TLS resumed": (Resumed, 1, 0.4), "h2": (H2, 2, 0.6), "h3": (H3, 1, 2.0),
+    "upload counted": (Counted, 1, 0.6), "upload chunked": (Chunked, 1, 0.5), "upload trickled": (Trickled, 2, 0.5), "upload aborted": (AbortedUpload, 1, 0.4),
+    "download": (Download, 1, 1.5), "download aborted": (AbortedDownload, 1, 0.6), "WebSocket": (Socket, 2, 0.3), "events": (Events, 2, 0.3),
+    "bad token": (Bad, 1, 0.25), "left while it thinks": (Leaves, 2, 0.4), "revoked": (Revoked, 2, 0.06), "revoked events": (RevokedEvents, 1, 0.1),
+}
+
+
+def start(scene, seed):
+    """All of them, each in a thread; they end when `scene.over` is set."""
+    threads = []
+    for kind, (client, count, pause) in KINDS.items():
+        for number in range(count):
+            thread = threading.Thread(target=client(scene, kind, pause, f"{seed} {kind} {number}").run, daemon=True, name=kind)
+            thread.start()
+            threads.append(thread)
+    return threads

@@ -1,0 +1,227 @@
+"""What a soak runs: gate, two backends, Redis on a Unix socket; and what is done to them while clients ask."""
+
+import base64
+import hashlib
+import hmac
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+from harness import processes, proxies, servers, tools
+from harness.soak_book import Session
+from harness.soak_wire import Broken, Wire
+
+IDLE = 5  # seconds that gate keeps an unused connection to a backend
+SETTLED = 5  # seconds after which what was taken away and given back may not be felt any more
+STORE_KNOWN = 5  # seconds after the store's return within which its connections are there again
+TAKEN = 10  # seconds that a reload may take
+
+
+class Stage:
+    def __init__(self, place, roundtrip, book):
+        self.place, self.roundtrip, self.book = place, roundtrip, book
+        self.http, self.https, self.admin = (proxies.free_port() for _ in range(3))
+        self.ports = {"a": proxies.free_port(), "b": proxies.free_port()}
+        self.journal, self.log = place / "journal", place / "gate.log"
+        self.settings, self.serial, self.numbers = 0, (0, 0.0), 0
+        self.secret = os.urandom(48).hex()
+        self.running = {}
+        for name, content in [("token.key", self.secret), ("seal.key", os.urandom(32).hex()), ("journal", "")]:
+            (place / name).write_text(content)
+            (place / name).chmod(0o600)
+        self.authority()
+
+    def start(self):
+        self.start_store()
+        for name in self.ports:
+            self.start_backend(name)
+        self.replace_certificate()
+        self.config().write_text(self.text())
+        self.config().chmod(0o600)
+        self.gate = self.run("gate", [self.roundtrip, "gate", "run", "--config", self.config()], self.log)
+        if not processes.await_port(self.admin, self.gate, 30):
+            tools.fail(f"gate does not listen: {self.log.read_text()[-500:]}")
+        self.began = self.figure("start_time_seconds")
+
+    def run(self, name, command, log):
+        with open(log, "ab") as file:
+            self.running[name] = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True)
+        return self.running[name]
+
+    def end(self):
+        for process in self.running.values():
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                processes.end(process)
+
+    # What gate is told.
+
+    def config(self):
+        return self.place / "gate.toml"
+
+    def text(self):
+        at = self.place
+        return f"""
+[listen]
+http = ["127.0.0.1:{self.http}"]
+https = ["127.0.0.1:{self.https}"]
+h3 = true
+threads = 2
+[[tls.certificate]]
+chain = "{at}/chain.pem"
+key = "{at}/key.pem"
+[[token.key]]
+algorithm = "HS512"
+from = {{ file = "{at}/token.key" }}
+[session]
+store = "unix:{at}/redis"
+[[session.seal]]
+id = "1"
+from = {{ file = "{at}/seal.key" }}
+[upstream.backend]
+servers = [{", ".join(f'"http://127.0.0.1:{port}"' for port in self.ports.values())}]
+idle_time = "{IDLE}s"
+[[route]]
+upstream = "backend"
+upgrades = true
+set = {{ X-Soak-Settings = "{self.settings}" }}
+[[route]]
+path = "/events"
+upstream = "backend"
+streams = true
+[admin]
+listen = "127.0.0.1:{self.admin}"
+"""
+
+    def authority(self):
+        servers.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30",
+                        "-keyout", self.place / "ca.key", "-out", self.place / "ca.pem", "-subj", "/CN=authority")
+
+    def replace_certificate(self):
+        """Key and chain are each replaced in one step, one after the other: for a moment they do not fit."""
+        new, serial = {name: self.place / f"new-{name}.pem" for name in ["chain", "key"]}, int.from_bytes(os.urandom(8), "big") >> 1
+        servers.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30", "-keyout", new["key"],
+                        "-out", new["chain"], "-subj", "/CN=localhost", "-set_serial", serial, "-CA", self.place / "ca.pem", "-CAkey", self.place / "ca.key",
+                        "-addext", "subjectAltName=DNS:localhost", "-addext", "basicConstraints=critical,CA:FALSE")
+        for name, path in new.items():
+            path.chmod(0o600)
+            path.replace(self.place / f"{name}.pem")
+        self.serial = (serial, time.monotonic())
+
+    # Sessions and tokens.
+
+    def command(self, *words, given=None):
+        done = subprocess.run([self.roundtrip, "gate", *words, "--config", str(self.config())], input=given, capture_output=True, text=True, timeout=60)
+        if done.returncode:
+            raise RuntimeError(f"gate {' '.join(words)}: {done.stderr.strip()}")
+        return done.stdout.strip()
+
+    def session(self, name):
+        """A new one: odd ones are shown as Bearer, even ones in the cookie."""
+        self.numbers += 1
+        sid = f"{name}-{self.numbers}"
+        self.command("session", "put", sid, given=f"{sid}:secret")
+        token = self.token(sid, 7200)
+        if self.numbers % 2:
+            return Session(sid, "Authorization", f"Bearer {token}")
+        return Session(sid, "Cookie", f"Authorization={base64.b64encode(token.encode()).decode()}")
+
+    def token(self, sid, lasts, secret=None):
+        parts = [{"alg": "HS512", "typ": "JWT"}, {"sub": sid, "sid": sid, "iat": int(time.time()) - 7200, "exp": int(time.time()) + lasts}]
+        signed = ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts)
+        proof = hmac.new((secret or self.secret).encode(), signed.encode(), hashlib.sha512).digest()
+        return f"{signed}.{base64.urlsafe_b64encode(proof).decode().rstrip('=')}"
+
+    def bad(self, good):
+        """What is wrong with a token, and the token."""
+        wrong = {"another's signature": self.token(good.sid, 7200, "0" * 64), "expired": self.token(good.sid, -3600), "garbage": "a.b.c",
+                 "an unknown session": self.token("nobody", 7200)}
+        found = {name: Session("", "Authorization", f"Bearer {token}") for name, token in wrong.items()}
+        return found | {"none": Session("", "", ""), "a password": Session("", "Authorization", "Basic " + base64.b64encode(b"a:b").decode())}
+
+    def revoke(self, session, within=None):
+        session.within = within or session.within
+        session.leaving = True
+        self.command("session", "revoke", session.sid)
+        session.revoked = time.monotonic()
+
+    def change(self, session):
+        """Other credentials for it."""
+        self.numbers += 1
+        user = f"{session.sid}-as-{self.numbers}"
+        session.former, session.changed = session.user, None
+        session.user = user
+        self.command("session", "put", session.sid, given=f"{user}:secret")
+        session.changed = time.monotonic()
+
+    # What is taken away and given back.
+
+    def start_backend(self, name):
+        process = self.run(name, [sys.executable, pathlib.Path(__file__).parent / "soak_backend.py", name, self.ports[name], self.journal], self.place / f"{name}.log")
+        if not processes.await_port(self.ports[name], process):
+            tools.fail(f"backend {name} does not listen: {(self.place / f'{name}.log').read_text()[-500:]}")
+
+    def start_store(self):
+        (self.place / "redis").unlink(missing_ok=True)
+        process = self.run("store", ["redis-server", "--port", "0", "--unixsocket", self.place / "redis", "--save", "", "--appendonly", "yes",
+                                     "--appendfsync", "always", "--dir", self.place], self.place / "redis.log")
+        until = time.monotonic() + 20
+        while not self.store_answers():
+            if process.poll() is not None or time.monotonic() > until:
+                tools.fail(f"Redis does not answer: {(self.place / 'redis.log').read_text()[-500:]}")
+            time.sleep(0.02)
+
+    def store_answers(self):
+        try:
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.settimeout(1)
+                probe.connect(str(self.place / "redis"))
+                probe.sendall(b"PING\r\n")
+                return probe.recv(16).startswith(b"+PONG")
+        except OSError:
+            return False
+
+    def kill(self, name):
+        process = self.running[name]
+        process.kill()
+        process.wait(10)
+
+    def hang_up(self):
+        self.gate.send_signal(signal.SIGHUP)
+
+    def settings_in_force(self, session):
+        """What gate says to backends over a new connection; None where there is no such answer."""
+        try:
+            wire = Wire.open(self.http)
+            wire.ask("GET", "/echo", {"X-Soak-Id": "settings", session.field: session.token})
+            answer = wire.answer()
+            wire.close()
+            return answer.headers.get("x-soak-settings")
+        except Broken:
+            return None
+
+    # What gate says of itself, and the kernel of gate.
+
+    def figure(self, name):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.admin}/metrics", timeout=10) as page:
+                lines = page.read().decode().splitlines()
+        except (OSError, urllib.error.URLError):
+            return None
+        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.split(" ")[0].split("{")[0] == f"roundtrip_gate_{name}")
+
+    def descriptors(self):
+        found = []
+        for path in pathlib.Path(f"/proc/{self.gate.pid}/fd").iterdir():
+            try:
+                found.append(os.readlink(path))
+            except OSError:
+                continue
+        return found
