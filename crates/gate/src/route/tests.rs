@@ -1,3 +1,5 @@
+//! Which route is found, and models of what backends make of the same path.
+
 use proptest::prelude::*;
 
 use super::*;

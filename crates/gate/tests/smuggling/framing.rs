@@ -1,6 +1,6 @@
 //! Where a request ends: `Content-Length`, `Transfer-Encoding` in every dress, chunks. RFC 9112 §6, §7.1, §11.2.
 
-use crate::case::{Case, End, HOST, chunks, cut, get, means, post, refused};
+use crate::case::{Case, HOST, chunks, cut, get, means, post, refused};
 
 pub(crate) fn cases() -> Vec<Case> {
     let mut all = lengths();
@@ -8,7 +8,6 @@ pub(crate) fn cases() -> Vec<Case> {
     all.extend(codings());
     all.extend(sound_chunks());
     all.extend(broken_chunks());
-    all.extend(pipelines());
     all
 }
 
@@ -447,69 +446,4 @@ fn broken_chunks() -> Vec<Case> {
         &format!("0\r\n{}\r\n", "A: b\r\n".repeat(10_000)),
     ));
     all
-}
-
-fn pipelines() -> Vec<Case> {
-    let three = get("/1", "")
-        + &post("Content-Length: 3\r\n", "two")
-        + &post("Transfer-Encoding: chunked\r\n", "5\r\nthree\r\n0\r\n\r\n");
-    vec![
-        means("three at once", three, "GET /1", b"")
-            .and("POST /case", b"two")
-            .and("POST /case", b"three"),
-        means(
-            "no chunk, twice",
-            post("Transfer-Encoding: chunked\r\n", "0\r\n\r\n0\r\n\r\n"),
-            "POST /case",
-            b"",
-        )
-        .end(End::Refused(400)),
-        means(
-            "one byte too many",
-            post("Content-Length: 4\r\n", "hell\0"),
-            "POST /case",
-            b"hell",
-        )
-        .end(End::Refused(400)),
-        means(
-            "empty lines between",
-            get("/1", "") + "\r\n\r\n" + &get("/2", ""),
-            "GET /1",
-            b"",
-        )
-        .and("GET /2", b""),
-        means(
-            "the old way",
-            format!("POST /case HTTP/1.0\r\nHost: {HOST}\r\nContent-Length: 5\r\n\r\nhello"),
-            "POST /case",
-            b"hello",
-        )
-        .end(End::Closed),
-        means(
-            "the old way, kept",
-            format!(
-                "POST /case HTTP/1.0\r\nHost: {HOST}\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello"
-            ),
-            "POST /case",
-            b"hello",
-        ),
-        means(
-            "a last one",
-            get("/1", "Connection: close\r\n") + &get("/2", ""),
-            "GET /1",
-            b"",
-        )
-        .end(End::Closed),
-        // The rest of the body never comes.
-        Case {
-            end: End::Cut,
-            means: Vec::new(),
-            ..means(
-                "too little",
-                post("Content-Length: 500\r\n", "hello"),
-                "POST /case",
-                b"",
-            )
-        },
-    ]
 }

@@ -8,6 +8,7 @@ mod answers;
 mod case;
 mod framing;
 mod heads;
+mod pipelines;
 mod reader;
 mod servers;
 #[path = "../../../../tests/skip.rs"]
@@ -62,6 +63,7 @@ fn node_understands_what_gate_does() {
 fn plant(make: Make) {
     let mut all = framing::cases();
     all.extend(heads::cases());
+    all.extend(pipelines::cases());
     all.extend(targets::cases());
     assert!(all.len() > 200, "{} cases", all.len());
     run(async {

@@ -1,3 +1,5 @@
+//! Who may ask from another origin, and what browsers are told.
+
 use super::*;
 use crate::request::{Version, inspect};
 

@@ -1,6 +1,8 @@
 //! The stock under any sequence of events, without a network: no connection has two owners, none outlives its time, who waits
 //! is served in order, and the counters add up.
 
+mod uploads;
+
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -474,34 +476,4 @@ fn rules(balance: Balance, connections: usize, after: u32) -> Rules {
         uploads: connections.div_ceil(2),
         waiting: WAITING,
     }
-}
-
-/// Half of the connections; and who still sends does not stand in the way of who comes later with a whole request.
-#[test]
-fn who_still_sends_leaves_connections_to_others() {
-    paused(async || {
-        let world = World::new(rules(Balance::InTurn, 4, 0), 1);
-        let upload = Want {
-            upload: true,
-            ..Want::default()
-        };
-        let claim = |want| world.stock.claim(want);
-        let sending: Vec<_> = (0..2).map(|_| claim(upload).unwrap()).collect();
-        assert_eq!(claim(upload).unwrap_err(), Refused::Busy);
-        let mut waiting = [(); 2].map(|()| world.stock.wait(upload).unwrap());
-        let others: Vec<_> = (0..2).map(|_| claim(Want::default()).unwrap()).collect();
-        assert_eq!(claim(Want::default()).unwrap_err(), Refused::Busy);
-        let mut other = world.stock.wait(Want::default()).unwrap();
-        // What others give back is not for who still sends.
-        drop(others);
-        drop(other.try_recv().unwrap());
-        assert!(waiting[0].try_recv().is_err());
-        // Whose request is whole makes room, and keeps its connection.
-        sending[0].slot.uploaded();
-        sending[0].slot.uploaded();
-        let third = waiting[0].try_recv().unwrap();
-        assert!(waiting[1].try_recv().is_err());
-        drop(third);
-        assert!(waiting[1].try_recv().is_ok());
-    });
 }
