@@ -20,7 +20,8 @@ use crate::site::Site;
 
 /// Bytes of interim answers that a backend may send before its final one. For how long it may is a setting.
 const MAX_INTERIM: usize = 256 * 1024;
-/// Most answers come sooner; only then it is worth its cost to watch the session.
+/// Most answers come sooner; only then it is worth its cost to watch the client and its session. It is rounded up to the
+/// next round of deadlines, a quarter of a second or two.
 const WATCHED_AFTER: Duration = Duration::from_millis(1);
 
 /// What came of it.
@@ -237,23 +238,18 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
         let (asked, site) = (self.asked, self.site);
         let mut left = asked.route.upstream.first_byte();
         let soon = left.map_or(WATCHED_AFTER, |span| span.min(WATCHED_AFTER));
-        let mut gone = pin!(async {
-            match client {
-                Some(client) if !asked.route.half_close => client.gone().await,
-                _ => pending().await,
-            }
-        });
         let (buffer, from, down) = (&mut *self.buffer, &mut *self.from, &self.posts.down);
-        let first = tokio::select! {
-            biased;
-            filled = down.within(Some(soon), fill(buffer, from)) => filled,
-            () = &mut gone => return Err(Broken::Gone),
-        };
-        if let Ok(filled) = first {
+        if let Ok(filled) = down.within(Some(soon), fill(buffer, from)).await {
             filled.map_err(Broken::lost)?;
         } else {
             left = left.map(|span| span.saturating_sub(soon));
-            let mut over = pin!(over(site, asked));
+            let gone = async {
+                match client {
+                    Some(client) if !asked.route.half_close => client.gone().await,
+                    _ => pending().await,
+                }
+            };
+            let (mut gone, mut over) = (pin!(gone), pin!(over(site, asked)));
             loop {
                 let filled = tokio::select! {
                     biased;
