@@ -37,12 +37,12 @@ impl Client {
         if let Some(last) = outcome.troubles.last_mut() {
             let base = origin(target);
             let why = if untrusted {
-                "in place of a server whose certificate is refused"
+                " in place of a server whose certificate is refused"
             } else {
-                "for it would leave TLS: --insecure-http allows it"
+                ", for it would leave TLS: --insecure-http allows it"
             };
             // Writing to a String does not fail.
-            let _ = write!(last.why, "; {base} is not asked, {why}");
+            let _ = write!(last.why, "; {base} is not asked{why}");
         }
         false
     }
