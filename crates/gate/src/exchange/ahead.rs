@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use tokio::time::Instant;
 
-use super::upload::WINDOW;
+use super::upload::{WINDOW, window};
 use super::{Broken, Source};
 use crate::config::Limits;
 use crate::patrol::{Late, Post};
@@ -82,7 +82,7 @@ impl Ahead {
             return Ok(());
         }
         let came = (now.1 - before) as u64;
-        if came < limits.body_rate.0.saturating_mul(WINDOW.as_secs()) {
+        if came < window(limits.body_rate.0) {
             return Err(Broken::Slow(Limit::BodyRate));
         }
         self.window = Some(now);

@@ -37,7 +37,7 @@ pub(super) async fn head(
 }
 
 /// What has to come in one window at this rate.
-fn window(rate: u64) -> u64 {
+pub(super) fn window(rate: u64) -> u64 {
     rate.saturating_mul(WINDOW.as_secs())
 }
 

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::identity::is_read_as;
 use super::{Field, Request};
 
 pub(crate) const NAME: &str = "X-Request-Id";
@@ -101,8 +102,7 @@ impl fmt::Debug for RequestId {
 
 /// Whatever is behind CGI or WSGI does not tell `_` from `-`: a second spelling would be a second id.
 pub(crate) fn is_id(name: &str) -> bool {
-    let same = |(a, b): (u8, u8)| a.eq_ignore_ascii_case(&b) || (a == b'_' && b == b'-');
-    name.len() == NAME.len() && name.bytes().zip(NAME.bytes()).all(same)
+    is_read_as(name, NAME)
 }
 
 fn prefix() -> u64 {

@@ -85,7 +85,8 @@ pub(crate) fn is_identity(name: &str) -> bool {
     ) {
         return false;
     }
-    FIELDS.iter().any(|known| {
+    let begins_alike = |known: &&&str| known.as_bytes().first().copied() == first;
+    FIELDS.iter().filter(begins_alike).any(|known| {
         if known.ends_with('-') {
             let start = name.get(..known.len());
             start.is_some_and(|start| is_read_as(start, known))

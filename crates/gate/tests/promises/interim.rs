@@ -79,18 +79,7 @@ fn interim_answers_without_end_are_bounded_by_their_bytes() {
     let scene = Scene::tuned(backend.at, "", |config| config.route[0].auth = false);
     let mut client = Speaker::to(scene.gate().addresses().http[0]);
     client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    // However it is told of it.
-    while client
-        .head()
-        .is_some_and(|head| head.starts_with("HTTP/1.1 102 "))
-    {}
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(until("the backend is cut off", async || {
-        cut.load(Ordering::SeqCst)
-    }));
+    ends(&mut client, &cut);
 }
 
 #[test]
@@ -106,6 +95,11 @@ fn interim_answers_without_end_are_bounded_by_time() {
     });
     let mut client = Speaker::to(scene.gate().addresses().http[0]);
     client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    ends(&mut client, &cut);
+}
+
+/// The client hears of it in whatever way, and the backend is cut off.
+fn ends(client: &mut Speaker, cut: &AtomicBool) {
     while client
         .head()
         .is_some_and(|head| head.starts_with("HTTP/1.1 102 "))
