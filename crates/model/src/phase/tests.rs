@@ -317,6 +317,29 @@ fn a_server_at_its_limit_waits_for_an_acknowledgement_that_left_before() {
 }
 
 #[test]
+fn a_first_flight_that_is_read_in_two_pieces_is_one_round_trip() {
+    let mut e = exchange(&[
+        (0.0, Event::AttemptStarted { peer: peer() }),
+        (0.0, Event::HandshakeStarted),
+        (0.5, sent(2_400)),
+        (50.7, received(6_600)),
+        // All but the end of what the server may send has come, and its end is under way.
+        (51.0, sent(60)),
+        (54.0, received(600)),
+        (54.2, sent(60)),
+        (104.2, received(2_000)),
+        (104.5, sent(100)),
+        (104.5, Event::HandshakeFinished),
+        (104.5, Event::Finished),
+    ]);
+    e.tcp = None;
+    e.quic = Some(QuicFacts::default());
+    let quic = *e.phases().last().unwrap();
+    assert_eq!((quic.name, quic.round_trips), (PhaseName::Quic, 2));
+    assert!(quic.waited.server < 1.0, "{quic:?}");
+}
+
+#[test]
 fn acknowledgements_on_loopback_are_no_round_trips() {
     let mut e = exchange(&[
         (0.0, Event::AttemptStarted { peer: peer() }),

@@ -209,10 +209,12 @@ impl<'a> Walk<'a> {
         let telling = self.is_telling();
         let long = telling && gap >= 0.5 * self.rtt;
         // An acknowledgement may cross a flight that still arrives; QUIC sends many.
-        let crossing = if quic {
-            self.round_trips > 0 && !long && !std::mem::take(&mut self.stopped)
+        // Less than half a round trip after it, nothing can answer it.
+        let stopped = quic && std::mem::take(&mut self.stopped);
+        let crossing = if telling {
+            !long && (!quic || self.round_trips > 0)
         } else {
-            telling && !long
+            quic && self.round_trips > 0 && !stopped
         };
         match (from, to) {
             (Some(Out), In) if crossing => split(self.exchange, gap, &mut self.waited),
