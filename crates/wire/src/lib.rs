@@ -6,6 +6,7 @@
 //! panics, and its work and memory are bounded by the length of its input.
 
 pub mod alt_svc;
+pub mod calendar;
 mod cursor;
 pub mod dns;
 pub mod envelope;
