@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 #[cfg(feature = "packet-aead")]
-use roundtrip_quic::packet_aead;
+use roundtrip_packet_aead as packet_aead;
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::aws_lc_rs::{self, cipher_suite};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
@@ -102,7 +102,8 @@ impl From<Cipher> for Suite {
 }
 
 impl Suite {
-    /// With QUIC's keys of crate `quic`, if the knobs say so: they are checked, so they can be had.
+    /// The suite of the knobs' cipher; with QUIC keys of crate `packet-aead` if the knobs ask for them, which `Plan::check`
+    /// has found possible.
     pub(crate) fn of(knobs: &Knobs) -> Self {
         let Self(plain) = knobs.cipher.into();
         #[cfg(feature = "packet-aead")]
@@ -113,7 +114,7 @@ impl Suite {
     }
 }
 
-/// Why QUIC's keys for this cipher cannot be those of crate `quic`, and what helps.
+/// Why crate `packet-aead` cannot make QUIC keys for this cipher, and what to do instead; none if it can.
 pub(crate) fn lacks_packet_aead(cipher: Cipher) -> Option<&'static str> {
     #[cfg(feature = "packet-aead")]
     let is_supported = packet_aead::is_supported();

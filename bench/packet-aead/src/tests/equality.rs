@@ -82,7 +82,7 @@ fn long_data_of_random_lengths() {
 
 /// The same in every length: much for a build without optimisation.
 #[test]
-#[ignore = "takes minutes: cargo test --release -p roundtrip-quic --features packet-aead -- --ignored"]
+#[ignore = "takes minutes: cargo test --release -p roundtrip-packet-aead -- --ignored"]
 fn data_of_every_length_up_to_20_000() {
     let Some(cpu) = cpu() else { return };
     let mut dice = Dice(5);
