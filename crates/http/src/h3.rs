@@ -17,7 +17,6 @@ use roundtrip_model::{EarlyData, Event, QuicFacts, Recorder, Task, TlsFacts};
 use roundtrip_quic::{ClientConfig, CloseReason, ConnectError, Endpoint, Transport};
 use roundtrip_tls::{Client, Offer, Witness, peer_facts};
 
-use crate::dock::{Dock, Link};
 use crate::turn::all;
 use crate::{Ended, HttpError, Turn};
 pub use attempt::Attempt as QuicAttempt;
@@ -25,6 +24,7 @@ use attempt::Keeping;
 pub use error::QuicError;
 use layer::Layer;
 use listening::Attentive;
+use roundtrip_quic_tokio::{Dock, Link};
 pub use tokens::Tokens;
 use watch::Watched;
 

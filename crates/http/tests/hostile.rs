@@ -6,10 +6,10 @@ use std::net::UdpSocket;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use roundtrip_http::dock::{Dock, Link, StreamError};
 use roundtrip_http::{Connection, HttpError, Pen, Quic, Request, Tokens, Turn};
 use roundtrip_model::{Clock, HttpFacts, Moment, Recorder, Target};
 use roundtrip_quic::{Endpoint, ServerConfig, Transport};
+use roundtrip_quic_tokio::{Dock, Link, StreamError};
 use roundtrip_tls::{Client, Offer, Roots};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use quinn::Endpoint;
 use quinn::crypto::rustls::QuicServerConfig;
-use roundtrip_http::dock::Dock;
+use roundtrip_quic_tokio::Dock;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;

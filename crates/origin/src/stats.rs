@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-use roundtrip_http::dock::Dock;
+use roundtrip_quic_tokio::Dock;
 use serde::Serialize;
 
 /// Writes [`Counters`] and its snapshot [`Stats`] from one list, so that none is forgotten in the other.

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use h3::error::{Code, ConnectionError};
 use h3::quic::SendStream;
 use h3::server::{Connection, RequestResolver};
-use roundtrip_http::dock::{Link, SectionLimits, Transport};
+use roundtrip_quic_tokio::{Link, SectionLimits, Transport};
 use tokio::task::{JoinError, JoinSet};
 
 use super::Peer;

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_lc_rs::rand;
-use roundtrip_http::dock::{Caller, Dock, Link};
 use roundtrip_quic::{Endpoint, Retry, ServerConfig, Transport};
+use roundtrip_quic_tokio::{Caller, Dock, Link};
 use rustls::{HandshakeKind, ProtocolVersion};
 use tokio::time::timeout;
 

@@ -9,7 +9,7 @@ use roundtrip_model::Recorder;
 use super::layer::Layer;
 use super::{NO_ERROR, Quic, QuicGauge};
 use crate::HttpError;
-use crate::dock::Dock;
+use roundtrip_quic_tokio::Dock;
 
 /// Goes on as long as the connection lives.
 pub(super) type Keeping = Pin<Box<dyn Future<Output = ()> + Send>>;

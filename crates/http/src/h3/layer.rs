@@ -6,8 +6,8 @@ use ::h3::client::SendRequest;
 use bytes::Bytes;
 use tokio::task::JoinHandle;
 
-use crate::dock::{Link, Opener};
 use crate::{HEAD_LIMIT, HttpError};
+use roundtrip_quic_tokio::{Link, Opener};
 
 pub(super) type Sender = SendRequest<Opener, Bytes>;
 

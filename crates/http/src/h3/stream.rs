@@ -7,9 +7,9 @@ use bytes::{Buf, Bytes};
 use super::layer::Sender;
 use super::watch::Watched;
 use crate::body::Body;
-use crate::dock::{Link, Stream};
 use crate::h2::{describe, expected_length};
 use crate::{HEAD_LIMIT, HttpError, Turn};
+use roundtrip_quic_tokio::{Link, Stream};
 
 /// More than the largest head takes, however it is written.
 const RATION: u64 = 2 * HEAD_LIMIT as u64;

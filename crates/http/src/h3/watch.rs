@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use roundtrip_model::{Event, Moment, Recorder, TlsFacts};
 
 use super::hellos::Seen;
-use crate::dock::Lookout;
+use roundtrip_quic_tokio::Lookout;
 
 pub(super) struct Watched {
     recorder: Recorder,

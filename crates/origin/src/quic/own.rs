@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use roundtrip_http::dock::{Caller, Dock, Link};
 use roundtrip_quic::{Endpoint, Retry, ServerConfig, Transport};
+use roundtrip_quic_tokio::{Caller, Dock, Link};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 

@@ -5,7 +5,7 @@ use std::future::Future;
 use bytes::Bytes;
 use h3::quic::{self, StreamId};
 use quinn::VarInt;
-use roundtrip_http::dock::{self, Link};
+use roundtrip_quic_tokio::{self as dock, Link};
 
 use crate::quic::Confirmation;
 

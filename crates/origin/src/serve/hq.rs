@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method, StatusCode, Uri, Version};
-use roundtrip_http::dock::{Link, Receiving, Sending};
+use roundtrip_quic_tokio::{Link, Receiving, Sending};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 

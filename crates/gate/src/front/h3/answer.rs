@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use h3::error::Code;
 use h3::server::RequestStream;
 use http::HeaderMap;
-use roundtrip_http::dock::Outgoing;
+use roundtrip_quic_tokio::Outgoing;
 
 use crate::exchange::{PIECE, Sink};
 use crate::front::streams::reply;

@@ -8,7 +8,7 @@ use std::task::Poll;
 
 use bytes::{Buf, Bytes};
 use h3::server::RequestStream;
-use roundtrip_http::dock::{Link, Receiving};
+use roundtrip_quic_tokio::{Link, Receiving};
 
 use crate::exchange::{Broken, PIECE, Source};
 use crate::front::signal::Signal;

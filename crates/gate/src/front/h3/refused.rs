@@ -1,6 +1,6 @@
 //! Requests that were refused before the engine saw their heads: malformed, or larger than may be.
 
-use roundtrip_http::dock::{Link, RequestError};
+use roundtrip_quic_tokio::{Link, RequestError};
 
 use crate::front::streams::Hall;
 use crate::request::Refusal;

@@ -14,8 +14,8 @@ use h3_quinn::{BidiStream, OpenStreams};
 use http::{Request, StatusCode};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Endpoint};
-use roundtrip_http::dock::Dock;
 use roundtrip_quic::{ServerConfig, Transport};
+use roundtrip_quic_tokio::Dock;
 use rustls::pki_types::PrivateKeyDer;
 use tokio::task::{JoinHandle, spawn_local};
 

@@ -1,6 +1,6 @@
 //! What is left behind by those who stop waiting or let go of what they held.
 
-mod lookout;
+mod observer;
 
 use std::net::UdpSocket;
 use std::pin::pin;
@@ -12,10 +12,10 @@ use roundtrip_quic::{ClientConfig, Dir, Endpoint, StreamId, Transport as Knobs};
 use rustls::RootCertStore;
 use rustls::crypto::aws_lc_rs;
 
-use super::link::Turn;
-use super::state::Harbour;
-use super::waiting::Wish;
-use super::{Dock, Link, Receiving, Sending};
+use crate::connection::Turn;
+use crate::state::Harbour;
+use crate::wakers::Wish;
+use crate::{Dock, Link, Receiving, Sending};
 
 fn config() -> ClientConfig {
     let provider = Arc::new(aws_lc_rs::default_provider());

@@ -7,9 +7,9 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use roundtrip_quic::{Connection, Peek, ReadError, StreamId};
 
-use super::berth::Berth;
-use super::sections::Sections;
-use super::{Link, RequestError, SectionLimits, StreamError};
+use crate::connection_wakers::Berth;
+use crate::sections::Sections;
+use crate::{Link, RequestError, SectionLimits, StreamError};
 
 /// As much is read at once.
 const PIECE: usize = 256 << 10;
@@ -30,7 +30,7 @@ pub struct Receiving {
 
 impl Receiving {
     /// Of which so much may be read, until more is allowed; none: all of it.
-    pub(super) fn new(link: &Link, id: StreamId, allowance: Option<u64>) -> Self {
+    pub(crate) fn new(link: &Link, id: StreamId, allowance: Option<u64>) -> Self {
         link.note(|berth| berth.add_receiver(id, allowance.unwrap_or(u64::MAX)));
         Self {
             link: link.clone(),
@@ -41,7 +41,7 @@ impl Receiving {
     }
 
     /// What comes is passed on as a request whose field sections are sound.
-    pub(super) fn check(&mut self, limits: SectionLimits) {
+    pub(crate) fn check(&mut self, limits: SectionLimits) {
         self.sections = Some(Box::new(Sections::new(limits)));
     }
 

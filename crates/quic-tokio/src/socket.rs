@@ -6,12 +6,12 @@ use std::sync::Arc;
 use roundtrip_net::Watch;
 use roundtrip_net::datagrams::{Arrival, Datagrams, Intake, Parcel};
 
-use super::Lookout;
+use crate::Lookout;
 
 /// Runs of datagrams that come by one call.
 const SLOTS: usize = 8;
 
-pub(super) struct Socket {
+pub(crate) struct Socket {
     datagrams: Datagrams,
     lookout: Option<Arc<dyn Lookout>>,
     intake: Intake,
@@ -22,7 +22,7 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    pub(super) fn new(datagrams: Datagrams, lookout: Option<Arc<dyn Lookout>>) -> Self {
+    pub(crate) fn new(datagrams: Datagrams, lookout: Option<Arc<dyn Lookout>>) -> Self {
         Self {
             datagrams,
             lookout,
@@ -32,12 +32,12 @@ impl Socket {
         }
     }
 
-    pub(super) fn watch(&self) -> io::Result<Watch> {
+    pub(crate) fn watch(&self) -> io::Result<Watch> {
         Watch::new(&self.datagrams)
     }
 
     /// True where there may be more.
-    pub(super) fn receive(&mut self) -> io::Result<bool> {
+    pub(crate) fn receive(&mut self) -> io::Result<bool> {
         self.singly = self.lookout.as_ref().is_some_and(|l| l.wants_each());
         if self.singly {
             self.datagrams.receive(&mut self.single)?;
@@ -50,7 +50,7 @@ impl Socket {
     }
 
     /// What came by the last call.
-    pub(super) fn arrivals_mut(&mut self) -> impl Iterator<Item = Arrival<'_>> {
+    pub(crate) fn arrivals_mut(&mut self) -> impl Iterator<Item = Arrival<'_>> {
         let intake = if self.singly {
             &mut self.single
         } else {
@@ -60,11 +60,11 @@ impl Socket {
     }
 
     /// That was one run, because the lookout wants each.
-    pub(super) fn came_singly(&self) -> bool {
+    pub(crate) fn came_singly(&self) -> bool {
         self.singly
     }
 
-    pub(super) fn send(&self, parcel: &Parcel<'_>) -> io::Result<()> {
+    pub(crate) fn send(&self, parcel: &Parcel<'_>) -> io::Result<()> {
         let Some(lookout) = &self.lookout else {
             return self.datagrams.send(parcel);
         };

@@ -6,7 +6,7 @@ use std::task::{Context, Waker};
 use roundtrip_quic::Dir;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(crate) enum Wish {
     /// To open a stream.
     Open(Dir),
     /// For a stream of the peer's.
@@ -17,21 +17,21 @@ pub(super) enum Wish {
 
 /// Where one waits; each has its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Place(u64);
+pub(crate) struct Place(u64);
 
 #[derive(Debug, Default)]
-pub(super) struct Crowd {
+pub(crate) struct Crowd {
     waiting: HashMap<Place, (Wish, Waker)>,
     places: u64,
 }
 
 impl Crowd {
-    pub(super) fn place(&mut self) -> Place {
+    pub(crate) fn place(&mut self) -> Place {
         self.places += 1;
         Place(self.places)
     }
 
-    pub(super) fn wait(&mut self, place: Place, wish: Wish, cx: &Context<'_>) {
+    pub(crate) fn wait(&mut self, place: Place, wish: Wish, cx: &Context<'_>) {
         match self.waiting.get_mut(&place) {
             Some((wished, waker)) => {
                 *wished = wish;
@@ -43,22 +43,22 @@ impl Crowd {
         }
     }
 
-    pub(super) fn leave(&mut self, place: Place) {
+    pub(crate) fn leave(&mut self, place: Place) {
         self.waiting.remove(&place);
     }
 
     /// Those who have this wish try again.
-    pub(super) fn call(&mut self, wish: Wish, wakes: &mut Vec<Waker>) {
+    pub(crate) fn call(&mut self, wish: Wish, wakes: &mut Vec<Waker>) {
         let called = self.waiting.extract_if(|_, (wished, _)| *wished == wish);
         wakes.extend(called.map(|(_, (_, waker))| waker));
     }
 
-    pub(super) fn call_all(&mut self, wakes: &mut Vec<Waker>) {
+    pub(crate) fn call_all(&mut self, wakes: &mut Vec<Waker>) {
         wakes.extend(self.waiting.drain().map(|(_, (_, waker))| waker));
     }
 
     #[cfg(test)]
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 }

@@ -1,24 +1,4 @@
-//! A UDP socket with our own QUIC engine, under tokio: one task drives all connections of the socket, any others use them.
-//!
-//! What a datagram means is `quic`'s, how it comes and goes is `net::datagrams`'. Here is what lies between: who waits for
-//! what and who is woken (`berth`), what happens in which order (`driver`), and streams as the `h3` crate wants them
-//! (`transport`). All tasks share one lock, which nobody holds while waiting or calling the kernel.
-
-mod berth;
-mod caller;
-mod driver;
-mod error;
-mod link;
-mod lookout;
-mod receiving;
-mod sections;
-mod sending;
-mod socket;
-mod state;
-#[cfg(test)]
-mod tests;
-mod transport;
-mod waiting;
+//! The socket: where connections begin and are accepted.
 
 use std::fmt;
 use std::io;
@@ -28,18 +8,10 @@ use std::sync::Arc;
 use roundtrip_net::datagrams::Datagrams;
 use roundtrip_quic::{ClientConfig, ConnectError, Endpoint, ServerConfig};
 
-use driver::Driver;
-use socket::Socket;
-use state::{Harbour, Stage};
-
-pub use caller::Caller;
-pub use error::StreamError;
-pub use link::Link;
-pub use lookout::Lookout;
-pub use receiving::Receiving;
-pub use sections::{RequestError, SectionLimits};
-pub use sending::Sending;
-pub use transport::{Opener, Outgoing, Stream, Transport};
+use crate::driver::Driver;
+use crate::socket::Socket;
+use crate::state::{self, Harbour, Stage};
+use crate::{Caller, Link, Lookout};
 
 /// A handle on the socket and its connections. When the last is dropped, no connection is accepted any more, and the
 /// socket is closed once all connections have ended.

@@ -11,10 +11,10 @@ use roundtrip_quic::{CloseReason, Connection, Dir, Handle, Stats, StreamId, Time
 use roundtrip_wire::qpack::status_section;
 use rustls::pki_types::CertificateDer;
 
-use super::berth::Berth;
-use super::state::Harbour;
-use super::waiting::{Place, Wish};
-use super::{Receiving, RequestError, Sending};
+use crate::connection_wakers::Berth;
+use crate::state::Harbour;
+use crate::wakers::{Place, Wish};
+use crate::{Receiving, RequestError, Sending};
 
 /// A frame's type. RFC 9114 §7.2.2.
 const HEADERS: u8 = 1;
@@ -28,7 +28,7 @@ struct Grip {
 }
 
 impl Link {
-    pub(super) fn new(harbour: Harbour, handle: Handle) -> Self {
+    pub(crate) fn new(harbour: Harbour, handle: Handle) -> Self {
         Self(Arc::new(Grip { harbour, handle }))
     }
 
@@ -188,7 +188,7 @@ impl Link {
         poll_fn(move |cx| turn.poll_stream(cx))
     }
 
-    pub(super) async fn when<R>(
+    pub(crate) async fn when<R>(
         &self,
         mut ask: impl FnMut(&mut Connection) -> Option<R>,
     ) -> Result<R, CloseReason> {
@@ -197,7 +197,7 @@ impl Link {
     }
 
     /// Does something that the peer may come to see.
-    pub(super) fn act<R>(
+    pub(crate) fn act<R>(
         &self,
         act: impl FnOnce(&mut Connection, &mut Berth, Time) -> R,
     ) -> Result<R, CloseReason> {
@@ -205,7 +205,7 @@ impl Link {
     }
 
     /// Does something that it does not.
-    pub(super) fn peep<R>(
+    pub(crate) fn peep<R>(
         &self,
         act: impl FnOnce(&mut Connection, &mut Berth, Time) -> R,
     ) -> Result<R, CloseReason> {
@@ -213,11 +213,11 @@ impl Link {
     }
 
     /// Notes something about a connection that may be over.
-    pub(super) fn note<R>(&self, note: impl FnOnce(&mut Berth) -> R) -> Option<R> {
+    pub(crate) fn note<R>(&self, note: impl FnOnce(&mut Berth) -> R) -> Option<R> {
         self.0.harbour.lock().berth(self.0.handle).map(note)
     }
 
-    pub(super) fn unmute(&self) {
+    pub(crate) fn unmute(&self) {
         self.0.harbour.lock().unmute(self.0.handle);
     }
 
@@ -242,14 +242,14 @@ impl fmt::Debug for Link {
 }
 
 /// Waits for one thing after the other, at one place, which is given up with it.
-pub(super) struct Turn {
+pub(crate) struct Turn {
     link: Link,
     wish: Wish,
     place: Option<Place>,
 }
 
 impl Turn {
-    pub(super) fn new(link: &Link, wish: Wish) -> Self {
+    pub(crate) fn new(link: &Link, wish: Wish) -> Self {
         Self {
             link: link.clone(),
             wish,
@@ -257,12 +257,12 @@ impl Turn {
         }
     }
 
-    pub(super) fn link(&self) -> &Link {
+    pub(crate) fn link(&self) -> &Link {
         &self.link
     }
 
     /// A stream that is opened or accepted, as was wished.
-    pub(super) fn poll_stream(
+    pub(crate) fn poll_stream(
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<StreamId, CloseReason>> {

@@ -8,7 +8,7 @@ use roundtrip_quic::Endpoint;
 use tokio::task::yield_now;
 
 use super::config;
-use crate::dock::{Dock, Lookout};
+use crate::{Dock, Lookout};
 
 /// Writes down what it sees, and between that whose turn it was.
 #[derive(Default)]

@@ -12,8 +12,8 @@ use roundtrip_net::{Alarm, Watch};
 use roundtrip_quic::{Handle, Time, Transmit, Way};
 use tokio::task::yield_now;
 
-use super::socket::Socket;
-use super::state::Harbour;
+use crate::socket::Socket;
+use crate::state::Harbour;
 
 /// Calls in a row that take in, and bursts in a row that leave.
 const MOST_CALLS: usize = 4;
@@ -24,7 +24,7 @@ const MOST_ROUNDS: usize = 4;
 const FULL: Duration = Duration::from_millis(1);
 const BUFFER: usize = 96 << 10;
 
-pub(super) struct Driver {
+pub(crate) struct Driver {
     works: Works,
     /// Dropped last: who is told that the socket is closed can rely on it.
     notice: Notice,
@@ -64,7 +64,7 @@ enum Round {
 }
 
 impl Driver {
-    pub(super) fn new(socket: Socket, harbour: Harbour) -> io::Result<Self> {
+    pub(crate) fn new(socket: Socket, harbour: Harbour) -> io::Result<Self> {
         let alarm = Alarm::new()?;
         let works = Works {
             incoming: socket.watch()?,

@@ -4,14 +4,14 @@ use std::net::SocketAddr;
 
 use roundtrip_quic::CloseReason;
 
-use super::Link;
+use crate::Link;
 
 /// Let go of, it is ignored.
 #[derive(Debug)]
 pub struct Caller(Link);
 
 impl Caller {
-    pub(super) fn new(link: Link) -> Self {
+    pub(crate) fn new(link: Link) -> Self {
         Self(link)
     }
 

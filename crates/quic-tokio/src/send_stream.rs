@@ -7,8 +7,8 @@ use std::task::{Context, Poll};
 use bytes::{Buf, Bytes};
 use roundtrip_quic::{Connection, StreamId, WriteError};
 
-use super::berth::Berth;
-use super::{Link, StreamError};
+use crate::connection_wakers::Berth;
+use crate::{Link, StreamError};
 
 /// What is let go of unfinished was given up. RFC 9114 §8.1: H3_REQUEST_CANCELLED.
 const GIVEN_UP: u64 = 0x10c;
@@ -23,7 +23,7 @@ pub struct Sending {
 
 impl Sending {
     /// `cut` says what letting go of it unfinished does: cut it off, or end it.
-    pub(super) fn new(link: &Link, id: StreamId, cut: bool) -> Self {
+    pub(crate) fn new(link: &Link, id: StreamId, cut: bool) -> Self {
         link.note(|berth| berth.add_sender(id, cut));
         Self {
             link: link.clone(),
@@ -115,7 +115,7 @@ impl Sending {
     }
 
     /// For as long as the connection lives: neither its end nor a reset is sent when it is let go of.
-    pub(super) fn keep(&mut self) {
+    pub(crate) fn keep(&mut self) {
         self.settled = true;
     }
 }

@@ -45,7 +45,7 @@ impl RequestError {
     }
 
     /// What the connection is to be ended with, where it is to.
-    pub(super) fn connection_code(self) -> Option<u64> {
+    pub(crate) fn connection_code(self) -> Option<u64> {
         match self {
             Self::Encoding => Some(Code::QPACK_DECOMPRESSION_FAILED.value()),
             Self::FrameBehindTrailers => Some(Code::H3_FRAME_UNEXPECTED.value()),
@@ -56,7 +56,7 @@ impl RequestError {
 
 /// Follows the frames of a request stream.
 #[derive(Debug)]
-pub(super) struct Sections {
+pub(crate) struct Sections {
     limits: SectionLimits,
     /// What waits for the rest of a section, or of a frame's head.
     held: BytesMut,
@@ -74,7 +74,7 @@ enum Stage {
 }
 
 impl Sections {
-    pub(super) fn new(limits: SectionLimits) -> Self {
+    pub(crate) fn new(limits: SectionLimits) -> Self {
         Self {
             limits,
             held: BytesMut::new(),
@@ -85,19 +85,19 @@ impl Sections {
     }
 
     /// Why nothing is passed on any more.
-    pub(super) fn refused(&self) -> Option<RequestError> {
+    pub(crate) fn refused(&self) -> Option<RequestError> {
         self.refused
     }
 
     /// The same for what concerns more than trailers.
-    pub(super) fn refused_at_once(&self) -> Option<RequestError> {
+    pub(crate) fn refused_at_once(&self) -> Option<RequestError> {
         let at_head = self.stage == Stage::Head;
         self.refused
             .filter(|error| at_head || error.connection_code().is_some())
     }
 
     /// What came next becomes what may be passed on, which can be nothing yet.
-    pub(super) fn take(&mut self, bytes: Bytes) -> Bytes {
+    pub(crate) fn take(&mut self, bytes: Bytes) -> Bytes {
         if self.held.is_empty() && bytes.len() as u64 <= self.passing {
             self.passing -= bytes.len() as u64;
             return bytes;
@@ -127,7 +127,7 @@ impl Sections {
     }
 
     /// The stream is at its end: whatever is held is part of a frame that is not whole.
-    pub(super) fn rest(&mut self) -> Bytes {
+    pub(crate) fn rest(&mut self) -> Bytes {
         std::mem::take(&mut self.held).freeze()
     }
 

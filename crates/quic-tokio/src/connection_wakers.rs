@@ -6,62 +6,62 @@ use std::task::{Context, Waker};
 use bytes::Bytes;
 use roundtrip_quic::{CloseReason, Connection, Event, StreamEvent, StreamId};
 
-use super::RequestError;
-use super::waiting::{Crowd, Wish};
+use crate::RequestError;
+use crate::wakers::{Crowd, Wish};
 
 /// Address tokens that are kept until somebody takes them.
 const MOST_TOKENS: usize = 8;
 
 #[derive(Debug, Default)]
-pub(super) struct Berth {
+pub(crate) struct Berth {
     /// It is in the queue of those to be looked after.
-    pub(super) stirred: bool,
+    pub(crate) stirred: bool,
     /// Nothing is sent for it: the client that began it is not answered yet, or never will be.
-    pub(super) mute: bool,
+    pub(crate) mute: bool,
     /// Nobody can use it any more.
-    pub(super) forsaken: bool,
+    pub(crate) forsaken: bool,
     /// Connections that have drained leave the endpoint; this one stays while somebody may ask about it.
-    pub(super) drained: Option<Box<Connection>>,
-    pub(super) connected: bool,
-    pub(super) ended: Option<CloseReason>,
-    pub(super) crowd: Crowd,
-    pub(super) tokens: VecDeque<Bytes>,
+    pub(crate) drained: Option<Box<Connection>>,
+    pub(crate) connected: bool,
+    pub(crate) ended: Option<CloseReason>,
+    pub(crate) crowd: Crowd,
+    pub(crate) tokens: VecDeque<Bytes>,
     senders: HashMap<StreamId, Sender>,
     receivers: HashMap<StreamId, Receiver>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Sender {
+pub(crate) struct Sender {
     waker: Option<Waker>,
     /// Of whoever waits for nothing but its end.
-    pub(super) watcher: Option<Waker>,
+    pub(crate) watcher: Option<Waker>,
     /// The peer wants no more, for this reason.
-    pub(super) stopped: Option<u64>,
+    pub(crate) stopped: Option<u64>,
     /// All of it has arrived.
-    pub(super) delivered: bool,
+    pub(crate) delivered: bool,
     /// Letting go of it unfinished cuts it off, instead of ending it.
-    pub(super) cut: bool,
+    pub(crate) cut: bool,
 }
 
 #[derive(Debug)]
-pub(super) struct Receiver {
+pub(crate) struct Receiver {
     waker: Option<Waker>,
     /// How much may be read until somebody allows more.
-    pub(super) allowance: u64,
+    pub(crate) allowance: u64,
     /// Why what came is not passed on.
-    pub(super) refused: Option<RequestError>,
+    pub(crate) refused: Option<RequestError>,
 }
 
 impl Berth {
     /// Of a connection that a client began: it may still be refused, or ignored.
-    pub(super) fn arrived() -> Self {
+    pub(crate) fn arrived() -> Self {
         Self {
             mute: true,
             ..Self::default()
         }
     }
 
-    pub(super) fn add_sender(&mut self, id: StreamId, cut: bool) {
+    pub(crate) fn add_sender(&mut self, id: StreamId, cut: bool) {
         let sender = Sender {
             cut,
             ..Sender::default()
@@ -69,7 +69,7 @@ impl Berth {
         self.senders.insert(id, sender);
     }
 
-    pub(super) fn add_receiver(&mut self, id: StreamId, allowance: u64) {
+    pub(crate) fn add_receiver(&mut self, id: StreamId, allowance: u64) {
         let receiver = Receiver {
             waker: None,
             allowance,
@@ -78,24 +78,24 @@ impl Berth {
         self.receivers.insert(id, receiver);
     }
 
-    pub(super) fn sender(&mut self, id: StreamId) -> Option<&mut Sender> {
+    pub(crate) fn sender(&mut self, id: StreamId) -> Option<&mut Sender> {
         self.senders.get_mut(&id)
     }
 
-    pub(super) fn receiver(&mut self, id: StreamId) -> Option<&mut Receiver> {
+    pub(crate) fn receiver(&mut self, id: StreamId) -> Option<&mut Receiver> {
         self.receivers.get_mut(&id)
     }
 
-    pub(super) fn remove_sender(&mut self, id: StreamId) -> Option<Sender> {
+    pub(crate) fn remove_sender(&mut self, id: StreamId) -> Option<Sender> {
         self.senders.remove(&id)
     }
 
-    pub(super) fn remove_receiver(&mut self, id: StreamId) {
+    pub(crate) fn remove_receiver(&mut self, id: StreamId) {
         self.receivers.remove(&id);
     }
 
     /// Takes notice of what happened on the connection.
-    pub(super) fn hear(&mut self, connection: &mut Connection, wakes: &mut Vec<Waker>) {
+    pub(crate) fn hear(&mut self, connection: &mut Connection, wakes: &mut Vec<Waker>) {
         while let Some(event) = connection.poll() {
             self.note(event, wakes);
         }
@@ -150,7 +150,7 @@ impl Berth {
     }
 
     /// Whoever waits learns that it is over.
-    pub(super) fn end(&mut self, reason: CloseReason, wakes: &mut Vec<Waker>) {
+    pub(crate) fn end(&mut self, reason: CloseReason, wakes: &mut Vec<Waker>) {
         self.ended.get_or_insert(reason);
         self.crowd.call_all(wakes);
         for sender in self.senders.values_mut() {
@@ -162,23 +162,23 @@ impl Berth {
 
     /// How many halves of streams somebody holds.
     #[cfg(test)]
-    pub(super) fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         self.senders.len() + self.receivers.len()
     }
 }
 
 impl Sender {
-    pub(super) fn wait(&mut self, cx: &Context<'_>) {
+    pub(crate) fn wait(&mut self, cx: &Context<'_>) {
         set(&mut self.waker, cx);
     }
 
-    pub(super) fn watch(&mut self, cx: &Context<'_>) {
+    pub(crate) fn watch(&mut self, cx: &Context<'_>) {
         set(&mut self.watcher, cx);
     }
 }
 
 impl Receiver {
-    pub(super) fn wait(&mut self, cx: &Context<'_>) {
+    pub(crate) fn wait(&mut self, cx: &Context<'_>) {
         set(&mut self.waker, cx);
     }
 }

@@ -1,17 +1,15 @@
 //! Our own QUIC engine at both ends, on loopback: HTTP/3 and HTTP/0.9, early data, key updates, requests that are given up,
 //! and what is left behind by all that.
 
-#![allow(clippy::unwrap_used)]
-
 use std::future::poll_fn;
 use std::net::UdpSocket;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
-use roundtrip_http::dock::{Dock, Link, Opener, StreamError};
 use roundtrip_origin::{EarlyData, Knobs, Origin, QuicEngine, Running};
 use roundtrip_quic::{ClientConfig, CloseReason, Endpoint, Transport};
+use roundtrip_quic_tokio::{Dock, Link, Opener, StreamError};
 use rustls::RootCertStore;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::CertificateDer;

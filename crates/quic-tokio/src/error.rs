@@ -2,7 +2,7 @@
 
 use roundtrip_quic::CloseReason;
 
-use super::RequestError;
+use crate::RequestError;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StreamError {

@@ -11,11 +11,11 @@ use roundtrip_quic::{
     ClientConfig, CloseReason, ConnectError, Connection, Endpoint, Handle, Time, Transmit,
 };
 
-use super::berth::Berth;
-use super::waiting::{Crowd, Place, Wish};
+use crate::connection_wakers::Berth;
+use crate::wakers::{Crowd, Place, Wish};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(crate) enum Stage {
     Open,
     /// All connections are closed, and that is still to be said.
     Closing,
@@ -24,11 +24,11 @@ pub(super) enum Stage {
 }
 
 #[derive(Clone)]
-pub(super) struct Harbour(Arc<Mutex<State>>);
+pub(crate) struct Harbour(Arc<Mutex<State>>);
 
-pub(super) struct State {
-    pub(super) endpoint: Endpoint,
-    pub(super) stage: Stage,
+pub(crate) struct State {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) stage: Stage,
     /// Nobody can accept or connect any more.
     abandoned: bool,
     berths: HashMap<Handle, Berth>,
@@ -43,7 +43,7 @@ pub(super) struct State {
 }
 
 impl Harbour {
-    pub(super) fn new(endpoint: Endpoint) -> Self {
+    pub(crate) fn new(endpoint: Endpoint) -> Self {
         Self(Arc::new(Mutex::new(State {
             endpoint,
             stage: Stage::Open,
@@ -58,12 +58,12 @@ impl Harbour {
         })))
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until the dock as a whole gives an answer.
-    pub(super) async fn wait<R>(&self, mut ask: impl FnMut(&mut State) -> Option<R>) -> R {
+    pub(crate) async fn wait<R>(&self, mut ask: impl FnMut(&mut State) -> Option<R>) -> R {
         let seat = Seat {
             harbour: self,
             place: self.lock().crowd.place(),
@@ -92,11 +92,11 @@ impl Drop for Seat<'_> {
 }
 
 impl State {
-    pub(super) fn now(&self) -> Time {
+    pub(crate) fn now(&self) -> Time {
         self.began_at.after(self.began.elapsed())
     }
 
-    pub(super) fn connect(
+    pub(crate) fn connect(
         &mut self,
         config: &ClientConfig,
         remote: SocketAddr,
@@ -108,11 +108,11 @@ impl State {
         Ok(handle)
     }
 
-    pub(super) fn take_arrived(&mut self) -> Option<Handle> {
+    pub(crate) fn take_arrived(&mut self) -> Option<Handle> {
         self.arrived.pop_front()
     }
 
-    pub(super) fn unmute(&mut self, handle: Handle) {
+    pub(crate) fn unmute(&mut self, handle: Handle) {
         if let Some(berth) = self.berths.get_mut(&handle) {
             berth.mute = false;
         }
@@ -120,7 +120,7 @@ impl State {
     }
 
     /// Connections that clients began get their berths.
-    pub(super) fn admit(&mut self, wakes: &mut Vec<Waker>) {
+    pub(crate) fn admit(&mut self, wakes: &mut Vec<Waker>) {
         let mut came = false;
         while let Some(handle) = self.endpoint.accept() {
             self.berths.insert(handle, Berth::arrived());
@@ -139,7 +139,7 @@ impl State {
     }
 
     /// The connection has events or something to send, or may have.
-    pub(super) fn stir(&mut self, handle: Handle) {
+    pub(crate) fn stir(&mut self, handle: Handle) {
         if let Some(berth) = self.berths.get_mut(&handle)
             && !berth.stirred
         {
@@ -152,7 +152,7 @@ impl State {
     }
 
     /// Uses a connection that is alive; it is looked after soon.
-    pub(super) fn act<R>(
+    pub(crate) fn act<R>(
         &mut self,
         handle: Handle,
         act: impl FnOnce(&mut Connection, &mut Berth, Time) -> R,
@@ -163,7 +163,7 @@ impl State {
     }
 
     /// The same for what changes nothing that the peer could see.
-    pub(super) fn look<R>(
+    pub(crate) fn look<R>(
         &mut self,
         handle: Handle,
         look: impl FnOnce(&mut Connection, &mut Berth, Time) -> R,
@@ -179,12 +179,12 @@ impl State {
     }
 
     /// What is known of a connection, which may be over.
-    pub(super) fn berth(&mut self, handle: Handle) -> Option<&mut Berth> {
+    pub(crate) fn berth(&mut self, handle: Handle) -> Option<&mut Berth> {
         self.berths.get_mut(&handle)
     }
 
     /// A connection whose state can be asked for, though it may be over.
-    pub(super) fn connection(&mut self, handle: Handle) -> Option<&mut Connection> {
+    pub(crate) fn connection(&mut self, handle: Handle) -> Option<&mut Connection> {
         let berth = self.berths.get_mut(&handle)?;
         match &mut berth.drained {
             Some(drained) => Some(drained),
@@ -193,7 +193,7 @@ impl State {
     }
 
     /// Takes the next connection that has something to be looked after, and fills a burst of it.
-    pub(super) fn next_burst(
+    pub(crate) fn next_burst(
         &mut self,
         buffer: &mut [u8],
         wakes: &mut Vec<Waker>,
@@ -232,7 +232,7 @@ impl State {
     }
 
     /// The driver goes to sleep, unless it has something to do.
-    pub(super) fn sleep(&mut self, waker: &Waker) -> bool {
+    pub(crate) fn sleep(&mut self, waker: &Waker) -> bool {
         if !self.stirred.is_empty() {
             return false;
         }
@@ -241,7 +241,7 @@ impl State {
     }
 
     /// Nothing is left to do, and nobody is left to do it for.
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         let ended = || self.berths.values().all(|berth| berth.ended.is_some());
         match self.stage {
             Stage::Open => self.stirred.is_empty() && self.abandoned && ended(),
@@ -251,7 +251,7 @@ impl State {
     }
 
     /// Nobody holds the connection any more.
-    pub(super) fn forsake(&mut self, handle: Handle) {
+    pub(crate) fn forsake(&mut self, handle: Handle) {
         let now = self.now();
         let Some(berth) = self.berths.get_mut(&handle) else {
             return;
@@ -267,7 +267,7 @@ impl State {
     }
 
     /// Nobody holds the dock any more.
-    pub(super) fn abandon(&mut self) {
+    pub(crate) fn abandon(&mut self) {
         self.abandoned = true;
         while let Some(handle) = self.take_arrived() {
             self.unmute(handle);
@@ -276,7 +276,7 @@ impl State {
         self.rouse();
     }
 
-    pub(super) fn close_all(&mut self, code: u64, reason: &[u8]) {
+    pub(crate) fn close_all(&mut self, code: u64, reason: &[u8]) {
         if self.stage != Stage::Open {
             return;
         }
@@ -299,7 +299,7 @@ impl State {
     }
 
     /// The socket is closed: whoever still waits, waits for nothing.
-    pub(super) fn finish(&mut self, wakes: &mut Vec<Waker>) {
+    pub(crate) fn finish(&mut self, wakes: &mut Vec<Waker>) {
         self.stage = Stage::Over;
         self.driver = None;
         for berth in self.berths.values_mut() {

@@ -9,9 +9,9 @@ use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, WriteBuf};
 use roundtrip_quic::{CloseReason, Dir, StreamId};
 
-use super::link::Turn;
-use super::waiting::Wish;
-use super::{Link, Receiving, SectionLimits, Sending, StreamError};
+use crate::connection::Turn;
+use crate::wakers::Wish;
+use crate::{Link, Receiving, SectionLimits, Sending, StreamError};
 
 /// What is read of a request before somebody has seen its head, unless its owner allows another measure.
 const HEAD: u64 = 256 << 10;
