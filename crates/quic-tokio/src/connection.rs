@@ -1,162 +1,175 @@
-//! A connection, as those who use it hold it. When the last of them lets go, it is closed.
+//! A connection, as its users hold it.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use bytes::Bytes;
-use roundtrip_quic::{CloseReason, Connection, Dir, Handle, Stats, StreamId, Time};
-use roundtrip_wire::qpack::status_section;
+use roundtrip_quic::{CloseReason, Dir, Stats, StreamId};
 use rustls::pki_types::CertificateDer;
 
-use crate::connection_wakers::Berth;
-use crate::state::Harbour;
-use crate::wakers::{Place, Wish};
-use crate::{Receiving, RequestError, Sending};
+use crate::handle::ConnectionHandle;
+use crate::wait::Wait;
+use crate::wakers::Interest;
+use crate::{RecvStream, SendStream};
 
-/// A frame's type. RFC 9114 §7.2.2.
-const HEADERS: u8 = 1;
-
+/// A handle on one connection.
+///
+/// # Contract
+///
+/// All methods may be called by any task at any time; none blocks, and those that wait leave nothing behind when their
+/// future is dropped. In which order they make sense:
+///
+/// 1. Wait for [`connected`](Self::connected). A client whose ticket allows early data ([`is_early`](Self::is_early)) need
+///    not wait; a server that answers early data waits for [`hello_received`](Self::hello_received) alone, and learns from
+///    [`confirmed`](Self::confirmed) when requests can no longer be replays.
+/// 2. Open and accept streams, or hand the connection to the `h3` crate as an [`H3Connection`](crate::H3Connection).
+///    While streams are accepted by `h3`, nobody else accepts them.
+/// 3. Call [`close`](Self::close) with an application error code, or drop the last handle, which closes with 0. Streams hold
+///    a handle, too. [`closed`](Self::closed) and [`close_reason`](Self::close_reason) tell why the connection ended;
+///    statistics and certificates can be asked for until the last handle is gone.
 #[derive(Clone)]
-pub struct Link(Arc<Grip>);
+pub struct Connection(ConnectionHandle);
 
-struct Grip {
-    harbour: Harbour,
-    handle: Handle,
-}
+impl Connection {
+    pub(crate) fn new(handle: ConnectionHandle) -> Self {
+        Self(handle)
+    }
 
-impl Link {
-    pub(crate) fn new(harbour: Harbour, handle: Handle) -> Self {
-        Self(Arc::new(Grip { harbour, handle }))
+    pub(crate) fn handle(&self) -> &ConnectionHandle {
+        &self.0
     }
 
     /// Waits until the handshake is complete.
     pub async fn connected(&self) -> Result<(), CloseReason> {
-        self.when(|connection| connection.is_connected().then_some(()))
+        self.until(|connection| connection.is_connected().then_some(()))
             .await
     }
 
-    /// Waits until the peer's hello was read: a server can answer early data from then on.
-    pub async fn greeted(&self) -> Result<(), CloseReason> {
-        self.when(|connection| {
-            let greeted = connection.is_connected() || connection.alpn().is_some();
-            greeted.then_some(())
+    /// Waits until TLS has read the peer's hello: a server can answer early data from then on.
+    pub async fn hello_received(&self) -> Result<(), CloseReason> {
+        self.until(|connection| {
+            let received = connection.is_connected() || connection.alpn().is_some();
+            received.then_some(())
         })
         .await
     }
 
-    /// Ends when the handshake is complete, and never where it never is: what came before that stays unproved, and may be a
-    /// replay.
+    /// Waits until the handshake is complete, and forever if it never is: what came before may be a replay.
     pub async fn confirmed(&self) {
         if self.connected().await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 
-    /// Is the handshake complete, or was it once?
+    /// Has the handshake been completed? That stays true when the connection is over.
     pub fn is_connected(&self) -> bool {
-        self.look(Connection::is_connected).unwrap_or(false)
+        self.get(roundtrip_quic::Connection::is_connected)
+            .unwrap_or(false)
     }
 
-    /// Waits for the end.
+    /// Waits until the connection is over.
     pub async fn closed(&self) -> CloseReason {
-        let ended = self.when(|_| None::<std::convert::Infallible>).await;
+        let ended = self.until(|_| None::<std::convert::Infallible>).await;
         match ended {
             Err(reason) => reason,
             Ok(never) => match never {},
         }
     }
 
+    /// Why the connection is over, if it is.
     pub fn close_reason(&self) -> Option<CloseReason> {
-        let mut state = self.0.harbour.lock();
-        state.berth(self.0.handle)?.ended.clone()
+        self.0.wakers(|wakers| wakers.ended().cloned())?
     }
 
-    /// Ends the connection; what was not delivered is lost.
+    /// Closes the connection; what was not delivered is lost.
     pub fn close(&self, code: u64, reason: &[u8]) {
-        // Where it is over, it is closed.
-        let _ = self.act(|connection, _, now| connection.close(now, code, reason));
+        self.0.close(code, reason);
     }
 
-    /// The application protocol that was agreed on, if one was.
+    /// The application protocol, if one was agreed on.
     pub fn alpn(&self) -> Option<Vec<u8>> {
-        self.look(|connection| connection.alpn().map(<[u8]>::to_vec))?
+        self.get(|connection| connection.alpn().map(<[u8]>::to_vec))?
     }
 
     /// The name that the client asked for.
     pub fn server_name(&self) -> Option<String> {
-        self.look(|connection| connection.server_name().map(str::to_owned))?
+        self.get(|connection| connection.server_name().map(str::to_owned))?
     }
 
     pub fn peer_certificates(&self) -> Option<Vec<CertificateDer<'static>>> {
-        self.look(|connection| connection.peer_certificates().map(<[_]>::to_vec))?
+        self.get(|connection| connection.peer_certificates().map(<[_]>::to_vec))?
     }
 
-    /// A client's: what is written now leaves as early data.
+    /// Is this a client's connection on which what is written now leaves as early data?
     pub fn is_early(&self) -> bool {
-        self.look(Connection::is_early).unwrap_or(false)
-    }
-
-    /// Did the server take early data? None where none was offered, or nothing is known yet.
-    pub fn early_accepted(&self) -> Option<bool> {
-        self.look(Connection::early_accepted)?
-    }
-
-    pub fn handshake_kind(&self) -> Option<rustls::HandshakeKind> {
-        self.look(Connection::handshake_kind)?
-    }
-
-    pub fn remote(&self) -> Option<SocketAddr> {
-        self.look(Connection::remote)
-    }
-
-    pub fn stats(&self) -> Option<Stats> {
-        self.look(Connection::stats)
-    }
-
-    /// False while that is not permitted.
-    pub fn update_keys(&self) -> bool {
-        self.act(|connection, _, _| connection.update_keys())
+        self.get(roundtrip_quic::Connection::is_early)
             .unwrap_or(false)
     }
 
-    /// The next token that the server gave for a next connection, as soon as there is one. None: no other comes.
+    /// Whether the server took early data. `None` where none was offered, or nothing is known yet.
+    pub fn early_accepted(&self) -> Option<bool> {
+        self.get(roundtrip_quic::Connection::early_accepted)?
+    }
+
+    pub fn handshake_kind(&self) -> Option<rustls::HandshakeKind> {
+        self.get(roundtrip_quic::Connection::handshake_kind)?
+    }
+
+    pub fn remote_address(&self) -> Option<SocketAddr> {
+        self.get(roundtrip_quic::Connection::remote)
+    }
+
+    pub fn stats(&self) -> Option<Stats> {
+        self.get(roundtrip_quic::Connection::stats)
+    }
+
+    /// Updates the packet protection keys. False while that is not permitted. RFC 9001 §6.
+    pub fn update_keys(&self) -> bool {
+        let updated = self.0.update(|connection, _, _| connection.update_keys());
+        updated.unwrap_or(false)
+    }
+
+    /// Waits for the next address token that the server gives for a later connection. `None`: no other comes.
     pub async fn next_token(&self) -> Option<Bytes> {
-        let mut turn = Turn::new(self, Wish::Stage);
-        let token = poll_fn(move |cx| turn.poll(cx, |_, berth| berth.tokens.pop_front())).await;
-        let left = || self.note(|berth| berth.tokens.pop_front())?;
+        let mut wait = Wait::new(&self.0, Interest::Progress);
+        let token = poll_fn(move |cx| wait.poll(cx, |_, wakers| wakers.take_token())).await;
+        let left = || self.0.wakers(|wakers| wakers.take_token())?;
         token.ok().or_else(left)
     }
 
-    pub async fn open_bidi(&self) -> Result<(Sending, Receiving), CloseReason> {
-        let id = self.get(Wish::Open(Dir::Bidi)).await?;
-        Ok((Sending::new(self, id, true), Receiving::new(self, id, None)))
+    /// Opens a bidirectional stream, as soon as the peer allows one more.
+    pub async fn open_bi(&self) -> Result<(SendStream, RecvStream), CloseReason> {
+        let id = self.stream(Interest::Open(Dir::Bidi)).await?;
+        Ok(self.both_halves(id))
     }
 
-    pub async fn open_uni(&self) -> Result<Sending, CloseReason> {
-        let id = self.get(Wish::Open(Dir::Uni)).await?;
-        Ok(Sending::new(self, id, true))
+    /// Opens a unidirectional stream, as soon as the peer allows one more.
+    pub async fn open_uni(&self) -> Result<SendStream, CloseReason> {
+        let id = self.stream(Interest::Open(Dir::Uni)).await?;
+        Ok(SendStream::new(&self.0, id, true))
     }
 
-    pub async fn accept_bidi(&self) -> Result<(Sending, Receiving), CloseReason> {
-        let id = self.get(Wish::Accept(Dir::Bidi)).await?;
-        Ok((Sending::new(self, id, true), Receiving::new(self, id, None)))
+    /// Waits for the next bidirectional stream that the peer opens.
+    pub async fn accept_bi(&self) -> Result<(SendStream, RecvStream), CloseReason> {
+        let id = self.stream(Interest::Accept(Dir::Bidi)).await?;
+        Ok(self.both_halves(id))
     }
 
-    pub async fn accept_uni(&self) -> Result<Receiving, CloseReason> {
-        let id = self.get(Wish::Accept(Dir::Uni)).await?;
-        Ok(Receiving::new(self, id, None))
+    /// Waits for the next unidirectional stream that the peer opens.
+    pub async fn accept_uni(&self) -> Result<RecvStream, CloseReason> {
+        let id = self.stream(Interest::Accept(Dir::Uni)).await?;
+        Ok(RecvStream::new(&self.0, id, None))
     }
 
-    /// Waits until the peer wants no more of a stream, or that is over.
+    /// Waits until the peer stops a stream, or the stream is over.
     pub async fn stopped(&self, stream: u64) {
         poll_fn(|cx| {
-            let goes_on = self.peep(|_, berth, _| {
-                let sender = berth.sender(StreamId(stream));
+            let goes_on = self.0.inspect(|_, wakers, _| {
+                let sender = wakers.sender(StreamId(stream));
                 let sender = sender.filter(|sender| sender.stopped.is_none());
-                sender.map(|sender| sender.watch(cx)).is_some()
+                sender.map(|sender| sender.watch_for_stop(cx)).is_some()
             });
             match goes_on {
                 Ok(true) => Poll::Pending,
@@ -166,144 +179,37 @@ impl Link {
         .await;
     }
 
-    /// Why a request that came on a stream is not passed on, if it is not.
-    pub fn refusal(&self, stream: u64) -> Option<RequestError> {
-        self.note(|berth| berth.receiver(StreamId(stream))?.refused)?
-    }
-
-    /// Answers a request that was not passed on: with a status, and nothing more.
-    pub fn answer(&self, stream: u64, status: u16) {
-        let section = status_section(status);
-        let head = [HEADERS, section.len() as u8];
-        let frame = [head.as_slice(), &section].concat();
-        // Where there is no room for ten bytes, nobody waits for them.
-        let _ = self.act(|connection, _, _| {
-            let written = connection.write(StreamId(stream), frame.into());
-            written.and_then(|_| connection.finish(StreamId(stream)))
-        });
-    }
-
-    fn get(&self, wish: Wish) -> impl Future<Output = Result<StreamId, CloseReason>> + use<> {
-        let mut turn = Turn::new(self, wish);
-        poll_fn(move |cx| turn.poll_stream(cx))
-    }
-
-    pub(crate) async fn when<R>(
+    /// Waits until `ask` has an answer. It is asked anew whenever the handshake has advanced.
+    pub(crate) async fn until<R>(
         &self,
-        mut ask: impl FnMut(&mut Connection) -> Option<R>,
+        mut ask: impl FnMut(&mut roundtrip_quic::Connection) -> Option<R>,
     ) -> Result<R, CloseReason> {
-        let mut turn = Turn::new(self, Wish::Stage);
-        poll_fn(move |cx| turn.poll(cx, |connection, _| ask(connection))).await
+        let mut wait = Wait::new(&self.0, Interest::Progress);
+        poll_fn(move |cx| wait.poll(cx, |connection, _| ask(connection))).await
     }
 
-    /// Does something that the peer may come to see.
-    pub(crate) fn act<R>(
+    fn stream(
         &self,
-        act: impl FnOnce(&mut Connection, &mut Berth, Time) -> R,
-    ) -> Result<R, CloseReason> {
-        self.0.harbour.lock().act(self.0.handle, act)
+        interest: Interest,
+    ) -> impl Future<Output = Result<StreamId, CloseReason>> + use<> {
+        let mut wait = Wait::new(&self.0, interest);
+        poll_fn(move |cx| wait.poll_stream(cx))
     }
 
-    /// Does something that it does not.
-    pub(crate) fn peep<R>(
-        &self,
-        act: impl FnOnce(&mut Connection, &mut Berth, Time) -> R,
-    ) -> Result<R, CloseReason> {
-        self.0.harbour.lock().look(self.0.handle, act)
+    fn both_halves(&self, id: StreamId) -> (SendStream, RecvStream) {
+        (
+            SendStream::new(&self.0, id, true),
+            RecvStream::new(&self.0, id, None),
+        )
     }
 
-    /// Notes something about a connection that may be over.
-    pub(crate) fn note<R>(&self, note: impl FnOnce(&mut Berth) -> R) -> Option<R> {
-        self.0.harbour.lock().berth(self.0.handle).map(note)
-    }
-
-    pub(crate) fn unmute(&self) {
-        self.0.harbour.lock().unmute(self.0.handle);
-    }
-
-    fn look<R>(&self, look: impl FnOnce(&Connection) -> R) -> Option<R> {
-        let mut state = self.0.harbour.lock();
-        state
-            .connection(self.0.handle)
-            .map(|connection| look(connection))
+    fn get<R>(&self, get: impl FnOnce(&roundtrip_quic::Connection) -> R) -> Option<R> {
+        self.0.get(get)
     }
 }
 
-impl Drop for Grip {
-    fn drop(&mut self) {
-        self.harbour.lock().forsake(self.handle);
-    }
-}
-
-impl fmt::Debug for Link {
+impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Link").field(&self.0.handle).finish()
-    }
-}
-
-/// Waits for one thing after the other, at one place, which is given up with it.
-pub(crate) struct Turn {
-    link: Link,
-    wish: Wish,
-    place: Option<Place>,
-}
-
-impl Turn {
-    pub(crate) fn new(link: &Link, wish: Wish) -> Self {
-        Self {
-            link: link.clone(),
-            wish,
-            place: None,
-        }
-    }
-
-    pub(crate) fn link(&self) -> &Link {
-        &self.link
-    }
-
-    /// A stream that is opened or accepted, as was wished.
-    pub(crate) fn poll_stream(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<StreamId, CloseReason>> {
-        let wish = self.wish;
-        self.poll(cx, |connection, _| match wish {
-            Wish::Open(dir) => connection.open(dir),
-            Wish::Accept(dir) => connection.accept(dir),
-            Wish::Stage => None,
-        })
-    }
-
-    fn poll<R>(
-        &mut self,
-        cx: &mut Context<'_>,
-        ask: impl FnOnce(&mut Connection, &mut Berth) -> Option<R>,
-    ) -> Poll<Result<R, CloseReason>> {
-        let (wish, place) = (self.wish, &mut self.place);
-        let asked = |connection: &mut Connection, berth: &mut Berth, _: Time| {
-            if let Some(got) = ask(connection, berth) {
-                return Poll::Ready(got);
-            }
-            let place = place.get_or_insert_with(|| berth.crowd.place());
-            berth.crowd.wait(*place, wish, cx);
-            Poll::Pending
-        };
-        // To be refused a stream is something that the peer is told; the other two are not.
-        let polled = match wish {
-            Wish::Open(_) => self.link.act(asked),
-            Wish::Accept(_) | Wish::Stage => self.link.peep(asked),
-        };
-        match polled {
-            Ok(polled) => polled.map(Ok),
-            Err(reason) => Poll::Ready(Err(reason)),
-        }
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        if let Some(place) = self.place {
-            self.link.note(|berth| berth.crowd.leave(place));
-        }
+        f.debug_tuple("Connection").field(&self.0.id()).finish()
     }
 }

@@ -1,4 +1,5 @@
-//! What is known of one connection beside the connection itself: who waits for it, and how it ended.
+//! What the tasks that use one connection wait for, and what they find when they are woken. The connection itself is the
+//! engine's.
 
 use std::collections::{HashMap, VecDeque};
 use std::task::{Context, Waker};
@@ -7,63 +8,52 @@ use bytes::Bytes;
 use roundtrip_quic::{CloseReason, Connection, Event, StreamEvent, StreamId};
 
 use crate::RequestError;
-use crate::wakers::{Crowd, Wish};
+use crate::wakers::{Interest, Wakers};
 
-/// Address tokens that are kept until somebody takes them.
-const MOST_TOKENS: usize = 8;
+/// Address tokens (RFC 9000 §8.1.3) that are kept until somebody takes them.
+const MAX_TOKENS: usize = 8;
 
 #[derive(Debug, Default)]
-pub(crate) struct Berth {
-    /// It is in the queue of those to be looked after.
-    pub(crate) stirred: bool,
-    /// Nothing is sent for it: the client that began it is not answered yet, or never will be.
-    pub(crate) mute: bool,
-    /// Nobody can use it any more.
-    pub(crate) forsaken: bool,
-    /// Connections that have drained leave the endpoint; this one stays while somebody may ask about it.
-    pub(crate) drained: Option<Box<Connection>>,
-    pub(crate) connected: bool,
-    pub(crate) ended: Option<CloseReason>,
-    pub(crate) crowd: Crowd,
-    pub(crate) tokens: VecDeque<Bytes>,
+pub(crate) struct ConnectionWakers {
+    /// Those who wait for the connection as a whole, or for a stream that does not exist yet.
+    pub(crate) whole: Wakers,
+    /// The handshake is complete.
+    connected: bool,
+    ended: Option<CloseReason>,
+    tokens: VecDeque<Bytes>,
     senders: HashMap<StreamId, Sender>,
     receivers: HashMap<StreamId, Receiver>,
 }
 
+/// The sending half of a stream that somebody holds.
 #[derive(Debug, Default)]
 pub(crate) struct Sender {
-    waker: Option<Waker>,
-    /// Of whoever waits for nothing but its end.
-    pub(crate) watcher: Option<Waker>,
-    /// The peer wants no more, for this reason.
+    /// Waits until it can write, or until everything has arrived.
+    writer: Option<Waker>,
+    /// Waits until the peer stops the stream, or the stream is dropped.
+    pub(crate) stop_watcher: Option<Waker>,
+    /// The peer sent STOP_SENDING with this code.
     pub(crate) stopped: Option<u64>,
-    /// All of it has arrived.
+    /// The peer has acknowledged everything, the end included.
     pub(crate) delivered: bool,
-    /// Letting go of it unfinished cuts it off, instead of ending it.
-    pub(crate) cut: bool,
+    /// Dropped before its end, the stream is reset; otherwise it is finished.
+    pub(crate) reset_on_drop: bool,
 }
 
+/// The receiving half of a stream that somebody holds.
 #[derive(Debug)]
 pub(crate) struct Receiver {
-    waker: Option<Waker>,
-    /// How much may be read until somebody allows more.
+    reader: Option<Waker>,
+    /// Bytes that may be read until the allowance is set again.
     pub(crate) allowance: u64,
-    /// Why what came is not passed on.
+    /// Why the request on this stream is not passed on.
     pub(crate) refused: Option<RequestError>,
 }
 
-impl Berth {
-    /// Of a connection that a client began: it may still be refused, or ignored.
-    pub(crate) fn arrived() -> Self {
-        Self {
-            mute: true,
-            ..Self::default()
-        }
-    }
-
-    pub(crate) fn add_sender(&mut self, id: StreamId, cut: bool) {
+impl ConnectionWakers {
+    pub(crate) fn add_sender(&mut self, id: StreamId, reset_on_drop: bool) {
         let sender = Sender {
-            cut,
+            reset_on_drop,
             ..Sender::default()
         };
         self.senders.insert(id, sender);
@@ -71,7 +61,7 @@ impl Berth {
 
     pub(crate) fn add_receiver(&mut self, id: StreamId, allowance: u64) {
         let receiver = Receiver {
-            waker: None,
+            reader: None,
             allowance,
             refused: None,
         };
@@ -94,42 +84,52 @@ impl Berth {
         self.receivers.remove(&id);
     }
 
-    /// Takes notice of what happened on the connection.
-    pub(crate) fn hear(&mut self, connection: &mut Connection, wakes: &mut Vec<Waker>) {
+    /// Why the connection is over, if it is.
+    pub(crate) fn ended(&self) -> Option<&CloseReason> {
+        self.ended.as_ref()
+    }
+
+    /// Takes the oldest token that nobody has taken.
+    pub(crate) fn take_token(&mut self) -> Option<Bytes> {
+        self.tokens.pop_front()
+    }
+
+    /// Polls the connection's events, and collects the wakers of those who wait for them.
+    pub(crate) fn on_events(&mut self, connection: &mut Connection, wakes: &mut Vec<Waker>) {
         while let Some(event) = connection.poll() {
-            self.note(event, wakes);
+            self.on_event(event, wakes);
         }
         if !self.connected {
-            // What the hello says is known before the handshake is over, and is no event.
-            self.crowd.call(Wish::Stage, wakes);
+            // The peer's hello is known before the handshake is complete, and is not an event.
+            self.whole.take(Interest::Progress, wakes);
             self.connected = !connection.is_handshaking();
         }
     }
 
-    fn note(&mut self, event: Event, wakes: &mut Vec<Waker>) {
+    fn on_event(&mut self, event: Event, wakes: &mut Vec<Waker>) {
         match event {
-            Event::Stream(event) => self.note_stream(event, wakes),
+            Event::Stream(event) => self.on_stream_event(event, wakes),
             Event::NewToken(token) => {
-                if self.tokens.len() < MOST_TOKENS {
+                if self.tokens.len() < MAX_TOKENS {
                     self.tokens.push_back(token);
                 }
-                self.crowd.call(Wish::Stage, wakes);
+                self.whole.take(Interest::Progress, wakes);
             }
             Event::Closed(reason) => self.end(reason, wakes),
             Event::Connected
             | Event::HandshakeConfirmed
             | Event::EarlyRefused
-            | Event::PathChanged(_) => self.crowd.call(Wish::Stage, wakes),
+            | Event::PathChanged(_) => self.whole.take(Interest::Progress, wakes),
         }
     }
 
-    fn note_stream(&mut self, event: StreamEvent, wakes: &mut Vec<Waker>) {
+    fn on_stream_event(&mut self, event: StreamEvent, wakes: &mut Vec<Waker>) {
         let sender = match event {
-            StreamEvent::Opened(dir) => return self.crowd.call(Wish::Accept(dir), wakes),
-            StreamEvent::Available(dir) => return self.crowd.call(Wish::Open(dir), wakes),
+            StreamEvent::Opened(dir) => return self.whole.take(Interest::Accept(dir), wakes),
+            StreamEvent::Available(dir) => return self.whole.take(Interest::Open(dir), wakes),
             StreamEvent::Readable(id) => {
                 let receiver = self.receivers.get_mut(&id);
-                wakes.extend(receiver.and_then(|receiver| receiver.waker.take()));
+                wakes.extend(receiver.and_then(|receiver| receiver.reader.take()));
                 return;
             }
             StreamEvent::Writable(id) | StreamEvent::Finished(id) | StreamEvent::Stopped(id, _) => {
@@ -140,27 +140,27 @@ impl Berth {
             match event {
                 StreamEvent::Stopped(_, code) => {
                     sender.stopped = Some(code);
-                    wakes.extend(sender.watcher.take());
+                    wakes.extend(sender.stop_watcher.take());
                 }
                 StreamEvent::Finished(_) => sender.delivered = true,
                 _ => {}
             }
-            wakes.extend(sender.waker.take());
+            wakes.extend(sender.writer.take());
         }
     }
 
-    /// Whoever waits learns that it is over.
+    /// Notes why the connection ended, unless that is known, and collects all wakers.
     pub(crate) fn end(&mut self, reason: CloseReason, wakes: &mut Vec<Waker>) {
         self.ended.get_or_insert(reason);
-        self.crowd.call_all(wakes);
+        self.whole.take_all(wakes);
         for sender in self.senders.values_mut() {
-            wakes.extend(sender.waker.take());
-            wakes.extend(sender.watcher.take());
+            wakes.extend(sender.writer.take());
+            wakes.extend(sender.stop_watcher.take());
         }
-        wakes.extend(self.receivers.values_mut().filter_map(|r| r.waker.take()));
+        wakes.extend(self.receivers.values_mut().filter_map(|r| r.reader.take()));
     }
 
-    /// How many halves of streams somebody holds.
+    /// The number of stream halves that somebody holds.
     #[cfg(test)]
     pub(crate) fn held(&self) -> usize {
         self.senders.len() + self.receivers.len()
@@ -169,23 +169,23 @@ impl Berth {
 
 impl Sender {
     pub(crate) fn wait(&mut self, cx: &Context<'_>) {
-        set(&mut self.waker, cx);
+        set(&mut self.writer, cx);
     }
 
-    pub(crate) fn watch(&mut self, cx: &Context<'_>) {
-        set(&mut self.watcher, cx);
+    pub(crate) fn watch_for_stop(&mut self, cx: &Context<'_>) {
+        set(&mut self.stop_watcher, cx);
     }
 }
 
 impl Receiver {
     pub(crate) fn wait(&mut self, cx: &Context<'_>) {
-        set(&mut self.waker, cx);
+        set(&mut self.reader, cx);
     }
 }
 
-fn set(place: &mut Option<Waker>, cx: &Context<'_>) {
-    match place {
+fn set(slot: &mut Option<Waker>, cx: &Context<'_>) {
+    match slot {
         Some(waker) => waker.clone_from(cx.waker()),
-        None => *place = Some(cx.waker().clone()),
+        None => *slot = Some(cx.waker().clone()),
     }
 }

@@ -1,4 +1,4 @@
-//! The socket: where connections begin and are accepted.
+//! The endpoint: a UDP socket on which connections are begun and accepted.
 
 use std::fmt;
 use std::io;
@@ -6,125 +6,159 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use roundtrip_net::datagrams::Datagrams;
-use roundtrip_quic::{ClientConfig, ConnectError, Endpoint, ServerConfig};
+use roundtrip_quic::{ClientConfig, ConnectError, ServerConfig};
+use rustls::crypto::SecureRandom;
 
 use crate::driver::Driver;
+use crate::handle::ConnectionHandle;
 use crate::socket::Socket;
-use crate::state::{self, Harbour, Stage};
-use crate::{Caller, Link, Lookout};
+use crate::state::{Shared, Stage, State};
+use crate::{Connection, DatagramObserver, Incoming};
 
-/// A handle on the socket and its connections. When the last is dropped, no connection is accepted any more, and the
-/// socket is closed once all connections have ended.
+/// A handle on a UDP socket and its connections.
+///
+/// # Contract
+///
+/// [`Endpoint::new`] spawns the driver on the current runtime; it alone touches the socket, and nobody else has to call
+/// anything for time to pass. Any task may then do any of the following, in any order:
+///
+/// - A client calls [`connect`](Self::connect), once for each connection, and waits for
+///   [`Connection::connected`], or begins at once where [`Connection::is_early`].
+/// - A server calls [`accept`](Self::accept) in a loop and decides about each [`Incoming`]: `accept`, `refuse` or `ignore`.
+///   Until it does, the client hears nothing, so the loop must not wait for anything slow.
+/// - To end softly, [`set_server_config`](Self::set_server_config) to `None`, then [`wait_idle`](Self::wait_idle). To end now,
+///   [`close`](Self::close), then [`closed`](Self::closed).
+///
+/// When the last handle is dropped, no connection is accepted any more, and the socket is closed once all connections have
+/// ended.
 #[derive(Clone)]
-pub struct Dock(Arc<Handhold>);
+pub struct Endpoint(Arc<Inner>);
 
-struct Handhold {
-    harbour: Harbour,
+struct Inner {
+    shared: Shared,
     local: SocketAddr,
 }
 
-impl Dock {
-    /// Puts an endpoint on a socket, on the current runtime.
-    pub fn open(socket: UdpSocket, endpoint: Endpoint) -> io::Result<Self> {
-        Self::start(Datagrams::from_socket(socket)?, endpoint, None)
+impl Endpoint {
+    /// Drives the engine's endpoint on a socket, on the current runtime.
+    pub fn new(socket: UdpSocket, engine: roundtrip_quic::Endpoint) -> io::Result<Self> {
+        Self::start(Datagrams::from_socket(socket)?, engine, None)
     }
 
-    /// The same, under somebody's eyes.
-    pub fn open_watched(
+    /// As [`Endpoint::new`], and shows each datagram to an observer.
+    pub fn with_observer(
         socket: UdpSocket,
-        endpoint: Endpoint,
-        lookout: Arc<dyn Lookout>,
+        engine: roundtrip_quic::Endpoint,
+        observer: Arc<dyn DatagramObserver>,
     ) -> io::Result<Self> {
         let datagrams = Datagrams::from_socket(socket)?;
-        // Without stamps, times are those of the wake-up: a little later, not wrong.
+        // Without the kernel's stamps, times are those of the wake-up: a little later, not wrong.
         let _ = datagrams.stamp();
-        Self::start(datagrams, endpoint, Some(lookout))
+        Self::start(datagrams, engine, Some(observer))
     }
 
     fn start(
         datagrams: Datagrams,
-        endpoint: Endpoint,
-        lookout: Option<Arc<dyn Lookout>>,
+        engine: roundtrip_quic::Endpoint,
+        observer: Option<Arc<dyn DatagramObserver>>,
     ) -> io::Result<Self> {
         let local = datagrams.local_addr()?;
-        let harbour = Harbour::new(endpoint);
-        let socket = Socket::new(datagrams, lookout);
-        tokio::spawn(Driver::new(socket, harbour.clone())?);
-        Ok(Self(Arc::new(Handhold { harbour, local })))
+        let shared = Shared::new(engine);
+        let socket = Socket::new(datagrams, observer);
+        tokio::spawn(Driver::new(socket, shared.clone())?);
+        Ok(Self(Arc::new(Inner { shared, local })))
     }
 
     pub fn local_addr(&self) -> SocketAddr {
         self.0.local
     }
 
-    /// The next client that begins a connection. None once the dock is closed.
-    pub async fn accept(&self) -> Option<Caller> {
-        let harbour = &self.0.harbour;
-        let taken = harbour.wait(|state| {
+    /// Waits for the next client that begins a connection. `None` once the endpoint is closed.
+    pub async fn accept(&self) -> Option<Incoming> {
+        let shared = &self.0.shared;
+        let taken = shared.wait(|state| {
             if state.stage != Stage::Open {
                 return Some(None);
             }
-            state.take_arrived().map(Some)
+            state.take_incoming().map(Some)
         });
-        taken
-            .await
-            .map(|handle| Caller::new(Link::new(harbour.clone(), handle)))
+        let handle = ConnectionHandle::new(shared.clone(), taken.await?);
+        Some(Incoming::new(Connection::new(handle)))
     }
 
-    /// Begins a connection. Where TLS has a ticket that allows it, streams can be opened at once and what is written leaves
-    /// as early data.
+    /// Begins a connection.
+    ///
+    /// Where TLS has a ticket that allows early data, streams can be opened at once, and what is written on them leaves as
+    /// early data.
     pub fn connect(
         &self,
         config: &ClientConfig,
         remote: SocketAddr,
         name: &str,
-    ) -> Result<Link, ConnectError> {
-        let harbour = &self.0.harbour;
-        let handle = harbour.lock().connect(config, remote, name)?;
-        Ok(Link::new(harbour.clone(), handle))
+    ) -> Result<Connection, ConnectError> {
+        let shared = &self.0.shared;
+        let handle = shared.lock().connect(config, remote, name)?;
+        Ok(Connection::new(ConnectionHandle::new(
+            shared.clone(),
+            handle,
+        )))
     }
 
-    /// Clients that come from now on are taken as another configuration wants it; without one, nobody is taken.
-    pub fn serve(&self, config: Option<ServerConfig>) {
-        self.0.harbour.lock().endpoint.set_server(config);
+    /// Sets the configuration for clients that come from now on. Without one, none is taken.
+    pub fn set_server_config(&self, config: Option<ServerConfig>) {
+        self.0.shared.lock().engine.set_server(config);
     }
 
     /// Waits until there is no connection.
-    pub async fn emptied(&self) {
-        let is_empty = |state: &mut state::State| {
-            let is_empty = state.endpoint.is_empty() || state.stage == Stage::Over;
-            is_empty.then_some(())
+    pub async fn wait_idle(&self) {
+        let is_idle = |state: &mut State| {
+            let is_idle = state.engine.is_empty() || state.stage == Stage::Closed;
+            is_idle.then_some(())
         };
-        self.0.harbour.wait(is_empty).await;
+        self.0.shared.wait(is_idle).await;
     }
 
-    /// Ends all connections, tells their peers, and closes the socket.
+    /// Closes all connections, tells their peers, and then closes the socket.
     pub fn close(&self, code: u64, reason: &[u8]) {
-        self.0.harbour.lock().close_all(code, reason);
+        self.0.shared.lock().close_all(code, reason);
     }
 
     /// Waits until the socket is closed.
     pub async fn closed(&self) {
-        let over = |state: &mut state::State| (state.stage == Stage::Over).then_some(());
-        self.0.harbour.wait(over).await;
+        let is_closed = |state: &mut State| (state.stage == Stage::Closed).then_some(());
+        self.0.shared.wait(is_closed).await;
     }
 
-    /// How many clients were made to prove their address, and how many had a token that spared them that.
-    pub fn doubts(&self) -> (u64, u64) {
-        let state = self.0.harbour.lock();
-        (state.endpoint.retries_sent(), state.endpoint.tokens_taken())
+    /// The number of clients that were made to prove their address by a Retry. RFC 9000 §8.1.2.
+    pub fn retries_sent(&self) -> u64 {
+        self.0.shared.lock().engine.retries_sent()
+    }
+
+    /// The number of clients whose token proved their address. RFC 9000 §8.1.3.
+    pub fn tokens_taken(&self) -> u64 {
+        self.0.shared.lock().engine.tokens_taken()
     }
 }
 
-impl Drop for Handhold {
+/// Draws the seed of an engine's endpoint. Each endpoint needs another one: whatever must not be guessed of it comes from
+/// there.
+pub fn random_seed(random: &dyn SecureRandom) -> Result<[u8; 32], rustls::Error> {
+    let mut seed = [0; 32];
+    random
+        .fill(&mut seed)
+        .map_err(|_| rustls::Error::FailedToGetRandomBytes)?;
+    Ok(seed)
+}
+
+impl Drop for Inner {
     fn drop(&mut self) {
-        self.harbour.lock().abandon();
+        self.shared.lock().abandon();
     }
 }
 
-impl fmt::Debug for Dock {
+impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Dock")
+        f.debug_struct("Endpoint")
             .field("local", &self.0.local)
             .finish_non_exhaustive()
     }

@@ -1,5 +1,7 @@
-//! Streams as the `h3` crate wants them. A frame that it would gather whole, however large it is, is bounded here: by what may
-//! be read of a stream until its owner allows more.
+//! Connections and streams for the `h3` crate.
+//!
+//! `h3` gathers a frame whole, however large it is. So each stream has a read allowance, which its owner renews: when it is
+//! used up, reading fails.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -8,145 +10,170 @@ use bytes::{Buf, Bytes};
 use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, WriteBuf};
 use roundtrip_quic::{CloseReason, Dir, StreamId};
+use roundtrip_wire::qpack::status_section;
 
-use crate::connection::Turn;
-use crate::wakers::Wish;
-use crate::{Link, Receiving, SectionLimits, Sending, StreamError};
+use crate::handle::ConnectionHandle;
+use crate::wait::Wait;
+use crate::wakers::Interest;
+use crate::{Connection, RecvStream, RequestError, SectionLimits, SendStream, StreamError};
 
-/// What is read of a request before somebody has seen its head, unless its owner allows another measure.
-const HEAD: u64 = 256 << 10;
-/// On each stream that carries no request: settings and what else there is to say for as long as the connection lives.
-const ASIDE: u64 = 1 << 20;
+/// What may be read of a request until its owner sets another allowance: enough for a head.
+const REQUEST_ALLOWANCE: u64 = 256 << 10;
+/// What may be read of each unidirectional stream: settings, and whatever is sent there while the connection lasts.
+const UNI_ALLOWANCE: u64 = 1 << 20;
+/// The type of a HEADERS frame. RFC 9114 §7.2.2.
+const HEADERS: u8 = 1;
 
-/// A connection for `h3`.
-pub struct Transport {
-    opener: Opener,
-    accepting_bidi: Turn,
-    accepting_uni: Turn,
-    /// Of requests.
+/// A connection that `h3` opens and accepts streams on, as a client or as a server.
+pub struct H3Connection {
+    opener: OpenStreams,
+    accepting_bi: Wait,
+    accepting_uni: Wait,
+    /// Limits of requests, where they are checked.
     limits: Option<SectionLimits>,
 }
 
 /// Opens streams for `h3`.
-pub struct Opener {
-    bidi: Turn,
-    uni: Turn,
+pub struct OpenStreams {
+    bi: Wait,
+    uni: Wait,
 }
 
-/// A stream for `h3`: both its halves.
-pub struct Stream {
-    sending: Outgoing,
-    receiving: Receiving,
+/// A bidirectional stream for `h3`.
+pub struct BidiStream {
+    sending: H3SendStream,
+    receiving: RecvStream,
 }
 
-/// The half that `h3` writes.
-pub struct Outgoing {
-    stream: Sending,
-    /// What it is about to write, in parts: the head of a frame, and what is in it.
+/// The sending half of a stream for `h3`.
+pub struct H3SendStream {
+    stream: SendStream,
+    /// What is being written, in parts: the head of a frame, and its content.
     writing: Option<WriteBuf<Bytes>>,
     part: Bytes,
 }
 
-impl Link {
-    /// For a client or a server of HTTP/3.
-    pub fn transport(&self) -> Transport {
-        Transport {
-            opener: Opener::new(self),
-            accepting_bidi: Turn::new(self, Wish::Accept(Dir::Bidi)),
-            accepting_uni: Turn::new(self, Wish::Accept(Dir::Uni)),
+impl H3Connection {
+    pub fn new(connection: &Connection) -> Self {
+        let handle = connection.handle();
+        Self {
+            opener: OpenStreams::new(handle),
+            accepting_bi: Wait::new(handle, Interest::Accept(Dir::Bidi)),
+            accepting_uni: Wait::new(handle, Interest::Accept(Dir::Uni)),
             limits: None,
         }
     }
 
-    /// For a server that passes on no malformed request. Why one is not, [`Link::refusal`] says.
-    pub fn checked_transport(&self, limits: SectionLimits) -> Transport {
-        Transport {
+    /// For a server: passes on no malformed request, and none beyond the limits. [`Connection::refusal`] says why one was
+    /// not passed on.
+    pub fn with_limits(connection: &Connection, limits: SectionLimits) -> Self {
+        Self {
             limits: Some(limits),
-            ..self.transport()
+            ..Self::new(connection)
         }
     }
+}
 
-    /// From now on so much more may be read of a stream of the peer's.
-    pub fn allow(&self, stream: u64, allowance: u64) {
-        self.note(|berth| {
-            if let Some(receiver) = berth.receiver(StreamId(stream)) {
+/// What `h3` cannot do with a stream, by its id.
+impl Connection {
+    /// Sets how many more bytes may be read of a stream. A client's own streams have no limit until one is set.
+    pub fn set_read_allowance(&self, stream: u64, allowance: u64) {
+        self.handle().wakers(|wakers| {
+            if let Some(receiver) = wakers.receiver(StreamId(stream)) {
                 receiver.allowance = allowance;
             }
         });
     }
 
-    /// From now on a stream of the peer's is its owner's: so much more may be read of it, and to let go of the answer
-    /// unfinished is to reset it. (Before, `h3` refuses heads by itself, and lets go of its answer for QUIC to end.)
+    /// Sets how many more bytes may be read of a stream that the peer opened, and makes an answer that is dropped before
+    /// its end reset the stream.
     ///
-    /// A client's streams are its owner's from the beginning, and of an answer may be read what there is, until this says
-    /// less.
-    pub fn entrust(&self, stream: u64, allowance: u64) {
-        self.allow(stream, allowance);
-        self.note(|berth| {
-            if let Some(sender) = berth.sender(StreamId(stream)) {
-                sender.cut = true;
+    /// Until then such an answer ends the stream in order: `h3` refuses heads by itself, and drops what it has answered.
+    pub fn take_over(&self, stream: u64, allowance: u64) {
+        self.set_read_allowance(stream, allowance);
+        self.handle().wakers(|wakers| {
+            if let Some(sender) = wakers.sender(StreamId(stream)) {
+                sender.reset_on_drop = true;
             }
         });
     }
 
-    /// Was all read that may be read of the stream?
-    pub fn is_spent(&self, stream: u64) -> bool {
-        let spent = self.note(|berth| {
-            let receiver = berth.receiver(StreamId(stream));
+    /// Is the stream's read allowance used up?
+    pub fn is_allowance_spent(&self, stream: u64) -> bool {
+        let spent = self.handle().wakers(|wakers| {
+            let receiver = wakers.receiver(StreamId(stream));
             receiver.is_some_and(|receiver| receiver.allowance == 0)
         });
         spent.unwrap_or(false)
     }
+
+    /// Why the request on a stream was not passed on, if it was not.
+    pub fn refusal(&self, stream: u64) -> Option<RequestError> {
+        self.handle()
+            .wakers(|wakers| wakers.receiver(StreamId(stream))?.refused)?
+    }
+
+    /// Answers a request that was not passed on with a status and nothing more.
+    pub fn respond(&self, stream: u64, status: u16) {
+        let section = status_section(status);
+        let head = [HEADERS, section.len() as u8];
+        let frame = [head.as_slice(), &section].concat();
+        // Where there is no room for ten bytes, they are not worth waiting for.
+        let _ = self.handle().update(|connection, _, _| {
+            let written = connection.write(StreamId(stream), frame.into());
+            written.and_then(|_| connection.finish(StreamId(stream)))
+        });
+    }
 }
 
-impl quic::Connection<Bytes> for Transport {
-    type RecvStream = Receiving;
-    type OpenStreams = Opener;
+impl quic::Connection<Bytes> for H3Connection {
+    type RecvStream = RecvStream;
+    type OpenStreams = OpenStreams;
 
     fn poll_accept_recv(
         &mut self,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Receiving, ConnectionErrorIncoming>> {
-        let turn = &mut self.accepting_uni;
-        let accepted = turn.poll_stream(cx).map_err(lost);
-        accepted.map_ok(|id| Receiving::new(turn.link(), id, Some(ASIDE)))
+    ) -> Poll<Result<RecvStream, ConnectionErrorIncoming>> {
+        let wait = &mut self.accepting_uni;
+        let accepted = wait.poll_stream(cx).map_err(connection_error);
+        accepted.map_ok(|id| RecvStream::new(wait.connection(), id, Some(UNI_ALLOWANCE)))
     }
 
     fn poll_accept_bidi(
         &mut self,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Stream, ConnectionErrorIncoming>> {
-        let turn = &mut self.accepting_bidi;
-        let accepted = turn.poll_stream(cx).map_err(lost);
+    ) -> Poll<Result<BidiStream, ConnectionErrorIncoming>> {
+        let wait = &mut self.accepting_bi;
+        let accepted = wait.poll_stream(cx).map_err(connection_error);
         accepted.map_ok(|id| {
-            let mut stream = Stream::new(turn.link(), id, false, Some(HEAD));
+            let mut stream = BidiStream::new(wait.connection(), id, false, Some(REQUEST_ALLOWANCE));
             if let Some(limits) = self.limits {
-                stream.receiving.check(limits);
+                stream.receiving.check_sections(limits);
             }
             stream
         })
     }
 
-    fn opener(&self) -> Opener {
+    fn opener(&self) -> OpenStreams {
         self.opener.clone()
     }
 }
 
-impl quic::OpenStreams<Bytes> for Transport {
-    type BidiStream = Stream;
-    type SendStream = Outgoing;
+impl quic::OpenStreams<Bytes> for H3Connection {
+    type BidiStream = BidiStream;
+    type SendStream = H3SendStream;
 
     fn poll_open_bidi(
         &mut self,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Stream, StreamErrorIncoming>> {
+    ) -> Poll<Result<BidiStream, StreamErrorIncoming>> {
         self.opener.poll_open_bidi(cx)
     }
 
     fn poll_open_send(
         &mut self,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Outgoing, StreamErrorIncoming>> {
+    ) -> Poll<Result<H3SendStream, StreamErrorIncoming>> {
         self.opener.poll_open_send(cx)
     }
 
@@ -155,70 +182,75 @@ impl quic::OpenStreams<Bytes> for Transport {
     }
 }
 
-impl Opener {
-    fn new(link: &Link) -> Self {
+impl OpenStreams {
+    fn new(connection: &ConnectionHandle) -> Self {
         Self {
-            bidi: Turn::new(link, Wish::Open(Dir::Bidi)),
-            uni: Turn::new(link, Wish::Open(Dir::Uni)),
+            bi: Wait::new(connection, Interest::Open(Dir::Bidi)),
+            uni: Wait::new(connection, Interest::Open(Dir::Uni)),
         }
     }
 }
 
-impl Clone for Opener {
+impl Clone for OpenStreams {
     fn clone(&self) -> Self {
-        Self::new(self.bidi.link())
+        Self::new(self.bi.connection())
     }
 }
 
-impl quic::OpenStreams<Bytes> for Opener {
-    type BidiStream = Stream;
-    type SendStream = Outgoing;
+impl quic::OpenStreams<Bytes> for OpenStreams {
+    type BidiStream = BidiStream;
+    type SendStream = H3SendStream;
 
     fn poll_open_bidi(
         &mut self,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Stream, StreamErrorIncoming>> {
-        let opened = self.bidi.poll_stream(cx).map_err(stream_lost);
-        opened.map_ok(|id| Stream::new(self.bidi.link(), id, true, None))
+    ) -> Poll<Result<BidiStream, StreamErrorIncoming>> {
+        let opened = self.bi.poll_stream(cx).map_err(connection_lost);
+        opened.map_ok(|id| BidiStream::new(self.bi.connection(), id, true, None))
     }
 
     fn poll_open_send(
         &mut self,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Outgoing, StreamErrorIncoming>> {
-        let opened = self.uni.poll_stream(cx).map_err(stream_lost);
+    ) -> Poll<Result<H3SendStream, StreamErrorIncoming>> {
+        let opened = self.uni.poll_stream(cx).map_err(connection_lost);
         opened.map_ok(|id| {
-            let mut stream = Sending::new(self.uni.link(), id, true);
-            // RFC 9114 §6.2.1: what is said there must not end before the connection does.
-            stream.keep();
-            Outgoing::new(stream)
+            let mut stream = SendStream::new(self.uni.connection(), id, true);
+            // Control streams must not end before the connection does. RFC 9114 §6.2.1.
+            stream.leave_open();
+            H3SendStream::new(stream)
         })
     }
 
     fn close(&mut self, code: Code, reason: &[u8]) {
-        self.bidi.link().close(code.value(), reason);
+        self.bi.connection().close(code.value(), reason);
     }
 }
 
-impl Stream {
-    fn new(link: &Link, id: StreamId, cut: bool, allowance: Option<u64>) -> Self {
+impl BidiStream {
+    fn new(
+        connection: &ConnectionHandle,
+        id: StreamId,
+        reset_on_drop: bool,
+        allowance: Option<u64>,
+    ) -> Self {
         Self {
-            sending: Outgoing::new(Sending::new(link, id, cut)),
-            receiving: Receiving::new(link, id, allowance),
+            sending: H3SendStream::new(SendStream::new(connection, id, reset_on_drop)),
+            receiving: RecvStream::new(connection, id, allowance),
         }
     }
 }
 
-impl quic::BidiStream<Bytes> for Stream {
-    type SendStream = Outgoing;
-    type RecvStream = Receiving;
+impl quic::BidiStream<Bytes> for BidiStream {
+    type SendStream = H3SendStream;
+    type RecvStream = RecvStream;
 
-    fn split(self) -> (Outgoing, Receiving) {
+    fn split(self) -> (H3SendStream, RecvStream) {
         (self.sending, self.receiving)
     }
 }
 
-impl quic::RecvStream for Stream {
+impl quic::RecvStream for BidiStream {
     type Buf = Bytes;
 
     fn poll_data(
@@ -237,7 +269,7 @@ impl quic::RecvStream for Stream {
     }
 }
 
-impl quic::SendStream<Bytes> for Stream {
+impl quic::SendStream<Bytes> for BidiStream {
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
         self.sending.poll_ready(cx)
     }
@@ -259,14 +291,14 @@ impl quic::SendStream<Bytes> for Stream {
     }
 }
 
-impl quic::RecvStream for Receiving {
+impl quic::RecvStream for RecvStream {
     type Buf = Bytes;
 
     fn poll_data(
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
-        self.poll_read(cx).map_err(broken)
+        self.poll_read(cx).map_err(stream_error)
     }
 
     fn stop_sending(&mut self, code: u64) {
@@ -278,8 +310,8 @@ impl quic::RecvStream for Receiving {
     }
 }
 
-impl Outgoing {
-    fn new(stream: Sending) -> Self {
+impl H3SendStream {
+    fn new(stream: SendStream) -> Self {
         Self {
             stream,
             writing: None,
@@ -288,11 +320,12 @@ impl Outgoing {
     }
 }
 
-impl quic::SendStream<Bytes> for Outgoing {
+impl quic::SendStream<Bytes> for H3SendStream {
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
         loop {
             if !self.part.is_empty() {
-                std::task::ready!(self.stream.poll_write(cx, &mut self.part)).map_err(broken)?;
+                std::task::ready!(self.stream.poll_write(cx, &mut self.part))
+                    .map_err(stream_error)?;
             }
             let Some(data) = self
                 .writing
@@ -318,11 +351,11 @@ impl quic::SendStream<Bytes> for Outgoing {
 
     fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
         std::task::ready!(self.poll_ready(cx))?;
-        Poll::Ready(self.stream.finish().map_err(broken))
+        Poll::Ready(self.stream.finish().map_err(stream_error))
     }
 
     fn reset(&mut self, code: u64) {
-        // Where it is over, nothing is left to be cut off.
+        // Of a stream that has ended, nothing is left to be reset.
         let _ = self.stream.reset(code);
     }
 
@@ -331,7 +364,7 @@ impl quic::SendStream<Bytes> for Outgoing {
     }
 }
 
-fn lost(reason: CloseReason) -> ConnectionErrorIncoming {
+fn connection_error(reason: CloseReason) -> ConnectionErrorIncoming {
     match reason {
         CloseReason::Application { code, .. } => {
             ConnectionErrorIncoming::ApplicationClose { error_code: code }
@@ -341,13 +374,13 @@ fn lost(reason: CloseReason) -> ConnectionErrorIncoming {
     }
 }
 
-fn stream_lost(reason: CloseReason) -> StreamErrorIncoming {
+fn connection_lost(reason: CloseReason) -> StreamErrorIncoming {
     StreamErrorIncoming::ConnectionErrorIncoming {
-        connection_error: lost(reason),
+        connection_error: connection_error(reason),
     }
 }
 
-fn broken(error: StreamError) -> StreamErrorIncoming {
+fn stream_error(error: StreamError) -> StreamErrorIncoming {
     match error {
         StreamError::Stopped(error_code) | StreamError::Reset(error_code) => {
             StreamErrorIncoming::StreamTerminated { error_code }
@@ -358,8 +391,8 @@ fn broken(error: StreamError) -> StreamErrorIncoming {
         StreamError::Refused(_) => StreamErrorIncoming::StreamTerminated {
             error_code: Code::H3_MESSAGE_ERROR.value(),
         },
-        StreamError::Closed(reason) => stream_lost(reason),
-        StreamError::Over => StreamErrorIncoming::Unknown(Box::new(error)),
+        StreamError::ConnectionLost(reason) => connection_lost(reason),
+        StreamError::Ended => StreamErrorIncoming::Unknown(Box::new(error)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The half of a stream that is written.
+//! The sending half of a stream.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -7,28 +7,29 @@ use std::task::{Context, Poll};
 use bytes::{Buf, Bytes};
 use roundtrip_quic::{Connection, StreamId, WriteError};
 
-use crate::connection_wakers::Berth;
-use crate::{Link, StreamError};
+use crate::StreamError;
+use crate::connection_wakers::ConnectionWakers;
+use crate::handle::ConnectionHandle;
 
-/// What is let go of unfinished was given up. RFC 9114 §8.1: H3_REQUEST_CANCELLED.
-const GIVEN_UP: u64 = 0x10c;
+/// The code that resets a stream which is dropped before its end. RFC 9114 §8.1.
+const H3_REQUEST_CANCELLED: u64 = 0x10c;
 
-/// Let go of before its end was written, it is reset.
-pub struct Sending {
-    link: Link,
+/// The sending half of a stream. Dropped before [`finish`](Self::finish), it is reset.
+pub struct SendStream {
+    connection: ConnectionHandle,
     id: StreamId,
-    /// Its end was written, or it was cut off.
-    settled: bool,
+    /// It was finished or reset.
+    is_ended: bool,
 }
 
-impl Sending {
-    /// `cut` says what letting go of it unfinished does: cut it off, or end it.
-    pub(crate) fn new(link: &Link, id: StreamId, cut: bool) -> Self {
-        link.note(|berth| berth.add_sender(id, cut));
+impl SendStream {
+    /// Dropped before its end, the stream is reset where `reset_on_drop`, and finished otherwise.
+    pub(crate) fn new(connection: &ConnectionHandle, id: StreamId, reset_on_drop: bool) -> Self {
+        connection.wakers(|wakers| wakers.add_sender(id, reset_on_drop));
         Self {
-            link: link.clone(),
+            connection: connection.clone(),
             id,
-            settled: false,
+            is_ended: false,
         }
     }
 
@@ -36,27 +37,27 @@ impl Sending {
         self.id.0
     }
 
-    /// Writes all of it, as the connection has room.
-    pub async fn write(&mut self, mut bytes: Bytes) -> Result<(), StreamError> {
+    /// Writes all of a chunk, as the connection has room for it.
+    pub async fn write_chunk(&mut self, mut bytes: Bytes) -> Result<(), StreamError> {
         poll_fn(|cx| self.poll_write(cx, &mut bytes)).await
     }
 
-    /// Takes from the front of `bytes` what there is room for; ready once nothing is left.
+    /// Takes what there is room for from the front of `bytes`. Ready once nothing is left.
     pub fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
         bytes: &mut Bytes,
     ) -> Poll<Result<(), StreamError>> {
         let id = self.id;
-        let written = self.link.act(|connection, berth, _| {
+        let written = self.connection.update(|connection, wakers, _| {
             while !bytes.is_empty() {
                 match connection.write(id, bytes.clone()) {
                     Ok(0) => {
-                        berth.sender(id).ok_or(StreamError::Over)?.wait(cx);
+                        wakers.sender(id).ok_or(StreamError::Ended)?.wait(cx);
                         return Ok(false);
                     }
                     Ok(count) => bytes.advance(count),
-                    Err(error) => return Err(refused(error, berth, id)),
+                    Err(error) => return Err(stream_error(error, wakers, id)),
                 }
             }
             Ok(true)
@@ -69,22 +70,22 @@ impl Sending {
         }
     }
 
-    /// Nothing more will be written.
+    /// Ends the stream: nothing more will be written.
     pub fn finish(&mut self) -> Result<(), StreamError> {
-        self.settle(Connection::finish)
+        self.end(Connection::finish)
     }
 
-    /// Gives it up: what did not arrive never will.
+    /// Resets the stream: what has not arrived never will.
     pub fn reset(&mut self, code: u64) -> Result<(), StreamError> {
-        self.settle(|connection, id| connection.reset(id, code))
+        self.end(|connection, id| connection.reset(id, code))
     }
 
-    /// Waits until all of it has arrived, its end too.
+    /// Waits until the peer has acknowledged everything, the end included.
     pub async fn delivered(&mut self) -> Result<(), StreamError> {
         let id = self.id;
         poll_fn(|cx| {
-            let seen = self.link.peep(|_, berth, _| {
-                let sender = berth.sender(id).ok_or(StreamError::Over)?;
+            let seen = self.connection.inspect(|_, wakers, _| {
+                let sender = wakers.sender(id).ok_or(StreamError::Ended)?;
                 if let Some(code) = sender.stopped {
                     return Err(StreamError::Stopped(code));
                 }
@@ -103,38 +104,39 @@ impl Sending {
         .await
     }
 
-    fn settle(
+    fn end(
         &mut self,
-        settle: impl FnOnce(&mut Connection, StreamId) -> Result<(), WriteError>,
+        end: impl FnOnce(&mut Connection, StreamId) -> Result<(), WriteError>,
     ) -> Result<(), StreamError> {
-        self.settled = true;
+        self.is_ended = true;
         let id = self.id;
-        self.link.act(|connection, berth, _| {
-            settle(connection, id).map_err(|error| refused(error, berth, id))
+        self.connection.update(|connection, wakers, _| {
+            end(connection, id).map_err(|error| stream_error(error, wakers, id))
         })?
     }
 
-    /// For as long as the connection lives: neither its end nor a reset is sent when it is let go of.
-    pub(crate) fn keep(&mut self) {
-        self.settled = true;
+    /// Leaves the stream open when it is dropped, until the connection ends.
+    pub(crate) fn leave_open(&mut self) {
+        self.is_ended = true;
     }
 }
 
-impl Drop for Sending {
+impl Drop for SendStream {
     fn drop(&mut self) {
-        let (id, settled) = (self.id, self.settled);
-        let mut sender = self.link.note(|berth| berth.remove_sender(id)).flatten();
-        if let Some(watcher) = sender.as_mut().and_then(|sender| sender.watcher.take()) {
+        let id = self.id;
+        let removed = self.connection.wakers(|wakers| wakers.remove_sender(id));
+        let mut sender = removed.flatten();
+        if let Some(watcher) = sender.as_mut().and_then(|s| s.stop_watcher.take()) {
             watcher.wake();
         }
-        if settled {
+        if self.is_ended {
             return;
         }
-        let cut = sender.is_none_or(|sender| sender.cut);
-        // Where it is over, there is nothing to end.
-        let _ = self.link.act(|connection, _, _| {
-            if cut {
-                connection.reset(id, GIVEN_UP)
+        let reset = sender.is_none_or(|sender| sender.reset_on_drop);
+        // In a connection that is over, there is nothing to end.
+        let _ = self.connection.update(|connection, _, _| {
+            if reset {
+                connection.reset(id, H3_REQUEST_CANCELLED)
             } else {
                 connection.finish(id)
             }
@@ -142,19 +144,19 @@ impl Drop for Sending {
     }
 }
 
-impl fmt::Debug for Sending {
+impl fmt::Debug for SendStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Sending").field(&self.id.0).finish()
+        f.debug_tuple("SendStream").field(&self.id.0).finish()
     }
 }
 
-/// The engine forgets a stream once its reset has arrived; why it was stopped is known here.
-fn refused(error: WriteError, berth: &mut Berth, id: StreamId) -> StreamError {
-    let stopped = berth.sender(id).and_then(|sender| sender.stopped);
+/// The engine forgets a stream once its reset has arrived; the code that it was stopped with is still known here.
+fn stream_error(error: WriteError, wakers: &mut ConnectionWakers, id: StreamId) -> StreamError {
+    let stopped = wakers.sender(id).and_then(|sender| sender.stopped);
     match error {
         WriteError::Stopped(code) => StreamError::Stopped(code),
         WriteError::Finished | WriteError::Unknown => {
-            stopped.map_or(StreamError::Over, StreamError::Stopped)
+            stopped.map_or(StreamError::Ended, StreamError::Stopped)
         }
     }
 }

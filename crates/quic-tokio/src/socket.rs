@@ -1,4 +1,4 @@
-//! The socket of a dock: runs of datagrams in and out, under a lookout's eyes where there is one.
+//! The socket of an endpoint: runs of datagrams in and out, shown to an observer where there is one.
 
 use std::io;
 use std::sync::Arc;
@@ -6,29 +6,29 @@ use std::sync::Arc;
 use roundtrip_net::Watch;
 use roundtrip_net::datagrams::{Arrival, Datagrams, Intake, Parcel};
 
-use crate::Lookout;
+use crate::DatagramObserver;
 
-/// Runs of datagrams that come by one call.
-const SLOTS: usize = 8;
+/// The most runs of datagrams that one call receives.
+const MAX_RUNS: usize = 8;
 
 pub(crate) struct Socket {
     datagrams: Datagrams,
-    lookout: Option<Arc<dyn Lookout>>,
+    observer: Option<Arc<dyn DatagramObserver>>,
     intake: Intake,
     /// For one run at a time.
     single: Intake,
-    /// The last call was for one run.
-    singly: bool,
+    /// The last call received a single run, because the observer wants each.
+    received_single: bool,
 }
 
 impl Socket {
-    pub(crate) fn new(datagrams: Datagrams, lookout: Option<Arc<dyn Lookout>>) -> Self {
+    pub(crate) fn new(datagrams: Datagrams, observer: Option<Arc<dyn DatagramObserver>>) -> Self {
         Self {
             datagrams,
-            lookout,
-            intake: Intake::new(SLOTS),
+            observer,
+            intake: Intake::new(MAX_RUNS),
             single: Intake::new(1),
-            singly: false,
+            received_single: false,
         }
     }
 
@@ -38,20 +38,20 @@ impl Socket {
 
     /// True where there may be more.
     pub(crate) fn receive(&mut self) -> io::Result<bool> {
-        self.singly = self.lookout.as_ref().is_some_and(|l| l.wants_each());
-        if self.singly {
+        self.received_single = self.observer.as_ref().is_some_and(|o| o.wants_each());
+        if self.received_single {
             self.datagrams.receive(&mut self.single)?;
-            self.show();
+            self.show_received();
             return Ok(true);
         }
         let runs = self.datagrams.receive(&mut self.intake)?;
-        self.show();
-        Ok(runs == SLOTS)
+        self.show_received();
+        Ok(runs == MAX_RUNS)
     }
 
-    /// What came by the last call.
+    /// What the last call received.
     pub(crate) fn arrivals_mut(&mut self) -> impl Iterator<Item = Arrival<'_>> {
-        let intake = if self.singly {
+        let intake = if self.received_single {
             &mut self.single
         } else {
             &mut self.intake
@@ -59,26 +59,26 @@ impl Socket {
         intake.arrivals_mut()
     }
 
-    /// That was one run, because the lookout wants each.
-    pub(crate) fn came_singly(&self) -> bool {
-        self.singly
+    /// Did the last call receive a single run, because the observer wants each?
+    pub(crate) fn received_single_run(&self) -> bool {
+        self.received_single
     }
 
     pub(crate) fn send(&self, parcel: &Parcel<'_>) -> io::Result<()> {
-        let Some(lookout) = &self.lookout else {
+        let Some(observer) = &self.observer else {
             return self.datagrams.send(parcel);
         };
-        let at = lookout.now();
+        let at = observer.now();
         self.datagrams.send(parcel)?;
-        lookout.left(at, parcel.segment, parcel.bytes);
+        observer.on_sent(at, parcel.segment, parcel.bytes);
         Ok(())
     }
 
-    fn show(&mut self) {
-        if let Some(lookout) = self.lookout.clone() {
+    fn show_received(&mut self) {
+        if let Some(observer) = self.observer.clone() {
             for arrival in self.arrivals_mut() {
-                let at = arrival.moment(|| lookout.now());
-                lookout.came(at, arrival.stride, arrival.bytes);
+                let at = arrival.moment(|| observer.now());
+                observer.on_received(at, arrival.stride, arrival.bytes);
             }
         }
     }

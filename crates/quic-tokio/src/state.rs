@@ -1,4 +1,5 @@
-//! What all tasks share: the engine, its connections' berths, and the queue of those that the driver has to look after.
+//! What all tasks of an endpoint share under one lock: the engine, what is known of each connection beside it, and the
+//! queue of connections that the driver has to attend to.
 
 use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
@@ -8,51 +9,69 @@ use std::task::{Poll, Waker};
 use std::time::{Instant, SystemTime};
 
 use roundtrip_quic::{
-    ClientConfig, CloseReason, ConnectError, Connection, Endpoint, Handle, Time, Transmit,
+    ClientConfig, CloseReason, ConnectError, Connection, Endpoint as Engine, Handle, Time, Transmit,
 };
 
-use crate::connection_wakers::Berth;
-use crate::wakers::{Crowd, Place, Wish};
+use crate::connection_wakers::ConnectionWakers;
+use crate::wakers::{Interest, WaiterId, Wakers};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     Open,
-    /// All connections are closed, and that is still to be said.
+    /// All connections are closed, and their peers are still to be told.
     Closing,
     /// The socket is closed.
-    Over,
+    Closed,
 }
 
+/// The lock. Nobody holds it while waiting or in a system call.
 #[derive(Clone)]
-pub(crate) struct Harbour(Arc<Mutex<State>>);
+pub(crate) struct Shared(Arc<Mutex<State>>);
 
 pub(crate) struct State {
-    pub(crate) endpoint: Endpoint,
+    pub(crate) engine: Engine,
     pub(crate) stage: Stage,
-    /// Nobody can accept or connect any more.
+    /// No handle on the endpoint is left: nobody can accept or connect any more.
     abandoned: bool,
-    berths: HashMap<Handle, Berth>,
-    stirred: VecDeque<Handle>,
-    arrived: VecDeque<Handle>,
-    /// Where the driver sleeps.
+    connections: HashMap<Handle, Entry>,
+    /// Connections that may have events, or something to send.
+    queue: VecDeque<Handle>,
+    /// Connections that clients began and nobody has accepted.
+    incoming: VecDeque<Handle>,
+    /// The driver's, while it sleeps.
     driver: Option<Waker>,
-    crowd: Crowd,
+    /// Those who wait for the endpoint as a whole.
+    wakers: Wakers,
     began: Instant,
-    /// When that was, since 1970: tokens that one dock gives are good at others, whose time has to be the same.
+    /// `began` in time since 1970: address tokens that one endpoint gives are good at others, so their clocks must agree.
     began_at: Time,
 }
 
-impl Harbour {
-    pub(crate) fn new(endpoint: Endpoint) -> Self {
+/// A connection in the table.
+#[derive(Default)]
+struct Entry {
+    /// It is in the queue.
+    queued: bool,
+    /// A client began it and has not been accepted: nothing is sent.
+    unanswered: bool,
+    /// No handle on it is left.
+    orphaned: bool,
+    /// A drained connection leaves the engine, and stays here for as long as somebody may ask about it.
+    drained: Option<Box<Connection>>,
+    wakers: ConnectionWakers,
+}
+
+impl Shared {
+    pub(crate) fn new(engine: Engine) -> Self {
         Self(Arc::new(Mutex::new(State {
-            endpoint,
+            engine,
             stage: Stage::Open,
             abandoned: false,
-            berths: HashMap::new(),
-            stirred: VecDeque::new(),
-            arrived: VecDeque::new(),
+            connections: HashMap::new(),
+            queue: VecDeque::new(),
+            incoming: VecDeque::new(),
             driver: None,
-            crowd: Crowd::default(),
+            wakers: Wakers::default(),
             began: Instant::now(),
             began_at: since_1970(),
         })))
@@ -62,32 +81,33 @@ impl Harbour {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until the dock as a whole gives an answer.
+    /// Waits until `ask` has an answer. It is asked anew whenever the endpoint as a whole has changed.
     pub(crate) async fn wait<R>(&self, mut ask: impl FnMut(&mut State) -> Option<R>) -> R {
-        let seat = Seat {
-            harbour: self,
-            place: self.lock().crowd.place(),
+        let waiter = EndpointWaiter {
+            shared: self,
+            id: self.lock().wakers.new_waiter(),
         };
         poll_fn(|cx| {
             let mut state = self.lock();
             if let Some(answer) = ask(&mut state) {
                 return Poll::Ready(answer);
             }
-            state.crowd.wait(seat.place, Wish::Stage, cx);
+            state.wakers.register(waiter.id, Interest::Progress, cx);
             Poll::Pending
         })
         .await
     }
 }
 
-struct Seat<'a> {
-    harbour: &'a Harbour,
-    place: Place,
+/// Leaves no waker behind when the future is dropped.
+struct EndpointWaiter<'a> {
+    shared: &'a Shared,
+    id: WaiterId,
 }
 
-impl Drop for Seat<'_> {
+impl Drop for EndpointWaiter<'_> {
     fn drop(&mut self) {
-        self.harbour.lock().crowd.leave(self.place);
+        self.shared.lock().wakers.remove(self.id);
     }
 }
 
@@ -102,178 +122,187 @@ impl State {
         remote: SocketAddr,
         name: &str,
     ) -> Result<Handle, ConnectError> {
-        let handle = self.endpoint.connect(self.now(), config, remote, name)?;
-        self.berths.insert(handle, Berth::default());
-        self.stir(handle);
+        let handle = self.engine.connect(self.now(), config, remote, name)?;
+        self.connections.insert(handle, Entry::default());
+        self.queue(handle);
         Ok(handle)
     }
 
-    pub(crate) fn take_arrived(&mut self) -> Option<Handle> {
-        self.arrived.pop_front()
+    pub(crate) fn take_incoming(&mut self) -> Option<Handle> {
+        self.incoming.pop_front()
     }
 
-    pub(crate) fn unmute(&mut self, handle: Handle) {
-        if let Some(berth) = self.berths.get_mut(&handle) {
-            berth.mute = false;
+    /// Lets a connection that a client began send.
+    pub(crate) fn answer(&mut self, handle: Handle) {
+        if let Some(entry) = self.connections.get_mut(&handle) {
+            entry.unanswered = false;
         }
-        self.stir(handle);
+        self.queue(handle);
     }
 
-    /// Connections that clients began get their berths.
-    pub(crate) fn admit(&mut self, wakes: &mut Vec<Waker>) {
-        let mut came = false;
-        while let Some(handle) = self.endpoint.accept() {
-            self.berths.insert(handle, Berth::arrived());
-            self.stir(handle);
+    /// Takes the connections that clients began from the engine into the table.
+    pub(crate) fn take_in_clients(&mut self, wakes: &mut Vec<Waker>) {
+        let mut any = false;
+        while let Some(handle) = self.engine.accept() {
+            let entry = Entry {
+                unanswered: true,
+                ..Entry::default()
+            };
+            self.connections.insert(handle, entry);
+            self.queue(handle);
             if self.abandoned || self.stage != Stage::Open {
-                self.unmute(handle);
-                self.forsake(handle);
+                self.answer(handle);
+                self.orphan(handle);
             } else {
-                self.arrived.push_back(handle);
-                came = true;
+                self.incoming.push_back(handle);
+                any = true;
             }
         }
-        if came {
-            self.crowd.call_all(wakes);
+        if any {
+            self.wakers.take_all(wakes);
         }
     }
 
-    /// The connection has events or something to send, or may have.
-    pub(crate) fn stir(&mut self, handle: Handle) {
-        if let Some(berth) = self.berths.get_mut(&handle)
-            && !berth.stirred
+    /// Makes the driver look at a connection that may have events, or something to send.
+    pub(crate) fn queue(&mut self, handle: Handle) {
+        if let Some(entry) = self.connections.get_mut(&handle)
+            && !entry.queued
         {
-            berth.stirred = true;
-            self.stirred.push_back(handle);
-            if let Some(driver) = self.driver.take() {
-                driver.wake();
-            }
+            entry.queued = true;
+            self.queue.push_back(handle);
+            self.wake_driver();
         }
     }
 
-    /// Uses a connection that is alive; it is looked after soon.
-    pub(crate) fn act<R>(
+    /// Does something to a live connection that its peer may notice, and queues it.
+    pub(crate) fn update<R>(
         &mut self,
         handle: Handle,
-        act: impl FnOnce(&mut Connection, &mut Berth, Time) -> R,
+        update: impl FnOnce(&mut Connection, &mut ConnectionWakers, Time) -> R,
     ) -> Result<R, CloseReason> {
-        let result = self.look(handle, act)?;
-        self.stir(handle);
+        let result = self.inspect(handle, update)?;
+        self.queue(handle);
         Ok(result)
     }
 
-    /// The same for what changes nothing that the peer could see.
-    pub(crate) fn look<R>(
+    /// Does something to a live connection that its peer will not notice.
+    pub(crate) fn inspect<R>(
         &mut self,
         handle: Handle,
-        look: impl FnOnce(&mut Connection, &mut Berth, Time) -> R,
+        inspect: impl FnOnce(&mut Connection, &mut ConnectionWakers, Time) -> R,
     ) -> Result<R, CloseReason> {
         let now = self.now();
         let gone = CloseReason::Local { code: 0 };
-        let berth = self.berths.get_mut(&handle).ok_or_else(|| gone.clone())?;
-        if let Some(reason) = &berth.ended {
+        let entry = self.connections.get_mut(&handle);
+        let entry = entry.ok_or_else(|| gone.clone())?;
+        if let Some(reason) = entry.wakers.ended() {
             return Err(reason.clone());
         }
-        let connection = self.endpoint.connection(handle).ok_or(gone)?;
-        Ok(look(connection, berth, now))
+        let connection = self.engine.connection(handle).ok_or(gone)?;
+        Ok(inspect(connection, &mut entry.wakers, now))
     }
 
-    /// What is known of a connection, which may be over.
-    pub(crate) fn berth(&mut self, handle: Handle) -> Option<&mut Berth> {
-        self.berths.get_mut(&handle)
+    /// The wakers of a connection, which may be over.
+    pub(crate) fn wakers(&mut self, handle: Handle) -> Option<&mut ConnectionWakers> {
+        let entry = self.connections.get_mut(&handle)?;
+        Some(&mut entry.wakers)
     }
 
-    /// A connection whose state can be asked for, though it may be over.
+    /// A connection, which may be over.
     pub(crate) fn connection(&mut self, handle: Handle) -> Option<&mut Connection> {
-        let berth = self.berths.get_mut(&handle)?;
-        match &mut berth.drained {
+        let entry = self.connections.get_mut(&handle)?;
+        match &mut entry.drained {
             Some(drained) => Some(drained),
-            None => self.endpoint.connection(handle),
+            None => self.engine.connection(handle),
         }
     }
 
-    /// Takes the next connection that has something to be looked after, and fills a burst of it.
+    /// Takes connections from the queue until one has something to send, and fills `buffer` with a burst of it.
     pub(crate) fn next_burst(
         &mut self,
         buffer: &mut [u8],
         wakes: &mut Vec<Waker>,
     ) -> Option<(Handle, Transmit)> {
         let now = self.now();
-        while let Some(handle) = self.stirred.pop_front() {
-            let Some(berth) = self.berths.get_mut(&handle) else {
+        while let Some(handle) = self.queue.pop_front() {
+            let Some(entry) = self.connections.get_mut(&handle) else {
                 continue;
             };
-            berth.stirred = false;
-            let Some(connection) = self.endpoint.connection(handle) else {
+            entry.queued = false;
+            let Some(connection) = self.engine.connection(handle) else {
                 continue;
             };
-            berth.hear(connection, wakes);
-            let burst = (!berth.mute)
+            entry.wakers.on_events(connection, wakes);
+            let burst = (!entry.unanswered)
                 .then(|| connection.transmit(now, buffer))
                 .flatten();
             // What was to be sent may have been the end.
-            berth.hear(connection, wakes);
+            entry.wakers.on_events(connection, wakes);
             if let Some(burst) = burst {
-                berth.stirred = true;
-                self.stirred.push_back(handle);
+                entry.queued = true;
+                self.queue.push_back(handle);
                 return Some((handle, burst));
             }
             if connection.is_drained() {
-                berth.drained = self.endpoint.remove(handle).map(Box::new);
-                if self.endpoint.is_empty() {
-                    self.crowd.call_all(wakes);
+                entry.drained = self.engine.remove(handle).map(Box::new);
+                if self.engine.is_empty() {
+                    self.wakers.take_all(wakes);
                 }
-                if berth.forsaken {
-                    self.berths.remove(&handle);
+                if entry.orphaned {
+                    self.connections.remove(&handle);
                 }
             }
         }
         None
     }
 
-    /// The driver goes to sleep, unless it has something to do.
+    /// Remembers how to wake the driver. False if it has something to do.
     pub(crate) fn sleep(&mut self, waker: &Waker) -> bool {
-        if !self.stirred.is_empty() {
+        if !self.queue.is_empty() {
             return false;
         }
         self.driver = Some(waker.clone());
         true
     }
 
-    /// Nothing is left to do, and nobody is left to do it for.
+    /// Is nothing left to do, and nobody left to do it for?
     pub(crate) fn is_over(&self) -> bool {
-        let ended = || self.berths.values().all(|berth| berth.ended.is_some());
+        let mut entries = self.connections.values();
         match self.stage {
-            Stage::Open => self.stirred.is_empty() && self.abandoned && ended(),
-            Stage::Closing => self.stirred.is_empty(),
-            Stage::Over => true,
+            Stage::Open => {
+                self.queue.is_empty()
+                    && self.abandoned
+                    && entries.all(|entry| entry.wakers.ended().is_some())
+            }
+            Stage::Closing => self.queue.is_empty(),
+            Stage::Closed => true,
         }
     }
 
-    /// Nobody holds the connection any more.
-    pub(crate) fn forsake(&mut self, handle: Handle) {
+    /// Closes a connection on which no handle is left.
+    pub(crate) fn orphan(&mut self, handle: Handle) {
         let now = self.now();
-        let Some(berth) = self.berths.get_mut(&handle) else {
+        let Some(entry) = self.connections.get_mut(&handle) else {
             return;
         };
-        berth.forsaken = true;
-        if berth.drained.is_some() {
-            self.berths.remove(&handle);
-        } else if let Some(connection) = self.endpoint.connection(handle) {
+        entry.orphaned = true;
+        if entry.drained.is_some() {
+            self.connections.remove(&handle);
+        } else if let Some(connection) = self.engine.connection(handle) {
             connection.close(now, 0, b"");
-            self.stir(handle);
+            self.queue(handle);
         }
-        self.rouse();
+        self.wake_driver();
     }
 
-    /// Nobody holds the dock any more.
+    /// Ends what nobody can accept any more, for no handle on the endpoint is left.
     pub(crate) fn abandon(&mut self) {
         self.abandoned = true;
-        while let Some(handle) = self.take_arrived() {
-            self.unmute(handle);
-            self.forsake(handle);
+        while let Some(handle) = self.take_incoming() {
+            self.answer(handle);
+            self.orphan(handle);
         }
-        self.rouse();
+        self.wake_driver();
     }
 
     pub(crate) fn close_all(&mut self, code: u64, reason: &[u8]) {
@@ -281,34 +310,34 @@ impl State {
             return;
         }
         self.stage = Stage::Closing;
-        while let Some(handle) = self.take_arrived() {
-            self.unmute(handle);
+        while let Some(handle) = self.take_incoming() {
+            self.answer(handle);
         }
         let now = self.now();
-        let handles: Vec<Handle> = self.berths.keys().copied().collect();
+        let handles: Vec<Handle> = self.connections.keys().copied().collect();
         for handle in handles {
-            if let Some(connection) = self.endpoint.connection(handle) {
+            if let Some(connection) = self.engine.connection(handle) {
                 connection.close(now, code, reason);
             }
-            self.stir(handle);
+            self.queue(handle);
         }
         let mut wakes = Vec::new();
-        self.crowd.call_all(&mut wakes);
+        self.wakers.take_all(&mut wakes);
         wakes.into_iter().for_each(Waker::wake);
-        self.rouse();
+        self.wake_driver();
     }
 
-    /// The socket is closed: whoever still waits, waits for nothing.
+    /// The socket is closed: ends all connections, and collects the wakers of all who wait.
     pub(crate) fn finish(&mut self, wakes: &mut Vec<Waker>) {
-        self.stage = Stage::Over;
+        self.stage = Stage::Closed;
         self.driver = None;
-        for berth in self.berths.values_mut() {
-            berth.end(CloseReason::Local { code: 0 }, wakes);
+        for entry in self.connections.values_mut() {
+            entry.wakers.end(CloseReason::Local { code: 0 }, wakes);
         }
-        self.crowd.call_all(wakes);
+        self.wakers.take_all(wakes);
     }
 
-    fn rouse(&mut self) {
+    fn wake_driver(&mut self) {
         if let Some(driver) = self.driver.take() {
             driver.wake();
         }

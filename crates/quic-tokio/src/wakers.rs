@@ -1,59 +1,63 @@
-//! Who waits for what, on a connection or on the dock as a whole; who stops waiting leaves nothing behind.
+//! Which tasks wait for what, on a connection or on the endpoint as a whole.
 
 use std::collections::HashMap;
 use std::task::{Context, Waker};
 
 use roundtrip_quic::Dir;
 
+/// What a task waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
-    /// To open a stream.
+pub(crate) enum Interest {
+    /// That a stream can be opened.
     Open(Dir),
-    /// For a stream of the peer's.
+    /// That the peer opens a stream.
     Accept(Dir),
-    /// For the handshake, a token, or the end.
-    Stage,
+    /// That the handshake advances, a token arrives or the connection ends.
+    Progress,
 }
 
-/// Where one waits; each has its own.
+/// One place to wait at. A [`Wait`](crate::wait::Wait) has one, whichever task polls it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Place(u64);
+pub(crate) struct WaiterId(u64);
 
+/// The wakers of all who wait, by place.
+///
+/// Nothing is woken here: wakers are collected under the lock, and called once it is released.
 #[derive(Debug, Default)]
-pub(crate) struct Crowd {
-    waiting: HashMap<Place, (Wish, Waker)>,
-    places: u64,
+pub(crate) struct Wakers {
+    waiting: HashMap<WaiterId, (Interest, Waker)>,
+    last: u64,
 }
 
-impl Crowd {
-    pub(crate) fn place(&mut self) -> Place {
-        self.places += 1;
-        Place(self.places)
+impl Wakers {
+    pub(crate) fn new_waiter(&mut self) -> WaiterId {
+        self.last += 1;
+        WaiterId(self.last)
     }
 
-    pub(crate) fn wait(&mut self, place: Place, wish: Wish, cx: &Context<'_>) {
-        match self.waiting.get_mut(&place) {
-            Some((wished, waker)) => {
-                *wished = wish;
+    pub(crate) fn register(&mut self, id: WaiterId, interest: Interest, cx: &Context<'_>) {
+        match self.waiting.get_mut(&id) {
+            Some((known, waker)) => {
+                *known = interest;
                 waker.clone_from(cx.waker());
             }
             None => {
-                self.waiting.insert(place, (wish, cx.waker().clone()));
+                self.waiting.insert(id, (interest, cx.waker().clone()));
             }
         }
     }
 
-    pub(crate) fn leave(&mut self, place: Place) {
-        self.waiting.remove(&place);
+    pub(crate) fn remove(&mut self, id: WaiterId) {
+        self.waiting.remove(&id);
     }
 
-    /// Those who have this wish try again.
-    pub(crate) fn call(&mut self, wish: Wish, wakes: &mut Vec<Waker>) {
-        let called = self.waiting.extract_if(|_, (wished, _)| *wished == wish);
-        wakes.extend(called.map(|(_, (_, waker))| waker));
+    /// Moves the wakers of those with this interest to `wakes`.
+    pub(crate) fn take(&mut self, interest: Interest, wakes: &mut Vec<Waker>) {
+        let taken = self.waiting.extract_if(|_, (known, _)| *known == interest);
+        wakes.extend(taken.map(|(_, (_, waker))| waker));
     }
 
-    pub(crate) fn call_all(&mut self, wakes: &mut Vec<Waker>) {
+    pub(crate) fn take_all(&mut self, wakes: &mut Vec<Waker>) {
         wakes.extend(self.waiting.drain().map(|(_, (_, waker))| waker));
     }
 
@@ -69,24 +73,28 @@ mod tests {
 
     #[test]
     fn each_is_called_for_what_it_waits_for() {
-        let mut crowd = Crowd::default();
+        let mut wakers = Wakers::default();
         let cx = Context::from_waker(Waker::noop());
-        let wishes = [Wish::Open(Dir::Bidi), Wish::Accept(Dir::Uni), Wish::Stage];
-        for wish in wishes {
-            let place = crowd.place();
-            crowd.wait(place, wish, &cx);
-            crowd.wait(place, wish, &cx);
+        let interests = [
+            Interest::Open(Dir::Bidi),
+            Interest::Accept(Dir::Uni),
+            Interest::Progress,
+        ];
+        for interest in interests {
+            let id = wakers.new_waiter();
+            wakers.register(id, interest, &cx);
+            wakers.register(id, interest, &cx);
         }
-        let gone = crowd.place();
-        crowd.wait(gone, Wish::Stage, &cx);
-        crowd.leave(gone);
+        let gone = wakers.new_waiter();
+        wakers.register(gone, Interest::Progress, &cx);
+        wakers.remove(gone);
         let mut wakes = Vec::new();
-        crowd.call(Wish::Accept(Dir::Bidi), &mut wakes);
+        wakers.take(Interest::Accept(Dir::Bidi), &mut wakes);
         assert_eq!(wakes.len(), 0);
-        crowd.call(Wish::Accept(Dir::Uni), &mut wakes);
+        wakers.take(Interest::Accept(Dir::Uni), &mut wakes);
         assert_eq!(wakes.len(), 1);
-        crowd.call_all(&mut wakes);
+        wakers.take_all(&mut wakes);
         assert_eq!(wakes.len(), 3);
-        assert!(crowd.is_empty());
+        assert!(wakers.is_empty());
     }
 }
