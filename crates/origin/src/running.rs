@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use quinn::Endpoint;
 use quinn::crypto::rustls::QuicServerConfig;
-use roundtrip_http::dock::Dock;
+use roundtrip_quic_tokio::Endpoint as OwnEndpoint;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -48,7 +48,7 @@ impl Origin {
             counters,
             tasks: Vec::new(),
             endpoints: Vec::new(),
-            docks: Vec::new(),
+            own_endpoints: Vec::new(),
             silent: Vec::new(),
             thread: None,
         };
@@ -81,7 +81,7 @@ pub struct Running {
     counters: Arc<Counters>,
     tasks: Vec<JoinHandle<()>>,
     endpoints: Vec<Endpoint>,
-    docks: Vec<Dock>,
+    own_endpoints: Vec<OwnEndpoint>,
     /// Ports that are taken and never answer.
     silent: Vec<UdpSocket>,
     thread: Option<Thread>,
@@ -110,8 +110,8 @@ impl Running {
             // A task that was aborted says so: that is what was asked for.
             let _ = task.await;
         }
-        for dock in std::mem::take(&mut self.docks) {
-            dock.closed().await;
+        for endpoint in std::mem::take(&mut self.own_endpoints) {
+            endpoint.closed().await;
         }
         self.thread = None;
     }
@@ -120,8 +120,8 @@ impl Running {
         for endpoint in self.endpoints.drain(..) {
             endpoint.close(0_u32.into(), b"");
         }
-        for dock in &self.docks {
-            dock.close(0, b"");
+        for endpoint in &self.own_endpoints {
+            endpoint.close(0, b"");
         }
         self.silent.clear();
         for task in &self.tasks {
@@ -187,11 +187,11 @@ impl Running {
     ) -> Result<(), OriginError> {
         let protocols = &quic::own::PROTOCOLS;
         let tls = tls::quic_config(&knobs.tls, certificates, &self.counters, protocols)?;
-        let endpoint = quic::own::endpoint(tls, knobs)?;
-        let dock = Dock::open(socket, endpoint).map_err(|e| ports::failed(knobs, e))?;
-        self.counters.add_dock(dock.clone());
-        self.docks.push(dock.clone());
-        let accepting = quic::own::accept(dock, Manner::of(knobs), hall.clone());
+        let engine = quic::own::engine(tls, knobs)?;
+        let endpoint = OwnEndpoint::new(socket, engine).map_err(|e| ports::failed(knobs, e))?;
+        self.counters.add_endpoint(endpoint.clone());
+        self.own_endpoints.push(endpoint.clone());
+        let accepting = quic::own::accept(endpoint, Manner::of(knobs), hall.clone());
         self.tasks.push(tokio::spawn(accepting));
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-use roundtrip_http::dock::Dock;
+use roundtrip_quic_tokio::Endpoint;
 use serde::Serialize;
 
 /// Writes [`Counters`] and its snapshot [`Stats`] from one list, so that none is forgotten in the other.
@@ -14,7 +14,7 @@ macro_rules! counters {
         pub struct Counters {
             $($(#[$doc])* pub(crate) $name: Counter,)*
             /// What becomes of clients that get no connection, our own engine counts itself.
-            docks: Mutex<Vec<Dock>>,
+            endpoints: Mutex<Vec<Endpoint>>,
         }
 
         /// The counters at one moment.
@@ -26,10 +26,10 @@ macro_rules! counters {
         impl Counters {
             pub fn snapshot(&self) -> Stats {
                 let mut stats = Stats { $($name: self.$name.0.load(Relaxed),)* };
-                let docks = self.docks.lock().unwrap_or_else(PoisonError::into_inner);
-                for (retries, tokens) in docks.iter().map(Dock::doubts) {
-                    stats.quic_retries += retries;
-                    stats.quic_tokens_taken += tokens;
+                let endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+                for endpoint in endpoints.iter() {
+                    stats.quic_retries += endpoint.retries_sent();
+                    stats.quic_tokens_taken += endpoint.tokens_taken();
                 }
                 stats
             }
@@ -91,9 +91,12 @@ counters! {
 }
 
 impl Counters {
-    pub(crate) fn add_dock(&self, dock: Dock) {
-        let mut docks = self.docks.lock().unwrap_or_else(PoisonError::into_inner);
-        docks.push(dock);
+    pub(crate) fn add_endpoint(&self, endpoint: Endpoint) {
+        let mut endpoints = self
+            .endpoints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        endpoints.push(endpoint);
     }
 }
 

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use h3::error::{Code, ConnectionError};
 use h3::quic::SendStream;
 use h3::server::{Connection, RequestResolver};
-use roundtrip_http::dock::{Link, SectionLimits, Transport};
+use roundtrip_quic_tokio::{Connection as QuicConnection, H3Connection, SectionLimits};
 use tokio::task::{JoinError, JoinSet};
 
 use super::Peer;
@@ -33,11 +33,11 @@ use body::Body;
 /// Of a frame that carries a head: its type, and its length.
 const FRAME_HEAD: u64 = 16;
 
-type Request = RequestResolver<Transport, Bytes>;
+type Request = RequestResolver<H3Connection, Bytes>;
 
 /// Serves until the connection ends. Until `confirmed` is over, what comes may be a replay; where the handshake fails, it never is.
 pub(crate) async fn serve<S: Sessions + 'static>(
-    link: Link,
+    link: QuicConnection,
     confirmed: impl Future<Output = ()>,
     peer: Peer,
     house: &Rc<House<S>>,
@@ -48,10 +48,11 @@ pub(crate) async fn serve<S: Sessions + 'static>(
         .max_field_section_size(limits.head.0)
         .send_grease(false);
     let post = house.patrol.post();
-    let transport = link.checked_transport(SectionLimits {
+    let section_limits = SectionLimits {
         fields: limits.fields,
         size: usize::try_from(limits.head.0).unwrap_or(usize::MAX),
-    });
+    };
+    let transport = H3Connection::with_limits(&link, section_limits);
     let begun = post
         .within(Some(limits.head_time.0), builder.build(transport))
         .await;
@@ -74,8 +75,8 @@ pub(crate) async fn serve<S: Sessions + 'static>(
 
 /// One connection, and those who are served on it.
 struct Table<S> {
-    connection: Connection<Transport, Bytes>,
-    link: Link,
+    connection: Connection<H3Connection, Bytes>,
+    link: QuicConnection,
     limits: Limits,
     hall: Rc<Hall<S>>,
     post: Rc<Post>,
@@ -188,10 +189,14 @@ impl<S: Sessions + 'static> Table<S> {
     }
 }
 
-async fn stream<S: Sessions>(hall: Rc<Hall<S>>, mut request: Request, link: Link) -> Parted {
+async fn stream<S: Sessions>(
+    hall: Rc<Hall<S>>,
+    mut request: Request,
+    link: QuicConnection,
+) -> Parted {
     let id = request.frame_stream.send_id().into_inner();
     let most = hall.house.site().limits.head.0;
-    link.allow(id, most.saturating_add(FRAME_HEAD));
+    link.set_read_allowance(id, most.saturating_add(FRAME_HEAD));
     let coming = poll_fn(|cx| request.frame_stream.poll_next(cx));
     let Ok(frame) = hall.in_head_time(coming).await else {
         return Parted::Reset;
@@ -213,7 +218,7 @@ async fn stream<S: Sessions>(hall: Rc<Hall<S>>, mut request: Request, link: Link
     let (Ok(Ok((request, stream))), None) = (resolved, refusal) else {
         return Parted::Reset;
     };
-    link.entrust(id, 0);
+    link.take_over(id, 0);
     let (parts, ()) = request.into_parts();
     let (sending, receiving) = stream.split();
     let mut answer = Answer::new(sending);

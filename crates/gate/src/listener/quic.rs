@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_lc_rs::rand;
-use roundtrip_http::dock::{Caller, Dock, Link};
-use roundtrip_quic::{Endpoint, Retry, ServerConfig, Transport};
+use roundtrip_quic::{Retry, ServerConfig, Transport};
+use roundtrip_quic_tokio::{Connection, Endpoint, Incoming};
 use rustls::{HandshakeKind, ProtocolVersion};
 use tokio::time::timeout;
 
@@ -34,13 +34,13 @@ const ONE_WAY_STREAMS: u64 = 16;
 const WINDOW: u64 = 1 << 20;
 
 pub(crate) struct QuicEntrance {
-    dock: Dock,
+    endpoint: Endpoint,
     tls: RefCell<Rc<ThreadTls>>,
 }
 
 /// A client of which one datagram has come. Let go of, it hears nothing.
 pub(crate) struct QuicArrival {
-    caller: Caller,
+    incoming: Incoming,
     peer: SocketAddr,
     tls: Rc<ThreadTls>,
 }
@@ -48,7 +48,7 @@ pub(crate) struct QuicArrival {
 /// A connection on which requests may come, though perhaps as early data: what comes before the handshake is over may be
 /// a replay.
 pub(crate) struct QuicMet {
-    pub(crate) link: Link,
+    pub(crate) link: Connection,
     pub(crate) peer: SocketAddr,
     pub(crate) facts: Handshake,
 }
@@ -69,38 +69,44 @@ impl QuicEntrance {
         config.key = Some(seed.quic_key()?);
         let mut own = [0; 32];
         rand::fill(&mut own).map_err(|_| GateError::Cryptography)?;
-        let dock = Dock::open(socket, Endpoint::new(Some(config), own)).map_err(failed)?;
+        let engine = roundtrip_quic::Endpoint::new(Some(config), own);
+        let endpoint = Endpoint::new(socket, engine).map_err(failed)?;
         let tls = RefCell::new(tls);
-        Ok(Self { dock, tls })
+        Ok(Self { endpoint, tls })
     }
 
     /// The next client; none once the socket is closed.
     pub(crate) async fn next(&self) -> Option<QuicArrival> {
         loop {
-            let caller = self.dock.accept().await?;
+            let incoming = self.endpoint.accept().await?;
             // One that is gone already is nowhere.
-            if let Some(peer) = caller.remote() {
+            if let Some(peer) = incoming.remote_address() {
                 let tls = self.tls.borrow().clone();
-                return Some(QuicArrival { caller, peer, tls });
+                return Some(QuicArrival {
+                    incoming,
+                    peer,
+                    tls,
+                });
             }
         }
     }
 
     /// Clients that come from now on are met as a new configuration wants it.
     pub(crate) fn follow(&self, tls: Rc<ThreadTls>, limits: &Limits) {
-        self.dock.serve(Some(server_config(&tls, limits)));
+        self.endpoint
+            .set_server_config(Some(server_config(&tls, limits)));
         self.tls.replace(tls);
     }
 
     /// Nobody new is let in; ends when those inside are gone.
     pub(crate) async fn close(&self) {
-        self.dock.serve(None);
-        self.dock.emptied().await;
+        self.endpoint.set_server_config(None);
+        self.endpoint.wait_idle().await;
     }
 
     /// Clients that were asked to prove their address first.
     pub(crate) fn retries(&self) -> u64 {
-        self.dock.doubts().0
+        self.endpoint.retries_sent()
     }
 }
 
@@ -111,7 +117,7 @@ impl QuicArrival {
 
     /// There is no room. RFC 9000 §5.2.2.
     pub(crate) fn refuse(self) {
-        self.caller.refuse();
+        self.incoming.refuse();
     }
 
     /// On the thread's `LocalSet`: until requests may come, or `within` is over.
@@ -123,12 +129,12 @@ impl QuicArrival {
     async fn shake_hands(self) -> Result<QuicMet, Unmet> {
         // Lies ready until TLS has looked for it.
         let _fetched = match self.tls.desk() {
-            Some(desk) => fetch(&self.caller, desk).await,
+            Some(desk) => fetch(&self.incoming, desk).await,
             None => None,
         };
-        let link = self.caller.answer();
+        let link = self.incoming.accept();
         let taken = if self.tls.takes_early_data() {
-            link.greeted().await
+            link.hello_received().await
         } else {
             link.connected().await
         };
@@ -145,8 +151,8 @@ impl QuicArrival {
 }
 
 /// The session that a client wants to go on with. Whoever takes too long to say which shakes hands in full.
-async fn fetch(caller: &Caller, desk: &Desk) -> Option<Fetched> {
-    let said = caller.hello(|messages| match Hello::in_messages(messages) {
+async fn fetch(incoming: &Incoming, desk: &Desk) -> Option<Fetched> {
+    let said = incoming.client_hello(|messages| match Hello::in_messages(messages) {
         Hello::Part => None,
         Hello::Whole(identity) => Some(identity),
     });

@@ -5,7 +5,9 @@ use std::future::Future;
 use bytes::Bytes;
 use h3::quic::{self, StreamId};
 use quinn::VarInt;
-use roundtrip_http::dock::{self, Link};
+use roundtrip_quic_tokio::{
+    BidiStream, Connection, H3Connection, H3SendStream, OpenStreams, RecvStream,
+};
 
 use crate::quic::Confirmation;
 
@@ -93,27 +95,27 @@ impl Reins for () {
     fn entrust(&self, _: impl FnOnce() -> StreamId, _: u64) {}
 }
 
-pub(crate) struct Own(Link);
+pub(crate) struct Own(Connection);
 
 impl Own {
-    pub(crate) fn new(link: Link) -> Self {
+    pub(crate) fn new(link: Connection) -> Self {
         Self(link)
     }
 }
 
 impl Carrier for Own {
-    type Bidi = dock::Stream;
-    type Sending = dock::Outgoing;
-    type Receiving = dock::Receiving;
-    type Opener = dock::Opener;
-    type Transport = dock::Transport;
-    type Reins = Link;
+    type Bidi = BidiStream;
+    type Sending = H3SendStream;
+    type Receiving = RecvStream;
+    type Opener = OpenStreams;
+    type Transport = H3Connection;
+    type Reins = Connection;
 
-    fn transport(&self) -> dock::Transport {
-        self.0.transport()
+    fn transport(&self) -> H3Connection {
+        H3Connection::new(&self.0)
     }
 
-    fn reins(&self) -> Link {
+    fn reins(&self) -> Connection {
         self.0.clone()
     }
 
@@ -130,8 +132,8 @@ impl Carrier for Own {
     }
 }
 
-impl Reins for Link {
+impl Reins for Connection {
     fn entrust(&self, stream: impl FnOnce() -> StreamId, allowance: u64) {
-        Link::entrust(self, stream().into_inner(), allowance);
+        self.take_over(stream().into_inner(), allowance);
     }
 }

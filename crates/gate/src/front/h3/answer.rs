@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use h3::error::Code;
 use h3::server::RequestStream;
 use http::HeaderMap;
-use roundtrip_http::dock::Outgoing;
+use roundtrip_quic_tokio::H3SendStream;
 
 use crate::exchange::{PIECE, Sink};
 use crate::front::streams::reply;
@@ -14,7 +14,7 @@ use crate::h1::{Response, ResponseBody, Trailers};
 use crate::request::Field;
 
 pub(super) struct Answer {
-    stream: RequestStream<Outgoing, Bytes>,
+    stream: RequestStream<H3SendStream, Bytes>,
     /// What waits to be sent.
     head: Option<http::Response<()>>,
     out: BytesMut,
@@ -23,7 +23,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    pub(super) fn new(stream: RequestStream<Outgoing, Bytes>) -> Self {
+    pub(super) fn new(stream: RequestStream<H3SendStream, Bytes>) -> Self {
         Self {
             stream,
             head: None,

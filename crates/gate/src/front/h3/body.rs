@@ -8,7 +8,7 @@ use std::task::Poll;
 
 use bytes::{Buf, Bytes};
 use h3::server::RequestStream;
-use roundtrip_http::dock::{Link, Receiving};
+use roundtrip_quic_tokio::{Connection, RecvStream};
 
 use crate::exchange::{Broken, PIECE, Source};
 use crate::front::signal::Signal;
@@ -16,8 +16,8 @@ use crate::h1::Trailers;
 use crate::request::Refusal;
 
 pub(super) struct Body {
-    stream: RequestStream<Receiving, Bytes>,
-    link: Link,
+    stream: RequestStream<RecvStream, Bytes>,
+    link: Connection,
     confirmed: Rc<Signal>,
     /// What was read before anybody asked.
     first: Vec<u8>,
@@ -27,8 +27,8 @@ pub(super) struct Body {
 
 impl Body {
     pub(super) fn new(
-        stream: RequestStream<Receiving, Bytes>,
-        link: Link,
+        stream: RequestStream<RecvStream, Bytes>,
+        link: Connection,
         confirmed: Rc<Signal>,
     ) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl Body {
 
     async fn read(&mut self, into: &mut Vec<u8>) -> Result<bool, Broken> {
         let id = self.stream.id().into_inner();
-        self.link.allow(id, 2 * PIECE as u64);
+        self.link.set_read_allowance(id, 2 * PIECE as u64);
         // To the engine, a frame without data is as the end of the body: where that is not asked for once more, what follows
         // would be missing. Another in a row is taken for an attack: the engine ends the connection where trailers are not.
         for _ in 0..2 {
@@ -116,7 +116,7 @@ impl Source for Body {
     }
 }
 
-fn broken(link: &Link, stream: u64, error: h3::error::StreamError) -> Broken {
+fn broken(link: &Connection, stream: u64, error: h3::error::StreamError) -> Broken {
     match link.refusal(stream) {
         Some(error) => Refusal::from(error).into(),
         None => Broken::Client(io::Error::other(error)),

@@ -14,8 +14,8 @@ use h3_quinn::{BidiStream, OpenStreams};
 use http::{Request, StatusCode};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Endpoint};
-use roundtrip_http::dock::Dock;
 use roundtrip_quic::{ServerConfig, Transport};
+use roundtrip_quic_tokio::Endpoint as OwnEndpoint;
 use rustls::pki_types::PrivateKeyDer;
 use tokio::task::{JoinHandle, spawn_local};
 
@@ -41,18 +41,18 @@ async fn meet(scene: &Scene) -> Met {
     let (server, client) = configs();
     let at: SocketAddr = (Ipv4Addr::LOCALHOST, 0).into();
     let server = roundtrip_quic::Endpoint::new(Some(server), [5; 32]);
-    let gate = Dock::open(UdpSocket::bind(at).unwrap(), server).unwrap();
+    let gate = OwnEndpoint::new(UdpSocket::bind(at).unwrap(), server).unwrap();
     let endpoint = Endpoint::client(at).unwrap();
     let connecting = endpoint.connect_with(client, gate.local_addr(), "a.example");
     let (quic, met) = tokio::join!(connecting.unwrap(), async {
-        let link = gate.accept().await.unwrap().answer();
+        let link = gate.accept().await.unwrap().accept();
         link.connected().await.unwrap();
         link
     });
     let (house, confirmed) = (scene.house.clone(), Rc::<Signal>::default());
     let signal = confirmed.clone();
     let serving = spawn_local(async move {
-        let _dock = gate;
+        let _endpoint = gate;
         let peer = Peer {
             address: [192, 0, 2, 7].into(),
             secure: true,

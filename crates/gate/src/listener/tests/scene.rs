@@ -184,9 +184,9 @@ async fn serve_quic(entrance: Rc<QuicEntrance>) {
     while let Some(arrival) = entrance.next().await {
         tokio::task::spawn_local(async move {
             let met = arrival.meet(WITHIN).await.unwrap();
-            while let Ok((mut send, mut receive)) = met.link.accept_bidi().await {
+            while let Ok((mut send, mut receive)) = met.link.accept_bi().await {
                 let mut heard = 0;
-                while let Some(bytes) = receive.read().await.unwrap() {
+                while let Some(bytes) = receive.read_chunk().await.unwrap() {
                     heard += bytes.len();
                 }
                 let said = format!(
@@ -195,9 +195,9 @@ async fn serve_quic(entrance: Rc<QuicEntrance>) {
                     met.facts.early_data,
                     !met.link.is_connected(),
                 );
-                send.write(said.into()).await.unwrap();
+                send.write_chunk(said.into()).await.unwrap();
                 if met.link.connected().await.is_ok() {
-                    send.write(" confirmed".into()).await.unwrap();
+                    send.write_chunk(" confirmed".into()).await.unwrap();
                 }
                 send.finish().unwrap();
             }

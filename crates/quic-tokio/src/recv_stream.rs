@@ -1,4 +1,4 @@
-//! The half of a stream that is read.
+//! The receiving half of a stream.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -7,41 +7,42 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use roundtrip_quic::{Connection, Peek, ReadError, StreamId};
 
-use super::berth::Berth;
-use super::sections::Sections;
-use super::{Link, RequestError, SectionLimits, StreamError};
+use crate::connection_wakers::ConnectionWakers;
+use crate::handle::ConnectionHandle;
+use crate::sections::Sections;
+use crate::{RequestError, SectionLimits, StreamError};
 
-/// As much is read at once.
-const PIECE: usize = 256 << 10;
-/// Whoever lets go of a stream wants no more of it. RFC 9114 §8.1: H3_NO_ERROR.
-const ENOUGH: u64 = 0x100;
-/// RFC 9114 §8.1: H3_MESSAGE_ERROR.
-const MALFORMED: u64 = 0x10e;
+/// The most that one read returns.
+const MAX_CHUNK: usize = 256 << 10;
+/// The code that stops a stream which is dropped before its end. RFC 9114 §8.1.
+const H3_NO_ERROR: u64 = 0x100;
+/// The code that stops a stream whose request is malformed. RFC 9114 §8.1.
+const H3_MESSAGE_ERROR: u64 = 0x10e;
 
-/// Let go of before its end was read, the peer is asked to send no more.
-pub struct Receiving {
-    link: Link,
+/// The receiving half of a stream. Dropped before its end was read, the peer is asked to stop sending.
+pub struct RecvStream {
+    connection: ConnectionHandle,
     id: StreamId,
     /// Its end was read, or it was stopped.
-    settled: bool,
-    /// Of a request whose field sections are looked at.
+    is_ended: bool,
+    /// Checks the field sections of a request before they are returned.
     sections: Option<Box<Sections>>,
 }
 
-impl Receiving {
-    /// Of which so much may be read, until more is allowed; none: all of it.
-    pub(super) fn new(link: &Link, id: StreamId, allowance: Option<u64>) -> Self {
-        link.note(|berth| berth.add_receiver(id, allowance.unwrap_or(u64::MAX)));
+impl RecvStream {
+    /// `allowance` bounds how much may be read until the allowance is set again.
+    pub(crate) fn new(connection: &ConnectionHandle, id: StreamId, allowance: Option<u64>) -> Self {
+        connection.wakers(|wakers| wakers.add_receiver(id, allowance.unwrap_or(u64::MAX)));
         Self {
-            link: link.clone(),
+            connection: connection.clone(),
             id,
-            settled: false,
+            is_ended: false,
             sections: None,
         }
     }
 
-    /// What comes is passed on as a request whose field sections are sound.
-    pub(super) fn check(&mut self, limits: SectionLimits) {
+    /// Returns from now on only what belongs to a request with valid field sections.
+    pub(crate) fn check_sections(&mut self, limits: SectionLimits) {
         self.sections = Some(Box::new(Sections::new(limits)));
     }
 
@@ -49,8 +50,8 @@ impl Receiving {
         self.id.0
     }
 
-    /// The next bytes, never none of them; `None` is the end.
-    pub async fn read(&mut self) -> Result<Option<Bytes>, StreamError> {
+    /// Reads the next bytes, at least one. `None` is the end.
+    pub async fn read_chunk(&mut self) -> Result<Option<Bytes>, StreamError> {
         poll_fn(|cx| self.poll_read(cx)).await
     }
 
@@ -72,7 +73,7 @@ impl Receiving {
                 return Poll::Ready(Ok(rest));
             };
             let passed = sections.take(bytes);
-            // Of trailers whoever reads so far is told.
+            // An error in trailers is returned by the read that gets as far.
             if let Some(error) = sections.refused_at_once() {
                 self.refuse(error);
             }
@@ -82,62 +83,65 @@ impl Receiving {
         }
     }
 
-    /// What comes next, as it comes.
+    /// The next bytes, unchecked.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamError>> {
-        if self.settled {
+        if self.is_ended {
             return Poll::Ready(Ok(None));
         }
         let id = self.id;
-        let polled = match self.link.act(|c, berth, _| read(c, berth, id, cx)) {
+        let polled = match self
+            .connection
+            .update(|c, wakers, _| read(c, wakers, id, cx))
+        {
             Ok(polled) => polled,
             Err(reason) => Poll::Ready(Err(reason.into())),
         };
-        if let Poll::Ready(Ok(None) | Err(StreamError::Reset(_) | StreamError::Over)) = &polled {
-            self.settled = true;
+        if let Poll::Ready(Ok(None) | Err(StreamError::Reset(_) | StreamError::Ended)) = &polled {
+            self.is_ended = true;
         }
         polled
     }
 
     fn refuse(&mut self, error: RequestError) {
         let id = self.id;
-        self.link.note(|berth| {
-            if let Some(receiver) = berth.receiver(id) {
+        self.connection.wakers(|wakers| {
+            if let Some(receiver) = wakers.receiver(id) {
                 receiver.refused = Some(error);
             }
         });
         match error.connection_code() {
-            Some(code) => self.link.close(code, b""),
+            Some(code) => self.connection.close(code, b""),
             None if error.can_be_answered() => {}
-            None => self.stop(MALFORMED),
+            None => self.stop(H3_MESSAGE_ERROR),
         }
     }
 
-    /// Asks the peer to send no more.
+    /// Asks the peer to stop sending.
     pub fn stop(&mut self, code: u64) {
-        if !self.settled {
-            self.settled = true;
+        if !self.is_ended {
+            self.is_ended = true;
             let id = self.id;
-            // Where it is over, nothing more comes.
-            let _ = self.link.act(|connection, _, _| connection.stop(id, code));
+            // In a connection that is over, nothing more comes.
+            let _ = self.connection.update(|c, _, _| c.stop(id, code));
         }
     }
 }
 
 fn read(
     connection: &mut Connection,
-    berth: &mut Berth,
+    wakers: &mut ConnectionWakers,
     id: StreamId,
     cx: &Context<'_>,
 ) -> Poll<Result<Option<Bytes>, StreamError>> {
-    let Some(receiver) = berth.receiver(id) else {
-        return Poll::Ready(Err(StreamError::Over));
+    let Some(receiver) = wakers.receiver(id) else {
+        return Poll::Ready(Err(StreamError::Ended));
     };
-    // By halves: what is allowed for a frame and its content is not used up by a read that finds both.
+    // Half of it at a time: an allowance for a frame and its content must not be used up by a read that finds both.
     let most = usize::try_from(receiver.allowance.div_ceil(2)).unwrap_or(usize::MAX);
     let bytes = match connection.peek(id) {
         Ok(Peek::Bytes(_)) if most == 0 => return Poll::Ready(Err(StreamError::TooMuch)),
         Ok(Peek::Bytes(bytes)) => {
-            let length = bytes.len().min(PIECE).min(most);
+            let length = bytes.len().min(MAX_CHUNK).min(most);
             Bytes::copy_from_slice(bytes.get(..length).unwrap_or_default())
         }
         Ok(Peek::Blocked) => {
@@ -146,7 +150,7 @@ fn read(
         }
         Ok(Peek::End) => return Poll::Ready(Ok(None)),
         Err(ReadError::Reset(code)) => return Poll::Ready(Err(StreamError::Reset(code))),
-        Err(ReadError::Unknown) => return Poll::Ready(Err(StreamError::Over)),
+        Err(ReadError::Unknown) => return Poll::Ready(Err(StreamError::Ended)),
     };
     if receiver.allowance != u64::MAX {
         receiver.allowance -= bytes.len() as u64;
@@ -155,16 +159,16 @@ fn read(
     Poll::Ready(Ok(Some(bytes)))
 }
 
-impl Drop for Receiving {
+impl Drop for RecvStream {
     fn drop(&mut self) {
-        self.stop(ENOUGH);
+        self.stop(H3_NO_ERROR);
         let id = self.id;
-        self.link.note(|berth| berth.remove_receiver(id));
+        self.connection.wakers(|wakers| wakers.remove_receiver(id));
     }
 }
 
-impl fmt::Debug for Receiving {
+impl fmt::Debug for RecvStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Receiving").field(&self.id.0).finish()
+        f.debug_tuple("RecvStream").field(&self.id.0).finish()
     }
 }

@@ -1,23 +1,21 @@
 //! Our own QUIC engine at both ends, on loopback: HTTP/3 and HTTP/0.9, early data, key updates, requests that are given up,
 //! and what is left behind by all that.
 
-#![allow(clippy::unwrap_used)]
-
 use std::future::poll_fn;
 use std::net::UdpSocket;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
-use roundtrip_http::dock::{Dock, Link, Opener, StreamError};
 use roundtrip_origin::{EarlyData, Knobs, Origin, QuicEngine, Running};
-use roundtrip_quic::{ClientConfig, CloseReason, Endpoint, Transport};
+use roundtrip_quic::{ClientConfig, CloseReason, Endpoint as Engine, Transport};
+use roundtrip_quic_tokio::{Connection, Endpoint, H3Connection, OpenStreams, StreamError};
 use rustls::RootCertStore;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
-type Sender = h3::client::SendRequest<Opener, Bytes>;
+type Sender = h3::client::SendRequest<OpenStreams, Bytes>;
 
 /// For what is bound to come.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -46,18 +44,18 @@ fn config(origin: &Running, protocol: &str) -> ClientConfig {
     ClientConfig::new(Arc::new(tls), Arc::new(Transport::default()))
 }
 
-fn dock() -> Dock {
+fn endpoint() -> Endpoint {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    Dock::open(socket, Endpoint::new(None, [7; 32])).unwrap()
+    Endpoint::new(socket, Engine::new(None, [7; 32])).unwrap()
 }
 
-fn call(dock: &Dock, origin: &Running, config: &ClientConfig) -> Link {
-    dock.connect(config, origin.https, "localhost").unwrap()
+fn call(endpoint: &Endpoint, origin: &Running, config: &ClientConfig) -> Connection {
+    endpoint.connect(config, origin.https, "localhost").unwrap()
 }
 
-async fn speak(link: &Link) -> Sender {
+async fn speak(connection: &Connection) -> Sender {
     let (mut driver, sender) = h3::client::builder()
-        .build::<_, _, Bytes>(link.transport())
+        .build::<_, _, Bytes>(H3Connection::new(connection))
         .await
         .unwrap();
     tokio::spawn(async move { drop(poll_fn(|cx| driver.poll_close(cx)).await) });
@@ -84,47 +82,51 @@ async fn ask(mut sender: Sender, path: &str, body: Option<Bytes>) -> (u16, usize
 }
 
 /// The body of a bare answer, or why there is none.
-async fn fetch(link: &Link, path: &str) -> Result<usize, StreamError> {
-    let (mut sending, mut receiving) = link.open_bidi().await?;
-    sending.write(format!("GET {path}\r\n").into()).await?;
+async fn fetch(connection: &Connection, path: &str) -> Result<usize, StreamError> {
+    let (mut sending, mut receiving) = connection.open_bi().await?;
+    sending
+        .write_chunk(format!("GET {path}\r\n").into())
+        .await?;
     sending.finish()?;
     let mut length = 0;
-    while let Some(bytes) = receiving.read().await? {
+    while let Some(bytes) = receiving.read_chunk().await? {
         length += bytes.len();
     }
     Ok(length)
 }
 
-async fn carry_bodies(dock: Dock, link: Link) {
-    link.connected().await.unwrap();
-    let sender = speak(&link).await;
+async fn carry_bodies(endpoint: Endpoint, connection: Connection) {
+    connection.connected().await.unwrap();
+    let sender = speak(&connection).await;
     assert_eq!(ask(sender.clone(), "/bytes/1", None).await, (200, 1));
     let large = 20_000_000;
     let answer = ask(sender.clone(), "/bytes/20000000", None).await;
     assert_eq!(answer, (200, large));
     let body = Some(Bytes::from(vec![5; large]));
     assert_eq!(ask(sender, "/echo", body).await, (200, large));
-    dock.close(0x100, b"");
-    dock.closed().await;
+    endpoint.close(0x100, b"");
+    endpoint.closed().await;
 }
 
 #[tokio::test]
 async fn bodies_go_both_ways() {
     let origin = origin(|_| {}).await;
-    let dock = dock();
-    let link = call(&dock, &origin, &config(&origin, "h3"));
-    carry_bodies(dock, link).await;
+    let endpoint = endpoint();
+    let connection = call(&endpoint, &origin, &config(&origin, "h3"));
+    carry_bodies(endpoint, connection).await;
 }
 
 /// As on a runtime of several threads: the driver is on one, who uses the connection is on another.
 #[tokio::test]
 async fn bodies_go_both_ways_between_threads() {
     let origin = origin(|_| {}).await;
-    let dock = dock();
-    let link = call(&dock, &origin, &config(&origin, "h3"));
+    let endpoint = endpoint();
+    let connection = call(&endpoint, &origin, &config(&origin, "h3"));
     let elsewhere = tokio::task::spawn_blocking(|| {
         let runtime = tokio::runtime::Builder::new_current_thread().build();
-        runtime.unwrap().block_on(carry_bodies(dock, link));
+        runtime
+            .unwrap()
+            .block_on(carry_bodies(endpoint, connection));
     });
     elsewhere.await.unwrap();
 }
@@ -132,9 +134,9 @@ async fn bodies_go_both_ways_between_threads() {
 #[tokio::test]
 async fn many_streams_share_a_connection() {
     let origin = origin(|knobs| knobs.http.streams = 16).await;
-    let dock = dock();
-    let link = call(&dock, &origin, &config(&origin, "h3"));
-    let sender = speak(&link).await;
+    let endpoint = endpoint();
+    let connection = call(&endpoint, &origin, &config(&origin, "h3"));
+    let sender = speak(&connection).await;
     let mut running = tokio::task::JoinSet::new();
     for i in 0..100 {
         let sender = sender.clone();
@@ -152,23 +154,23 @@ async fn many_streams_share_a_connection() {
 #[tokio::test]
 async fn keys_are_updated_in_mid_body() {
     let origin = origin(|_| {}).await;
-    let dock = dock();
-    let link = call(&dock, &origin, &config(&origin, "hq-interop"));
-    link.connected().await.unwrap();
+    let endpoint = endpoint();
+    let connection = call(&endpoint, &origin, &config(&origin, "hq-interop"));
+    connection.connected().await.unwrap();
     let updates = 3;
     for _ in 0..updates {
         // Not before the last one is known to have arrived, and a while after that. RFC 9001 §6.1 and §6.5.
         let once_more = async {
-            while !link.update_keys() {
-                assert_eq!(fetch(&link, "/bytes/1000").await, Ok(1000));
+            while !connection.update_keys() {
+                assert_eq!(fetch(&connection, "/bytes/1000").await, Ok(1000));
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
         tokio::time::timeout(PATIENCE, once_more).await.unwrap();
-        assert_eq!(fetch(&link, "/bytes/1000000").await, Ok(1_000_000));
+        assert_eq!(fetch(&connection, "/bytes/1000000").await, Ok(1_000_000));
     }
-    assert_eq!(link.stats().unwrap().key_updates, updates);
-    drop(link);
+    assert_eq!(connection.stats().unwrap().key_updates, updates);
+    drop(connection);
     let counted = async {
         while origin.stats().quic_key_updates != updates {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -181,16 +183,16 @@ async fn keys_are_updated_in_mid_body() {
 async fn a_second_connection_begins_with_its_request() {
     for (takes, accepted) in [(EarlyData::On, true), (EarlyData::Refused, false)] {
         let origin = origin(|knobs| knobs.tls.early_data = takes).await;
-        let dock = dock();
+        let endpoint = endpoint();
         let mut config = config(&origin, "hq-interop");
-        let first = call(&dock, &origin, &config);
+        let first = call(&endpoint, &origin, &config);
         assert_eq!(fetch(&first, "/bytes/10").await, Ok(10));
         config.token = first.next_token().await;
         assert!(config.token.is_some());
         first.close(0, b"");
         // Those that came are had, and no other is waited for.
         while first.next_token().await.is_some() {}
-        let second = call(&dock, &origin, &config);
+        let second = call(&endpoint, &origin, &config);
         let body = fetch(&second, "/bytes/300000");
         assert!(!second.is_connected());
         assert_eq!(body.await, Ok(300_000));
@@ -207,38 +209,40 @@ async fn a_second_connection_begins_with_its_request() {
 #[tokio::test]
 async fn what_is_given_up_harms_nothing_else() {
     let origin = origin(|knobs| knobs.http.streams = 16).await;
-    let dock = dock();
-    let link = call(&dock, &origin, &config(&origin, "hq-interop"));
+    let endpoint = endpoint();
+    let connection = call(&endpoint, &origin, &config(&origin, "hq-interop"));
     for _ in 0..50 {
         // More streams than may be open at once: those that were let go of make room.
-        let (mut sending, mut receiving) = link.open_bidi().await.unwrap();
+        let (mut sending, mut receiving) = connection.open_bi().await.unwrap();
         sending
-            .write("GET /bytes/100000000\r\n".into())
+            .write_chunk("GET /bytes/100000000\r\n".into())
             .await
             .unwrap();
         sending.finish().unwrap();
-        assert!(receiving.read().await.unwrap().is_some());
+        assert!(receiving.read_chunk().await.unwrap().is_some());
     }
     // A request that is cut off is none.
-    let (mut sending, receiving) = link.open_bidi().await.unwrap();
-    sending.write("GET /bytes/1".into()).await.unwrap();
+    let (mut sending, receiving) = connection.open_bi().await.unwrap();
+    sending.write_chunk("GET /bytes/1".into()).await.unwrap();
     drop(sending);
     drop(receiving);
-    assert_eq!(fetch(&link, "/bytes/100").await, Ok(100));
-    assert!(fetch(&link, "/truncated/1000").await.is_err());
-    assert_eq!(fetch(&link, "/bytes/100").await, Ok(100));
+    assert_eq!(fetch(&connection, "/bytes/100").await, Ok(100));
+    assert!(fetch(&connection, "/truncated/1000").await.is_err());
+    assert_eq!(fetch(&connection, "/bytes/100").await, Ok(100));
 }
 
 #[tokio::test]
 async fn both_ends_learn_that_it_is_over() {
     let origin = origin(|_| {}).await;
-    let dock = dock();
-    let link = call(&dock, &origin, &config(&origin, "hq-interop"));
-    let (_sending, mut receiving) = link.open_bidi().await.unwrap();
-    let reading = tokio::spawn(async move { receiving.read().await });
-    assert_eq!(fetch(&link, "/bytes/1").await, Ok(1));
+    let endpoint = endpoint();
+    let connection = call(&endpoint, &origin, &config(&origin, "hq-interop"));
+    let (_sending, mut receiving) = connection.open_bi().await.unwrap();
+    let reading = tokio::spawn(async move { receiving.read_chunk().await });
+    assert_eq!(fetch(&connection, "/bytes/1").await, Ok(1));
     origin.stop().await;
-    let reason = tokio::time::timeout(PATIENCE, link.closed()).await.unwrap();
+    let reason = tokio::time::timeout(PATIENCE, connection.closed())
+        .await
+        .unwrap();
     let said = CloseReason::Application {
         code: 0,
         reason: String::new(),
@@ -246,21 +250,24 @@ async fn both_ends_learn_that_it_is_over() {
     assert_eq!(reason, said);
     assert_eq!(
         reading.await.unwrap(),
-        Err(StreamError::Closed(said.clone()))
+        Err(StreamError::ConnectionLost(said.clone()))
     );
-    assert_eq!(fetch(&link, "/").await, Err(StreamError::Closed(said)));
+    assert_eq!(
+        fetch(&connection, "/").await,
+        Err(StreamError::ConnectionLost(said))
+    );
 }
 
 #[tokio::test]
-async fn a_dock_that_nobody_holds_closes_its_socket() {
+async fn an_endpoint_that_nobody_holds_closes_its_socket() {
     let origin = origin(|_| {}).await;
-    let dock = dock();
-    let address = dock.local_addr();
-    let link = call(&dock, &origin, &config(&origin, "hq-interop"));
-    drop(dock);
+    let endpoint = endpoint();
+    let address = endpoint.local_addr();
+    let connection = call(&endpoint, &origin, &config(&origin, "hq-interop"));
+    drop(endpoint);
     // Connections live on.
-    assert_eq!(fetch(&link, "/bytes/100").await, Ok(100));
-    drop(link);
+    assert_eq!(fetch(&connection, "/bytes/100").await, Ok(100));
+    drop(connection);
     let freed = async {
         while UdpSocket::bind(address).is_err() {
             tokio::time::sleep(Duration::from_millis(1)).await;

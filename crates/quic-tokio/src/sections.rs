@@ -1,5 +1,5 @@
-//! The field sections of a request, looked at before `h3` makes a map of them: a map keeps one of two that ought not to be two,
-//! forgets their order, and has room for no more than it has. RFC 9114 §4.1.
+//! Checks the field sections of a request before `h3` makes a map of them. A map merges fields that must not come twice, and
+//! forgets their order. RFC 9114 §4.1.
 
 use bytes::{Bytes, BytesMut};
 use h3::error::Code;
@@ -8,18 +8,18 @@ use roundtrip_wire::qpack::{FieldLine, SectionBounds, SectionError, read_section
 
 const DATA: u64 = 0;
 const HEADERS: u64 = 1;
-/// Pieces that one field may come in: who has so many cookies has too many.
-const MOST_PIECES: usize = 1024;
-/// A HEADERS frame without fields, which `h3` has in the place of a refused head: it refuses that by itself, with the code of a
-/// malformed request, and counts the stream as one that has ended.
+/// The most field lines that cookies may come in. RFC 9114 §4.2.1.
+const MAX_COOKIE_PIECES: usize = 1024;
+/// A HEADERS frame without fields, passed on in place of a refused head. `h3` refuses it as a malformed request by itself,
+/// and counts the stream as ended.
 const EMPTY: &[u8] = &[1, 2, 0, 0];
 
-/// What the sections of a request may take.
+/// The largest field section that a request may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SectionLimits {
-    /// All pieces of cookies are one field. RFC 9114 §4.2.1.
+    /// The number of fields. All cookies together are one. RFC 9114 §4.2.1.
     pub fields: usize,
-    /// As RFC 9114 §4.2.2 counts it.
+    /// The size as RFC 9114 §4.2.2 counts it.
     pub size: usize,
 }
 
@@ -39,13 +39,13 @@ pub enum RequestError {
 }
 
 impl RequestError {
-    /// Is it a limit that was met, and no error?
+    /// Is the request well-formed, but beyond a limit? Then it can be answered with a status.
     pub fn can_be_answered(self) -> bool {
         matches!(self, Self::TooManyFields | Self::TooLarge)
     }
 
-    /// What the connection is to be ended with, where it is to.
-    pub(super) fn connection_code(self) -> Option<u64> {
+    /// The error code that ends the whole connection, for errors that do.
+    pub(crate) fn connection_code(self) -> Option<u64> {
         match self {
             Self::Encoding => Some(Code::QPACK_DECOMPRESSION_FAILED.value()),
             Self::FrameBehindTrailers => Some(Code::H3_FRAME_UNEXPECTED.value()),
@@ -54,13 +54,13 @@ impl RequestError {
     }
 }
 
-/// Follows the frames of a request stream.
+/// Follows the frames of a request stream, and holds each HEADERS frame back until it is whole and valid.
 #[derive(Debug)]
-pub(super) struct Sections {
+pub(crate) struct Sections {
     limits: SectionLimits,
-    /// What waits for the rest of a section, or of a frame's head.
+    /// The beginning of a section or of a frame's head, whose rest is still to come.
     held: BytesMut,
-    /// So much is still to come of a frame that is passed on as it comes.
+    /// The bytes still to come of a frame that is passed on as it comes.
     passing: u64,
     stage: Stage,
     refused: Option<RequestError>,
@@ -74,7 +74,7 @@ enum Stage {
 }
 
 impl Sections {
-    pub(super) fn new(limits: SectionLimits) -> Self {
+    pub(crate) fn new(limits: SectionLimits) -> Self {
         Self {
             limits,
             held: BytesMut::new(),
@@ -84,20 +84,20 @@ impl Sections {
         }
     }
 
-    /// Why nothing is passed on any more.
-    pub(super) fn refused(&self) -> Option<RequestError> {
+    /// Why nothing is passed on any more, if nothing is.
+    pub(crate) fn refused(&self) -> Option<RequestError> {
         self.refused
     }
 
-    /// The same for what concerns more than trailers.
-    pub(super) fn refused_at_once(&self) -> Option<RequestError> {
+    /// The same, for errors that concern more than the trailers.
+    pub(crate) fn refused_at_once(&self) -> Option<RequestError> {
         let at_head = self.stage == Stage::Head;
         self.refused
             .filter(|error| at_head || error.connection_code().is_some())
     }
 
-    /// What came next becomes what may be passed on, which can be nothing yet.
-    pub(super) fn take(&mut self, bytes: Bytes) -> Bytes {
+    /// Takes the next bytes of the stream, and returns those that may be passed on by now.
+    pub(crate) fn take(&mut self, bytes: Bytes) -> Bytes {
         if self.held.is_empty() && bytes.len() as u64 <= self.passing {
             self.passing -= bytes.len() as u64;
             return bytes;
@@ -126,12 +126,12 @@ impl Sections {
         self.held.split_to(seen).freeze()
     }
 
-    /// The stream is at its end: whatever is held is part of a frame that is not whole.
-    pub(super) fn rest(&mut self) -> Bytes {
+    /// At the end of the stream: the beginning of a frame that is not whole.
+    pub(crate) fn rest(&mut self) -> Bytes {
         std::mem::take(&mut self.held).freeze()
     }
 
-    /// From one place to a later one up to which all may be passed on. None where more has to come first.
+    /// Goes from offset `seen` to a later one, up to which everything may be passed on. `None` until more has come.
     fn step(&mut self, seen: usize) -> Result<Option<usize>, RequestError> {
         let rest = self.held.get(seen..).unwrap_or_default();
         if self.passing > 0 {
@@ -149,7 +149,7 @@ impl Sections {
             self.passing = length;
             return Ok(Some(seen + head));
         }
-        // What a section says is longer than what is written, by far; nobody gathers the rest.
+        // A decoded section is longer than its encoding, so a longer encoding need not be gathered.
         let end = usize::try_from(length)
             .ok()
             .filter(|l| *l <= self.limits.size);
@@ -185,7 +185,7 @@ fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
 
 fn check(section: &[u8], stage: Stage, limits: SectionLimits) -> Result<(), RequestError> {
     let bounds = SectionBounds {
-        lines: limits.fields.saturating_add(MOST_PIECES),
+        lines: limits.fields.saturating_add(MAX_COOKIE_PIECES),
         size: limits.size,
     };
     let lines = read_section(section, bounds)?;
@@ -204,7 +204,7 @@ fn pair<'a>(line: &'a FieldLine<'_>) -> Pair<'a> {
     (line.name(), line.value())
 }
 
-/// Without pseudo-header fields.
+/// The number of fields, without pseudo-header fields.
 fn count<'a>(pairs: impl Iterator<Item = Pair<'a>>) -> usize {
     let (mut fields, mut cookies) = (0, false);
     for (name, _) in pairs {
@@ -331,6 +331,9 @@ mod tests {
             check(&section, Stage::Head, limits)
         };
         assert_eq!(cookies(100), Ok(()));
-        assert_eq!(cookies(MOST_PIECES + 2), Err(RequestError::TooManyFields));
+        assert_eq!(
+            cookies(MAX_COOKIE_PIECES + 2),
+            Err(RequestError::TooManyFields)
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! The task that owns the socket: takes in what came, keeps the connections' times, and lets them send, each for a bounded
-//! while, so that acknowledgements are heard between bursts and other tasks have their turn.
+//! The task that owns the socket. It receives, fires timers and sends, a bounded number of each in turn, so that
+//! acknowledgements are processed between bursts and other tasks get to run.
 
 use std::future::Future;
 use std::io;
@@ -12,77 +12,78 @@ use roundtrip_net::{Alarm, Watch};
 use roundtrip_quic::{Handle, Time, Transmit, Way};
 use tokio::task::yield_now;
 
-use super::socket::Socket;
-use super::state::Harbour;
+use crate::socket::Socket;
+use crate::state::Shared;
 
-/// Calls in a row that take in, and bursts in a row that leave.
-const MOST_CALLS: usize = 4;
-const MOST_BURSTS: usize = 4;
-/// Rounds of both before other tasks have their turn.
-const MOST_ROUNDS: usize = 4;
-/// How long it waits for room in the socket.
-const FULL: Duration = Duration::from_millis(1);
-const BUFFER: usize = 96 << 10;
+/// The most calls that receive, and bursts that are sent, in one round.
+const MAX_RECEIVE_CALLS: usize = 4;
+const MAX_BURSTS: usize = 4;
+/// The most rounds before other tasks get to run.
+const MAX_ROUNDS: usize = 4;
+/// How long the driver waits for room in a socket that is full.
+const FULL_SOCKET_WAIT: Duration = Duration::from_millis(1);
+const SEND_BUFFER_SIZE: usize = 96 << 10;
 
-pub(super) struct Driver {
-    works: Works,
-    /// Dropped last: who is told that the socket is closed can rely on it.
-    notice: Notice,
+pub(crate) struct Driver {
+    rounds: Rounds,
+    /// Dropped last, so that the socket is closed when tasks are told that it is.
+    notice: ClosedNotice,
 }
 
-struct Works {
+struct Rounds {
     socket: Socket,
     incoming: Watch,
     alarm: Alarm,
     ringing: Watch,
-    /// What the alarm is set to.
+    /// When the alarm rings, where it is set.
     set_to: Option<Time>,
-    /// The last round ended in the midst of sending.
+    /// The last round ended before everything was sent.
     sending: bool,
-    /// A single run was taken in: no other is before everybody else has had their turn.
-    others_turn: bool,
+    /// A single run was received for an observer that wants each: other tasks run before the next is.
+    others_first: bool,
     buffer: Vec<u8>,
     /// A burst in the buffer that the socket had no room for.
-    held: Option<(Handle, Transmit)>,
+    unsent: Option<(Handle, Transmit)>,
     reply: Vec<u8>,
     due: Vec<Handle>,
     wakes: Vec<Waker>,
-    harbour: Harbour,
+    shared: Shared,
 }
 
-struct Notice(Harbour);
+/// Tells all tasks that the socket is closed.
+struct ClosedNotice(Shared);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Round {
     /// There is more to do.
     Again,
-    /// The same, once all others have had their turn.
+    /// There is more to do, once other tasks have run.
     Later,
-    /// Somebody will say when.
+    /// There is nothing to do until the driver is woken.
     Asleep,
     Over,
 }
 
 impl Driver {
-    pub(super) fn new(socket: Socket, harbour: Harbour) -> io::Result<Self> {
+    pub(crate) fn new(socket: Socket, shared: Shared) -> io::Result<Self> {
         let alarm = Alarm::new()?;
-        let works = Works {
+        let rounds = Rounds {
             incoming: socket.watch()?,
             ringing: Watch::new(&alarm)?,
             alarm,
             socket,
             set_to: None,
             sending: false,
-            others_turn: false,
-            buffer: vec![0; BUFFER],
-            held: None,
+            others_first: false,
+            buffer: vec![0; SEND_BUFFER_SIZE],
+            unsent: None,
             reply: Vec::new(),
             due: Vec::new(),
             wakes: Vec::new(),
-            harbour: harbour.clone(),
+            shared: shared.clone(),
         };
-        let notice = Notice(harbour);
-        Ok(Self { works, notice })
+        let notice = ClosedNotice(shared);
+        Ok(Self { rounds, notice })
     }
 }
 
@@ -91,8 +92,8 @@ impl Future for Driver {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let _ = &self.notice;
-        for _ in 0..MOST_ROUNDS {
-            match self.works.round(cx) {
+        for _ in 0..MAX_ROUNDS {
+            match self.rounds.round(cx) {
                 Ok(Round::Again) => {}
                 Ok(Round::Later) => break,
                 Ok(Round::Asleep) => return Poll::Pending,
@@ -100,18 +101,18 @@ impl Future for Driver {
                 Ok(Round::Over) | Err(_) => return Poll::Ready(()),
             }
         }
-        // Woken when everybody else has had it: whoever merely wakes itself comes before the task that others wait in.
+        // Wakes this task after all others have run. To wake it directly would put it before the task that others wait in.
         pin!(yield_now()).poll(cx)
     }
 }
 
-impl Works {
+impl Rounds {
     fn round(&mut self, cx: &mut Context<'_>) -> io::Result<Round> {
-        let more_came = self.take_in(cx)?;
-        let late = self.keep_time();
-        let more_to_send = self.send_off();
+        let more_came = self.receive(cx)?;
+        let late = self.fire_timers();
+        let more_to_send = self.send_bursts();
         self.sending = more_to_send;
-        if std::mem::take(&mut self.others_turn) {
+        if std::mem::take(&mut self.others_first) {
             return Ok(Round::Later);
         }
         if more_came || late || more_to_send {
@@ -120,11 +121,13 @@ impl Works {
         self.rest(cx)
     }
 
-    /// True where there may be more. In the midst of sending it looks even where the runtime has not: acknowledgements
-    /// are to be heard between bursts.
-    fn take_in(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
-        for _ in 0..MOST_CALLS {
-            if self.others_turn {
+    /// True where there may be more.
+    ///
+    /// While it sends, it looks even where the runtime has not seen anything: acknowledgements are to be processed between
+    /// bursts.
+    fn receive(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+        for _ in 0..MAX_RECEIVE_CALLS {
+            if self.others_first {
                 break;
             }
             let readable = match self.incoming.poll_readable(cx) {
@@ -137,7 +140,7 @@ impl Works {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => (false, false),
                 Err(error) => return Err(error),
             };
-            // What comes after the call is told of anew.
+            // The runtime sees anew what comes after the call.
             if let Some(mut guard) = readable.filter(|_| !more) {
                 guard.clear_ready();
             }
@@ -151,9 +154,10 @@ impl Works {
         Ok(true)
     }
 
+    /// Hands what was received to the engine.
     fn deliver(&mut self) {
-        self.others_turn = self.socket.came_singly();
-        let mut state = self.harbour.lock();
+        self.others_first = self.socket.received_single_run();
+        let mut state = self.shared.lock();
         let now = state.now();
         for mut arrival in self.socket.arrivals_mut() {
             let way = Way {
@@ -162,46 +166,46 @@ impl Works {
                 ecn: arrival.ecn,
             };
             for datagram in arrival.datagrams_mut() {
-                if let Some(handle) = state.endpoint.receive(now, &way, datagram) {
-                    state.stir(handle);
+                if let Some(handle) = state.engine.receive(now, &way, datagram) {
+                    state.queue(handle);
                 }
             }
         }
-        state.admit(&mut self.wakes);
+        state.take_in_clients(&mut self.wakes);
         drop(state);
         self.wake();
     }
 
-    /// True where a time has come.
-    fn keep_time(&mut self) -> bool {
-        let mut state = self.harbour.lock();
+    /// True where a timer has fired.
+    fn fire_timers(&mut self) -> bool {
+        let mut state = self.shared.lock();
         let now = state.now();
         if state
-            .endpoint
+            .engine
             .deadline()
             .is_none_or(|deadline| deadline > now)
         {
             return false;
         }
         self.due.clear();
-        state.endpoint.on_timeout(now, &mut self.due);
+        state.engine.on_timeout(now, &mut self.due);
         for handle in &self.due {
-            state.stir(*handle);
+            state.queue(*handle);
         }
         !self.due.is_empty()
     }
 
     /// True where there may be more to send, and room for it.
-    fn send_off(&mut self) -> bool {
-        if let Some((handle, burst)) = self.held.take()
+    fn send_bursts(&mut self) -> bool {
+        if let Some((handle, burst)) = self.unsent.take()
             && !self.send(handle, &burst)
         {
             return false;
         }
-        self.answer();
-        for _ in 0..MOST_BURSTS {
+        self.send_replies();
+        for _ in 0..MAX_BURSTS {
             let next = self
-                .harbour
+                .shared
                 .lock()
                 .next_burst(&mut self.buffer, &mut self.wakes);
             self.wake();
@@ -220,24 +224,24 @@ impl Works {
         let bytes = self.buffer.get(..burst.length).unwrap_or_default();
         match self.socket.send(&parcel(burst, bytes)) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                self.held = Some((handle, *burst));
+                self.unsent = Some((handle, *burst));
                 return false;
             }
             Err(error) if is_too_long(&error) => {
-                if let Some(connection) = self.harbour.lock().connection(handle) {
+                if let Some(connection) = self.shared.lock().connection(handle) {
                     connection.on_too_big(burst.segment);
                 }
             }
-            // No route, or a firewall: as if it had been lost on the way.
+            // Without a route, or behind a firewall, it counts as lost on the way.
             Ok(()) | Err(_) => {}
         }
         true
     }
 
-    /// What is said to those who have no connection may be lost.
-    fn answer(&mut self) {
+    /// Sends what belongs to no connection. It may be lost.
+    fn send_replies(&mut self) {
         loop {
-            let Some(reply) = self.harbour.lock().endpoint.reply(&mut self.reply) else {
+            let Some(reply) = self.shared.lock().engine.reply(&mut self.reply) else {
                 return;
             };
             let bytes = self.reply.get(..reply.length).unwrap_or_default();
@@ -247,17 +251,17 @@ impl Works {
 
     fn rest(&mut self, cx: &mut Context<'_>) -> io::Result<Round> {
         let (now, mut deadline) = {
-            let mut state = self.harbour.lock();
-            if self.held.is_none() && state.is_over() {
+            let mut state = self.shared.lock();
+            if self.unsent.is_none() && state.is_over() {
                 return Ok(Round::Over);
             }
-            if !state.sleep(cx.waker()) && self.held.is_none() {
+            if !state.sleep(cx.waker()) && self.unsent.is_none() {
                 return Ok(Round::Again);
             }
-            (state.now(), state.endpoint.deadline())
+            (state.now(), state.engine.deadline())
         };
-        if self.held.is_some() {
-            let soon = now.after(FULL);
+        if self.unsent.is_some() {
+            let soon = now.after(FULL_SOCKET_WAIT);
             deadline = Some(deadline.map_or(soon, |deadline| deadline.min(soon)));
         }
         let rung = self.set_alarm(cx, now, deadline)?;
@@ -273,7 +277,7 @@ impl Works {
         })
     }
 
-    /// True where the time has come already. An alarm that is set too early does no harm.
+    /// True where the deadline has passed. An alarm that is set too early does no harm.
     fn set_alarm(
         &mut self,
         cx: &mut Context<'_>,
@@ -281,7 +285,7 @@ impl Works {
         deadline: Option<Time>,
     ) -> io::Result<bool> {
         if let Some(deadline) = deadline {
-            if deadline <= now && self.held.is_none() {
+            if deadline <= now && self.unsent.is_none() {
                 return Ok(true);
             }
             if self.set_to.is_none_or(|set_to| deadline < set_to) {
@@ -305,7 +309,7 @@ impl Works {
     }
 }
 
-impl Drop for Notice {
+impl Drop for ClosedNotice {
     fn drop(&mut self) {
         let mut wakes = Vec::new();
         self.0.lock().finish(&mut wakes);

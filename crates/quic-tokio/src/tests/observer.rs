@@ -1,14 +1,14 @@
-//! What a lookout sees, and when.
+//! What an observer sees, and when.
 
 use std::net::UdpSocket;
 use std::sync::{Arc, Mutex};
 
 use roundtrip_model::Moment;
-use roundtrip_quic::Endpoint;
+use roundtrip_quic::Endpoint as Engine;
 use tokio::task::yield_now;
 
 use super::config;
-use crate::dock::{Dock, Lookout};
+use crate::{DatagramObserver, Endpoint};
 
 /// Writes down what it sees, and between that whose turn it was.
 #[derive(Default)]
@@ -23,16 +23,16 @@ impl Log {
     }
 }
 
-impl Lookout for Log {
+impl DatagramObserver for Log {
     fn now(&self) -> Moment {
         Moment::ZERO
     }
 
-    fn left(&self, _: Moment, segment: usize, bytes: &[u8]) {
+    fn on_sent(&self, _: Moment, segment: usize, bytes: &[u8]) {
         self.write(&format!("{segment} of {} left", bytes.len()));
     }
 
-    fn came(&self, _: Moment, _: usize, bytes: &[u8]) {
+    fn on_received(&self, _: Moment, _: usize, bytes: &[u8]) {
         self.write(&format!("{} came", bytes.len()));
     }
 
@@ -41,7 +41,8 @@ impl Lookout for Log {
     }
 }
 
-/// What passes a dock where three datagrams are, and in between the turn of a task that another one wakes each time.
+/// What passes an endpoint to which three datagrams have come, and between them the turns of a task that another one wakes
+/// each time.
 async fn watch(each: bool) -> Vec<String> {
     let log = Arc::new(Log {
         each,
@@ -53,7 +54,8 @@ async fn watch(each: bool) -> Vec<String> {
     for length in [30, 40, 50] {
         sender.send_to(&[0; 60][..length], to).unwrap();
     }
-    let _dock = Dock::open_watched(socket, Endpoint::new(None, [9; 32]), log.clone()).unwrap();
+    let engine = Engine::new(None, [9; 32]);
+    let _endpoint = Endpoint::with_observer(socket, engine, log.clone()).unwrap();
     let heard = |log: &Log| {
         let written = log.written.lock().unwrap();
         written.iter().filter(|line| line.ends_with("came")).count()
@@ -87,9 +89,10 @@ async fn what_leaves_is_seen_with_its_length() {
     let log = Arc::new(Log::default());
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let dock = Dock::open_watched(socket, Endpoint::new(None, [9; 32]), log.clone()).unwrap();
+    let engine = Engine::new(None, [9; 32]);
+    let endpoint = Endpoint::with_observer(socket, engine, log.clone()).unwrap();
     let to = silent.local_addr().unwrap();
-    let link = dock.connect(&config(), to, "localhost").unwrap();
+    let connection = endpoint.connect(&config(), to, "localhost").unwrap();
     let mut lengths = 0;
     for _ in 0..3 {
         yield_now().await;
@@ -105,5 +108,5 @@ async fn what_leaves_is_seen_with_its_length() {
         );
     }
     assert!(lengths >= 1200);
-    drop(link);
+    drop(connection);
 }
