@@ -72,7 +72,7 @@ pub enum GateError {
     #[error("the set of keys at {url}: {source}")]
     Fetch {
         url: String,
-        source: Box<crate::keyring::FetchError>,
+        source: Box<crate::judge::keyring::FetchError>,
     },
 
     // Upstreams.
@@ -108,7 +108,7 @@ pub enum GateError {
     #[error("it has more than {0} bytes")]
     LongLine(usize),
     #[error("{0}")]
-    Unusable(#[from] crate::credentials::Unusable),
+    Unusable(#[from] crate::judge::credentials::Unusable),
     #[error(
         "there is neither a key to seal with nor are plain credentials taken; give a [[session.seal]] key, or set plain = true"
     )]

@@ -7,8 +7,8 @@ use roundtrip_model::PhaseName;
 use super::Note;
 use super::reason::Sort;
 use super::{Early, Known, Outcome, Protocol, Reason};
-use crate::exchange::Asked;
-use crate::request::{Caller, Request};
+use crate::judge::Asked;
+use crate::judge::request::{Caller, Request};
 
 /// No server was asked.
 pub(crate) const NO_UPSTREAM: u16 = u16::MAX;

@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use crate::exchange::Asked;
-use crate::guard::Pass;
-use crate::request::Request;
-use crate::route::Route;
+use crate::judge::Asked;
+use crate::judge::guard::Pass;
+use crate::judge::request::Request;
+use crate::judge::route::Route;
 
 /// More of a method and a target no line has.
 const LONGEST: usize = 2048;

@@ -1,9 +1,9 @@
 //! Why gate answered by itself, or broke off; and which limit was met. Words of ours, that name nobody.
 
 use super::word::words;
-use crate::credentials::Unusable;
-use crate::guard::{Denial, Trouble};
-use crate::request::Refusal;
+use crate::judge::credentials::Unusable;
+use crate::judge::guard::{Denial, Trouble};
+use crate::judge::request::Refusal;
 
 words! {
     Reason {

@@ -54,7 +54,7 @@ mod tests {
     use roundtrip_wire::server_timing::parse;
 
     use super::*;
-    use crate::guard::Denial;
+    use crate::judge::guard::Denial;
     use crate::record::Protocol;
 
     fn read(entry: &Entry, now: Instant) -> Vec<(String, f64, String)> {

@@ -1,7 +1,7 @@
 //! The words that exchanges and connections are counted by.
 
 use super::word::words;
-use crate::request::Version;
+use crate::judge::request::Version;
 
 words! {
     /// Of the client's connection.

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::guard::Denial;
+use crate::judge::guard::Denial;
 
 fn entry(began: Instant) -> Entry {
     Entry::new(began, Protocol::H2, true)
