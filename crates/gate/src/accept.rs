@@ -6,4 +6,5 @@ mod concurrency;
 pub(crate) mod connection_limits;
 pub(crate) mod front;
 pub(crate) mod listener;
+pub(crate) mod stream;
 pub(crate) mod thread;

@@ -5,29 +5,32 @@ pub(crate) mod configured;
 pub(crate) mod cors;
 pub mod credentials;
 pub(crate) mod door;
+mod entry;
 pub mod guard;
 pub(crate) mod jmap;
 pub mod keyring;
+pub(crate) mod policy;
+mod reasons;
 pub(crate) mod request;
 pub(crate) mod route;
 pub(crate) mod session_counts;
 pub mod sessions;
-mod websocket;
+pub(crate) mod websocket;
 
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use crate::forward::site::Site;
 use crate::judge::door::Glance;
 use crate::judge::guard::{Denial, Pass, Question, Sessions};
 use crate::judge::request::{
-    Body, Forwarding, Inspected, Refusal, Request, RequestId, Version, compose, inspect,
-    overrides_method,
+    Body, Forwarding, Inspected, Refusal, Request, Version, compose, inspect, overrides_method,
 };
 use crate::judge::route::Route;
 use crate::record::Reason;
+use crate::record::RequestId;
 pub(crate) use cors::{Cors, Grant};
 use cors::{Look, Own};
+use policy::Policy;
 pub(crate) use websocket::Opening;
 
 /// What must be remembered of a request once its head was written for the backend.
@@ -120,13 +123,13 @@ impl Plain {
 
 /// `admitted` is what the store said of this request. The head for the backend is written into `out`.
 pub(crate) fn judge<S: Sessions>(
-    site: &Site<S>,
+    policy: &Policy<S>,
     request: &Request<'_>,
     arrival: Arrival<'_>,
     admitted: Option<&Admitted>,
     out: &mut Vec<u8>,
 ) -> Result<Verdict, Refusal> {
-    let inspected = inspect(request, site.limits.body.0)?;
+    let inspected = inspect(request, policy.limits.body.0)?;
     let answer = |status, reason, grant| {
         Verdict::Answer(Plain {
             status,
@@ -137,7 +140,7 @@ pub(crate) fn judge<S: Sessions>(
             grant,
         })
     };
-    let Some(route) = site.routes.find(&inspected.host, inspected.path)? else {
+    let Some(route) = policy.routes.find(&inspected.host, inspected.path)? else {
         return Ok(answer(404, Reason::NoRoute, None));
     };
     if let Some(body) = arrival.body
@@ -160,10 +163,10 @@ pub(crate) fn judge<S: Sessions>(
     {
         return Err(Refusal::Protocol);
     }
-    let trusted = site.trusts(arrival.client);
+    let trusted = policy.trusts(arrival.client);
     let grant = route.cors.grant(request);
     let own = Own::of(request, &inspected, arrival.secure, trusted);
-    let by_cookie = || route.auth && site.door.goes_by_cookie(request);
+    let by_cookie = || route.auth && policy.door.goes_by_cookie(request);
     let look = route
         .cors
         .look(request, &inspected, upgrade, &own, by_cookie);
@@ -174,7 +177,7 @@ pub(crate) fn judge<S: Sessions>(
         }
         Look::Refused => return Ok(answer(403, Reason::Origin, grant)),
         Look::Anonymous => None,
-        Look::Usual => match glance(site, route, request, admitted) {
+        Look::Usual => match glance(policy, route, request, admitted) {
             Glance::Pass(session) => session,
             Glance::Ask(question) => return Ok(Verdict::Ask(question)),
             Glance::Deny(denial) => return Ok(answer(denial.status(), denial.into(), grant)),
@@ -222,14 +225,14 @@ pub(crate) fn judge<S: Sessions>(
 }
 
 fn glance<S: Sessions>(
-    site: &Site<S>,
+    policy: &Policy<S>,
     route: &Route,
     request: &Request<'_>,
     admitted: Option<&Admitted>,
 ) -> Glance {
     match admitted {
         _ if !route.auth => Glance::Pass(None),
-        None => site.door.glance(request),
+        None => policy.door.glance(request),
         Some(Ok(session)) => Glance::Pass(Some(session.clone())),
         Some(Err(denial)) => Glance::Deny(*denial),
     }

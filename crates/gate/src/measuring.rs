@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::accept::front;
+use crate::accept::stream::Peer;
 use crate::accept::thread::House;
 use crate::config::{self, Config, Route};
 use crate::forward::site::Site;
@@ -57,10 +58,10 @@ async fn accept<S: Sessions + 'static>(
     }
 }
 
-async fn met(listener: &TcpListener) -> io::Result<(TcpStream, front::Peer)> {
+async fn met(listener: &TcpListener) -> io::Result<(TcpStream, Peer)> {
     let (stream, peer) = listener.accept().await?;
     stream.set_nodelay(true)?;
-    let peer = front::Peer {
+    let peer = Peer {
         address: peer.ip(),
         secure: false,
         resumed: false,

@@ -7,6 +7,7 @@
 //! to others: when an exchange began and what came of it, and serving these texts (`admin`).
 
 mod access_log;
+mod caller;
 mod entry;
 mod families;
 mod ledger;
@@ -14,6 +15,7 @@ mod line;
 mod note;
 pub(crate) mod prometheus;
 mod reason;
+mod request_id;
 mod server_timing;
 mod snapshot;
 mod thread_log;
@@ -22,12 +24,14 @@ mod vocabulary;
 mod word;
 
 pub(crate) use access_log::{AccessLog, Pen};
+pub(crate) use caller::{Caller, Form};
 pub(crate) use entry::{Entry, Phase};
 pub(crate) use families::{FAMILIES, Family, Row};
 pub(crate) use ledger::{Book, Held, Ledger};
 pub(crate) use line::{Marker, Told, line};
 pub(crate) use note::Note;
 pub(crate) use reason::{Limit, Reason};
+pub(crate) use request_id::RequestId;
 pub(crate) use server_timing::server_timing;
 pub(crate) use snapshot::Snapshot;
 pub(crate) use thread_log::Scribe;

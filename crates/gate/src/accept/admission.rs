@@ -10,14 +10,15 @@ use tokio::task::spawn_local;
 
 use crate::GateError;
 use crate::accept::connection_limits::Census;
-use crate::accept::front::{self, Peer};
+use crate::accept::front;
 use crate::accept::listener::{
-    self, Entrance, Handshake, Incoming, Manner, Met, QuicArrival, QuicEntrance, Tally, Unmet,
+    self, Entrance, Handshake, Incoming, Manner, Met, QuicArrival, QuicEntrance, Seed, Tally, Unmet,
 };
+use crate::accept::stream::Peer;
 use crate::accept::thread::House;
+use crate::config::Limits;
 use crate::judge::sessions::Known;
 use crate::record::{Arrival, Ledger, Limit, Protocol, Security, TlsHandshake};
-use crate::run::plan::Plan;
 
 type Serving = House<Known>;
 
@@ -71,13 +72,13 @@ impl Admission {
     async fn admit(self: Rc<Self>, arrival: listener::Arrival) {
         let house = &self.house;
         let site = house.site();
-        let _place = match self.census.admit(arrival.peer.ip(), &site.limits) {
+        let _place = match self.census.admit(arrival.peer.ip(), &site.policy.limits) {
             Ok(place) => place,
             Err(limit) => return house.ledger.count(limit),
         };
         let _inside = house.enter();
         let manner = self.manner.borrow().clone();
-        let met = match arrival.meet(&manner, site.limits.head_time.0).await {
+        let met = match arrival.meet(&manner, site.policy.limits.head_time.0).await {
             Ok(met) => met,
             Err(unmet) => return count_unmet(&house.ledger, &unmet),
         };
@@ -106,10 +107,11 @@ impl Admission {
     pub(crate) fn open_quic(
         &self,
         socket: std::net::UdpSocket,
-        plan: &Plan,
+        limits: &Limits,
+        seed: &Seed,
     ) -> Result<Rc<QuicEntrance>, GateError> {
         let tls = self.manner.borrow().tls.clone();
-        QuicEntrance::open(socket, tls, &plan.config.limits, &plan.seed).map(Rc::new)
+        QuicEntrance::open(socket, tls, limits, seed).map(Rc::new)
     }
 
     pub(crate) async fn receive_quic(
@@ -133,7 +135,7 @@ impl Admission {
     async fn admit_quic(self: Rc<Self>, arrival: QuicArrival) {
         let house = &self.house;
         let site = house.site();
-        let _place = match self.census.admit(arrival.peer().ip(), &site.limits) {
+        let _place = match self.census.admit(arrival.peer().ip(), &site.policy.limits) {
             Ok(place) => place,
             Err(limit) => {
                 arrival.refuse();
@@ -141,7 +143,7 @@ impl Admission {
             }
         };
         let _inside = house.enter();
-        let met = match arrival.meet(site.limits.head_time.0).await {
+        let met = match arrival.meet(site.policy.limits.head_time.0).await {
             Ok(met) => met,
             Err(unmet) => return count_unmet(&house.ledger, &unmet),
         };

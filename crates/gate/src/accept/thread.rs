@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use crate::accept::buffer_pool::SpareBuffers;
 use crate::accept::concurrency::{Concurrency, Share};
-use crate::accept::front::Peer;
+use crate::accept::stream::Peer;
 use crate::forward::deadlines::Patrol;
 use crate::forward::exchange::Broken;
 use crate::forward::site::Site;
@@ -100,9 +100,9 @@ impl<S> House<S> {
         client: IpAddr,
         asked: &Asked,
     ) -> Result<Running<'_>, Limit> {
-        let session = asked.session.as_ref().map(|session| session.name());
-        let client = (!site.trusts(client)).then_some(client);
-        let share = self.concurrency.begin(client, session, &site.limits);
+        let session = asked.session.as_ref().map(|session| &**session.name());
+        let client = (!site.policy.trusts(client)).then_some(client);
+        let share = self.concurrency.begin(client, session, &site.policy.limits);
         let share = share.inspect_err(|limit| self.ledger.count(*limit))?;
         Ok(Running {
             _counted: self.ledger.hold(Gauge::Exchanges),

@@ -6,10 +6,10 @@ mod expiry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::config::Config;
 use crate::forward::upstream::{Group, ServerState, ServerView};
 use crate::judge::sessions::Outage;
 use crate::record::{Gauge, Snapshot};
-use crate::run::plan::Plan;
 pub(crate) use expiry::Expiry;
 
 /// Between two lines about the same thing; what changes oftener is told as it stands then.
@@ -85,30 +85,28 @@ impl UpstreamView {
 }
 
 impl Condition {
-    pub(crate) fn of(plan: &Plan) -> Self {
-        let condition = Self::default();
-        condition.follow(plan);
-        condition
-    }
-
     /// Upstreams that go on keep what was told of them; and so does the store.
-    pub(crate) fn follow(&self, plan: &Plan) {
+    pub(crate) fn follow<'g>(
+        &self,
+        config: &Config,
+        groups: impl Iterator<Item = &'g Arc<Group>>,
+        outage: &Outage,
+    ) {
         let mut watched = self.watched();
         let before = std::mem::take(&mut *watched);
         let mut known = before.upstreams;
-        let upstreams = plan.groups.values().map(|group| {
+        let upstreams = groups.map(|group| {
             let at = known.iter().position(|u| Arc::ptr_eq(&u.group, group));
             at.map_or_else(|| Upstream::new(group), |at| known.swap_remove(at))
         });
         watched.upstreams = upstreams.collect();
-        let routes = &plan.config.route;
-        let outage = plan.place.outage();
+        let routes = &config.route;
         let same = before.store.filter(|store| store.outage.is(outage));
         watched.store = routes.iter().any(|route| route.auth).then(|| Store {
             outage: outage.clone(),
             down: same.as_ref().and_then(|store| store.down),
             told: same.map(|store| store.told).unwrap_or_default(),
-            grace: plan.config.session.grace.0,
+            grace: config.session.grace.0,
             spared: routes.iter().any(|route| !route.auth),
         });
     }

@@ -6,6 +6,7 @@ mod read_ahead;
 mod response_head;
 mod tunnel;
 mod upload;
+mod websocket;
 
 use std::cell::Cell;
 use std::future::pending;
@@ -200,24 +201,24 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
     /// Sends the request and brings the answer; once more, where a kept connection turned out to be gone, or the backend
     /// would rather have it after the handshake.
     pub(crate) async fn forward(&mut self) -> Result<Ended, Broken> {
-        let Some(total) = self.asked.route.upstream.total() else {
-            return self.attempt().await;
+        let upstream = self.site.upstream(self.asked)?;
+        let Some(total) = upstream.total() else {
+            return self.attempt(upstream).await;
         };
         let whole = self.posts.whole.clone();
         // In its place before it is handed on: a future that moves within another one has two places there.
-        let attempt = pin!(self.attempt());
+        let attempt = pin!(self.attempt(upstream));
         let outcome = whole.within(Some(total), attempt).await;
         outcome.unwrap_or(Err(Broken::Unanswered))
     }
 
-    async fn attempt(&mut self) -> Result<Ended, Broken> {
-        let upstream = self.asked.route.upstream.clone();
-        let (mut link, mut rest) = self.begin(&upstream).await?;
+    async fn attempt(&mut self, upstream: &Rc<Upstream>) -> Result<Ended, Broken> {
+        let (mut link, mut rest) = self.begin(upstream).await?;
         let need = self.need(rest.is_some());
-        self.take_down(&link);
+        self.take_down(upstream, &link);
         let mut again = false;
         loop {
-            match self.carry(&mut link, rest.as_mut()).await {
+            match self.carry(upstream, &mut link, rest.as_mut()).await {
                 Ok(Got::Whole { link_stays, ended }) => {
                     link.finish(if link_stays { Fate::Kept } else { Fate::Spent });
                     return Ok(ended);
@@ -227,7 +228,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
                     self.body.confirmed().await?;
                     self.forget_early();
                     link = self.unless_gone(upstream.lease(need)).await?;
-                    self.take_down(&link);
+                    self.take_down(upstream, &link);
                     self.entry.early = Some(Early::Again);
                 }
                 Err(Broken::Backend { sent, .. })
@@ -239,7 +240,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
                     let lost = link.server();
                     link.finish(Fate::Stale);
                     link = self.unless_gone(upstream.fresh(Some(lost), need)).await?;
-                    self.take_down(&link);
+                    self.take_down(upstream, &link);
                     self.entry.retried = true;
                 }
                 Err(error) => {
@@ -259,7 +260,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
             return Ok((self.unless_gone(upstream.lease(need)).await?, None));
         }
         let mut ahead = Ahead::new(upstream);
-        let limits = &self.site.limits;
+        let limits = &self.site.policy.limits;
         let need = self.need(true);
         if self.asked.eager || limits.body_ahead_time.0.is_zero() {
             let link = self.unless_gone(upstream.lease(need)).await?;
@@ -323,8 +324,8 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         Ok(link)
     }
 
-    fn take_down(&mut self, link: &Link) {
-        self.entry.upstream = self.asked.route.upstream.index();
+    fn take_down(&mut self, upstream: &Upstream, link: &Link) {
+        self.entry.upstream = upstream.index();
         self.entry.reused = link.is_reused();
         self.entry.upstream_secure = link.is_secure();
         if !link.is_reused() {
@@ -350,7 +351,12 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
     }
 
     /// `rest` is what of the body is not in the head.
-    async fn carry(&mut self, link: &mut Link, rest: Option<&mut Ahead>) -> Result<Got, Broken> {
+    async fn carry(
+        &mut self,
+        upstream: &Upstream,
+        link: &mut Link,
+        rest: Option<&mut Ahead>,
+    ) -> Result<Got, Broken> {
         let (stream, buffer, place) = link.parts();
         let halves = Halves::of(stream);
         let (mut from, mut to) = (halves.reading(), halves.writing());
@@ -361,6 +367,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         let mut download = Download {
             asked: self.asked,
             site: self.site,
+            upstream,
             posts: self.posts,
             uploading: &uploading,
             from: &mut from,
@@ -376,6 +383,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         };
         let mut upload = Upload::new(
             self.site,
+            upstream,
             self.asked,
             self.posts,
             &mut *self.body,
@@ -430,7 +438,7 @@ async fn both<S, B: Source, W: AsyncWrite + Unpin>(
 /// Would the session that let the request in let it in now?
 async fn admitted<S: Sessions>(site: &Site<S>, asked: &Asked) -> Result<(), Broken> {
     match &asked.session {
-        Some(session) if !site.door.admits(session).await => Err(Broken::Over),
+        Some(session) if !site.policy.door.admits(session).await => Err(Broken::Over),
         _ => Ok(()),
     }
 }
@@ -438,7 +446,7 @@ async fn admitted<S: Sessions>(site: &Site<S>, asked: &Asked) -> Result<(), Brok
 /// Ends when it would not.
 async fn over<S: Sessions>(site: &Site<S>, asked: &Asked) {
     match &asked.session {
-        Some(session) => site.door.over(session).await,
+        Some(session) => site.policy.door.over(session).await,
         None => pending().await,
     }
 }

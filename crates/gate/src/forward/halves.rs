@@ -1,13 +1,11 @@
 //! One stream, read and written by two futures of one task: an upload goes on while its answer already comes.
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-
-use crate::accept::front::Stream;
 
 /// A stream in both hands. Each poll borrows it for no longer than the poll takes.
 pub(crate) struct Halves<'a, S>(RefCell<&'a mut S>);
@@ -29,9 +27,9 @@ impl<'a, S> Halves<'a, S> {
     }
 }
 
-impl<S: Stream> Reading<'_, '_, S> {
-    pub(crate) fn poll_confirmed(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.0.0.borrow_mut().poll_confirmed(cx)
+impl<'a, S> Reading<'_, 'a, S> {
+    pub(crate) fn stream(&self) -> RefMut<'_, &'a mut S> {
+        self.0.0.borrow_mut()
     }
 }
 

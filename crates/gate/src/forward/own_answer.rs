@@ -4,7 +4,8 @@
 use super::exchange::Sink;
 use crate::forward::h1::{Response, ResponseBody};
 use crate::judge::Plain;
-use crate::judge::request::{self, Caller, Field, Form};
+use crate::judge::request::{self, Field};
+use crate::record::{Caller, Form};
 use crate::record::{Reason, Word};
 
 /// RFC 6750 §3.1: a code only where there was a token.
@@ -168,7 +169,7 @@ fn title(status: u16) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::request::RequestId;
+    use crate::record::RequestId;
 
     fn plain(reason: Reason) -> Plain {
         Plain {
@@ -182,7 +183,7 @@ mod tests {
 
     fn caller(form: Form) -> Caller {
         Caller {
-            id: RequestId::made(),
+            id: RequestId::new(),
             form,
             is_head: false,
         }

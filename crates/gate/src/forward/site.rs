@@ -1,22 +1,20 @@
 //! What a thread serves by: routes, upstreams, limits, and the door. Replaced whole when the configuration changes.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::rc::Rc;
 
+use super::upstream::{Trouble, Upstream};
 use crate::GateError;
-use crate::config::{Config, Limits, Network};
-use crate::forward::upstream::Upstream;
+use crate::config::Config;
 use crate::judge::Asked;
 use crate::judge::door::Door;
+use crate::judge::policy::Policy;
 use crate::judge::request::{self, Field, Version};
-use crate::judge::route::Routes;
 
 pub(crate) struct Site<S> {
-    pub(crate) door: Door<S>,
-    pub(crate) routes: Routes,
-    pub(crate) limits: Limits,
-    trusted: Vec<Network>,
+    pub(crate) policy: Policy<S>,
+    /// In the order of their names, as routes count them.
+    upstreams: Vec<Rc<Upstream>>,
     /// The value of `Alt-Svc` for those who came over TCP. RFC 9114 §3.1.1.
     alt_svc: Option<String>,
 }
@@ -29,17 +27,18 @@ impl<S> Site<S> {
         alt_svc: Option<String>,
     ) -> Result<Self, GateError> {
         Ok(Self {
-            door,
-            routes: Routes::new(&config.route, upstreams)?,
-            limits: config.limits.clone(),
-            trusted: config.listen.trusted.clone(),
+            policy: Policy::new(config, door, upstreams)?,
+            upstreams: upstreams.values().cloned().collect(),
             alt_svc,
         })
     }
 
-    /// May this client say whom it speaks for?
-    pub(crate) fn trusts(&self, client: IpAddr) -> bool {
-        self.trusted.iter().any(|network| network.contains(client))
+    /// Where a request goes that was judged by this site's policy.
+    pub(crate) fn upstream(&self, asked: &Asked) -> Result<&Rc<Upstream>, Trouble> {
+        let upstream = self.upstreams.get(asked.route.upstream);
+        upstream.ok_or_else(|| Trouble::NoneWell {
+            upstream: (*asked.route.upstream_name).into(),
+        })
     }
 
     /// What gate adds to an answer, put into `room`.

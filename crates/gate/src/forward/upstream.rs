@@ -179,10 +179,6 @@ impl Upstream {
         &self.group
     }
 
-    pub(crate) fn name(&self) -> &str {
-        &self.group.name
-    }
-
     pub(crate) fn index(&self) -> u16 {
         self.group.index
     }

@@ -17,6 +17,7 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_PAD_INDIFFERENT, URL_SA
 use roundtrip_wire::envelope::{self, Envelope};
 use zeroize::Zeroizing;
 
+pub use crate::error::Unusable;
 use crate::{GateError, Secret};
 
 /// Keys that open; the first one seals.
@@ -29,21 +30,6 @@ pub struct Vault {
     keys: Vec<(String, LessSafeKey)>,
     cbc: Option<Zeroizing<[u8; KEY]>>,
     plain: bool,
-}
-
-/// Why stored credentials are of no use: the answer is 500.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Unusable {
-    #[error("the stored credentials are malformed")]
-    Malformed,
-    #[error("the stored credentials are sealed with a key that is not here")]
-    NoSuchKey,
-    #[error("the stored credentials do not open: another key, another session's, or spoilt")]
-    Closed,
-    #[error("the stored credentials are not sealed, and only sealed ones are taken")]
-    Plain,
-    #[error("the stored credentials are not 'user:password'")]
-    NotALogin,
 }
 
 impl Default for Vault {

@@ -52,7 +52,7 @@ pub struct Guard {
 struct Verified {
     /// How it was brought: the same bytes are another token, or none, where they are taken for something else.
     dress: Dress,
-    session: Box<str>,
+    session: Rc<str>,
     expires: i64,
     not_before: i64,
 }
@@ -67,7 +67,7 @@ pub(crate) enum Judged {
 
 /// Asked of the store. No `Debug`: a session's name is not for logs.
 pub(crate) struct Question {
-    session: Box<str>,
+    session: Rc<str>,
     /// When the token is over.
     until: i64,
 }
@@ -288,7 +288,7 @@ fn verify(rules: &Rules, worn: Worn<'_>) -> Result<Verified, Denial> {
     }
     Ok(Verified {
         dress: worn.dress(),
-        session: claims.session.into_boxed_str(),
+        session: claims.session.into(),
         expires: claims.expires,
         not_before: claims.not_before.unwrap_or(i64::MIN),
     })

@@ -15,10 +15,10 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::config::{Config, Jwks};
+pub use crate::error::FetchError;
 use crate::judge::configured;
 use crate::judge::guard::{Fetched, Refresh, Rules};
 use crate::{GateError, Secret};
-pub use fetch::FetchError;
 use fetch::Source;
 
 /// After a failure, if the set is not read more often anyway.

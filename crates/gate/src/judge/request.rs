@@ -14,10 +14,9 @@ mod readings;
 mod rewrite;
 
 pub(crate) use authority::Authority;
-pub(crate) use caller::{Caller, Form};
 pub(crate) use compose::{Forwarding, compose};
 pub(crate) use fields::is_token;
-pub(crate) use id::{NAME as ID, RequestId};
+pub(crate) use id::NAME as ID;
 pub(crate) use identity::{is_identity, overrides_method};
 pub(crate) use inspect::{Body, Inspected, inspect};
 pub(crate) use readings::readings;

@@ -6,7 +6,6 @@ use std::rc::Rc;
 
 use crate::GateError;
 use crate::config;
-use crate::forward::upstream::Upstream;
 use crate::judge::Cors;
 use crate::judge::request::{Authority, Refusal, Rewrite, readings};
 
@@ -15,7 +14,9 @@ pub(crate) struct Route {
     host: String,
     /// Without a slash at its end.
     path: String,
-    pub(crate) upstream: Rc<Upstream>,
+    /// The place of its upstream among those of the configuration, in the order of their names.
+    pub(crate) upstream: usize,
+    pub(crate) upstream_name: Rc<str>,
     pub(crate) auth: bool,
     pub(crate) upgrades: bool,
     pub(crate) streams: bool,
@@ -36,9 +37,10 @@ impl fmt::Debug for Route {
 pub(crate) struct Routes(Vec<Rc<Route>>);
 
 impl Routes {
-    pub(crate) fn new(
+    /// Whatever `upstreams` are, a route takes the place of one of them.
+    pub(crate) fn new<U>(
         routes: &[config::Route],
-        upstreams: &BTreeMap<String, Rc<Upstream>>,
+        upstreams: &BTreeMap<String, U>,
     ) -> Result<Self, GateError> {
         let made: Result<Vec<_>, _> = routes.iter().map(|route| make(route, upstreams)).collect();
         let mut made = made?;
@@ -98,11 +100,8 @@ fn is_same_in_capitals(a: Option<&Rc<Route>>, b: Option<&Rc<Route>>) -> bool {
     is_same(a, b) || a.zip(b).is_some_and(|(a, b)| other_case(a, b))
 }
 
-fn make(
-    route: &config::Route,
-    upstreams: &BTreeMap<String, Rc<Upstream>>,
-) -> Result<Rc<Route>, GateError> {
-    let upstream = upstreams.get(&route.upstream);
+fn make<U>(route: &config::Route, upstreams: &BTreeMap<String, U>) -> Result<Rc<Route>, GateError> {
+    let upstream = upstreams.keys().position(|name| *name == route.upstream);
     let upstream = upstream.ok_or_else(|| GateError::NoUpstream {
         route: format!("{}{}", route.host, route.path),
         upstream: route.upstream.clone(),
@@ -116,7 +115,8 @@ fn make(
     Ok(Rc::new(Route {
         host: route.bare_host(),
         path: route.path.trim_end_matches('/').to_owned(),
-        upstream: upstream.clone(),
+        upstream,
+        upstream_name: route.upstream.as_str().into(),
         auth: route.auth,
         upgrades: route.upgrades,
         streams: route.streams,

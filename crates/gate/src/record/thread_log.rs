@@ -29,8 +29,8 @@ impl Scribe {
             client,
             method: &note.method,
             target: &note.target,
-            upstream: note.route.as_ref().map(|route| route.upstream.name()),
-            session: note.pass.as_ref().map(|pass| self.marker.mark(pass.name())),
+            upstream: note.upstream.as_deref(),
+            session: note.session.as_ref().map(|name| self.marker.mark(name)),
         };
         self.pen.write(line(entry, ended, SystemTime::now(), &told));
     }

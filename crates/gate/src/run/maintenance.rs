@@ -50,7 +50,8 @@ impl Keeper {
         let listener = plan.config.admin.listen.map(listen).transpose()?;
         let admin = listener.as_ref().and_then(|l| l.local_addr().ok());
         let draining = Arc::new(AtomicBool::new(false));
-        let condition = Arc::new(Condition::of(&plan));
+        let condition = Arc::<Condition>::default();
+        follow(&condition, &plan);
         let watch = (condition.clone(), book.clone());
         let made_by = format!("roundtrip {}", env!("CARGO_PKG_VERSION"));
         let desk = Desk::new(book, draining.clone(), condition, made_by);
@@ -149,7 +150,7 @@ async fn keep(
                 let Some(turn) = turn else { return };
                 // What goes on is in both plans, and begins anew.
                 plan = turn.plan.clone();
-                condition.follow(&plan);
+                follow(&condition, &plan);
                 if let Some(desk) = &shown {
                     desk.is_called(&plan.config.admin.hosts);
                 }
@@ -206,4 +207,9 @@ fn look(plan: &Plan, told: &Told) {
             Err(error) => News::BadCertificate(error),
         });
     }
+}
+
+/// From now on what this plan depends on is watched.
+fn follow(condition: &Condition, plan: &Plan) {
+    condition.follow(&plan.config, plan.groups.values(), plan.place.outage());
 }

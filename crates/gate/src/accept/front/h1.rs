@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadBuf};
 
-use super::{Peer, Stream};
 use crate::accept::buffer_pool::SpareBuffers;
+use crate::accept::stream::{Peer, Stream};
 use crate::accept::thread::House;
 use crate::forward::deadlines::{Late, Posts};
 use crate::forward::exchange::{Broken, Exchange, PIECE, Sink};
@@ -22,8 +22,9 @@ use crate::forward::h1;
 use crate::forward::halves::Halves;
 use crate::forward::site::Site;
 use crate::judge::guard::Sessions;
-use crate::judge::request::{Refusal, RequestId};
+use crate::judge::request::Refusal;
 use crate::judge::{Admitted, Arrival, Asked, Grant, Plain, Verdict, judge};
+use crate::record::RequestId;
 use crate::record::{Early, Entry, Limit, Protocol, Reason};
 use answer::Answer;
 use body::Incoming;
@@ -137,7 +138,7 @@ impl<IO: Stream> Client<IO> {
             Ok(Accepted::Answer(plain)) => self.answer(plain).await,
             Ok(Accepted::Forward(mut asked)) => {
                 self.served += 1;
-                let most = site.limits.requests;
+                let most = site.policy.limits.requests;
                 if most > 0 && self.served == most {
                     house.ledger.count(Limit::Requests);
                     asked.keep_alive = false;
@@ -160,7 +161,7 @@ impl<IO: Stream> Client<IO> {
 
     /// `false` where none came: a connection at rest ends without a word.
     async fn await_request<S: Sessions>(&mut self, house: &House<S>) -> Result<bool, Broken> {
-        let idle = house.site().limits.idle_time.0;
+        let idle = house.site().policy.limits.idle_time.0;
         for span in [SHORT.min(idle), idle.saturating_sub(SHORT)] {
             let post = &self.posts.down;
             let reading = begin(&mut self.stream, &mut self.buffer, &house.spare);
@@ -211,7 +212,7 @@ impl<IO: Stream> Client<IO> {
                     return Ok(Accepted::Answer(plain));
                 }
                 Some((Verdict::Ask(question), _)) => {
-                    admitted = Some(site.door.authorize(&question).await);
+                    admitted = Some(site.policy.door.authorize(&question).await);
                     self.entry.was_asked();
                 }
                 // What it says is known only later: it waits as others do.
@@ -242,10 +243,16 @@ impl<IO: Stream> Client<IO> {
             id: RequestId::NONE,
         };
         let (out, entry) = (&mut self.head, &mut self.entry);
-        let read = h1::request(&self.buffer, &site.limits, |request| {
+        let read = h1::request(&self.buffer, &site.policy.limits, |request| {
             entry.is_of(request);
             let id = entry.caller.id;
-            judge(site, request, Arrival { id, ..arrival }, admitted, out)
+            judge(
+                &site.policy,
+                request,
+                Arrival { id, ..arrival },
+                admitted,
+                out,
+            )
         })?;
         read.map(|(verdict, length)| verdict.map(|verdict| (verdict, length)))
             .transpose()
@@ -254,8 +261,8 @@ impl<IO: Stream> Client<IO> {
     /// The deadline is that of the whole head, however many pieces it comes in. It is not read again before its end is there:
     /// that would be much work for little sent.
     async fn read_more<S: Sessions>(&mut self, site: &Site<S>) -> Result<bool, Broken> {
-        let largest = usize::try_from(site.limits.head.0).unwrap_or(usize::MAX);
-        let span = Some(site.limits.head_time.0);
+        let largest = usize::try_from(site.policy.limits.head.0).unwrap_or(usize::MAX);
+        let span = Some(site.policy.limits.head_time.0);
         let (stream, buffer, early) = (&mut self.stream, &mut self.buffer, &mut self.early);
         let reading = async {
             loop {

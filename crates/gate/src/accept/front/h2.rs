@@ -20,7 +20,7 @@ use h2::{Reason, RecvStream};
 use tokio::task::{JoinError, JoinSet};
 
 use super::streams::{Hall, Head, Parted, SHORT, Tally};
-use super::{Peer, Stream};
+use crate::accept::stream::{Peer, Stream};
 use crate::accept::thread::House;
 use crate::config::Limits;
 use crate::forward::deadlines::{Late, Post};
@@ -48,10 +48,10 @@ pub(crate) async fn serve<S: Sessions + 'static>(
     peer: Peer,
     house: &Rc<House<S>>,
 ) -> Result<(), Broken> {
-    let limits = house.site().limits.clone();
+    let limits = house.site().policy.limits.clone();
     let hall = Rc::new(Hall::new(house, peer, Version::H2));
     let (post, rest) = (house.patrol.post(), Rc::new(Cell::new(false)));
-    let sockets = house.site().routes.have_upgrades();
+    let sockets = house.site().policy.routes.have_upgrades();
     let frames = Rc::new(Frames::new(limits.control_frames));
     let wire = Wire::new(stream, hall.confirmed.clone(), rest.clone(), frames.clone());
     let begun = {

@@ -18,8 +18,8 @@ use h3::server::{Connection, RequestResolver};
 use roundtrip_http::dock::{Link, SectionLimits, Transport};
 use tokio::task::{JoinError, JoinSet};
 
-use super::Peer;
 use super::streams::{Hall, Head, Parted, SHORT, Tally};
+use crate::accept::stream::Peer;
 use crate::accept::thread::House;
 use crate::config::Limits;
 use crate::forward::deadlines::{Late, Post};
@@ -42,7 +42,7 @@ pub(crate) async fn serve<S: Sessions + 'static>(
     peer: Peer,
     house: &Rc<House<S>>,
 ) -> Result<(), Broken> {
-    let limits = house.site().limits.clone();
+    let limits = house.site().policy.limits.clone();
     let mut builder = h3::server::builder();
     builder
         .max_field_section_size(limits.head.0)
@@ -190,7 +190,7 @@ impl<S: Sessions + 'static> Table<S> {
 
 async fn stream<S: Sessions>(hall: Rc<Hall<S>>, mut request: Request, link: Link) -> Parted {
     let id = request.frame_stream.send_id().into_inner();
-    let most = hall.house.site().limits.head.0;
+    let most = hall.house.site().policy.limits.head.0;
     link.allow(id, most.saturating_add(FRAME_HEAD));
     let coming = poll_fn(|cx| request.frame_stream.poll_next(cx));
     let Ok(frame) = hall.in_head_time(coming).await else {

@@ -17,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex};
 use tokio::task::{JoinHandle, LocalSet, spawn_local};
 use tokio::time::timeout;
 
-use super::{Peer, Stream};
+use crate::accept::stream::{Peer, Stream};
 use crate::accept::thread::House;
 use crate::config::{self, Config};
 use crate::forward::exchange::Broken;

@@ -10,14 +10,15 @@ mod tally;
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::Peer;
 use super::signal::Signal;
+use crate::accept::stream::Peer;
 use crate::accept::thread::House;
 use crate::forward::exchange::{Broken, Exchange, Sink, Source};
 use crate::forward::site::Site;
 use crate::judge::guard::Sessions;
-use crate::judge::request::{Refusal, RequestId, Version};
+use crate::judge::request::{Refusal, Version};
 use crate::judge::{Admitted, Arrival, Asked, Grant, Plain, Verdict, jmap, judge};
+use crate::record::RequestId;
 use crate::record::{Early, Entry, Limit, Protocol, Reason};
 use buffers::Kit;
 pub(super) use head::Head;
@@ -66,7 +67,7 @@ impl<S> Hall<S> {
 impl<S: Sessions> Hall<S> {
     /// What comes of `work`, unless it takes longer than a head may.
     pub(super) async fn in_head_time<T>(&self, work: impl Future<Output = T>) -> Result<T, Broken> {
-        let span = self.house.site().limits.head_time.0;
+        let span = self.house.site().policy.limits.head_time.0;
         let kit = Kit::take(&self.house);
         let done = kit.posts.down.within(Some(span), work).await;
         kit.give_back(&self.house);
@@ -119,7 +120,7 @@ impl<S: Sessions> Hall<S> {
                 }
                 Verdict::Answer(plain) => return Ok(Accepted::Answer(plain)),
                 Verdict::Ask(question) => {
-                    admitted = Some(site.door.authorize(&question).await);
+                    admitted = Some(site.policy.door.authorize(&question).await);
                     entry.was_asked();
                 }
                 Verdict::Look => {
@@ -151,10 +152,16 @@ impl<S: Sessions> Hall<S> {
             body,
             id: RequestId::NONE,
         };
-        head.read(self.version, &site.limits, |request| {
+        head.read(self.version, &site.policy.limits, |request| {
             entry.is_of(request);
             let id = entry.caller.id;
-            judge(site, request, Arrival { id, ..arrival }, admitted, out)
+            judge(
+                &site.policy,
+                request,
+                Arrival { id, ..arrival },
+                admitted,
+                out,
+            )
         })?
     }
 

@@ -16,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::task::coop::poll_proceed;
 
-use crate::accept::front::Stream;
+use crate::accept::stream::Stream;
 
 /// Read at once while the runtime does not watch: a head, as a rule.
 const FIRST: usize = 4096;

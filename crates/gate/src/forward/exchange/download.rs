@@ -14,6 +14,7 @@ use super::{
 use crate::forward::deadlines::Posts;
 use crate::forward::h1::{self, BadResponse, Chunked, ResponseBody};
 use crate::forward::site::Site;
+use crate::forward::upstream::Upstream;
 use crate::judge::Asked;
 use crate::judge::guard::Sessions;
 use crate::record::Limit;
@@ -50,6 +51,7 @@ impl Got {
 pub(super) struct Download<'a, S, R, A> {
     pub(super) asked: &'a Asked,
     pub(super) site: &'a Site<S>,
+    pub(super) upstream: &'a Upstream,
     pub(super) posts: &'a Posts,
     /// Is the request's body still on its way?
     pub(super) uploading: &'a Cell<bool>,
@@ -113,7 +115,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
             silence: if asked.route.streams {
                 None
             } else {
-                asked.route.upstream.silence()
+                self.upstream.silence()
             },
             from: &mut *self.from,
             buffer: &mut *self.buffer,
@@ -219,12 +221,11 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
             if rest.status == 101 {
                 return Err(BadResponse::NotHttp.into());
             }
-            self.interim
-                .take(length, self.asked.route.upstream.interim())?;
+            self.interim.take(length, self.upstream.interim())?;
             // RFC 9110 §15.2: HTTP/1.0 knows no interim answers.
             if interim_taken {
                 *self.passed_interim = true;
-                let span = self.asked.route.upstream.first_byte();
+                let span = self.upstream.first_byte();
                 let flushed = self.posts.down.within(span, self.to.flush()).await;
                 flushed
                     .map_err(|_| Broken::Slow(Limit::BodyRate))?
@@ -237,7 +238,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
     /// session has ended, is it waited for.
     async fn fill_first<B: Source>(&mut self, client: Option<&mut B>) -> Result<(), Broken> {
         let (asked, site) = (self.asked, self.site);
-        let mut left = asked.route.upstream.first_byte();
+        let mut left = self.upstream.first_byte();
         let soon = left.map_or(WATCHED_AFTER, |span| span.min(WATCHED_AFTER));
         let (buffer, from, down) = (&mut *self.buffer, &mut *self.from, &self.posts.down);
         if let Ok(filled) = down.within(Some(soon), fill(buffer, from)).await {

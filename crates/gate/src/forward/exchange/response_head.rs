@@ -1,6 +1,6 @@
 //! An answer's head on its way to the client: with what gate has to say beside, and without what it says instead.
 
-use super::Sink;
+use super::{Sink, websocket};
 use crate::forward::h1::{BadResponse, Response, ResponseBody};
 use crate::judge::Asked;
 use crate::judge::request::Field;
@@ -14,7 +14,7 @@ pub(super) fn head(
     to: &mut impl Sink,
 ) -> Result<(), BadResponse> {
     let opens = match &asked.socket {
-        Some(opening) => opening.opens(response)?,
+        Some(opening) => websocket::opens(opening, response)?,
         None => false,
     };
     if !opens && asked.grant.is_none() {

@@ -11,6 +11,7 @@ use super::{Broken, PIECE, Source};
 use crate::forward::deadlines::Posts;
 use crate::forward::h1::{write_chunk, write_last_chunk};
 use crate::forward::site::Site;
+use crate::forward::upstream::Upstream;
 use crate::judge::Asked;
 use crate::judge::request::Refusal;
 use crate::record::Limit;
@@ -44,6 +45,7 @@ pub(super) fn window(rate: u64) -> u64 {
 
 pub(super) struct Upload<'a, S, B, W> {
     site: &'a Site<S>,
+    upstream: &'a Upstream,
     pub(super) asked: &'a Asked,
     pub(super) posts: &'a Posts,
     pub(super) body: &'a mut B,
@@ -59,6 +61,7 @@ pub(super) struct Upload<'a, S, B, W> {
 impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
     pub(super) fn new(
         site: &'a Site<S>,
+        upstream: &'a Upstream,
         asked: &'a Asked,
         posts: &'a Posts,
         body: &'a mut B,
@@ -67,6 +70,7 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
     ) -> Self {
         Self {
             site,
+            upstream,
             asked,
             posts,
             body,
@@ -74,7 +78,7 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
             total,
             since: Instant::now(),
             taken: 0,
-            least: window(site.limits.body_rate.0),
+            least: window(site.policy.limits.body_rate.0),
         }
     }
 
@@ -92,7 +96,7 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
             more = self.next(&mut piece).await?;
             let total = self.total.get() + piece.len() as u64;
             self.total.set(total);
-            if before + total > self.site.limits.body.0 {
+            if before + total > self.site.policy.limits.body.0 {
                 return Err(Refusal::BodyTooLarge.into());
             }
         }
@@ -116,7 +120,7 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
     /// What trickles in goes on at once; who sends less than the least rate over a whole window is too slow. A route of
     /// streams has none: its clients are silent for as long as they like.
     async fn next(&mut self, piece: &mut Vec<u8>) -> Result<bool, Broken> {
-        let limits = &self.site.limits;
+        let limits = &self.site.policy.limits;
         let watched = self.least > 0 && !self.is_open_ended();
         let next = self.body.next(piece);
         let next = self.posts.up.within(watched.then_some(WINDOW), next).await;
@@ -139,7 +143,7 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
     }
 
     async fn send(&mut self, bytes: &[u8]) -> Result<(), Broken> {
-        let silence = self.asked.route.upstream.silence();
+        let silence = self.upstream.silence();
         let to = &mut *self.to;
         let sending = async {
             to.write_all(bytes).await?;

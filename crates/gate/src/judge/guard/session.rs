@@ -78,7 +78,7 @@ impl Watch for Standing {
 /// A session that may pass.
 pub struct Session {
     /// What the store was asked for.
-    name: Box<str>,
+    name: Rc<str>,
     authorization: Secret,
     /// Seconds since 1970.
     expires: Option<i64>,
@@ -94,7 +94,7 @@ pub(crate) struct Pass {
 }
 
 impl Session {
-    pub(super) fn new(name: Box<str>, authorization: Secret, found: Found) -> Self {
+    pub(super) fn new(name: Rc<str>, authorization: Secret, found: Found) -> Self {
         Self {
             name,
             authorization,
@@ -104,7 +104,7 @@ impl Session {
     }
 
     /// Not for logs as it is.
-    pub(crate) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &Rc<str> {
         &self.name
     }
 

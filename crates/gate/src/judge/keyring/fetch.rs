@@ -7,45 +7,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtrip_http::{HttpError, OpenError, Opening, Pen, Request, Speech, Tokens, Trail, Turn};
-use roundtrip_model::{HttpFacts, Recorder, Scheme, Target, TargetError};
-use roundtrip_net::{ResolveError, Resolver, SystemClock, Wanted};
-use roundtrip_tls::{Client, Offer, Roots, TlsError};
+use roundtrip_http::{Opening, Pen, Request, Speech, Tokens, Trail, Turn};
+use roundtrip_model::{HttpFacts, Recorder, Scheme, Target};
+use roundtrip_net::{Resolver, SystemClock, Wanted};
+use roundtrip_tls::{Client, Offer, Roots};
 use tokio::time::timeout;
 
 use crate::GateError;
+use crate::error::FetchError;
 
 /// From the name's look-up to the answer's last byte.
 const DEADLINE: Duration = Duration::from_secs(10);
 /// Sets are smaller.
 const LARGEST: usize = 256 * 1024;
-
-/// Why there are no keys from there.
-#[derive(Debug, thiserror::Error)]
-pub enum FetchError {
-    #[error("{0}")]
-    Url(#[from] TargetError),
-    #[error(
-        "over http anybody on the way could give keys of their own; it has to be https, or on this machine"
-    )]
-    Clear,
-    #[error("a user and a password in it would not be sent; take them out")]
-    Userinfo,
-    #[error("{0}")]
-    Name(#[from] ResolveError),
-    #[error("{0}")]
-    Tls(#[from] TlsError),
-    #[error("{0}")]
-    Open(#[from] OpenError),
-    #[error("{0}")]
-    Http(#[from] HttpError),
-    #[error("it answers with status {0} and not with 200")]
-    Status(u16),
-    #[error("it is larger than {LARGEST} bytes: that is no set of keys")]
-    TooLarge,
-    #[error("it was not there within {DEADLINE:?}")]
-    TimedOut,
-}
 
 pub(super) struct Source {
     target: Target,
@@ -78,7 +52,7 @@ impl Source {
 
     pub(super) async fn fetch(&self) -> Result<Vec<u8>, GateError> {
         let fetched = timeout(DEADLINE, self.get()).await;
-        let fetched = fetched.unwrap_or(Err(FetchError::TimedOut));
+        let fetched = fetched.unwrap_or(Err(FetchError::TimedOut(DEADLINE)));
         fetched.map_err(|source| GateError::Fetch {
             url: self.target.redacted(),
             source: Box::new(source),
@@ -120,7 +94,7 @@ impl Source {
         };
         let outcome = connection.exchange(turn).await;
         if body.over {
-            return Err(FetchError::TooLarge);
+            return Err(FetchError::TooLarge(LARGEST));
         }
         outcome?;
         connection.close().await;

@@ -1,36 +1,11 @@
-//! What is remembered of a request so that gate can answer it by itself: its id, and the form in which its client reads.
+//! Reads of a request how its client is to be answered.
 
-use super::{Request, RequestId};
+use super::Request;
+use super::id::request_id;
+use crate::record::{Caller, Form};
 
 /// Longer preferences are nobody's.
 const LONGEST: usize = 512;
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Caller {
-    pub(crate) id: RequestId,
-    pub(crate) form: Form,
-    /// An answer has no body.
-    pub(crate) is_head: bool,
-}
-
-/// What an error is told in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    Text,
-    Html,
-    /// RFC 9457.
-    Problem,
-}
-
-impl Default for Caller {
-    fn default() -> Self {
-        Self {
-            id: RequestId::NONE,
-            form: Form::Text,
-            is_head: false,
-        }
-    }
-}
 
 impl Caller {
     /// A head may be judged more than once: its id stays.
@@ -38,21 +13,13 @@ impl Caller {
         if !self.id.is_none() {
             return;
         }
-        self.id = RequestId::of(request);
+        self.id = request_id(request);
         self.is_head = request.method == "HEAD";
         let accept = request
             .fields
             .iter()
             .find(|field| field.name.eq_ignore_ascii_case("accept"));
         self.form = accept.map_or(Form::Text, |field| preferred(field.value));
-    }
-
-    /// One that nobody could read has an id, too.
-    pub(crate) fn named(&mut self) -> Self {
-        if self.id.is_none() {
-            self.id = RequestId::made();
-        }
-        *self
     }
 }
 

@@ -58,7 +58,8 @@ impl Lobby {
         }
         let mut quic = Vec::new();
         for socket in sockets.quic {
-            let entrance = admission.open_quic(socket, &present.plan)?;
+            let entrance =
+                admission.open_quic(socket, &present.plan.config.limits, &present.plan.seed)?;
             doors.spawn_local(
                 admission
                     .clone()

@@ -4,7 +4,7 @@ use std::io;
 
 use tokio::io::AsyncWriteExt;
 
-use crate::accept::front::Stream;
+use crate::accept::stream::Stream;
 use crate::forward::exchange::Sink;
 use crate::forward::h1::{Response, ResponseBody, Trailers, write_chunk, write_last_chunk};
 use crate::forward::halves::Writing;

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 
 use tokio::io::AsyncReadExt;
 
-use crate::accept::front::Stream;
+use crate::accept::stream::Stream;
 use crate::forward::exchange::{Broken, PIECE, Source};
 use crate::forward::h1::{Chunked, Trailers};
 use crate::forward::halves::Reading;
@@ -111,7 +111,7 @@ impl<IO: Stream> Source for Incoming<'_, '_, IO> {
     }
 
     async fn confirmed(&mut self) -> Result<(), Broken> {
-        let confirmed = poll_fn(|cx| self.from.poll_confirmed(cx)).await;
+        let confirmed = poll_fn(|cx| self.from.stream().poll_confirmed(cx)).await;
         confirmed.map_err(Broken::Client)
     }
 }

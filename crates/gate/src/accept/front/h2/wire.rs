@@ -9,8 +9,8 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::frames::Frames;
-use crate::accept::front::Stream;
 use crate::accept::front::signal::Signal;
+use crate::accept::stream::Stream;
 
 pub(super) struct Wire<IO> {
     stream: IO,

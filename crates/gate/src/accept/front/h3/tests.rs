@@ -19,9 +19,9 @@ use roundtrip_quic::{ServerConfig, Transport};
 use rustls::pki_types::PrivateKeyDer;
 use tokio::task::{JoinHandle, spawn_local};
 
-use crate::accept::front::Peer;
 use crate::accept::front::scene::{LARGE, Scene, run};
 use crate::accept::front::signal::Signal;
+use crate::accept::stream::Peer;
 use crate::forward::exchange::Broken;
 
 type Client = SendRequest<OpenStreams, Bytes>;

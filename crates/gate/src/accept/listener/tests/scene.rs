@@ -14,8 +14,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::LocalSet;
 
-use crate::accept::front::Stream as _;
 use crate::accept::listener::*;
+use crate::accept::stream::Stream as _;
 use crate::config::{Limits, Listen, Tls};
 
 pub(super) const WITHIN: Duration = Duration::from_secs(20);

@@ -12,6 +12,7 @@ use super::scene::{run, until};
 use super::streams::{Server, over_h2};
 use crate::Door;
 use crate::accept::front;
+use crate::accept::stream::Peer;
 use crate::accept::thread::House;
 use crate::config::{Config, Route};
 use crate::forward::site::Site;
@@ -35,7 +36,7 @@ async fn client(upstream: &Rc<Upstream>) -> TcpStream {
         .unwrap();
     let (gates, _) = listener.accept().await.unwrap();
     spawn_local(async move {
-        let peer = front::Peer {
+        let peer = Peer {
             address: Ipv4Addr::LOCALHOST.into(),
             secure: false,
             resumed: false,
