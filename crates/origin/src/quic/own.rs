@@ -1,4 +1,4 @@
-//! QUIC connections of our own engine: the same knobs, and `hq-interop` beside HTTP/3.
+//! QUIC connections of our own engine: the same knobs, and `hq-interop` in addition to HTTP/3.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::tcp::Hall;
 use crate::{FaultKind, Knobs, OriginError};
 
 const HQ: &str = "hq-interop";
-/// By ALPN, preferred first.
+/// ALPN protocols, preferred first.
 pub(crate) const PROTOCOLS: [&str; 2] = ["h3", HQ];
 
 pub(crate) fn endpoint(tls: rustls::ServerConfig, knobs: &Knobs) -> Result<Endpoint, OriginError> {
@@ -36,7 +36,7 @@ pub(crate) fn endpoint(tls: rustls::ServerConfig, knobs: &Knobs) -> Result<Endpo
     Ok(Endpoint::new(Some(config), seed))
 }
 
-/// Accepts until it is dropped, and its connections with it.
+/// Accepts until the future is dropped, and its connections with it.
 pub(crate) async fn accept(dock: Dock, manner: Manner, hall: Hall) {
     let mut connections = JoinSet::new();
     while let Some(caller) = dock.accept().await {
@@ -66,7 +66,7 @@ fn admit(caller: Caller, site: &Site) -> Option<Link> {
 
 async fn serve_one(link: Link, manner: Manner, site: &Arc<Site>) {
     site.counters.quic_connections.increment();
-    // An answer to early data leaves as soon as the client's hello has told what it allows, and no earlier.
+    // An answer to early data leaves as soon as the ClientHello has told the client's limits.
     let taken = async {
         if manner.early_data {
             link.greeted().await
