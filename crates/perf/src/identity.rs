@@ -1,5 +1,6 @@
-//! Who the server is: a key and a certificate made for one run, which the client trusts and nobody else; and the TLS
-//! configurations of both sides. TLS 1.3 and one cipher suite, so that a figure is the figure of a cipher.
+//! The server's identity: a key and a certificate for one run, which only the client trusts; and
+//! the TLS configurations of both sides. They use TLS 1.3 and one cipher suite, so that figures can
+//! be compared by cipher.
 
 use std::sync::Arc;
 
@@ -15,13 +16,13 @@ use crate::error::PerfError;
 use crate::plan::{Cipher, Knobs};
 use crate::protocol::{ALPN, NAME};
 
-/// The server's.
+/// The server's key and certificate.
 pub struct Identity {
     certificate: CertificateDer<'static>,
     key: PrivateKeyDer<'static>,
 }
 
-/// The client's: what it trusts.
+/// The certificate that the client trusts.
 #[derive(Clone)]
 pub struct Trust(CertificateDer<'static>);
 
@@ -74,7 +75,7 @@ pub(crate) fn server_name() -> Result<ServerName<'static>, PerfError> {
         .map_err(|_| rustls::Error::General("the server has no name".into()).into())
 }
 
-/// The suite that QUIC's first packets need, whatever comes after (RFC 9001 §5.2).
+/// The suite that QUIC's Initial packets need, whatever suite is used later (RFC 9001 §5.2).
 pub(crate) fn initial_suite() -> Option<rustls::quic::Suite> {
     cipher_suite::TLS13_AES_128_GCM_SHA256.tls13()?.quic_suite()
 }
@@ -86,11 +87,11 @@ fn provider(suite: Suite) -> Arc<CryptoProvider> {
     })
 }
 
-/// The one that is spoken.
+/// The only suite that both sides offer.
 #[derive(Clone, Copy)]
 pub(crate) struct Suite(SupportedCipherSuite);
 
-/// aws-lc's.
+/// The suite of aws-lc.
 impl From<Cipher> for Suite {
     fn from(cipher: Cipher) -> Self {
         Self(match cipher {

@@ -1,4 +1,4 @@
-//! QUIC connections of our own engine: the same knobs, and `hq-interop` beside HTTP/3.
+//! QUIC connections of our own engine: the same knobs, and `hq-interop` in addition to HTTP/3.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::tcp::Hall;
 use crate::{FaultKind, Knobs, OriginError};
 
 const HQ: &str = "hq-interop";
-/// By ALPN, preferred first.
+/// ALPN protocols, preferred first.
 pub(crate) const PROTOCOLS: [&str; 2] = ["h3", HQ];
 
 pub(crate) fn engine(
@@ -35,7 +35,7 @@ pub(crate) fn engine(
     Ok(roundtrip_quic::Endpoint::new(Some(config), seed))
 }
 
-/// Accepts until it is dropped, and its connections with it.
+/// Accepts until the future is dropped, and its connections with it.
 pub(crate) async fn accept(endpoint: Endpoint, manner: Manner, hall: Hall) {
     let mut connections = JoinSet::new();
     while let Some(incoming) = endpoint.accept().await {
@@ -65,7 +65,7 @@ fn admit(incoming: Incoming, site: &Site) -> Option<Connection> {
 
 async fn serve_one(link: Connection, manner: Manner, site: &Arc<Site>) {
     site.counters.quic_connections.increment();
-    // An answer to early data leaves as soon as the client's hello has told what it allows, and no earlier.
+    // An answer to early data leaves as soon as the ClientHello has told the client's limits.
     let taken = async {
         if manner.early_data {
             link.hello_received().await

@@ -1,4 +1,4 @@
-//! What carries HTTP/3: quinn, or our own engine. The rest of the server does not know which.
+//! The transport of HTTP/3: quinn, or our own engine. The rest of the server does not know which.
 
 use std::future::Future;
 
@@ -33,18 +33,19 @@ pub(crate) trait Carrier: Send + 'static {
 
     fn reins(&self) -> Self::Reins;
 
-    /// Is the handshake complete? Until then, what arrives may be a replay.
+    /// Whether the handshake is complete. Before that, what arrives may be a replay.
     fn is_confirmed(&mut self) -> bool;
 
     fn close(&self, code: u64);
 
-    /// Waits for the end.
+    /// Waits until the connection is closed.
     fn closed(&self) -> impl Future<Output = ()> + Send;
 }
 
-/// What a server's streams are held by.
+/// Controls a server's streams.
 pub(crate) trait Reins: Clone + Send + 'static {
-    /// So much more may be read of the stream, whose answer is from now on ours to end.
+    /// Raises the read allowance of a stream by `allowance` bytes. From then on, the server has to
+    /// finish its answer.
     fn entrust(&self, stream: impl FnOnce() -> StreamId, allowance: u64);
 }
 
@@ -90,7 +91,7 @@ impl Carrier for Quinn {
     }
 }
 
-/// It bounds nothing by the stream, and cannot tell which it is while it reads.
+/// quinn has no limit by stream, and cannot tell the stream's ID during a read.
 impl Reins for () {
     fn entrust(&self, _: impl FnOnce() -> StreamId, _: u64) {}
 }

@@ -1,5 +1,5 @@
-//! HTTP/0.9 over QUIC (`hq-interop`), which tests of interoperability speak: a stream brings `GET /path`, and takes the body
-//! home, bare. Errors have no form but their text.
+//! HTTP/0.9 over QUIC (`hq-interop`), as used by interoperability tests: a stream carries `GET
+//! /path`, and the bare body comes back. An error is only its text.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use crate::FaultKind;
 use crate::request::Request;
 use crate::site::Site;
 
-/// A request is one line.
+/// The longest request, in bytes; it is one line.
 const LONGEST: usize = 8 * 1024;
-/// Whoever misbehaves is told so by this code; there are no others.
+/// The only error code, for clients that misbehave.
 const FAILED: u64 = 1;
 
 /// Serves until the connection ends.
@@ -49,7 +49,7 @@ async fn run(link: Connection, sending: SendStream, mut receiving: RecvStream, s
     site.counters.hq_requests.increment();
     let mut stream = Bare(sending);
     match answer(&mut stream, &request, &site).await {
-        // A stream that is let go of unfinished is reset.
+        // Dropping an unfinished stream resets it.
         Ok(()) => drop(stream.0.finish()),
         Err(Ended::Fault(FaultKind::Stall)) => tokio::time::sleep(STALL).await,
         Err(Ended::Fault(_)) => {
@@ -61,7 +61,7 @@ async fn run(link: Connection, sending: SendStream, mut receiving: RecvStream, s
     }
 }
 
-/// The request, if the line is one.
+/// The request, if the line is valid.
 async fn read(receiving: &mut RecvStream, early: bool) -> Option<Request> {
     let mut line = BytesMut::new();
     while !line.contains(&b'\n') {
