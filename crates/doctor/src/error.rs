@@ -1,4 +1,4 @@
-//! Why an examination could not start. What goes wrong later is a check with status `Unknown`.
+//! Why an examination could not start. Later failures are checks with status `Unknown`.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,12 +6,12 @@ use std::path::PathBuf;
 /// The examined directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DoctorError {
-    /// It does not exist, is no directory, or may not be entered.
+    /// It does not exist, is not a directory, or may not be entered.
     #[error("cannot examine {}: {source}", path.display())]
     Root {
-        /// The directory that was asked for.
+        /// The directory that was requested.
         path: PathBuf,
-        /// What the kernel answered.
+        /// The kernel's error.
         source: io::Error,
     },
 }

@@ -1,6 +1,6 @@
-//! The few questions that only a system call answers. The crate's only `unsafe` is here.
+//! Questions that only a system call answers. The crate's only `unsafe` is here.
 //!
-//! Each asks whether the kernel lets *this* process do something, and undoes what it did: sockets
+//! Each function asks whether the kernel lets *this* process do something, and undoes it: sockets
 //! are closed, and namespaces are tried in a child that ends at once.
 #![allow(unsafe_code)]
 
@@ -17,7 +17,7 @@ use socket2::{Domain, Socket, Type};
 /// `io_uring_setup(2)` takes 120 bytes of parameters; all zero asks for the default ring.
 type IoUringParams = [u32; 30];
 
-/// Codes that the child of [`unshare`] answers with; no errno is as large.
+/// Exit codes of the child of [`unshare`]; larger than any errno.
 const ALL_UNSHARED: i32 = 100_000;
 const NETWORK_REFUSED: i32 = 50_000;
 
@@ -75,10 +75,10 @@ pub(crate) fn try_io_uring() -> io::Result<()> {
     Ok(())
 }
 
-/// How far a process gets with namespaces of its own.
+/// How far a process gets with creating namespaces.
 #[derive(Debug)]
 pub(crate) enum Unshared {
-    /// A user namespace and in it a network namespace.
+    /// A user namespace, and a network namespace in it.
     Both,
     /// A user namespace, but no network namespace in it.
     UserOnly(io::Error),
@@ -86,7 +86,8 @@ pub(crate) enum Unshared {
     Neither(io::Error),
 }
 
-/// Tries a user and a network namespace in a child, which ends before it would run a program.
+/// Tries to create a user and a network namespace in a child, which ends before it would run a
+/// program.
 pub(crate) fn try_unshare() -> Unshared {
     let mut child = Command::new("/nonexistent");
     // SAFETY: between fork and exec only async-signal-safe calls are allowed; the closure makes
@@ -106,8 +107,8 @@ pub(crate) fn try_unshare() -> Unshared {
     }
 }
 
-/// Two calls, not one: `AppArmor` lets a process make the user namespace and then denies it the
-/// capabilities in it, which only the second call shows.
+/// Makes two calls, not one: `AppArmor` allows a process to create the user namespace and then
+/// denies it capabilities there, which only the second call shows.
 fn unshare() -> i32 {
     // SAFETY: `unshare` takes flags only and changes nothing but this process.
     if unsafe { libc::unshare(libc::CLONE_NEWUSER) } != 0 {
@@ -127,7 +128,7 @@ fn last_errno() -> i32 {
 }
 
 fn udp_socket() -> io::Result<Socket> {
-    // A machine may have only one of the two families.
+    // A machine may have only one of the two address families.
     Socket::new(Domain::IPV4, Type::DGRAM, None)
         .or_else(|_| Socket::new(Domain::IPV6, Type::DGRAM, None))
 }

@@ -1,12 +1,13 @@
 //! What this machine, or an unpacked container image, can do for latency.
 //!
-//! [`examine`] reads files and asks the kernel, and answers with [`Check`]s: what was found, what
-//! it means in milliseconds or round trips, and how to change it. It sends nothing and changes
-//! nothing. Parsing flags and writing to a terminal is the binary's; [`render`] and [`Report`]
-//! give it the text and the JSON.
+//! [`examine`] reads files and asks the kernel, and returns [`Check`]s: what was found, what it
+//! means in milliseconds or round trips, and how to change it. It sends nothing and changes
+//! nothing. The binary parses flags and writes to the terminal; [`render`] and [`Report`] give it
+//! the text and the JSON.
 //!
-//! The parts: `Root` reads files without ever leaving the examined directory, `Probes` holds what
-//! the kernel answered, `Scene` is both together, and each file in `checks/` is a pure function of
+//! The parts: `Root` reads files without ever leaving the examined directory, `Probes` holds the
+//! kernel's answers, `Scene` combines both, and each file in `checks/` is a pure function of the
+//! scene.
 //! the scene.
 
 mod check;

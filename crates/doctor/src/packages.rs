@@ -1,14 +1,14 @@
 //! What the package manager says is installed: a second opinion beside the libraries' own bytes,
-//! and the distribution's name for a version. Debian's and Alpine's databases are read; RPM's is
-//! binary and left out.
+//! and the distribution's name for a version. Reads the databases of Debian and Alpine; RPM's is
+//! binary and not supported.
 
 use crate::root::Root;
 
-/// One database file for all packages (Debian, Alpine).
+/// Databases with one file for all packages (Debian, Alpine).
 const DATABASES: [&str; 2] = ["/var/lib/dpkg/status", "/lib/apk/db/installed"];
-/// One file for each package (images without a package manager).
+/// Databases with one file for each package (images without a package manager).
 const DISTROLESS: &str = "/var/lib/dpkg/status.d/*";
-/// A hostile database must not fill memory.
+/// The most packages that are read, so that a hostile database cannot fill memory.
 const MOST_PACKAGES: usize = 50_000;
 
 /// The installed packages.
@@ -23,7 +23,7 @@ pub(crate) struct Package {
 }
 
 impl Packages {
-    /// Reads whichever databases there are.
+    /// Reads all databases that exist.
     pub(crate) fn read(root: &Root) -> Self {
         let mut packages = Vec::new();
         let files = DATABASES.map(str::to_owned).into_iter();
@@ -59,7 +59,7 @@ fn parse(text: &str) -> Vec<Package> {
         match line.split_once(':') {
             Some(("Package" | "P", value)) => name = value.trim(),
             Some(("Version" | "V", value)) => version = value.trim(),
-            // A removed package keeps its paragraph as long as its configuration is there.
+            // A removed package keeps its paragraph while its configuration files remain.
             Some(("Status", value)) => installed = value.trim().ends_with(" installed"),
             _ => {}
         }

@@ -1,11 +1,11 @@
-//! What the kernel answered when asked: plain facts, so that checks are pure functions of them.
+//! The kernel's answers as plain facts, so that checks are pure functions of them.
 
 use std::io;
 
 use crate::kernel::{self, Unshared};
 use crate::netlink::{links, metrics, routes};
 
-/// Every answer that does not stand in a file.
+/// Every answer that is not in a file.
 #[derive(Debug)]
 pub(crate) struct Probes {
     pub(crate) routes: io::Result<routes::Routes>,

@@ -13,15 +13,15 @@ pub const SCHEMA: &str = "roundtrip/doctor/1";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
     schema: &'static str,
-    /// The image that was examined; none is the running machine.
+    /// The examined image; `None` is the running machine.
     pub root: Option<PathBuf>,
-    /// What was found, in the order of [`crate::Area`].
+    /// The findings, in the order of [`crate::Area`].
     pub checks: Vec<Check>,
-    /// How many findings there are of each status.
+    /// The number of findings of each status.
     pub summary: Summary,
 }
 
-/// How many findings there are of each status.
+/// The number of findings of each status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)] // the fields are named as the statuses are
 pub struct Summary {

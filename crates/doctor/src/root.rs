@@ -1,8 +1,8 @@
-//! The examined file system: reading that never leaves the directory it was opened on.
+//! The examined file system: reads that never leave the directory it was opened on.
 //!
 //! A path is walked one component at a time from an open directory, without letting the kernel
-//! follow a symbolic link; a link is read and walked inside the root, as `chroot` would. Only
-//! regular files are opened, so that no pipe blocks and no device acts. All reads are bounded.
+//! follow symbolic links; a link is read and walked inside the root, as with `chroot`. Only regular
+//! files are opened, so that no pipe blocks and no device has side effects. All reads are bounded.
 
 mod glob;
 
@@ -18,20 +18,20 @@ use rustix::io::Errno;
 
 use crate::error::DoctorError;
 
-/// As many links as Linux follows (`path_resolution(7)`).
+/// The most links in one path, as in Linux (`path_resolution(7)`).
 const MOST_LINKS: usize = 40;
-/// Components still to walk; links can multiply them.
+/// The most components still to walk; links can multiply them.
 const MOST_COMPONENTS: usize = 256;
-/// Text files longer than this are read up to here.
+/// The most bytes that are read of a text file.
 const LONGEST_TEXT: u64 = 16 << 20;
 
-/// A directory that stands for `/`.
+/// A directory that serves as `/`.
 #[derive(Debug)]
 pub(crate) struct Root {
     directory: OwnedFd,
 }
 
-/// Why a file gave nothing.
+/// Why a file could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Lack {
     #[error("not there")]
@@ -46,11 +46,11 @@ pub(crate) enum Lack {
     Failed(i32),
 }
 
-/// A file's device and number: two paths with the same identity are one file.
+/// A file's device and inode: two paths with the same identity are the same file.
 pub(crate) type Identity = (u64, u64);
 
 impl Root {
-    /// Opens the directory that all paths are taken from.
+    /// Opens the directory that serves as root.
     pub(crate) fn open(path: &Path) -> Result<Self, DoctorError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = open(path, flags, Mode::empty()).map_err(|errno| DoctorError::Root {
@@ -60,7 +60,7 @@ impl Root {
         Ok(Self { directory })
     }
 
-    /// The text of a file, invalid UTF-8 replaced, at most [`LONGEST_TEXT`].
+    /// The text of a file, at most [`LONGEST_TEXT`] bytes; invalid UTF-8 is replaced.
     pub(crate) fn read_text(&self, path: &str) -> Result<String, Lack> {
         let mut bytes = Vec::new();
         self.open_file(path)?
@@ -73,7 +73,7 @@ impl Root {
         })
     }
 
-    /// A regular file, open for reading.
+    /// Opens a regular file for reading.
     pub(crate) fn open_file(&self, path: &str) -> Result<File, Lack> {
         let trail = self.walk(Path::new(path))?;
         let (name, found) = trail.last().ok_or(Lack::NotAFile)?;
@@ -82,14 +82,14 @@ impl Root {
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(self.parent(&trail), name, flags, Mode::empty())?;
-        // Somebody may have put something else there meanwhile.
+        // The file may have been replaced in the meantime.
         if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
             return Err(Lack::NotAFile);
         }
         Ok(File::from(file))
     }
 
-    /// What tells a file apart from others, links resolved.
+    /// The identity of a file, links resolved.
     pub(crate) fn identity(&self, path: &str) -> Result<Identity, Lack> {
         let trail = self.walk(Path::new(path))?;
         let stat = match trail.last() {
@@ -103,7 +103,7 @@ impl Root {
         self.identity(path).is_ok()
     }
 
-    /// Opens what lies at the end of a walked trail as a directory.
+    /// Opens the end of a walked path as a directory.
     fn open_directory(&self, path: &str) -> Result<OwnedFd, Lack> {
         let trail = self.walk(Path::new(path))?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -111,7 +111,7 @@ impl Root {
         Ok(openat(self.parent(&trail), name, flags, Mode::empty())?)
     }
 
-    /// Walks to `path`, links resolved inside the root: the names passed and what they opened.
+    /// Walks to `path`, links resolved inside the root: returns each name and what it opened.
     fn walk(&self, path: &Path) -> Result<Vec<(OsString, OwnedFd)>, Lack> {
         let mut trail: Vec<(OsString, OwnedFd)> = Vec::new();
         let mut ahead = Vec::new();
@@ -133,7 +133,7 @@ impl Root {
             if links > MOST_LINKS {
                 return Err(Lack::from(Errno::LOOP));
             }
-            // An empty path reads the link that the descriptor itself is.
+            // With an empty path, readlinkat reads the link that the descriptor itself refers to.
             let target = readlinkat(&found, "", Vec::new())?.into_bytes();
             let target = PathBuf::from(OsString::from_vec(target));
             if target.is_absolute() {
@@ -144,7 +144,7 @@ impl Root {
         Ok(trail)
     }
 
-    /// The directory that holds the last of a walked trail.
+    /// The directory that contains the last component of a walked path.
     fn parent<'a>(&'a self, trail: &'a [(OsString, OwnedFd)]) -> BorrowedFd<'a> {
         match trail {
             [.., (_, parent), _] => parent.as_fd(),
@@ -153,7 +153,7 @@ impl Root {
     }
 }
 
-/// Puts the components of `path` before those still to walk (the next one is last).
+/// Prepends the components of `path` to those still to walk (the next one is last).
 fn push_components(ahead: &mut Vec<OsString>, path: &Path) -> Result<(), Lack> {
     let before = ahead.len();
     for component in path.components() {

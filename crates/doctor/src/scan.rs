@@ -1,31 +1,31 @@
-//! Finding texts in binaries: one bounded pass over a file, for several markers at once.
+//! Finds texts in binaries: one bounded pass over a file, for several markers at once.
 //!
-//! Shared libraries keep their version as text. What follows a marker is captured up to the first
-//! byte that is not printable.
+//! Shared libraries contain their version as text. What follows a marker is captured up to the
+//! first byte that is not printable.
 
 use std::io::{self, Read};
 
 use memchr::memmem::Finder;
 
-/// How much of a file is looked at.
+/// The most bytes of a library that are searched.
 pub(crate) const LIBRARY: u64 = 64 << 20;
-/// How much of a statically linked program is looked at.
+/// The most bytes of a statically linked program that are searched.
 pub(crate) const PROGRAM: u64 = 256 << 20;
 
-/// What is kept of the text after a marker.
+/// The most bytes that are kept after a marker.
 const CAPTURE: usize = 64;
-/// How many captures are kept for one marker.
+/// The most captures that are kept for one marker.
 const CAPTURES: usize = 64;
 const CHUNK: usize = 256 << 10;
 
-/// What followed each marker, in the order of the markers; distinct, in the order of the file.
+/// What followed each marker, in the order of the markers; without duplicates, in file order.
 pub(crate) type Captures = Vec<Vec<String>>;
 
 /// Reads at most `limit` bytes and captures what follows each marker.
 pub(crate) fn scan(file: impl Read, limit: u64, markers: &[&str]) -> io::Result<Captures> {
     let finders: Vec<Finder> = markers.iter().map(Finder::new).collect();
     let longest = markers.iter().map(|m| m.len()).max().unwrap_or(0);
-    // A match is captured only once all of it is in the buffer; this much is carried over.
+    // A match is captured once all of it is in the buffer; this much is carried over.
     let overlap = longest + CAPTURE;
     let mut captures = vec![Vec::new(); markers.len()];
     let mut file = file.take(limit);

@@ -1,4 +1,4 @@
-//! What checks look at: the files of a machine or an image, and, of a machine, its kernel.
+//! What checks examine: the files of a machine or an image and, for a machine, its kernel.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -7,11 +7,11 @@ use crate::error::DoctorError;
 use crate::probes::Probes;
 use crate::root::{Lack, Root};
 
-/// The subject of one examination.
+/// The subject of an examination.
 #[derive(Debug)]
 pub(crate) struct Scene {
     pub(crate) root: Root,
-    /// None in an image: the kernel belongs to whoever will run it.
+    /// `None` for an image: its kernel will be that of the host that runs it.
     pub(crate) probes: Option<Probes>,
 }
 
@@ -32,19 +32,19 @@ impl Scene {
         })
     }
 
-    /// The text of a kernel setting, by the name that `sysctl` uses.
+    /// The value of a kernel setting, by its `sysctl` name.
     pub(crate) fn setting(&self, name: &str) -> Result<String, Lack> {
         let path = format!("/proc/sys/{}", name.replace('.', "/"));
         Ok(self.root.read_text(&path)?.trim().to_owned())
     }
 
-    /// A kernel setting that is one number.
+    /// A kernel setting with a single number.
     pub(crate) fn number<T: FromStr>(&self, name: &str) -> Result<T, Lack> {
         let text = self.setting(name)?;
         text.parse().map_err(|_| Lack::Absurd)
     }
 
-    /// A kernel setting that is exactly `N` numbers.
+    /// A kernel setting with exactly `N` numbers.
     pub(crate) fn numbers<const N: usize>(&self, name: &str) -> Result<[u64; N], Lack> {
         let text = self.setting(name)?;
         let numbers: Result<Vec<u64>, _> = text.split_whitespace().map(str::parse).collect();
@@ -63,13 +63,13 @@ pub(crate) mod fake {
     use crate::check::Check;
     use crate::probes::Probes;
 
-    /// A scene and the directory that holds it.
+    /// A scene and the temporary directory that holds it.
     pub(crate) struct Fake {
         directory: tempfile::TempDir,
         pub(crate) scene: Scene,
     }
 
-    /// A machine whose kernel grants everything, with these files.
+    /// A machine with these files, whose kernel grants everything.
     pub(crate) fn machine(files: &[(&str, &str)]) -> Fake {
         let mut fake = image(files);
         fake.scene.probes = Some(Probes::granting());
@@ -100,12 +100,12 @@ pub(crate) mod fake {
             fs::write(path, content).unwrap();
         }
 
-        /// Where a file of it really is.
+        /// The real path of a file in it.
         pub(crate) fn path(&self, path: &str) -> std::path::PathBuf {
             self.directory.path().join(path)
         }
 
-        /// What one check says of it.
+        /// The result of one check.
         pub(crate) fn check(&self, check: impl Fn(&Scene) -> Check) -> Check {
             check(&self.scene)
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Three numbers and whatever follows.
+/// Three numbers and a suffix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Version {
     numbers: [u32; 3],
@@ -10,8 +10,8 @@ pub(crate) struct Version {
 }
 
 impl Version {
-    /// Reads the version that `text` begins with: two or three numbers with dots between, then
-    /// an optional suffix of letters, digits, `-`, `+`, `_` and `.`.
+    /// Parses the version at the start of `text`: two or three numbers separated by dots, then an
+    /// optional suffix of letters, digits, `-`, `+`, `_` and `.`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let end = text
             .find(|c: char| !c.is_ascii_alphanumeric() && !"-+_.".contains(c))
@@ -38,17 +38,17 @@ impl Version {
         })
     }
 
-    /// Whether this is the given version or a later one; a suffix does not count.
+    /// Whether this is the given version or a later one; the suffix does not count.
     pub(crate) fn at_least(&self, major: u32, minor: u32, patch: u32) -> bool {
         self.numbers >= [major, minor, patch]
     }
 
-    /// What versions are ordered by.
+    /// The numbers that versions are ordered by.
     pub(crate) fn numbers(&self) -> [u32; 3] {
         self.numbers
     }
 
-    /// The numbers as they were written, without the suffix: `1.0.2` of `1.0.2k-fips`.
+    /// The numbers as they were written, without the suffix: `1.0.2` in `1.0.2k-fips`.
     pub(crate) fn base(&self) -> String {
         let numbers = self.text.split(|c: char| !c.is_ascii_digit()).take(3);
         let numbers: Vec<&str> = numbers.take_while(|number| !number.is_empty()).collect();

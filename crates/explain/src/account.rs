@@ -1,39 +1,42 @@
-//! The judgement: every cause is heard, what the ledger grants is weighed, and what weighs enough is a finding. What is
-//! left of the whole is told apart too: what must be, what the way costs, what is too little to name, and the rest.
+//! Accounts for the time of an exchange: every cause states its cost, the ledger grants it, and
+//! what is large enough becomes a finding. The rest of the time is classified too: irreducible,
+//! cost of the path, too small to name, and unexplained.
 
 use roundtrip_model::{Exchange, Finding, PhaseName, Task};
 
 use crate::ledger::{Granted, Ledger};
 use crate::{Case, Part, causes};
 
-/// What is less in milliseconds, or less of the whole, explains nothing, unless it is a whole round trip.
+/// Smaller amounts, in milliseconds or as a share of the whole, explain nothing, unless they are a
+/// whole round trip.
 const LEAST_MS: f64 = 1.0;
 const LEAST_SHARE: f64 = 0.02;
 
-/// Where the whole of an exchange went, in milliseconds. Its parts sum to `whole`, and none is negative.
+/// Where the time of an exchange went, in milliseconds. The parts sum to `whole`, and none is
+/// negative.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Account {
     pub whole: f64,
-    /// The causes that the exchange proves, the dearest first. No millisecond is claimed twice.
+    /// The causes that the exchange proves, most costly first. No millisecond is claimed twice.
     pub findings: Vec<Finding>,
-    /// One round trip, the server's time and the name, as far as no finding claims them.
+    /// One round trip, the server's time and the name lookup, as far as no finding claims them.
     pub irreducible: f64,
-    /// The round trips of connecting and of shaking hands, one each.
+    /// The round trips of connecting and of the handshake, one each.
     pub way: f64,
-    /// Bytes under way: what the line's rate made of their number.
+    /// Bytes under way: transmission time at the rate of the line.
     pub carried: f64,
-    /// What has a reason and is too little to be named, such as the client's own work.
+    /// Time that has a reason but is too small to name, such as the client's own work.
     pub minor: f64,
-    /// What has no evidence.
+    /// Time without evidence for any cause.
     pub unexplained: f64,
 }
 
-/// The causes that an exchange proves, the dearest first.
+/// The causes that an exchange proves, most costly first.
 pub fn findings(exchange: &Exchange) -> Vec<Finding> {
     account(exchange).findings
 }
 
-/// Hears every cause, and accounts for the whole.
+/// Asks every cause, and accounts for the whole.
 pub fn account(exchange: &Exchange) -> Account {
     let case = Case::of(exchange);
     let mut ledger = Ledger::of(&case);
@@ -75,7 +78,7 @@ pub fn account(exchange: &Exchange) -> Account {
 }
 
 fn weighs(case: &Case<'_>, granted: Granted) -> bool {
-    // Half a round trip is what tells an answer from a coincidence in the phases, too.
+    // In the phases, too, half a round trip tells an answer from a coincidence.
     let whole_trips = case.is_telling()
         && granted.round_trips > 0
         && case
@@ -84,7 +87,7 @@ fn weighs(case: &Case<'_>, granted: Granted) -> bool {
     whole_trips || (granted.ms >= LEAST_MS && granted.ms >= LEAST_SHARE * case.total)
 }
 
-/// What no finding claimed, by its reason.
+/// What no finding claimed, by reason.
 #[derive(Default)]
 struct Rest {
     irreducible: f64,
@@ -103,11 +106,12 @@ impl Rest {
                 PhaseName::Name => rest.irreducible += left(Part::Resolver),
                 PhaseName::FirstByte => rest.irreducible += trip + left(Part::Server),
                 PhaseName::Tcp | PhaseName::Tls | PhaseName::Quic => rest.way += trip,
-                // An echo asks in its body what others ask before it.
+                // An echo carries in its body what others ask before it.
                 PhaseName::Body if case.exchange.echo.is_some() => {
                     rest.irreducible += left(Part::Network) + left(Part::Server);
                 }
-                // Bytes need time to be carried; a stall that no cause claims is no such time.
+                // Bytes need time to be carried, but a stall that no cause claims is not
+                // transmission time.
                 PhaseName::Body => {
                     let stalls = f64::from(ledger.trips_left(name)) * case.rtt.unwrap_or(0.0);
                     rest.carried += (left(Part::Network) - stalls).max(0.0);

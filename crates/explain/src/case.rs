@@ -1,5 +1,6 @@
-//! An exchange made ready for judgement: its phases cut once, its round trip at hand, and only such facts as belong to
-//! this exchange: a connection that was open before tells of its handshake, but this exchange did not pay for it.
+//! An exchange prepared for the causes: its phases are cut once, its round-trip time is at hand,
+//! and only facts of this exchange are visible. A connection that was already open knows its
+//! handshake, but this exchange did not pay for it.
 
 use std::time::Duration;
 
@@ -9,15 +10,16 @@ use roundtrip_model::{
 
 use crate::{Claim, Cost, Part};
 
-/// Below this, a round trip cannot be told from a host's own scheduling.
+/// In milliseconds. Below this, a round trip cannot be told from the host's own scheduling.
 const SHORTEST_TELLING_RTT: f64 = 0.2;
-/// RFC 6928 §2: a sender may begin with ten segments.
+/// RFC 6928 §2: the segments that a sender may begin with.
 pub(crate) const INITIAL_WINDOW: u64 = 10;
 
-/// A SYN-ACK that was late by more than this had a reason of its own, which says nothing about the next answer.
+/// In milliseconds. A SYN-ACK that was later than this had a special reason, which says nothing
+/// about the next answer.
 const MOST_UNREST: f64 = 10.0;
 
-/// Linux' shortest retransmission time-out, and by how much its timers are late.
+/// Linux' shortest retransmission timeout, and by how much its timers may be late, in milliseconds.
 const SHORTEST_TIMEOUT: f64 = 200.0;
 const TIMER: f64 = 40.0;
 
@@ -25,7 +27,7 @@ const TIMER: f64 = 40.0;
 pub struct Case<'a> {
     pub exchange: &'a Exchange,
     pub phases: Vec<Phase>,
-    /// The path's round trip and the whole, in milliseconds.
+    /// The path's round-trip time and the duration of the exchange, in milliseconds.
     pub rtt: Option<f64>,
     pub total: f64,
 }
@@ -40,12 +42,12 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Is the path long enough for a round trip to be telling?
+    /// Whether the path is long enough to recognise a round trip.
     pub(crate) fn is_telling(&self) -> bool {
         self.rtt.is_some_and(|r| r >= SHORTEST_TELLING_RTT)
     }
 
-    /// What a part of a phase amounts to.
+    /// The milliseconds of one part of a phase.
     pub(crate) fn waited(&self, name: PhaseName, part: Part) -> f64 {
         self.named(name).map(|p| part.of(&p.waited)).sum()
     }
@@ -74,7 +76,8 @@ impl<'a> Case<'a> {
         (n > 0).then(|| Cost::new(evidence).claim(claim))
     }
 
-    /// How long these tasks of the client took in a phase, as far as it waited for them.
+    /// How long the client worked on these tasks in a phase, as far as it waited for them; in
+    /// milliseconds.
     pub(crate) fn worked(&self, name: PhaseName, tasks: &[Task]) -> f64 {
         let took: f64 = self
             .named(name)
@@ -82,11 +85,11 @@ impl<'a> Case<'a> {
             .filter(|(task, _)| tasks.contains(task))
             .map(|(_, took)| took)
             .sum();
-        // Work that fell into a wait cost nothing.
+        // Work that happened during a wait cost nothing.
         took.min(self.waited(name, Part::Client))
     }
 
-    /// Tasks that ended in the phase, as far as they ran in it.
+    /// The tasks that ended in the phase, and how long each ran within it.
     pub(crate) fn tasks_within(&self, phase: &Phase) -> Vec<(Task, f64)> {
         self.exchange
             .timeline
@@ -100,7 +103,8 @@ impl<'a> Case<'a> {
             .collect()
     }
 
-    /// How late the SYN-ACK was, which no application has to think about: so unquiet are this path and its ends.
+    /// By how much the SYN-ACK was late, without application work: the noise of this path and its
+    /// hosts, in milliseconds.
     pub(crate) fn unrest(&self) -> f64 {
         let connect = self.waited(PhaseName::Tcp, Part::Network);
         let late =
@@ -108,8 +112,9 @@ impl<'a> Case<'a> {
         late.clamp(0.0, MOST_UNREST)
     }
 
-    /// What has to be said of an answer that was so late, where nothing shows whether its server was slow or its only
-    /// segment was lost: the first time-out comes a round trip and 200 ms late, or three round trips. RFC 6298 §2.
+    /// A caveat for an answer that was `late` by this much, when nothing shows whether its server
+    /// was slow or its only segment was lost: the first timeout comes a round trip and 200 ms late,
+    /// or three round trips (RFC 6298 §2).
     pub(crate) fn doubt(&self, late: f64) -> &'static str {
         let over_tcp = self.exchange.quic.is_none() && self.exchange.tcp.is_some();
         let told = |r: f64| {
@@ -124,14 +129,14 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The TCP connection, where this exchange opened it.
+    /// The TCP connection, if this exchange opened it.
     pub(crate) fn tcp(&self) -> Option<&'a TcpFacts> {
         self.exchange.tcp.as_ref().filter(|_| {
             !self.exchange.reused && self.happened(|e| matches!(e, Event::Connected { .. }))
         })
     }
 
-    /// The handshake, where this exchange went through it to its end.
+    /// The TLS handshake, if this exchange completed it.
     pub(crate) fn tls(&self) -> Option<&'a TlsFacts> {
         self.exchange
             .tls
@@ -139,7 +144,7 @@ impl<'a> Case<'a> {
             .filter(|_| !self.exchange.reused && self.happened(|e| *e == Event::HandshakeFinished))
     }
 
-    /// The phase in which keys were agreed on.
+    /// The phase of the key exchange.
     pub(crate) fn handshake(&self) -> PhaseName {
         if self.exchange.quic.is_some() {
             PhaseName::Quic
@@ -171,7 +176,7 @@ impl<'a> Case<'a> {
         (all, won)
     }
 
-    /// The largest segment, with the caution of a kernel that did not tell.
+    /// The largest segment in bytes; a cautious guess if the kernel did not tell.
     pub(crate) fn segment(&self) -> u64 {
         self.exchange
             .tcp
@@ -190,12 +195,13 @@ impl<'a> Case<'a> {
         names
     }
 
-    /// An answer that is none: it says to ask again, elsewhere or otherwise.
+    /// Whether the answer only says to ask again, elsewhere or otherwise.
     pub(crate) fn is_detour(&self) -> bool {
         self.is_too_early() || self.is_redirect() || self.is_challenge() || self.is_preflight()
     }
 
-    /// RFC 9110 §15.4, of what was only to be read: after a POST, a redirect is the way to the answer.
+    /// Whether it is a redirect (RFC 9110 §15.4) of a read; after a POST, a redirect is the way to
+    /// the answer.
     pub(crate) fn is_redirect(&self) -> bool {
         self.exchange.http.as_ref().is_some_and(|h| {
             let reads = matches!(h.method.as_str(), "" | "GET" | "HEAD");
@@ -203,7 +209,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// RFC 9110 §11.3 and §11.7.1.
+    /// Whether it is an authentication challenge (RFC 9110 §11.3 and §11.7.1).
     pub(crate) fn is_challenge(&self) -> bool {
         self.exchange.http.as_ref().is_some_and(|h| {
             (h.status == 401 && h.header("www-authenticate").is_some())
@@ -211,7 +217,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// The fetch standard, §4.8: a question about what may be asked.
+    /// Whether it is a CORS preflight (fetch standard, §4.8).
     pub(crate) fn is_preflight(&self) -> bool {
         self.exchange.http.as_ref().is_some_and(|h| {
             h.method == "OPTIONS"
@@ -221,7 +227,8 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// What was answered with «425 Too Early» is asked again: the whole exchange was a detour. RFC 8470 §5.2.
+    /// Whether it was answered with «425 Too Early» and is sent again: the whole exchange was a
+    /// detour (RFC 8470 §5.2).
     pub(crate) fn is_too_early(&self) -> bool {
         self.exchange.http.as_ref().is_some_and(|h| h.status == 425)
     }
@@ -235,7 +242,7 @@ pub(crate) fn ms(span: Duration) -> f64 {
     span.as_secs_f64() * 1e3
 }
 
-/// How often, in words.
+/// `once`, `twice` and so on.
 pub(crate) fn times(n: u32) -> String {
     match n {
         1 => "once".to_owned(),

@@ -1,4 +1,4 @@
-//! The catalogue as a page: what `docs/causes.md` holds, made from the entries themselves.
+//! Renders the catalogue of causes as a page: the content of `docs/causes.md`.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,5 @@
-//! What an entry of the catalogue consists of, and how it states a cost. Whether a cost is granted is the ledger's.
+//! The entries of the catalogue, and how they state a cost. The ledger decides whether a cost is
+//! granted.
 
 use roundtrip_model::{PhaseName, Waited};
 
@@ -11,22 +12,22 @@ pub struct Family {
     pub causes: &'static [Cause],
 }
 
-/// One cause of a slow exchange.
+/// A cause of a slow exchange.
 #[derive(Debug)]
 pub struct Cause {
-    /// Kebab-case and stable: programs know a cause by it.
+    /// Kebab-case and stable: programs identify a cause by it.
     pub id: &'static str,
     /// What happened, in one line.
     pub name: &'static str,
     /// How it shows in an exchange: the signature in words.
     pub shows: &'static str,
-    /// The evidence and the price, where the exchange proves the cause.
+    /// Returns the evidence and the cost if the exchange proves the cause.
     pub signature: fn(&Case<'_>) -> Option<Cost>,
-    /// What it costs as a rule; a finding says what it cost.
+    /// What it usually costs; a finding says what it cost.
     pub cost: &'static str,
-    /// What removes it, in a sentence.
+    /// What removes it, in one sentence.
     pub remedy: &'static str,
-    /// Where to turn the knob.
+    /// The settings that remove it.
     pub settings: &'static [Setting],
     /// RFC or manual page.
     pub source: &'static str,
@@ -46,7 +47,7 @@ impl Setting {
 }
 
 impl Cause {
-    /// The remedy with its settings, as one text.
+    /// The remedy and its settings, as one text.
     pub fn advice(&self) -> String {
         let settings: Vec<String> = self
             .settings
@@ -61,7 +62,7 @@ impl Cause {
     }
 }
 
-/// For whom a phase waited; the fields of [`Waited`] as a value.
+/// What a phase waited for; the fields of [`Waited`] as a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Part {
     Network,
@@ -91,17 +92,17 @@ impl Part {
     }
 }
 
-/// A share of what one phase waited for.
+/// A share of the time that one phase waited for something.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Claim {
     pub phase: PhaseName,
     pub part: Part,
     pub ms: f64,
-    /// How many round trips these milliseconds are; they are granted together.
+    /// The number of round trips in these milliseconds; they are granted together.
     pub round_trips: u32,
 }
 
-/// What a cause says it cost, and how that shows.
+/// What a cause claims to have cost, and the evidence.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cost {
     pub claims: Vec<Claim>,
@@ -116,7 +117,7 @@ impl Cost {
         }
     }
 
-    /// Time that is no whole number of round trips.
+    /// Adds time that is not a whole number of round trips.
     #[must_use]
     pub(crate) fn waited(self, phase: PhaseName, part: Part, ms: f64) -> Self {
         self.claim(Claim {
@@ -127,7 +128,7 @@ impl Cost {
         })
     }
 
-    /// All that these phases waited for.
+    /// Adds all that these phases waited for.
     #[must_use]
     pub(crate) fn phases(self, case: &Case<'_>, names: &[PhaseName], parts: &[Part]) -> Self {
         let phases = case.phases.iter().filter(|p| names.contains(&p.name));

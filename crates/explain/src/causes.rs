@@ -1,4 +1,5 @@
-//! The table of causes, by family. A new cause is a new entry in its family's file; a new family is a line here.
+//! The table of causes, by family. A new cause is an entry in its family's file; a new family is a
+//! line here.
 
 mod client;
 mod connect;
@@ -20,7 +21,8 @@ mod upload;
 
 use crate::{Cause, Family};
 
-/// Causes are heard in this order: where two could claim the same time, the more particular one stands first.
+/// Causes are asked in this order: where two could claim the same time, the more specific one comes
+/// first.
 pub const FAMILIES: &[Family] = &[
     detour::FAMILY,
     name::FAMILY,

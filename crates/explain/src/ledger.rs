@@ -1,5 +1,5 @@
-//! Who gets which millisecond. Each part of each phase is an account that claims are paid from, until it is empty; one
-//! round trip of the whole is nobody's, because no remedy removes it.
+//! Grants each millisecond once. Each part of each phase is an account that claims are paid from
+//! until it is empty; one round trip of the whole is never granted, because no remedy removes it.
 
 use std::collections::HashMap;
 
@@ -10,12 +10,12 @@ use crate::{Case, Claim, Cost, Part};
 pub(crate) struct Ledger {
     accounts: HashMap<(PhaseName, Part), f64>,
     trips: HashMap<PhaseName, u32>,
-    /// What may be claimed in all.
+    /// The milliseconds that may still be claimed in total.
     ms_left: f64,
     trips_left: u32,
 }
 
-/// What a cost came to.
+/// What was granted for a cost.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Granted {
     pub(crate) ms: f64,
@@ -33,7 +33,8 @@ impl Ledger {
                     part.of(&phase.waited).max(0.0);
             }
         }
-        // An answer that only says «ask again» is a detour as a whole: the round trip that must be is the next one's.
+        // An answer that only says «ask again» is a detour as a whole: the unavoidable round trip
+        // is the next exchange's.
         let kept = u32::from(!case.is_detour());
         let all: u32 = trips.values().sum();
         Self {
@@ -44,7 +45,7 @@ impl Ledger {
         }
     }
 
-    /// What nobody has claimed.
+    /// The milliseconds that nothing has claimed.
     pub(crate) fn left(&self, phase: PhaseName, part: Part) -> f64 {
         self.accounts.get(&(phase, part)).copied().unwrap_or(0.0)
     }
@@ -92,7 +93,7 @@ mod tests {
 
     use super::*;
 
-    /// A lookup of 100 ms and 40 ms of the client's, on a path of 30 ms.
+    /// A ledger with a lookup of 100 ms and 40 ms of client time, on a path of 30 ms.
     fn ledger() -> Ledger {
         let mut exchange = Exchange {
             rtt: Some(Duration::from_millis(30)),

@@ -1,8 +1,9 @@
-//! From an exchange to findings: what cost time beyond the irreducible, the evidence for it, and what removes it.
+//! From an exchange to findings: what cost more time than necessary, the evidence, and the remedy.
 //!
-//! Pure: an [`Exchange`](roundtrip_model::Exchange) goes in, findings come out. Each cause is an entry of the table in
-//! `causes`; its signature reads a [`Case`] and states a [`Cost`] as claims on what the phases waited for. The ledger
-//! grants each millisecond once, so findings never overlap. What has no evidence is not named.
+//! Pure: an [`Exchange`](roundtrip_model::Exchange) goes in, findings come out. Each cause is an
+//! entry of the table in `causes`; its signature reads a [`Case`] and states a [`Cost`] as claims
+//! on what the phases waited for. The ledger grants each millisecond once, so findings never
+//! overlap. What has no evidence is not named.
 
 mod account;
 mod case;

@@ -3,9 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use crate::config::Limits;
-use crate::guard::{Guard, Judged};
-use crate::h1::{self, Chunked, ResponseBody, Trailers, write_chunk, write_last_chunk};
-use crate::request::{
+use crate::forward::h1::{self, Chunked, ResponseBody, Trailers, write_chunk, write_last_chunk};
+use crate::judge::guard::{Guard, Judged};
+use crate::judge::request::{
     Body, Forwarding, Inspected, Request, Rewrite, Version, compose, inspect, readings,
 };
 

@@ -14,10 +14,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use roundtrip_model::{EarlyData, Event, QuicFacts, Recorder, Task, TlsFacts};
-use roundtrip_quic::{ClientConfig, CloseReason, ConnectError, Endpoint, Transport};
+use roundtrip_quic::{ClientConfig, CloseReason, ConnectError, Transport};
 use roundtrip_tls::{Client, Offer, Witness, peer_facts};
 
-use crate::dock::{Dock, Link};
 use crate::turn::all;
 use crate::{Ended, HttpError, Turn};
 pub use attempt::Attempt as QuicAttempt;
@@ -25,6 +24,7 @@ use attempt::Keeping;
 pub use error::QuicError;
 use layer::Layer;
 use listening::Attentive;
+use roundtrip_quic_tokio::{Connection, Endpoint, random_seed};
 pub use tokens::Tokens;
 use watch::Watched;
 
@@ -37,14 +37,14 @@ const NO_ERROR: u64 = 0x100;
 
 /// When it is let go of, its connection is closed.
 pub struct Quic {
-    dock: Dock,
+    endpoint: Endpoint,
     layer: Layer,
     gauge: Arc<QuicGauge>,
 }
 
 /// A view of a QUIC connection beside the exchange that runs on it.
 pub struct QuicGauge {
-    link: Link,
+    connection: Connection,
     watched: Arc<Watched>,
     local: SocketAddr,
     witness: Witness,
@@ -71,20 +71,24 @@ impl Quic {
         // Then it is known from which address datagrams leave, and at once if there is no way to the peer.
         socket.connect(peer).map_err(HttpError::Io)?;
         let watched = Watched::new(recorder.clone());
-        let endpoint = Endpoint::new(None, seed(&config)?);
-        let dock = Dock::open_watched(socket, endpoint, watched.clone()).map_err(HttpError::Io)?;
+        let random = config.tls.crypto_provider().secure_random;
+        let seed = random_seed(random).map_err(ConnectError::from)?;
+        let engine = roundtrip_quic::Endpoint::new(None, seed);
+        let endpoint =
+            Endpoint::with_observer(socket, engine, watched.clone()).map_err(HttpError::Io)?;
         let name = host.strip_suffix('.').unwrap_or(host);
-        let link = recorder.timed(Task::GenerateKeys, || dock.connect(&config, peer, name))?;
+        let connecting = || endpoint.connect(&config, peer, name);
+        let connection = recorder.timed(Task::GenerateKeys, connecting)?;
         let gauge = QuicGauge {
-            offered_early: link.is_early(),
-            link,
+            offered_early: connection.is_early(),
+            connection,
             watched,
-            local: dock.local_addr(),
+            local: endpoint.local_addr(),
             witness: client.witness(),
             lost: Arc::default(),
         };
-        let keeping = keep_tokens(gauge.link.clone(), tokens.clone(), name.to_owned());
-        Ok(QuicAttempt::new(dock, gauge, recorder.clone(), keeping))
+        let keeping = keep_tokens(gauge.connection.clone(), tokens.clone(), name.to_owned());
+        Ok(QuicAttempt::new(endpoint, gauge, recorder.clone(), keeping))
     }
 
     pub fn gauge(&self) -> Arc<QuicGauge> {
@@ -97,15 +101,15 @@ impl Quic {
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        self.gauge.link.close_reason().is_none()
+        self.gauge.connection.close_reason().is_none()
     }
 
     pub(crate) async fn close(&self) {
-        self.dock.close(NO_ERROR, b"");
-        let _ = tokio::time::timeout(FAREWELL, self.dock.closed()).await;
+        self.endpoint.close(NO_ERROR, b"");
+        let _ = tokio::time::timeout(FAREWELL, self.endpoint.closed()).await;
     }
 
-    /// All requests are queued before the dock's task may write: with a ticket they leave in the first flight.
+    /// All requests are queued before the driver may write: with a ticket they leave in the first flight.
     pub(crate) async fn exchange_all(&self, turns: Vec<Turn<'_>>, ended: &mut Ended<'_>) {
         all(turns.into_iter().map(|turn| self.exchange(turn)), ended).await;
     }
@@ -114,15 +118,15 @@ impl Quic {
     /// the server has seen nothing of it, and nothing of it depended on what the server had said before. RFC 9001 §4.6.2.
     pub(crate) async fn exchange(&self, mut turn: Turn<'_>) -> Result<(), HttpError> {
         let sender = self.layer.sender();
-        let (link, watched) = (&self.gauge.link, &self.gauge.watched);
-        let outcome = stream::carry(sender, &mut turn, link, watched).await;
+        let (connection, watched) = (&self.gauge.connection, &self.gauge.watched);
+        let outcome = stream::carry(sender, &mut turn, connection, watched).await;
         outcome.map_err(|error| self.gauge.reason(error))
     }
 }
 
 impl Drop for Quic {
     fn drop(&mut self) {
-        self.dock.close(NO_ERROR, b"");
+        self.endpoint.close(NO_ERROR, b"");
     }
 }
 
@@ -139,19 +143,10 @@ fn client_config(client: &Client, offer: &Offer) -> Result<ClientConfig, HttpErr
     Ok(config)
 }
 
-fn seed(config: &ClientConfig) -> Result<[u8; 32], ConnectError> {
-    let mut seed = [0; 32];
-    let random = config.tls.crypto_provider().secure_random;
-    random
-        .fill(&mut seed)
-        .map_err(|_| rustls::Error::FailedToGetRandomBytes)?;
-    Ok(seed)
-}
-
 /// As long as the connection lives.
-fn keep_tokens(link: Link, tokens: Tokens, host: String) -> Keeping {
+fn keep_tokens(connection: Connection, tokens: Tokens, host: String) -> Keeping {
     Box::pin(async move {
-        while let Some(token) = link.next_token().await {
+        while let Some(token) = connection.next_token().await {
             tokens.insert(&host, token);
         }
     })
@@ -163,12 +158,16 @@ impl QuicGauge {
         &self,
         recorder: Recorder,
     ) -> impl Future<Output = Result<(), CloseReason>> + Send + use<> {
-        let (link, lost, early) = (self.link.clone(), self.lost.clone(), self.offered_early);
+        let (connection, lost, early) = (
+            self.connection.clone(),
+            self.lost.clone(),
+            self.offered_early,
+        );
         async move {
-            link.connected().await?;
+            connection.connected().await?;
             recorder.record(Event::HandshakeFinished);
-            let _ = lost.set(link.stats().unwrap_or_default().packets_lost);
-            if early && link.early_accepted() == Some(false) {
+            let _ = lost.set(connection.stats().unwrap_or_default().packets_lost);
+            if early && connection.early_accepted() == Some(false) {
                 recorder.record(Event::EarlyDataRefused);
             }
             Ok(())
@@ -177,7 +176,7 @@ impl QuicGauge {
 
     /// What closed the connection says more than what it did to a stream, unless the server said that it did nothing.
     fn reason(&self, error: HttpError) -> HttpError {
-        let closed = self.link.close_reason();
+        let closed = self.connection.close_reason();
         match closed.filter(|_| matches!(error, HttpError::H3(_))) {
             Some(closed) => self.broken(closed),
             None => error,
@@ -190,12 +189,16 @@ impl QuicGauge {
 
     /// Waits until the handshake is over, where a request may leave before. `false`: it never will be.
     pub async fn proven(&self) -> bool {
-        !self.offered_early || self.link.connected().await.is_ok()
+        !self.offered_early || self.connection.connected().await.is_ok()
     }
 
     /// What became of early data, once that is known.
     pub fn early_data(&self) -> EarlyData {
-        match self.link.early_accepted().filter(|_| self.offered_early) {
+        match self
+            .connection
+            .early_accepted()
+            .filter(|_| self.offered_early)
+        {
             Some(true) => EarlyData::Accepted,
             Some(false) => EarlyData::Refused,
             None => EarlyData::NotOffered,
@@ -203,11 +206,11 @@ impl QuicGauge {
     }
 
     pub fn facts(&self) -> QuicFacts {
-        let stats = self.link.stats().unwrap_or_default();
+        let stats = self.connection.stats().unwrap_or_default();
         let (retry, version_negotiation) = self.watched.detours();
         QuicFacts {
             local: Some(self.local),
-            peer: self.link.remote(),
+            peer: self.connection.remote_address(),
             min_rtt: stats.min_rtt,
             retry,
             version_negotiation,
@@ -222,15 +225,15 @@ impl QuicGauge {
 
     /// The smallest round trip seen, once there was one.
     pub fn min_rtt(&self) -> Option<Duration> {
-        self.link.stats()?.min_rtt
+        self.connection.stats()?.min_rtt
     }
 
     /// The handshake's facts: the chain from the connection, the rest from the hellos on the wire.
     pub fn tls_facts(&self) -> TlsFacts {
-        let chain = self.link.peer_certificates();
+        let chain = self.connection.peer_certificates();
         let mut facts = peer_facts(chain.as_deref(), &self.witness);
         facts.alpn = self
-            .link
+            .connection
             .alpn()
             .map(|name| String::from_utf8_lossy(&name).into_owned());
         facts.early_data = self.early_data();

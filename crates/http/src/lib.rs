@@ -3,11 +3,10 @@
 //! A [`Connection`] carries one [`Turn`] after another, or several at once, and fills [`HttpFacts`](roundtrip_model::HttpFacts); the
 //! body goes to a [`Sink`]. What leaves when is decided here (a request shares its flight with a Finished or with early
 //! data). An [`Opening`] brings a connection up: TLS over a socket, QUIC, or both side by side. A [`Shared`] one is asked by
-//! many tasks at any time. A [`dock`] is a UDP socket with our own QUIC engine.
+//! many tasks at any time.
 
 mod body;
 mod connection;
-pub mod dock;
 mod error;
 mod h1;
 mod h2;

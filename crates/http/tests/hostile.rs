@@ -6,10 +6,10 @@ use std::net::UdpSocket;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use roundtrip_http::dock::{Dock, Link, StreamError};
 use roundtrip_http::{Connection, HttpError, Pen, Quic, Request, Tokens, Turn};
 use roundtrip_model::{Clock, HttpFacts, Moment, Recorder, Target};
-use roundtrip_quic::{Endpoint, ServerConfig, Transport};
+use roundtrip_quic::{ServerConfig, Transport};
+use roundtrip_quic_tokio::{Connection as QuicConnection, Endpoint, StreamError};
 use roundtrip_tls::{Client, Offer, Roots};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -32,7 +32,7 @@ impl Clock for Frozen {
     }
 }
 
-fn dock() -> Dock {
+fn server() -> Endpoint {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
     let provider = Arc::new(aws_lc_rs::default_provider());
@@ -45,17 +45,18 @@ fn dock() -> Dock {
     tls.alpn_protocols = vec![b"h3".to_vec()];
     let config = ServerConfig::new(Arc::new(tls), Arc::new(Transport::default()));
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    Dock::open(socket, Endpoint::new(Some(config), [3; 32])).unwrap()
+    let engine = roundtrip_quic::Endpoint::new(Some(config), [3; 32]);
+    Endpoint::new(socket, engine).unwrap()
 }
 
 /// Answers with these bytes and, behind them, a flood; says how much of it was taken.
-async fn flood(link: Link, answer: Vec<u8>) -> usize {
-    let (mut sending, _receiving) = link.accept_bidi().await.unwrap();
-    sending.write(answer.into()).await.unwrap();
+async fn flood(connection: QuicConnection, answer: Vec<u8>) -> usize {
+    let (mut sending, _receiving) = connection.accept_bi().await.unwrap();
+    sending.write_chunk(answer.into()).await.unwrap();
     let drop = Bytes::from(vec![0; 1 << 16]);
     let mut taken = 0;
     while taken < FLOOD {
-        match sending.write(drop.clone()).await {
+        match sending.write_chunk(drop.clone()).await {
             Ok(()) => taken += drop.len(),
             Err(StreamError::Stopped(_)) => return taken,
             Err(other) => panic!("{other}"),
@@ -83,7 +84,7 @@ async fn ask(connection: &mut Connection, recorder: &Recorder) -> HttpError {
     connection.exchange(turn).await.unwrap_err()
 }
 
-async fn connect(dock: &Dock, recorder: &Recorder) -> (Connection, Link) {
+async fn connect(server: &Endpoint, recorder: &Recorder) -> (Connection, QuicConnection) {
     let client = Client::new(Roots::Anything, None).unwrap();
     let offer = Offer {
         tls12: false,
@@ -96,23 +97,23 @@ async fn connect(dock: &Dock, recorder: &Recorder) -> (Connection, Link) {
     };
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let tokens = Tokens::default();
-    let (peer, host) = (dock.local_addr(), "localhost");
+    let (peer, host) = (server.local_addr(), "localhost");
     let begun = Quic::begin(peer, socket, host, &client, &offer, &tokens, recorder);
     let quic = begun.unwrap().opened();
-    let answering = async { dock.accept().await.unwrap().answer() };
-    let (quic, link) = tokio::join!(quic, answering);
-    (Connection::H3(quic.unwrap()), link)
+    let answering = async { server.accept().await.unwrap().accept() };
+    let (quic, met) = tokio::join!(quic, answering);
+    (Connection::H3(quic.unwrap()), met)
 }
 
 #[tokio::test]
 async fn a_frame_that_never_ends_is_not_gathered() {
-    let dock = dock();
+    let server = server();
     let recorder = Recorder::new(Arc::new(Frozen));
     for (before, kind) in [(vec![], HEADERS), (vec![], GREASE), (OK.to_vec(), GREASE)] {
-        let (mut connection, link) = connect(&dock, &recorder).await;
+        let (mut connection, met) = connect(&server, &recorder).await;
         let is_head = before.is_empty();
         let answer = [before, vec![kind], ENDLESS.to_vec()].concat();
-        let flooding = tokio::spawn(flood(link, answer));
+        let flooding = tokio::spawn(flood(met, answer));
         let error = ask(&mut connection, &recorder).await;
         assert_eq!(
             matches!(error, HttpError::HeadTooLarge { .. }),

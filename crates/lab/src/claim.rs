@@ -1,8 +1,8 @@
-//! A claim: a sentence, and an expression over arms' results that says when it holds, such as
+//! Claims: sentences with an expression over the results of arms that says when they hold, such as
 //! `saving(reuse, no-reuse) >= 36%` or `median(h3+0rtt) <= 1.15 R`.
 //!
-//! `words` cuts the text into tokens, `expression` makes a tree of them and checks it (arms that exist, like compared
-//! with like), `evaluation` puts results in. What the results are belongs to the outcome.
+//! `words` splits the text into tokens, `expression` parses and checks it (arms exist, units
+//! match), `evaluation` inserts the results. `outcome` defines what the results are.
 
 mod evaluation;
 mod expression;

@@ -1,7 +1,8 @@
-//! The first minute: one origin, one path, seven ways to ask the same question.
+//! The demo: one origin, one path, seven ways to ask the same question.
 //!
-//! [`run`] sets the stage (`stage`), asks each way as often as it was told to, in turns (`order`), and tells after each
-//! step how the table stands. Drawing it belongs to `report`, the terminal to the binary.
+//! [`run`] builds path and origin (`stage`), asks each way as often as requested, in turns
+//! (`order`), and reports the table after each step. `report` renders it; the binary owns the
+//! terminal.
 
 mod asking;
 mod order;
@@ -17,11 +18,12 @@ use roundtrip_report::ways::{Answer, Stage, Way, Ways};
 
 use self::stage::Scene;
 
-/// How often the table is shown again while an answer is awaited.
+/// How often the table is reported while an answer is awaited.
 const TICK: Duration = Duration::from_millis(25);
 
-/// From the costliest way to those that cost one round trip: each is what a client does that has been told one thing
-/// more. Fast open goes without a post-quantum key share, with which a ClientHello does not fit the SYN.
+/// From the costliest way to those that cost one round trip; each adds one option of the client.
+/// Fast open is used without a post-quantum key share, because with one a ClientHello does not fit
+/// the SYN.
 const WAYS: [(&str, &str); 7] = [
     ("TLS 1.2, new connection", "h1+tls1.2"),
     ("TLS 1.3, new connection", "h1+tls1.3"),
@@ -37,7 +39,7 @@ pub struct Demo {
     pub rtt: Duration,
     /// How often each way is asked.
     pub runs: u32,
-    /// Of the order in which they are asked.
+    /// Seeds the order in which they are asked.
     pub seed: u64,
 }
 
@@ -57,7 +59,7 @@ pub enum DemoError {
     Broken,
 }
 
-/// What the asking thread tells.
+/// What the asking thread reports.
 #[derive(Debug)]
 enum News {
     Preparing(usize),
@@ -65,9 +67,11 @@ enum News {
     Answered(usize, Result<Answer, String>),
 }
 
-/// Measures all ways; `shown` hears how the table stands, several times a second while something is asked.
+/// Measures all ways. `shown` is called with the table several times a second while something is
+/// asked.
 ///
-/// The process must be in a sandbox already (see [`roundtrip_path::enter_sandbox`]) unless it is privileged.
+/// The process must be in a sandbox already (see [`roundtrip_path::enter_sandbox`]) unless it is
+/// privileged.
 pub fn run(demo: &Demo, mut shown: impl FnMut(&Ways)) -> Result<Ways, DemoError> {
     let mut table = table(demo)?;
     shown(&table);
@@ -127,7 +131,7 @@ fn watch(
     }
 }
 
-/// Enters the news; what is being asked since now, if it is that.
+/// Applies the news to the table; returns which way is being asked since now, if one is.
 fn note(table: &mut Ways, news: News) -> Option<(usize, Instant)> {
     let (News::Preparing(place) | News::Asking(place) | News::Answered(place, _)) = news;
     let way = table.ways.get_mut(place)?;
@@ -145,7 +149,7 @@ fn note(table: &mut Ways, news: News) -> Option<(usize, Instant)> {
     None
 }
 
-/// Nobody listens any more when the table's owner has gone: then there is nobody to tell.
+/// Ignores errors: if the owner of the table is gone, there is nobody to tell.
 fn tell(to: &Sender<News>, news: News) {
     let _ = to.send(news);
 }

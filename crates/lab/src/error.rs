@@ -1,4 +1,5 @@
-//! What keeps an experiment from being run at all. What befalls one arm is in its results, and spares the others.
+//! Errors that prevent an experiment. Failures of one arm are in its results, and do not affect
+//! other arms.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,7 +1,8 @@
-//! An experiment: what is asked, over which path, of which server, by which clients, and what is claimed.
+//! An experiment: the question, the path, the server, the clients, and the claims.
 //!
-//! `format` is the file as it is written, `reading` checks it and makes an [`Experiment`] of it, `words` turns what is
-//! said of a path into one, `transfer` turns an arm that carries bytes into a plan of `perf`, `shelf` holds the files that come with the program.
+//! `format` is the file as it is written, `reading` checks it and builds an [`Experiment`], `words`
+//! turns the properties of a path into one, `transfer` turns an arm that carries bytes into a plan
+//! of `perf`, `shelf` holds the built-in experiments.
 
 mod format;
 pub(crate) mod knobs;
@@ -32,7 +33,7 @@ pub use words::{Words, span};
 #[derive(Debug, Clone)]
 pub struct Experiment {
     pub name: String,
-    /// Where programs of ours are looked for, when the file is not one of those that come with the program.
+    /// The directory in which its programs are looked for, unless the experiment is built in.
     pub directory: Option<PathBuf>,
     pub question: String,
     pub article: String,
@@ -40,7 +41,7 @@ pub struct Experiment {
     pub unit: String,
     pub runs: u32,
     pub path: Words,
-    /// What is measured in blocks: each arm, at each of its variants.
+    /// What is measured in blocks: each arm in each of its variants.
     pub cells: Vec<Cell>,
     pub sweeps: Vec<Sweep>,
     pub published: Vec<Published>,
@@ -50,19 +51,19 @@ pub struct Experiment {
 /// One arm under one set of conditions.
 #[derive(Debug, Clone)]
 pub struct Cell {
-    /// The arm's name, and the variant's behind it.
+    /// The arm's name, followed by the variant's.
     pub name: String,
     pub arm: Arc<Arm>,
     pub path: Words,
     pub requests: u32,
     pub concurrency: u32,
-    /// Both ends of a transfer leave segmentation to the interface.
+    /// Whether both ends of a transfer leave segmentation to the interface.
     pub offload: bool,
-    /// The cell that this one is held against.
+    /// The name of the cell that this one is compared with.
     pub against: Option<String>,
-    /// It repeats another, to show what difference chance and drift alone make.
+    /// Whether it repeats another cell, to show the difference that chance and drift alone make.
     pub control: bool,
-    /// One further run is recorded, and its packets are told.
+    /// Whether one more run is recorded to show its packets.
     pub packets: bool,
 }
 
@@ -70,11 +71,12 @@ pub struct Cell {
 pub struct Arm {
     pub client: Client,
     pub server: Arc<Server>,
-    /// An unmeasured round goes before, in the same namespaces, to leave a ticket, a cookie or a connection.
+    /// Whether an unmeasured round precedes it in the same namespaces, to leave a ticket, a cookie
+    /// or a connection.
     pub warm: bool,
-    /// Of the client's network: the experiment's, and its own.
+    /// Settings of the client's network: the experiment's, and the arm's.
     pub sysctl: BTreeMap<String, String>,
-    /// It cannot succeed, and what it fails with says this.
+    /// The arm cannot succeed, and its error contains this text.
     pub fails: Option<String>,
     pub note: Option<String>,
 }
@@ -84,9 +86,9 @@ pub enum Client {
     Ours {
         strategy: Strategy,
         manner: Manner,
-        /// What the client computes before its ClientHello.
+        /// The time that the client computes before its ClientHello.
         hello_delay: Duration,
-        /// When it gives up.
+        /// The client's time limit.
         max_time: Duration,
         headers: Vec<(String, String)>,
     },
@@ -94,18 +96,18 @@ pub enum Client {
     Transfer(Transfer),
 }
 
-/// A client that is a process.
+/// A client that is a program.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// A program of the system, or a file of ours that ends in `.go` or `.py`.
+    /// A program of the system, or one of our files with the extension `.go` or `.py`.
     pub name: String,
     pub arguments: Vec<String>,
     pub scheme: Scheme,
-    /// Started once for each request, and not once for all.
+    /// Whether it is started for each request, not once for all of them.
     pub each: bool,
-    /// It runs in the server's network, without a path.
+    /// Whether it runs in the server's network, without a path.
     pub at_server: bool,
-    /// Where its figures stand in what it prints; without it, its whole life is measured.
+    /// Where its output contains its figures; `None` measures its run time.
     pub output: Option<Output>,
 }
 
@@ -114,16 +116,17 @@ pub struct Server {
     pub name: String,
     pub kind: ServerKind,
     pub sysctl: BTreeMap<String, String>,
-    /// What is asked for.
+    /// The path of the URL that is requested.
     pub place: String,
-    /// In the same network, started before it.
+    /// Servers in the same network that are started before it.
     pub beside: Vec<Arc<Server>>,
     pub far: Option<Far>,
-    /// Before the first client comes.
+    /// How long to wait before the first client.
     pub settle: Duration,
 }
 
-/// Whom a server asks over a further path. At the server's own address, `port` leads there.
+/// A server behind a further path, which another server asks. At that server's own address, `port`
+/// leads to it.
 #[derive(Debug, Clone)]
 pub struct Far {
     pub server: Arc<Server>,
@@ -134,7 +137,7 @@ pub struct Far {
 
 #[derive(Debug, Clone)]
 pub enum ServerKind {
-    /// A transfer brings its own.
+    /// A transfer brings its own server.
     Within,
     Origin(Box<Knobs>),
     Program {
@@ -147,12 +150,12 @@ pub enum ServerKind {
     },
 }
 
-/// How it is known that a server listens, without anybody who connects.
+/// How to detect that a server listens, without connecting to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ready {
-    /// The file that it writes then.
+    /// It has written this file.
     File(String),
-    /// The system's table of sockets has its port.
+    /// The system's socket table contains its port.
     Port,
 }
 
@@ -161,7 +164,7 @@ pub enum Ready {
 pub struct Sweep {
     pub word: String,
     pub runs: u32,
-    /// Value, and the cells measured there with their arms' names.
+    /// Each value, and the cells that are measured there, by the name of their arm.
     pub points: Vec<Point>,
 }
 
@@ -179,7 +182,7 @@ pub struct Claim {
 }
 
 impl Client {
-    /// As one word or one line.
+    /// A description in one word or one line.
     pub fn describe(&self) -> String {
         match self {
             Self::Ours {

@@ -1,8 +1,9 @@
-//! The gauntlet: faults are drawn, put into real exchanges on paths of several lengths, and what is named is held
-//! against what was put in. Healthy exchanges run among them, where nothing may be named.
+//! The gauntlet: faults are drawn at random and injected into real exchanges on paths of several
+//! lengths; then what was found is compared with what was injected. Healthy exchanges are mixed in,
+//! in which nothing may be found.
 //!
-//! `entry` reads the faults (`lab/faults.toml`), `draw` makes cases of them, `stage` runs one, among faulty `peer`s and
-//! `names` where a path and an origin do not do; `text` shows the outcome.
+//! `entry` reads the faults (`lab/faults.toml`), `draw` makes cases of them, `stage` runs one,
+//! among faulty `peer`s and `names` where a path and an origin do not do; `text` shows the outcome.
 
 mod cost;
 mod draw;
@@ -21,7 +22,7 @@ use draw::Case;
 pub const SCHEMA: &str = "roundtrip/lab/1";
 pub const NAME: &str = "faults";
 
-/// What is off by no more than this is right.
+/// A cost within this share, or this many milliseconds, counts as right.
 const SHARE: f64 = 0.05;
 const LEAST_MS: f64 = 1.0;
 
@@ -43,7 +44,7 @@ pub enum FaultsError {
     Runtime(#[from] std::io::Error),
 }
 
-/// How many cases, drawn from what.
+/// The number of cases, and what they are drawn from.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     pub count: usize,
@@ -56,40 +57,40 @@ pub struct Gauntlet {
     pub experiment: &'static str,
     pub seed: u64,
     pub cases: Vec<Verdict>,
-    /// The share of faults of which the most costly was named first.
+    /// The share of faults for which the most costly cause was named first.
     pub first_named: f64,
     /// The share of these whose milliseconds were right as well.
     pub priced: f64,
-    /// Healthy exchanges in which something was named, and how many there were.
+    /// Healthy exchanges in which something was found, and the number of healthy exchanges.
     pub false_alarms: usize,
     pub controls: usize,
     pub interrupted: bool,
 }
 
-/// One case, and what came of it.
+/// One case and its result.
 #[derive(Debug, Clone, Serialize)]
 pub struct Verdict {
-    /// What was put in; `none` for a healthy exchange.
+    /// What was injected; `none` for a healthy exchange.
     pub fault: String,
     pub path: String,
     pub strategy: String,
-    /// What was named first.
+    /// The cause that was named first.
     pub named: Option<String>,
     pub ms_injected: f64,
     pub ms_attributed: f64,
-    /// The most costly of what was put in was named first.
+    /// Whether the most costly injected cause was named first.
     pub first: bool,
     pub ok: bool,
-    /// All that was named, with its price.
+    /// All causes that were named, with their cost.
     pub findings: Vec<(String, f64)>,
     pub total_ms: f64,
     /// Why there was no answer.
     pub failure: Option<String>,
-    /// What the second of two faults cost, and what was attributed to it.
+    /// For two faults: the second cause, what it cost, and what was attributed to it.
     pub second: Option<(String, f64, f64)>,
 }
 
-/// Runs the gauntlet. An ordinary user's process must have entered the sandbox first.
+/// Runs the gauntlet. The process of an ordinary user must have entered the sandbox first.
 pub fn run(
     plan: Plan,
     stop: &Stop,
@@ -126,7 +127,7 @@ fn judge(case: &Case, exchange: &Exchange) -> Verdict {
     let priced = costs
         .iter()
         .all(|(cause, ms)| is_near(attributed(cause), *ms, case.slack));
-    // Of two that cost the same, either may come first.
+    // Of two causes with the same cost, either may come first.
     let costliest: Vec<String> = costs
         .iter()
         .filter(|(_, ms)| is_near(*ms, injected, case.slack))

@@ -1,8 +1,10 @@
-//! Experiments: what a remedy saves, measured over an emulated path, beside what was published.
+//! Experiments: what a remedy saves, measured over an emulated path and compared with published
+//! figures.
 //!
-//! [`experiment`] is a file that says path, server, arms and claims; [`run`] measures it, [`outcome`] is what came of
-//! it, [`packets`] are those of a recorded run, [`text`] and [`html`] show that. [`faults`] are put into exchanges to
-//! see whether they are found. [`demo`] is the first minute.
+//! [`experiment`] is a file with path, server, arms and claims; [`run`] measures it, [`outcome`] is
+//! the result, [`packets`] are those of a recorded run, [`text`] and [`html`] render it. [`faults`]
+//! injects faults into exchanges and checks that they are found. [`demo`] compares seven ways to
+//! ask.
 
 pub mod claim;
 pub mod demo;

@@ -1,5 +1,5 @@
-//! What came of an experiment, as one value: every sample, and what was made of them. As JSON it is the contract
-//! `roundtrip/lab/1`: keys may be added, none renamed.
+//! The outcome of an experiment as one value: every sample, and what was computed from them. Its
+//! JSON form is the contract `roundtrip/lab/1`: keys may be added, none renamed.
 
 use roundtrip_model::{Phase, Saving, Summary, Waited};
 use serde::{Serialize, Serializer};
@@ -8,7 +8,7 @@ use crate::experiment::{Measure, Published, Words};
 use crate::packets::Packet;
 
 pub const SCHEMA: &str = "roundtrip/lab/1";
-/// `perf`'s word where others had part of a core.
+/// The word of `perf` for a core that others used too.
 const CROWDED: &str = "others";
 
 #[derive(Debug, Clone, Serialize)]
@@ -18,19 +18,19 @@ pub struct Outcome {
     pub question: String,
     pub article: String,
     pub path: Words,
-    /// The path's round trip, where all arms share one.
+    /// The path's round-trip time, if all arms share one.
     #[serde(serialize_with = "rounded_some")]
     pub rtt_ms: Option<f64>,
     pub measure: Measure,
     pub unit: String,
     pub runs: u32,
     pub seed: u64,
-    /// Somebody had enough before all was measured.
+    /// Whether the user stopped before everything was measured.
     pub interrupted: bool,
-    /// Seconds that all of it took.
+    /// The total duration in seconds.
     #[serde(serialize_with = "rounded")]
     pub took_s: f64,
-    /// The command line that measures the same again.
+    /// The command line that repeats the measurement.
     pub again: String,
     pub arms: Vec<ArmOutcome>,
     pub curves: Vec<Curve>,
@@ -48,39 +48,39 @@ pub struct ArmOutcome {
     pub control: bool,
     pub requests: u32,
     pub path: Words,
-    /// Do both ends of a transfer leave segmentation to the interface?
+    /// Whether both ends of a transfer leave segmentation to the interface.
     pub offload: Option<bool>,
     #[serde(flatten)]
     pub figures: Figures,
     pub unit: String,
     #[serde(serialize_with = "rounded_some")]
     pub published: Option<f64>,
-    /// What TLS over TCP cost under the same conditions, divided by what this did: the throughput of one core that
-    /// sends, relative to TLS.
+    /// The sender's cost of TLS over TCP under the same conditions, divided by this arm's: the
+    /// throughput of one sending core, relative to TLS.
     #[serde(serialize_with = "rounded_some")]
     pub ratio_to_tls: Option<f64>,
-    /// The published throughput, divided by that of TLS.
+    /// The published throughput, divided by the published throughput of TLS.
     #[serde(serialize_with = "rounded_some")]
     pub published_ratio: Option<f64>,
     pub saving: Option<SavingOutcome>,
     /// Why some runs, or all, have no sample.
     pub failures: Vec<String>,
-    /// How runs failed that cannot succeed.
+    /// How the runs of an arm that is expected to fail did fail.
     pub expected_failures: Vec<String>,
-    /// How many requests the origin saw in a run, the median run's; what warmed it is counted.
+    /// How many requests the origin received in the median run, including those that warmed it up.
     #[serde(serialize_with = "rounded_some")]
     pub requests_seen: Option<f64>,
-    /// Why it was not run at all, which is no failure of it.
+    /// Why the arm was not run; that is not a failure.
     pub not_run: Option<String>,
     pub notes: Vec<String>,
     pub samples: Vec<Sample>,
-    /// Of the run nearest to the median.
+    /// The phases of the run nearest to the median.
     pub phases: Vec<Span>,
-    /// Of one further run, where the file asks for them.
+    /// The packets of one more run, if the file asks for them.
     pub packets: Vec<Packet>,
 }
 
-/// Many samples in a few numbers; `None` where there are none.
+/// A distribution in a few numbers; `None` if there are no samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Figures {
     pub runs: usize,
@@ -94,7 +94,7 @@ pub struct Figures {
     pub max: Option<f64>,
     #[serde(serialize_with = "rounded_some")]
     pub mean: Option<f64>,
-    /// Medians, where the client tells.
+    /// Medians, if the client reports them.
     #[serde(serialize_with = "rounded_some")]
     pub round_trips: Option<f64>,
     #[serde(serialize_with = "rounded_some")]
@@ -105,10 +105,10 @@ pub struct Figures {
     pub client_ms: Option<f64>,
     #[serde(serialize_with = "rounded_some")]
     pub loss_ms: Option<f64>,
-    /// Processor time that the server's processes used for a request, where the server is a program.
+    /// Processor time of the server's processes per request, if the server is a program.
     #[serde(serialize_with = "rounded_some")]
     pub cpu_us: Option<f64>,
-    /// Of transfers: payload, and what it cost the side that receives, in the unit of the arm.
+    /// For transfers: payload, and the receiver's cost, in the unit of the arm.
     #[serde(serialize_with = "rounded_some")]
     pub gbit_per_s: Option<f64>,
     #[serde(serialize_with = "rounded_some")]
@@ -120,7 +120,7 @@ pub struct SavingOutcome {
     pub against: String,
     #[serde(flatten)]
     pub saving: Saving,
-    /// The interval does not hold zero; `None` for too few pairs to be sure.
+    /// Whether the interval excludes zero; `None` if there are too few pairs.
     pub shown: Option<bool>,
 }
 
@@ -135,7 +135,7 @@ pub struct Sample {
     pub waited: Option<WaitedFor>,
     #[serde(serialize_with = "rounded_some")]
     pub cpu_us: Option<f64>,
-    /// What is known of a transfer beside its cost.
+    /// For a transfer: what is known beside its cost.
     pub carried: Option<Carried>,
     #[serde(skip)]
     pub phases: Vec<Span>,
@@ -145,16 +145,16 @@ pub struct Sample {
 pub struct Carried {
     #[serde(serialize_with = "rounded")]
     pub gbit_per_s: f64,
-    /// What the receiver cost, as the sender's cost is told.
+    /// The receiver's cost, in the same unit as the sender's.
     #[serde(serialize_with = "rounded")]
     pub receiver: f64,
-    /// Who set the pace, in `perf`'s words.
+    /// What limited the rate, in `perf`'s words.
     pub bottleneck: &'static str,
-    /// Each side was kept on a core of its own.
+    /// Whether each side was pinned to its own core.
     pub is_apart: bool,
 }
 
-/// Milliseconds by whom they were spent waiting for.
+/// Milliseconds by what they were spent waiting for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct WaitedFor {
     #[serde(serialize_with = "rounded")]
@@ -169,13 +169,13 @@ pub struct WaitedFor {
     pub loss_ms: f64,
 }
 
-/// A phase of one of the requests of a run.
+/// A phase of one request of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Span {
-    /// Which request, from 0.
+    /// The index of the request, from 0.
     pub request: usize,
     pub name: &'static str,
-    /// Since the run began.
+    /// Milliseconds since the run began.
     #[serde(serialize_with = "rounded")]
     pub start_ms: f64,
     #[serde(serialize_with = "rounded")]
@@ -184,7 +184,7 @@ pub struct Span {
     pub waited: WaitedFor,
 }
 
-/// Arms along the values of one word.
+/// Arms over the values of one word.
 #[derive(Debug, Clone, Serialize)]
 pub struct Curve {
     pub word: String,
@@ -200,9 +200,9 @@ pub struct Line {
 
 #[derive(Debug, Clone, Serialize)]
 pub struct CurvePoint {
-    /// The value of the word, as the file says it.
+    /// The value of the word, as the file spells it.
     pub value: String,
-    /// The name that claims call this point by.
+    /// The name that claims use for this point.
     pub name: String,
     #[serde(flatten)]
     pub figures: Figures,
@@ -220,12 +220,12 @@ pub struct ClaimOutcome {
     #[serde(serialize_with = "rounded_some")]
     pub measured: Option<f64>,
     pub unit: String,
-    /// `None`: what it speaks of was not measured.
+    /// `None` if an operand was not measured.
     pub holds: Option<bool>,
 }
 
 impl Outcome {
-    /// No claim is wrong, and nothing failed that could be run.
+    /// Whether no claim is wrong, and nothing failed that could be run.
     pub fn is_good(&self) -> bool {
         let points = self
             .curves
@@ -237,7 +237,7 @@ impl Outcome {
             && points.into_iter().all(|point| point.failures.is_empty())
     }
 
-    /// What makes the figures of transfers worse than they look.
+    /// Disturbances that make the figures of transfers worse than they should be.
     pub fn disturbance(&self) -> Option<String> {
         let samples = self.arms.iter().flat_map(|arm| &arm.samples);
         let carried: Vec<Carried> = samples.filter_map(|sample| sample.carried).collect();
@@ -299,7 +299,7 @@ impl WaitedFor {
         }
     }
 
-    /// One of `n`.
+    /// A value in which everything is 1/`n`.
     #[must_use]
     pub fn each(self, n: f64) -> Self {
         Self {
@@ -313,7 +313,7 @@ impl WaitedFor {
 }
 
 impl Span {
-    /// A phase of a request that began `offset_ms` after its run did.
+    /// A phase of a request that began `offset_ms` milliseconds after its run.
     pub fn of(phase: &Phase, request: usize, offset_ms: f64) -> Self {
         Self {
             request,
@@ -326,7 +326,7 @@ impl Span {
     }
 }
 
-/// Three decimals; whole numbers as such, and what is no number as `null`.
+/// Serialises with three decimals; integers without a fraction, and non-finite numbers as `null`.
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde asks so
 fn rounded<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     let rounded = (value * 1e3).round() / 1e3;

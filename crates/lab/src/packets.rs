@@ -1,5 +1,5 @@
-//! The packets of a run: what each end sent, when, and what the path did to it, from the path's own recording of both
-//! ends. How they are drawn belongs to `text`; the recording is the path's.
+//! The packets of a run: what each end sent, when, and what the path did to it, from the path's
+//! recording of both ends. `text` and `html` draw them; `path` makes the recording.
 
 mod recording;
 
@@ -10,31 +10,31 @@ use crate::outcome::rounded_some;
 
 pub use recording::RecordingError;
 
-/// One packet from one end to the other.
+/// A packet from one end to the other.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Packet {
-    /// Which connection, in the order of their first packets, from 0.
+    /// The index of its connection, in the order of their first packets, from 0.
     pub connection: usize,
     pub from: End,
-    /// Milliseconds since the first packet; nothing where no end sent it, because the path made it.
+    /// Milliseconds since the first packet; `None` if no end sent it, because the path made it.
     #[serde(serialize_with = "rounded_some")]
     pub sent_ms: Option<f64>,
-    /// Nothing where it was lost.
+    /// `None` if it was lost.
     #[serde(serialize_with = "rounded_some")]
     pub arrived_ms: Option<f64>,
     /// `SYN+ACK`, or `UDP`
     #[serde(rename = "what", serialize_with = "name")]
     pub kind: Kind,
     pub fast_open: Option<FastOpen>,
-    /// Of payload.
+    /// Payload bytes.
     pub bytes: usize,
-    /// Bytes of payload, or a SYN, that this end had sent before.
+    /// Whether this end had sent these bytes, or this SYN, before.
     pub again: bool,
-    /// Of a SYN-ACK: how many bytes of the SYN's payload it acknowledges.
+    /// For a SYN-ACK: how many bytes of the SYN's payload it acknowledges.
     pub acknowledges: Option<u32>,
     /// What the path did to it, or why it was lost.
     pub path: Vec<String>,
-    /// Bytes that this end had sent before, and that the other end had received before.
+    /// Bytes that this end had already sent, and that the other end had already received.
     pub repeated: Repeated,
 }
 
@@ -65,9 +65,9 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FastOpen {
-    /// Empty: a cookie is asked for.
+    /// Without a cookie: asks for one.
     Asks,
-    /// With the cookie that is shown, or given.
+    /// With the cookie that the client shows, or the server issues.
     Cookie,
 }
 
@@ -78,7 +78,7 @@ pub struct Repeated {
 }
 
 impl Packet {
-    /// Nobody waits for it: it acknowledges or closes, and no more.
+    /// Whether nothing depends on it: a pure acknowledgement, or a close.
     pub fn is_idle(&self) -> bool {
         let idle = Flags::ACK | Flags::FIN;
         matches!(self.kind, Kind::Tcp(flags) if flags.without(idle).is_empty()) && self.bytes == 0
@@ -118,14 +118,14 @@ impl Packet {
     }
 }
 
-/// Bytes of payload that the client sent more than once, the first time not counted.
+/// Payload bytes that the client sent again.
 pub(crate) fn sent_twice(packets: &[Packet]) -> u64 {
     from_client(packets)
         .map(|packet| packet.repeated.sent)
         .sum()
 }
 
-/// Bytes of the client's payload that reached the server more than once, the first time not counted.
+/// Payload bytes of the client that reached the server again.
 pub(crate) fn arrived_twice(packets: &[Packet]) -> u64 {
     let repeated = from_client(packets).map(|packet| packet.repeated.arrived);
     repeated.sum()

@@ -1,9 +1,10 @@
-//! Running an experiment: what is missing is told, arms are interleaved in seeded blocks, each sample is taken in
-//! namespaces of its own, and what one arm suffers spares the others.
+//! Runs an experiment: reports missing programs, interleaves arms in seeded blocks, takes each
+//! sample in new namespaces, and keeps failures of one arm from the others.
 //!
-//! `tools` finds and builds programs, `scene` is one path with one server, `hop` leads from it to one behind a
-//! further path, `usage` is what its processes use, `ours` and `program` are the clients on it, `transfer` carries bytes without any of
-//! these, `tally` makes an [`Outcome`] of the samples.
+//! `tools` finds and builds programs, `scene` is one path with one server, `hop` connects it to a
+//! server behind a further path, `usage` reads what processes use, `ours` and `program` are the
+//! clients, `transfer` carries bytes without any of these, `tally` computes an [`Outcome`] from the
+//! samples.
 
 mod hop;
 mod ours;
@@ -28,17 +29,17 @@ use scene::Mishap;
 use tally::Collected;
 use tools::Tools;
 
-/// What the command line changes of an experiment.
+/// What the command line overrides of an experiment.
 #[derive(Debug, Clone, Default)]
 pub struct Wishes {
     pub runs: Option<u32>,
     pub rtt: Option<Duration>,
     pub seed: u64,
-    /// The command line that asks for the same again.
+    /// The command line that repeats the measurement.
     pub again: String,
 }
 
-/// Set by whoever has had enough: what there is then is the outcome.
+/// Set when the user has had enough: the outcome then contains what was measured so far.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
@@ -52,19 +53,19 @@ impl Stop {
     }
 }
 
-/// How far it is.
+/// How far the run is.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress<'a> {
     pub done: usize,
     pub of: usize,
-    /// The arm that is next.
+    /// The arm that is measured next.
     pub arm: &'a str,
 }
 
-/// An arm that failed so often without a success is given up.
+/// After this many failures without a success, an arm is given up.
 const PATIENCE: usize = 2;
 
-/// Runs all of it. An ordinary user's process must have entered the sandbox first.
+/// Runs all of it. The process of an ordinary user must have entered the sandbox first.
 pub fn run(
     mut experiment: Experiment,
     wishes: &Wishes,
@@ -73,7 +74,7 @@ pub fn run(
 ) -> Result<Outcome, LabError> {
     let began = Instant::now();
     wish(&mut experiment, wishes)?;
-    // Where no path can be made, each arm would say the same.
+    // If no path can be built, report it once, not for each arm.
     drop(Path::builder().build()?);
     let mut random = Random::seeded(wishes.seed);
     let mut runner = Runner {
@@ -127,7 +128,7 @@ fn wish(experiment: &mut Experiment, wishes: &Wishes) -> Result<(), LabError> {
     Ok(())
 }
 
-/// How many samples it is in all.
+/// The total number of samples.
 fn amount(experiment: &Experiment) -> usize {
     let swept = experiment.sweeps.iter().map(|sweep| {
         let cells: usize = sweep.points.iter().map(|point| point.cells.len()).sum();
@@ -148,7 +149,7 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    /// Each cell once in each block, in an order of the block's own.
+    /// Measures each cell once in each block, in an order shuffled for that block.
     fn measure(&mut self, cells: &[&Cell], runs: u32, random: &mut Random) -> Vec<Collected> {
         let mut all: Vec<Collected> = cells.iter().map(|_| Collected::default()).collect();
         for (run, block) in blocks(cells.len(), runs as usize, random)
@@ -191,7 +192,7 @@ impl Runner<'_> {
         }
     }
 
-    /// One further run of those whose packets are to be told.
+    /// Makes one more run of the cells whose packets are to be shown.
     fn record(&mut self, cells: &[&Cell], all: &mut [Collected]) {
         for (cell, collected) in cells.iter().zip(all) {
             if !cell.packets || self.stop.is_set() {

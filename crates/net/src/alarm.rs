@@ -1,5 +1,6 @@
-//! A timer that is a descriptor, for who waits for descriptors anyway. It is as exact as the kernel's timers are (50 µs, the
-//! thread's slack), where those of a runtime go by the millisecond: too coarse to pace datagrams by.
+//! A timer with a file descriptor (`timerfd`), for callers that wait for descriptors anyway. It is
+//! as exact as the kernel's timers (50 µs, the thread's slack); those of a runtime have a
+//! resolution of a millisecond, too coarse to pace datagrams.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,26 +9,26 @@ use std::time::Duration;
 
 use crate::sys;
 
-/// Readable from when it goes off until that is heard, or it is set anew.
+/// Readable from when it expires until [`Alarm::hear`] is called or it is set again.
 #[derive(Debug)]
 pub struct Alarm {
     timer: File,
 }
 
 impl Alarm {
-    /// Not set.
+    /// Creates an alarm that is not set.
     pub fn new() -> io::Result<Self> {
         let timer = sys::alarm::timer()?.into();
         Ok(Self { timer })
     }
 
-    /// It goes off after that time, and not when it was to before.
+    /// Sets it to expire after this time, instead of the time set before.
     pub fn set(&self, after: Duration) -> io::Result<()> {
         let at_once = Duration::from_nanos(1);
         sys::alarm::set_timer(self.timer.as_fd(), after.max(at_once))
     }
 
-    /// Has it gone off since it was set, or last heard?
+    /// Whether it has expired since it was set or last heard.
     pub fn hear(&self) -> bool {
         (&self.timer).read(&mut [0; 8]).is_ok()
     }

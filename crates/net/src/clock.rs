@@ -1,4 +1,4 @@
-//! The system's clock, and how the kernel's wall-clock stamps become moments of ours.
+//! The system's clock, and the conversion of the kernel's wall-clock timestamps to our moments.
 
 use std::time::{Duration, Instant};
 
@@ -6,10 +6,10 @@ use roundtrip_model::{Clock, Moment};
 
 use crate::sys;
 
-/// So close are two readings that nothing came between.
+/// Two readings this close had nothing in between.
 const APART: Duration = Duration::from_micros(2);
 
-/// Monotonic time since it was made.
+/// Monotonic time since the clock was created.
 pub struct SystemClock(Instant);
 
 impl SystemClock {
@@ -24,8 +24,8 @@ impl Clock for SystemClock {
     }
 }
 
-/// A moment by the clock that measures, and the time that the kernel stamps with (`CLOCK_REALTIME`), read as one. A pause
-/// between the two readings would put what came before what it answers.
+/// A moment and the kernel's timestamp clock (`CLOCK_REALTIME`), read at the same time. A pause
+/// between the two readings would order events wrongly.
 pub(crate) struct Reading {
     pub(crate) now: Moment,
     real: Duration,
@@ -36,7 +36,7 @@ impl Reading {
         Self::closest(clock, sys::realtime)
     }
 
-    /// Read until next to nothing came between, for a few times at most.
+    /// Reads both clocks until the readings are close enough, for a limited number of tries.
     fn closest(clock: impl Fn() -> Moment, realtime: impl Fn() -> Duration) -> Self {
         let once = || {
             let (before, real, now) = (clock(), realtime(), clock());
@@ -55,7 +55,7 @@ impl Reading {
         closest.1
     }
 
-    /// The moment of a kernel stamp. Stamps from the future are now.
+    /// Converts a kernel timestamp. Timestamps in the future become now.
     pub(crate) fn moment_of(&self, stamp: Duration) -> Moment {
         self.now - self.real.saturating_sub(stamp)
     }
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_pause_between_the_readings_moves_no_stamp() {
-        // What the clocks say grows by a pause before each reading.
+        // What the clocks show grows by a pause before each reading.
         let pauses = [0, 9_000_000, 0, 0, 40, 40];
         let (place, time) = (Cell::new(0), Cell::new(1_000_000_000));
         let tick = || {

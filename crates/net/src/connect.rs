@@ -1,4 +1,4 @@
-//! One connection attempt with its knobs.
+//! One connection attempt and its options.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -10,7 +10,7 @@ use tokio::io::unix::AsyncFd;
 
 use crate::{NetError, Socket, TcpInfo, sys};
 
-/// Where a connection leaves from.
+/// The local address or interface of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Bind {
     Interface(String),
@@ -25,7 +25,7 @@ pub struct Connect {
 }
 
 impl Connect {
-    /// A stream over a Unix socket, for servers that listen there.
+    /// Connects to a Unix socket.
     pub fn open_unix(path: &Path, recorder: &Recorder) -> Result<Socket, NetError> {
         let failed = |source| NetError::Unix {
             path: path.display().to_string(),
@@ -46,14 +46,14 @@ impl Connect {
         ))
     }
 
-    /// A socket on which everything is set but the peer.
+    /// Creates a socket with all options set, not yet connected.
     fn prepare(&self, peer: SocketAddr) -> Result<socket2::Socket, NetError> {
         let socket =
             socket2::Socket::new(Domain::for_address(peer), Type::STREAM, Some(Protocol::TCP))
                 .map_err(NetError::Socket)?;
         socket.set_nonblocking(true).map_err(NetError::Socket)?;
         socket.set_tcp_nodelay(true).map_err(NetError::Socket)?;
-        // Without stamps, times are those of the wake-up: a little later, not wrong.
+        // Without timestamps, times are those of the wake-up: a little late, not wrong.
         let _ = sys::set_receive_stamps(&socket);
         if self.fast_open {
             sys::set_fast_open_connect(&socket).map_err(|source| NetError::Bind {
@@ -67,7 +67,8 @@ impl Connect {
         Ok(socket)
     }
 
-    /// One attempt, to its end. Errors of the socket itself are told apart from those of the path.
+    /// Runs one attempt to its end. Errors of the socket itself are told apart from errors of the
+    /// path.
     pub(crate) async fn attempt(
         &self,
         peer: SocketAddr,
@@ -92,7 +93,7 @@ impl Connect {
             established(&fd).await.map_err(AttemptError::Peer)?;
         }
         let socket = Socket::new(fd, recorder.clone(), deferred, fast_open);
-        // The kernel measured the handshake better than a wake-up can.
+        // The kernel measured the handshake more exactly than a wake-up can.
         let now = recorder.now();
         let at = socket
             .clean_handshake_rtt()
@@ -105,7 +106,7 @@ impl Connect {
     }
 }
 
-/// A UDP socket that leaves from where the user wants, for whoever speaks QUIC over it.
+/// Creates a UDP socket with the user's local address, for QUIC.
 pub fn datagram_socket(peer: SocketAddr, bind: Option<&Bind>) -> Result<UdpSocket, NetError> {
     let domain = Domain::for_address(peer);
     let socket =
@@ -125,7 +126,7 @@ pub fn datagram_socket(peer: SocketAddr, bind: Option<&Bind>) -> Result<UdpSocke
     Ok(socket.into())
 }
 
-/// A finished attempt: the stream, and when it came to be.
+/// A successful attempt: the stream, and when the connection was established.
 pub(crate) struct Opened {
     pub(crate) socket: Socket,
     pub(crate) at: Moment,
@@ -133,7 +134,7 @@ pub(crate) struct Opened {
 }
 
 pub(crate) enum AttemptError {
-    /// Our own side: another address will not help.
+    /// A local error: another address will not help.
     Local(NetError),
     Peer(io::Error),
 }
@@ -168,14 +169,14 @@ impl Bind {
                     what: format!("local address {address}"),
                     source,
                 }),
-            // An address of the other family says nothing about this one.
+            // A local address of the other family says nothing about this peer.
             Self::Address(_) => Ok(()),
         }
     }
 }
 
 impl Opened {
-    /// This attempt won: say so on the timeline.
+    /// Records on the timeline that this attempt won.
     pub(crate) fn record(&self, peer: SocketAddr, recorder: &Recorder) {
         recorder.record_at(
             self.at,

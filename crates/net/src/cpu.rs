@@ -1,11 +1,12 @@
-//! What a thread costs the processor, and on which one it runs. The system calls are `sys`'s.
+//! Which processor a thread runs on, and how much processor time it uses. `sys` makes the system
+//! calls.
 
 use std::io;
 use std::time::Duration;
 
 use crate::sys::thread::{self, Mask};
 
-/// Keeps the calling thread on one processor, numbered as the kernel numbers them.
+/// Pins the calling thread to one processor, by the kernel's number.
 pub fn pin_to(cpu: usize) -> io::Result<()> {
     let mut mask: Mask = [0; 128];
     let bits = mask.get_mut(cpu / 64).ok_or(io::ErrorKind::InvalidInput)?;
@@ -13,7 +14,7 @@ pub fn pin_to(cpu: usize) -> io::Result<()> {
     thread::set_affinity(&mask)
 }
 
-/// Those that the calling thread may run on, ascending.
+/// The processors that the calling thread may run on, ascending.
 pub fn allowed_cpus() -> io::Result<Vec<usize>> {
     let mask = thread::affinity()?;
     let is_allowed = |cpu: &usize| {
@@ -23,16 +24,17 @@ pub fn allowed_cpus() -> io::Result<Vec<usize>> {
     Ok((0..mask.len() * 64).filter(is_allowed).collect())
 }
 
-/// The processor's time that the calling thread has had so far.
+/// The processor time that the calling thread has used so far.
 ///
-/// What the kernel does for it in interrupts, such as carrying a packet to the other end of a veth pair, counts as the
-/// time of the thread that it happens to interrupt.
+/// Interrupt work, such as carrying a packet to the other end of a veth pair, counts for the thread
+/// that it interrupts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ThreadCpu {
-    /// `getrusage`: the sum is exact to the microsecond, how it is divided is estimated from ticks on most kernels.
+    /// From `getrusage`: the sum is exact to the microsecond, the split is estimated from ticks on
+    /// most kernels.
     pub user: Duration,
     pub system: Duration,
-    /// `CLOCK_THREAD_CPUTIME_ID`: both together, to the nanosecond.
+    /// Both together from `CLOCK_THREAD_CPUTIME_ID`, in nanoseconds.
     pub exact: Duration,
 }
 
@@ -46,7 +48,7 @@ impl ThreadCpu {
         }
     }
 
-    /// What was spent between two looks of one thread.
+    /// The time used between two readings of the same thread.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {

@@ -1,8 +1,10 @@
-//! UDP for who wants speed: a run of datagrams leaves by one call and is cut by the kernel or the device
-//! (`UDP_SEGMENT`); several runs, joined by either (`UDP_GRO`), come by one. Nothing is allocated on the way.
+//! Fast UDP: several datagrams leave in one call and are segmented by the kernel or the device
+//! (`UDP_SEGMENT`); several runs, coalesced by either (`UDP_GRO`), arrive in one call. Nothing is
+//! allocated on the way.
 //!
-//! Each datagram tells its ECN bits and the address that it was sent to; none is ever fragmented, and what is longer
-//! than the MTU is an error ([`is_too_long`]). What the datagrams mean, and when to send them, is the caller's.
+//! Each datagram carries its ECN bits and its destination address. Datagrams are never fragmented;
+//! one that is longer than the MTU is an error ([`is_too_long`]). The caller decides what datagrams
+//! mean and when to send them.
 
 mod control;
 mod dispatch;
@@ -24,67 +26,68 @@ pub use dispatch::is_too_long;
 pub use intake::{Arrival, Intake, MOST_SLOTS};
 pub use readiness::{MOST_WATCHED, Ready, Waker, Watched, wait_for_any};
 
-/// Datagrams that one [`Parcel`] may have (`UDP_MAX_SEGMENTS` of kernels before 6.9).
+/// The most datagrams in one [`Parcel`] (`UDP_MAX_SEGMENTS` of kernels before 6.9).
 pub const MOST_SEGMENTS: usize = 64;
-/// Bytes that one [`Parcel`] may have: what an IPv4 packet holds beside its header and that of UDP.
+/// The most bytes in one [`Parcel`]: an IPv4 packet without its header and the UDP header.
 pub const MOST_BYTES: usize = 65_507;
 
-/// Asked for, each way; the system may give less.
+/// The size of the socket buffers that we ask for, in bytes; the system may grant less.
 const BUFFER: libc::c_int = 4 << 20;
 const ON: libc::c_int = 1;
 
-/// What leaves by one call.
+/// Datagrams for one peer that leave in one call.
 #[derive(Debug, Clone, Copy)]
 pub struct Parcel<'a> {
-    /// Of the socket's own family.
+    /// The destination, of the same address family as the socket.
     pub to: SocketAddr,
-    /// The local address it leaves from; `None` leaves it to the routes. A connected socket has but one.
+    /// The local address to send from; `None` leaves it to the routes. A connected socket has only
+    /// one.
     pub from: Option<IpAddr>,
     /// The two bits of RFC 3168 §5: 0 not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE.
     pub ecn: u8,
-    /// The length of each datagram but the last, which may be shorter.
+    /// The length of each datagram except the last, which may be shorter.
     pub segment: usize,
     pub bytes: &'a [u8],
 }
 
-/// How often the kernel was called, and for how much.
+/// Counts system calls, and the datagrams and bytes they carried.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Calls {
     pub sends: u64,
     pub receives: u64,
     pub waits: u64,
-    /// Those that the kernel took.
+    /// Datagrams that the kernel accepted.
     pub datagrams_out: u64,
     pub datagrams_in: u64,
-    /// Runs of datagrams that came longer than a slot, and were dropped.
+    /// Runs of datagrams that were longer than a slot, and were dropped.
     pub truncated: u64,
 }
 
-/// A UDP socket that never blocks. For one thread at a time.
+/// A UDP socket that never blocks. To be used by one thread at a time.
 #[derive(Debug)]
 pub struct Datagrams {
     socket: UdpSocket,
     segments: Cell<usize>,
     joins: bool,
-    /// The only one it hears of.
+    /// The connected peer, if any.
     peer: Option<SocketAddr>,
     calls: Cell<Calls>,
 }
 
 impl Datagrams {
-    /// IPv6 means IPv6 alone.
+    /// Binds to an address. An IPv6 address means IPv6 only.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
         Self::from_socket(listen_udp(address, false)?)
     }
 
-    /// Of a socket that is bound already, such as one of several that share an address, and connected, if it is to hear of
-    /// one peer alone.
+    /// Takes over a socket that is already bound (for example one of several that share an
+    /// address), and connected if it is to receive from one peer only.
     pub fn from_socket(socket: UdpSocket) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         ask_for_buffers(&socket);
         if socket.local_addr()?.is_ipv6() {
             prepare_v6(&socket)?;
-            // A socket for both: what it takes over IPv4 is told as the rest is.
+            // A dual-stack socket: set the options for packets over IPv4 as well.
             let _ = prepare_v4(&socket);
         } else {
             prepare_v4(&socket)?;
@@ -103,29 +106,30 @@ impl Datagrams {
         self.socket.local_addr()
     }
 
-    /// From now on the kernel stamps what arrives: see [`Arrival::moment`].
+    /// Enables kernel timestamps of arriving datagrams: see [`Arrival::moment`].
     pub fn stamp(&self) -> io::Result<()> {
         sys::set_receive_stamps(&self.socket)
     }
 
-    /// Hears of this peer alone from now on. The kernel then looks for the way to it, and from it, only once.
+    /// Connects to one peer: from now on, only its datagrams arrive, and the kernel looks up the
+    /// route once.
     pub fn connect(&mut self, peer: SocketAddr) -> io::Result<()> {
         self.socket.connect(peer)?;
         self.peer = Some(peer);
         Ok(())
     }
 
-    /// How many datagrams leave by one call: [`MOST_SEGMENTS`], or 1 once the kernel has refused to cut.
+    /// The most datagrams per call: [`MOST_SEGMENTS`], or 1 once the kernel has refused to segment.
     pub fn segments(&self) -> usize {
         self.segments.get()
     }
 
-    /// Whether the kernel takes several datagrams for one where it can, before this socket sees them.
+    /// Whether the kernel coalesces arriving datagrams (`UDP_GRO`).
     pub fn joins(&self) -> bool {
         self.joins
     }
 
-    /// The bytes that the kernel holds for this socket, to receive and to send; its own book-keeping counts as well.
+    /// The sizes of the receive and the send buffer in bytes, including the kernel's own overhead.
     pub fn buffers(&self) -> io::Result<(usize, usize)> {
         let socket = SockRef::from(&self.socket);
         Ok((socket.recv_buffer_size()?, socket.send_buffer_size()?))
@@ -135,12 +139,14 @@ impl Datagrams {
         self.calls.get()
     }
 
-    /// Sends by one `sendmsg`. Bytes longer than the segment are cut; once the kernel or the device has refused that,
-    /// each datagram has a call of its own, here and in [`Datagrams::segments`].
+    /// Sends a parcel with one `sendmsg`. Bytes longer than the segment are cut. Once the kernel or
+    /// the device has refused that, each datagram is sent separately, now and in later calls (see
+    /// [`Datagrams::segments`]).
     ///
-    /// `WouldBlock`: nothing was sent, there is no room. Should room end in the midst of single datagrams, the rest
-    /// counts as sent, and lost. A datagram that does not fit the MTU is an error for which [`is_too_long`] holds. More
-    /// segments or bytes than the bounds are `InvalidInput`. What routers said of earlier datagrams (ICMP) is no error.
+    /// `WouldBlock` means that nothing was sent because there is no room. If room runs out between
+    /// separate datagrams, the rest counts as sent, and is lost. A datagram longer than the MTU is
+    /// an error for which [`is_too_long`] holds. Too many segments or bytes are `InvalidInput`.
+    /// ICMP errors about earlier datagrams are not reported.
     pub fn send(&self, parcel: &Parcel<'_>) -> io::Result<()> {
         let is_known = self.peer == Some(parcel.to);
         let to = (!is_known).then(|| parcel.to.into());
@@ -163,8 +169,9 @@ impl Datagrams {
         Ok(())
     }
 
-    /// Receives what is there by one `recvmmsg`, and returns how many runs of datagrams are in `intake` now: at most its
-    /// slots, and 0 where what came had to be dropped. `WouldBlock`: nothing is there.
+    /// Receives what is there with one `recvmmsg`, and returns how many runs of datagrams `intake`
+    /// now holds: at most its slots, and 0 if everything had to be dropped. `WouldBlock` means that
+    /// nothing is there.
     pub fn receive(&self, intake: &mut Intake) -> io::Result<usize> {
         let taken = dispatch::attempt(|| {
             self.count(|calls| calls.receives += 1);
@@ -177,15 +184,15 @@ impl Datagrams {
         Ok(taken.runs)
     }
 
-    /// Waits until there is something to receive. `false`: the time is over, or a signal came.
+    /// Waits for datagrams. Returns `false` after the timeout or a signal.
     pub fn wait(&self, timeout: Option<Duration>) -> io::Result<bool> {
         Ok(self.wait_with(false, None, timeout)?.datagrams)
     }
 
-    /// Waits until there is something to receive, `room` to send if that is wanted, or somebody rings.
+    /// Waits for datagrams, for room to send if `room` is set, or for a [`Waker`].
     ///
-    /// The kernel's timers may be late by the thread's slack (prctl(2), `PR_SET_TIMERSLACK`), which is 50 µs if nobody
-    /// has changed it.
+    /// The kernel's timers may be late by the thread's slack (prctl(2), `PR_SET_TIMERSLACK`), 50 µs
+    /// by default.
     pub fn wait_with(
         &self,
         room: bool,
@@ -215,7 +222,7 @@ impl AsRawFd for Datagrams {
     }
 }
 
-/// Beyond the system's limit for who may go there.
+/// Asks for larger buffers; `SO_…BUFFORCE` exceeds the system's limit if the process may do that.
 fn ask_for_buffers(socket: &UdpSocket) {
     for (forced, plain) in [
         (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF),
@@ -227,7 +234,7 @@ fn ask_for_buffers(socket: &UdpSocket) {
     }
 }
 
-/// Don't fragment, and leave it to the caller to find the MTU: what ICMP says of it anybody may have sent.
+/// Forbids fragmentation and ignores what ICMP says about the MTU: anybody may have sent it.
 fn prepare_v4(socket: &UdpSocket) -> io::Result<()> {
     let (level, probe) = (libc::IPPROTO_IP, libc::IP_PMTUDISC_PROBE);
     sys::set_int(socket, level, libc::IP_MTU_DISCOVER, probe)?;

@@ -1,4 +1,4 @@
-//! Why no connection came to be.
+//! Why a connection could not be established.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,4 +1,5 @@
-//! Happy Eyeballs: attempts start 250 ms apart, families alternate, the first to answer wins. RFC 8305 §4 and §5.
+//! Happy Eyeballs: attempts start 250 ms apart, families alternate, the first to answer wins. RFC
+//! 8305 §4 and §5.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -17,7 +18,7 @@ use crate::{Connect, NetError, Socket};
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
 impl Connect {
-    /// Races `peers`. `attempts` tells of each of them, even when nobody won.
+    /// Races `peers`. `attempts` receives all attempts, even if none succeeded.
     pub async fn open(
         &self,
         peers: &[SocketAddr],
@@ -41,7 +42,7 @@ impl Connect {
     }
 }
 
-/// IPv6 first, then turn by turn, each family in the resolver's order. RFC 8305 §4.
+/// IPv6 first, then alternating, each family in the resolver's order (RFC 8305 §4).
 fn alternate(peers: &[SocketAddr]) -> Vec<SocketAddr> {
     let (six, four): (Vec<SocketAddr>, Vec<SocketAddr>) = peers.iter().partition(|p| p.is_ipv6());
     let (mut six, mut four) = (six.into_iter(), four.into_iter());
@@ -101,7 +102,7 @@ impl Race<'_> {
                         &mut self.failures,
                     ))));
                 }
-                // A failure starts the next attempt at once. RFC 8305 §5.
+                // A failure starts the next attempt at once (RFC 8305 §5).
                 self.start_next();
             } else if self.pending.len() > 0 && self.next.as_mut().poll(cx).is_ready() {
                 self.start_next();
@@ -111,7 +112,7 @@ impl Race<'_> {
         }
     }
 
-    /// Advances every attempt; `Some` when the race is over.
+    /// Polls every attempt; `Some` when the race is over.
     fn poll_running(&mut self, cx: &mut Context<'_>) -> Option<Result<Socket, NetError>> {
         let mut place = 0;
         while let Some(running) = self.running.get_mut(place) {
@@ -150,7 +151,7 @@ impl Race<'_> {
 }
 
 impl Drop for Race<'_> {
-    /// What still runs when the race ends (won by another, or out of time) is told too.
+    /// Also records attempts that are still running when the race ends (lost, or out of time).
     fn drop(&mut self) {
         let now = self.recorder.now();
         for running in self.running.drain(..) {

@@ -1,4 +1,4 @@
-//! What the kernel tells about a connection.
+//! Reads what the kernel knows about a connection.
 
 use std::os::fd::AsRawFd;
 use std::time::Duration;
@@ -14,19 +14,20 @@ const OPTION_ECN: u8 = 8;
 const OPTION_SYN_DATA: u8 = 32;
 const FLAG_APP_LIMITED: u8 = 1;
 const STATE_SYN_SENT: u8 = 2;
-/// The kernel leaves this much of a segment to options when it fills a SYN (`MAX_TCP_OPTION_SPACE`).
+/// The bytes that the kernel reserves for options when it fills a SYN (`MAX_TCP_OPTION_SPACE`).
 const OPTION_SPACE: u64 = 40;
-/// What timestamps take of each segment once they are agreed on (`TCPOLEN_TSTAMP_ALIGNED`).
+/// The bytes that timestamps take in each segment once they are negotiated
+/// (`TCPOLEN_TSTAMP_ALIGNED`).
 const TIMESTAMP_SPACE: u64 = 12;
 
-/// RFC 791 §3.1: more does not fit a packet.
+/// The largest segment that fits an IPv4 packet, in bytes (RFC 791 §3.1).
 const LARGEST_SEGMENT: u32 = 65_535;
 
-/// A reading of `TCP_INFO`.
+/// A snapshot of `TCP_INFO`.
 #[derive(Debug, Clone, Copy)]
 pub struct TcpInfo(sys::RawTcpInfo);
 
-/// Of a connection, both ways. Counters of the kernel have 32 bits.
+/// Segment counters of a connection, in both directions. The kernel's counters have 32 bits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Segments {
     pub sent: u64,
@@ -34,7 +35,7 @@ pub struct Segments {
     pub received: u64,
     pub received_with_data: u64,
     pub resent: u64,
-    /// The most data that one of ours may carry.
+    /// The most data that one of our segments can carry.
     pub largest: u64,
 }
 
@@ -47,12 +48,12 @@ impl TcpInfo {
         self.0.state == STATE_SYN_SENT
     }
 
-    /// The smoothed round trip; after the handshake, the handshake's own.
+    /// The smoothed round-trip time; after the handshake, that of the handshake.
     pub fn rtt(&self) -> Option<Duration> {
         micros(self.0.rtt)
     }
 
-    /// The smallest round trip seen (`u32::MAX` means none yet).
+    /// The smallest round-trip time so far (`u32::MAX` means none yet).
     pub fn min_rtt(&self) -> Option<Duration> {
         if self.0.min_rtt == u32::MAX {
             None
@@ -61,7 +62,7 @@ impl TcpInfo {
         }
     }
 
-    /// The largest segment that came, as the kernel reckons.
+    /// The largest segment that arrived, as the kernel estimates it.
     pub(crate) fn received_mss(&self) -> usize {
         self.0.rcv_mss.max(self.0.advmss).min(LARGEST_SEGMENT) as usize
     }
@@ -78,7 +79,7 @@ impl TcpInfo {
         }
     }
 
-    /// What was received, and how long ago anything last came or went.
+    /// What was received, and how long ago anything was last sent or received.
     pub(crate) fn past(&self) -> KeptFacts {
         let idle = self.0.last_data_recv.min(self.0.last_data_sent);
         KeptFacts {
@@ -91,7 +92,7 @@ impl TcpInfo {
         self.0.snd_mss
     }
 
-    /// What went over the wire so far.
+    /// What was sent and received so far.
     pub fn segments(&self) -> Segments {
         Segments {
             sent: self.0.segs_out.into(),
@@ -103,8 +104,8 @@ impl TcpInfo {
         }
     }
 
-    /// Of the time in which there was something to send: was it more than half the receiver's window, or our buffer,
-    /// that held it back? None where nothing was sent.
+    /// Whether the receiver's window, or our buffer, held back more than half of the sending time.
+    /// `None` if nothing was sent.
     pub fn held_by_window(&self) -> Option<bool> {
         let held = self.0.rwnd_limited.saturating_add(self.0.sndbuf_limited);
         (self.0.busy_time > 0).then_some(held > self.0.busy_time / 2)
@@ -114,25 +115,26 @@ impl TcpInfo {
         self.0.total_retrans
     }
 
-    /// Did the SYN carry data that was taken? On an accepted connection: by this kernel; on one that was opened from
-    /// here: by the peer's.
+    /// Whether the SYN carried data that was accepted: by this kernel on an accepted connection, by
+    /// the peer's on one that we opened.
     pub fn took_syn_data(&self) -> bool {
         self.0.options & OPTION_SYN_DATA != 0
     }
 
-    /// How much of the SYN's data the SYN-ACK acknowledged, read just after it came.
+    /// How much of the SYN's data the SYN-ACK acknowledged, read just after it arrived.
     pub(crate) fn syn_data_acked(&self, sent: u64) -> u64 {
         if !self.took_syn_data() {
             return 0;
         }
-        // The SYN itself counts as one byte. What no SYN has room for was acknowledged later.
+        // The SYN itself counts as one byte. Data that no SYN has room for was acknowledged later.
         let agreed = self.0.options & OPTION_TIMESTAMPS != 0;
         let whole = u64::from(self.0.advmss) + if agreed { TIMESTAMP_SPACE } else { 0 };
         let room = whole.saturating_sub(OPTION_SPACE);
         self.0.bytes_acked.saturating_sub(1).min(sent).min(room)
     }
 
-    /// The SYN-ACK left data of the SYN unacknowledged, so the kernel has sent it again: one segment, as a SYN is.
+    /// Whether the SYN-ACK left data of the SYN unacknowledged, so that the kernel has sent it
+    /// again: in one segment.
     pub(crate) fn resent_syn_data(&self) -> bool {
         matches!(self.fast_open_verdict(), 2 | 3)
     }

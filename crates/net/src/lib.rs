@@ -1,9 +1,11 @@
-//! Sockets with every knob, and what the kernel knows about them.
+//! Sockets with every option, and what the kernel knows about them.
 //!
-//! [`Resolver`] asks name servers. [`Connect`] races addresses (RFC 8305) and opens a [`Socket`]: an ordinary byte stream that records what it sends,
-//! receives at the kernel's own arrival times, and judges fast open by what the SYN-ACK acknowledged. [`listen`] is for servers. System calls
-//! that need `unsafe` live in `sys` alone. [`Plain`] is a stream for who wants speed, and no records; [`datagrams`] are UDP for the same, many
-//! to a call; an [`Alarm`] wakes who waits for descriptors; [`cpu`] says what a thread spent, and where it may run.
+//! [`Resolver`] asks name servers. [`Connect`] races addresses (RFC 8305) and opens a [`Socket`]: a
+//! byte stream that records what it sends, receives at the kernel's own arrival times, and judges
+//! fast open by what the SYN-ACK acknowledged. [`listen`] is for servers. [`Plain`] is a stream for
+//! speed, without records; [`datagrams`] is the same for UDP; an [`Alarm`] is a timer with a
+//! descriptor; [`cpu`] measures and pins threads. System calls that need `unsafe` are in `sys`
+//! alone.
 
 mod alarm;
 mod clock;

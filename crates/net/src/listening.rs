@@ -1,4 +1,4 @@
-//! Sockets that wait for clients.
+//! Sockets that listen.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
@@ -11,15 +11,18 @@ use crate::sys;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Listening {
     pub backlog: u32,
-    /// Connections that may wait with data from their SYN; 0: no SYN brings any.
+    /// The queue length of TCP fast open: connections that may be pending with data from their SYN.
+    /// 0 switches it off.
     pub fast_open: u32,
-    /// The kernel's own, shared by all sockets of the machine, where there is none.
+    /// The key of fast-open cookies; `None` uses the kernel's, which all sockets of the machine
+    /// share.
     pub fast_open_key: Option<[u8; 16]>,
-    /// May other sockets of the same user listen at the same address, each for its share of the clients (`SO_REUSEPORT`)?
+    /// Whether other sockets of the same user may listen at the same address, each for a share of
+    /// the clients (`SO_REUSEPORT`).
     pub shared: bool,
 }
 
-/// IPv6 means IPv6 alone. The socket does not block.
+/// Listens on a non-blocking TCP socket. An IPv6 address means IPv6 only.
 pub fn listen(address: SocketAddr, how: &Listening) -> io::Result<TcpListener> {
     let socket = socket(address, Type::STREAM, Protocol::TCP)?;
     socket.set_reuse_address(true)?;
@@ -34,7 +37,7 @@ pub fn listen(address: SocketAddr, how: &Listening) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
-/// The same for UDP.
+/// Binds a non-blocking UDP socket in the same way.
 pub fn listen_udp(address: SocketAddr, shared: bool) -> io::Result<UdpSocket> {
     let socket = socket(address, Type::DGRAM, Protocol::UDP)?;
     bind(&socket, address, shared)?;

@@ -1,4 +1,4 @@
-//! A TCP stream of which nothing is written down, for who opens many: it may begin with fast open.
+//! A TCP stream without records, for many connections; can start with fast open.
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -18,8 +18,9 @@ pub struct Plain {
 }
 
 impl Plain {
-    /// With fast open, where the kernel has the peer's cookie, this returns at once, and what is written first leaves in the
-    /// SYN: it may reach the peer twice (RFC 7413 §2.1). That nobody answers is then learnt by who writes and reads.
+    /// Connects. With fast open, if the kernel has the peer's cookie, this returns at once, and the
+    /// first write leaves in the SYN: it may reach the peer twice (RFC 7413 §2.1). A peer that does
+    /// not answer then shows in later reads and writes.
     pub async fn connect(peer: SocketAddr, fast_open: bool) -> io::Result<Self> {
         if !fast_open {
             let stream = TcpStream::connect(peer).await?;
@@ -38,17 +39,18 @@ impl Plain {
         Ok(Self { stream, deferred })
     }
 
-    /// Did the first write have to open the connection?
+    /// Whether the first write has to open the connection.
     pub fn is_deferred(&self) -> bool {
         self.deferred
     }
 
-    /// Did the peer take what the SYN carried? Asks the kernel.
+    /// Whether the peer accepted the data in the SYN. Asks the kernel.
     pub fn saved_a_round_trip(&self) -> bool {
         self.deferred && TcpInfo::of(&self.stream).is_some_and(|info| info.took_syn_data())
     }
 
-    /// Open, and without a byte to read. Costs no system call unless something came.
+    /// Whether the stream is open and has no byte to read. Needs no system call unless something
+    /// arrived.
     pub fn is_quiet(&self) -> bool {
         let read = self.stream.try_read(&mut [0]);
         matches!(read, Err(e) if e.kind() == io::ErrorKind::WouldBlock)
@@ -58,7 +60,8 @@ impl Plain {
         &self.stream
     }
 
-    /// A fast-open SYN that could take no data reports `EINPROGRESS`: then the data waits for the SYN-ACK.
+    /// A fast-open SYN that could take no data reports `EINPROGRESS`: the data then waits for the
+    /// SYN-ACK.
     fn poll_written(
         &mut self,
         cx: &mut Context<'_>,

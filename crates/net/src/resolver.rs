@@ -1,6 +1,8 @@
-//! A stub resolver: from a name to addresses as the system's files say, with what each answer cost.
+//! A stub resolver: from a name to addresses as the system's files say, with the time of each
+//! answer.
 //!
-//! The C library would hide the HTTPS record, the repeats and the truncations, which are what has to be explained.
+//! The C library would hide the HTTPS record, repeated queries and truncated answers, which have to
+//! be explained.
 
 mod ask;
 
@@ -17,7 +19,7 @@ use ask::{Asked, ask};
 
 const RESOLV_CONF: &str = "/etc/resolv.conf";
 const HOSTS: &str = "/etc/hosts";
-/// Files larger than this are no configuration.
+/// The largest configuration file that is read, in bytes.
 const LARGEST_FILE: u64 = 8 << 20;
 
 /// Which records to ask for.
@@ -25,7 +27,7 @@ const LARGEST_FILE: u64 = 8 << 20;
 pub struct Wanted {
     pub v4: bool,
     pub v6: bool,
-    /// The HTTPS record for this port, and how long to wait for it once there are addresses.
+    /// The port whose HTTPS record is wanted, and how long to wait for it once there are addresses.
     pub https: Option<(u16, Duration)>,
 }
 
@@ -76,7 +78,7 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// As /etc/resolv.conf and /etc/hosts say. Files that are not there say nothing.
+    /// Reads /etc/resolv.conf and /etc/hosts. Missing files count as empty.
     pub fn system() -> Result<Self, ResolveError> {
         Self::from_files(&read(RESOLV_CONF), &read(HOSTS))
     }
@@ -91,7 +93,7 @@ impl Resolver {
         Self::new(conf, Hosts::parse(hosts), servers)
     }
 
-    /// With servers of the caller's, whatever their port.
+    /// Uses the caller's servers, on any port.
     pub fn new(
         conf: ResolvConf,
         hosts: Hosts,
@@ -107,7 +109,7 @@ impl Resolver {
         })
     }
 
-    /// The same files, but other servers; none given changes nothing.
+    /// Uses the same files with other servers; an empty list changes nothing.
     #[must_use]
     pub fn asking(mut self, servers: &[SocketAddr]) -> Self {
         if !servers.is_empty() {
@@ -148,7 +150,8 @@ impl Resolver {
         })
     }
 
-    /// What needs no question: the hosts file, and `localhost`, which no resolver may ask about. RFC 6761 §6.3.
+    /// Names that need no query: the hosts file, and `localhost`, which resolvers must not ask
+    /// about (RFC 6761 §6.3).
     fn known(&self, host: &str, wanted: Wanted) -> Option<Vec<IpAddr>> {
         let fits = |a: &IpAddr| if a.is_ipv4() { wanted.v4 } else { wanted.v6 };
         let bare = host.trim_end_matches('.').to_ascii_lowercase();
@@ -172,7 +175,7 @@ impl Resolver {
         None
     }
 
-    /// All questions about one full name at once.
+    /// Asks all questions about one full name at once.
     async fn ask_about(&self, candidate: &str, wanted: Wanted) -> Result<NameFacts, ResolveError> {
         let name: Name = candidate.parse().map_err(|source| ResolveError::Name {
             name: candidate.chars().take(80).collect(),
@@ -216,7 +219,7 @@ impl Resolver {
 
     async fn service(&self, name: &Name, wanted: Wanted) -> Option<HttpsRecord> {
         let (port, _) = wanted.https?;
-        // Other ports have a name of their own. RFC 9460 §9.1.
+        // Other ports have their own owner name (RFC 9460 §9.1).
         let owner: Name = if port == 443 {
             name.clone()
         } else {
@@ -229,7 +232,7 @@ impl Resolver {
         services.iter().find(|s| !s.is_alias()).map(|s| (*s).into())
     }
 
-    /// Puts the answers about both families together; one of them is enough.
+    /// Merges the answers for both families; one of them is enough.
     fn gather(
         &self,
         name: &Name,
@@ -241,7 +244,7 @@ impl Resolver {
             compare(&mut found.waits, four, six);
         }
         let (mut trouble, mut missing) = (None, false);
-        // IPv6 first, as getaddrinfo orders equal addresses. RFC 6724 §2.1.
+        // IPv6 first, as getaddrinfo orders equal addresses (RFC 6724 §2.1).
         for half in [six, four].into_iter().flatten() {
             let asked = match half.outcome {
                 Ok(asked) => asked,
@@ -274,7 +277,7 @@ impl Resolver {
     }
 }
 
-/// One of the two questions about addresses.
+/// One of the two address queries (A and AAAA).
 struct Half {
     outcome: Result<Asked, ResolveError>,
     took: Duration,
@@ -285,7 +288,7 @@ impl Half {
         self.outcome.as_ref().is_ok_and(|asked| asked.resent == 0)
     }
 
-    /// Nobody answered, or nobody did at the first try.
+    /// No server answered, or none at the first try.
     fn is_unanswered(&self) -> bool {
         match &self.outcome {
             Ok(asked) => asked.resent > 0,
@@ -294,7 +297,7 @@ impl Half {
     }
 }
 
-/// One kind of address answered at once, the other not: the first waited for the second.
+/// If one of the queries was answered at once, and the other not: the first waited for the second.
 fn compare(waits: &mut NameWaits, four: &Half, six: &Half) {
     for (clean, late, kind) in [(four, six, "AAAA"), (six, four, "A")] {
         if clean.is_clean() && late.is_unanswered() {
@@ -304,7 +307,7 @@ fn compare(waits: &mut NameWaits, four: &Half, six: &Half) {
     }
 }
 
-/// Adds what one answer says about a name. Also for answers that came another way (DNS over HTTPS).
+/// Adds what one answer says about a name; also for answers from elsewhere (DNS over HTTPS).
 pub fn add(found: &mut NameFacts, name: &Name, message: &Message) {
     let Ok(resolved) = message.addresses_for(name) else {
         return;

@@ -1,7 +1,7 @@
-//! A connected stream that writes down what it does.
+//! A connected stream that records what it does.
 //!
-//! With fast open the connection begins with the first write: until the SYN-ACK has come, reads watch for it, because
-//! how much of the first write it acknowledged is what fast open saved.
+//! With fast open the connection begins with the first write. Until the SYN-ACK has arrived, reads
+//! watch for it, because what it acknowledges of the first write is what fast open saved.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,7 +22,8 @@ pub struct Socket {
     fd: AsyncFd<socket2::Socket>,
     recorder: Recorder,
     state: Arc<Mutex<State>>,
-    /// Bytes were sent and nothing has come since, or there was nothing to read: the next arrival ends a wait.
+    /// Bytes were sent and nothing has arrived since, or there was nothing to read: the next
+    /// arrival ends a wait.
     waiting: bool,
     watch: Watch,
 }
@@ -30,18 +31,18 @@ pub struct Socket {
 /// What the socket learns, shared with its gauges.
 #[derive(Debug, Default)]
 struct State {
-    /// The SYN waits for, or waits with, the first data.
+    /// The connection is being opened: the SYN waits for the first data, or was sent with it.
     opening: bool,
     fast_open: FastOpenFacts,
     handshake_rtt: Option<Duration>,
     syn_retransmits: u32,
     first_mss: u32,
-    /// The kernel forgets the peer of a connection that was reset.
+    /// Kept here, because the kernel forgets the peer of a connection that was reset.
     peer: Option<SocketAddr>,
     sent: u64,
 }
 
-/// A view of a socket that stays when the socket itself is buried under TLS and HTTP.
+/// A view of a socket that remains accessible when TLS and HTTP own the socket.
 pub struct Gauge {
     socket: socket2::Socket,
     state: Arc<Mutex<State>>,
@@ -88,13 +89,13 @@ impl Socket {
         })
     }
 
-    /// The handshake's round trip, unless the SYN had to be sent again.
+    /// The handshake's round-trip time, unless the SYN had to be repeated.
     pub(crate) fn clean_handshake_rtt(&self) -> Option<Duration> {
         let state = lock(&self.state);
         state.handshake_rtt.filter(|_| state.syn_retransmits == 0)
     }
 
-    /// While fast open is under way: notices the SYN-ACK.
+    /// Notices the SYN-ACK while fast open is under way.
     fn watch_opening(&mut self, cx: &mut Context<'_>) {
         loop {
             let state = lock(&self.state);
@@ -114,7 +115,8 @@ impl Socket {
         }
     }
 
-    /// The SYN-ACK has come: what did it acknowledge? Who learns of it only by an `answer` knows when that came.
+    /// Evaluates the SYN-ACK. `answer` is when the first answer arrived, if only that revealed the
+    /// SYN-ACK.
     fn opened(&mut self, answer: Option<Moment>) {
         let mut state = lock(&self.state);
         state.opening = false;
@@ -133,7 +135,7 @@ impl Socket {
         state.fast_open.saved_round_trips = u32::from(data_acked > 0 && data_acked == data_sent);
         let now = self.recorder.now();
         let at = match (answer, info.rtt()) {
-            // What the SYN-ACK left out was answered a round trip later, at the soonest.
+            // What the SYN-ACK left out was answered a round trip later, at the earliest.
             (Some(answer), Some(rtt)) if data_acked < data_sent => answer - rtt,
             (Some(answer), _) => answer,
             (None, _) => now,
@@ -148,7 +150,8 @@ impl Socket {
     fn departed(&mut self, bytes: usize, of: usize, at: Moment) {
         let mut state = lock(&self.state);
         if state.opening && state.sent == 0 {
-            // The SYN takes what it has room for; fast open saves a wait only if that was the whole first flight.
+            // The SYN takes what it has room for; fast open saves a wait only if that was the whole
+            // flight.
             state.fast_open.data_sent = of as u64;
         }
         state.sent += bytes as u64;
@@ -182,8 +185,8 @@ impl Socket {
         self.recorder.record_at(at, Event::Received { bytes });
     }
 
-    /// When the wait was over, of which what the kernel knows is written down. By the clock: time begins anew with each
-    /// exchange, and the connection may be older.
+    /// When the wait ended; records what the kernel knows about it. Uses the clock's own time,
+    /// because the connection may be older than the exchange, at whose start the timeline begins.
     fn judge_wait(&mut self, reading: &Reading, info: &TcpInfo, stamps: Stamps) -> Moment {
         let moment = |stamp: Option<Duration>| stamp.map(|stamp| reading.moment_of(stamp));
         let arrival = Arrival {
@@ -196,7 +199,7 @@ impl Socket {
         let (ended, events) = self.watch.ended(arrival, info.counters());
         for (at, event) in events {
             match event {
-                // It was another exchange's.
+                // It belongs to an earlier exchange.
                 _ if at < zero => {}
                 Event::Paused { .. } => self.recorder.record_arrival(event),
                 _ => self
@@ -207,7 +210,7 @@ impl Socket {
         ended
     }
 
-    /// There is nothing to read, and whoever asks will wait.
+    /// Notes that there is nothing to read, and that the reader will wait.
     fn ran_dry(&mut self) {
         self.waiting = true;
         if let Some(info) = TcpInfo::of(self.fd.get_ref()) {
@@ -227,7 +230,7 @@ impl Gauge {
         facts
     }
 
-    /// The smallest round trip that the kernel has seen on this connection.
+    /// The smallest round-trip time that the kernel has seen on this connection.
     pub fn min_rtt(&self) -> Option<Duration> {
         let info = TcpInfo::of(&self.socket)?;
         [info.min_rtt(), lock(&self.state).handshake_rtt]
@@ -236,12 +239,13 @@ impl Gauge {
             .min()
     }
 
-    /// What the connection has done so far, for an exchange that comes after others.
+    /// What the connection has done so far, for a later exchange on it.
     pub fn past(&self) -> Option<KeptFacts> {
         TcpInfo::of(&self.socket).map(|info| info.past())
     }
 
-    /// Has the peer closed, or sent what nobody asked for? Such a connection carries no further request.
+    /// Whether the peer has closed, or sent data that was not asked for. Such a connection carries
+    /// no further request.
     pub fn is_spent(&self) -> bool {
         !matches!(sys::receive(&self.socket, &mut [0], true), Err(e) if e.kind() == io::ErrorKind::WouldBlock)
     }
@@ -255,8 +259,8 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The kernel's stamps of a read: its last segment's, and, after a wait, its first one's. The second one's is looked at
-/// where segments had come before what they follow.
+/// The kernel's timestamps of a read: of its last segment and, after a wait, of its first. The
+/// second segment's is read if segments arrived out of order.
 #[derive(Clone, Copy, Default)]
 struct Stamps {
     first: Option<Duration>,
@@ -265,7 +269,7 @@ struct Stamps {
 }
 
 impl Stamps {
-    /// What is known of the bytes that will be read next. The stamp of a read is its last segment's.
+    /// Peeks at the bytes that will be read next. The timestamp of a read is its last segment's.
     fn ahead(socket: &socket2::Socket, watch: &Watch) -> io::Result<Self> {
         let mut stamps = Self {
             first: sys::receive(socket, &mut [0], true)?.1,
@@ -281,7 +285,7 @@ impl Stamps {
     }
 }
 
-/// Reads, and says when the kernel received it.
+/// Reads, and returns when the kernel received the bytes.
 fn read_stamped(
     socket: &socket2::Socket,
     buffer: &mut ReadBuf<'_>,
@@ -336,7 +340,7 @@ impl AsyncWrite for Socket {
             let began = this.recorder.now();
             match guard.try_io(|fd| send(fd.get_ref(), data)) {
                 Ok(Ok(n)) => {
-                    // While fast open is under way, the next readiness is the one that the SYN-ACK brings.
+                    // While fast open is under way, the SYN-ACK causes the next readiness.
                     if lock(&this.state).opening {
                         guard.clear_ready();
                     }
@@ -363,7 +367,8 @@ impl AsyncWrite for Socket {
     }
 }
 
-/// Sends. A fast-open SYN that could take no data reports `EINPROGRESS`: then the data waits for the SYN-ACK.
+/// Sends. A fast-open SYN that could take no data reports `EINPROGRESS`: the data then waits for
+/// the SYN-ACK.
 fn send(socket: &socket2::Socket, data: &[u8]) -> io::Result<usize> {
     socket
         .send_with_flags(data, libc::MSG_NOSIGNAL)

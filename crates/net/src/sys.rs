@@ -1,5 +1,5 @@
-//! The system calls that the standard library and `socket2` do not offer. The only `unsafe` of the crate: what TCP needs
-//! here, what datagrams and threads need in the files below.
+//! System calls that the standard library and `socket2` do not offer, for TCP; those for datagrams
+//! and threads are in the files below. The only `unsafe` code of the crate is here.
 
 #![allow(unsafe_code)]
 
@@ -15,7 +15,8 @@ use std::time::Duration;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// The kernel's `struct tcp_info` as of Linux 5.4, the part that is read here. `include/uapi/linux/tcp.h`.
+/// The kernel's `struct tcp_info` as of Linux 5.4, the part that is read here.
+/// `include/uapi/linux/tcp.h`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RawTcpInfo {
@@ -80,7 +81,8 @@ pub(crate) struct RawTcpInfo {
 pub(crate) fn tcp_info(socket: &impl AsRawFd) -> io::Result<RawTcpInfo> {
     let mut info = RawTcpInfo::default();
     let mut length = mem::size_of::<RawTcpInfo>() as libc::socklen_t;
-    // SAFETY: the pointer and the length describe `info`; the kernel writes at most `length` bytes of plain integers.
+    // SAFETY: the pointer and the length describe `info`; the kernel writes at most `length` bytes
+    // of plain integers.
     let outcome = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
@@ -120,18 +122,21 @@ pub(crate) fn congestion_control(socket: &impl AsRawFd) -> io::Result<String> {
         .collect())
 }
 
-/// `TCP_FASTOPEN_CONNECT`: `connect` returns at once where a cookie is known; the first write leaves in the SYN.
+/// `TCP_FASTOPEN_CONNECT`: if a cookie is known, `connect` returns at once, and the first write
+/// leaves in the SYN.
 pub(crate) fn set_fast_open_connect(socket: &impl AsRawFd) -> io::Result<()> {
     set_int(socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT, 1)
 }
 
-/// `TCP_FASTOPEN`: makes a socket that is going to listen take data from SYNs, with this many connections pending.
+/// `TCP_FASTOPEN`: lets a listening socket accept data in SYNs, with at most this many connections
+/// pending.
 pub(crate) fn set_fast_open_queue(socket: &impl AsRawFd, length: u32) -> io::Result<()> {
     let length = libc::c_int::try_from(length).unwrap_or(libc::c_int::MAX);
     set_int(socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN, length)
 }
 
-/// `TCP_FASTOPEN_KEY`: what a listener makes its cookies with. Listeners with one key take each other's.
+/// `TCP_FASTOPEN_KEY`: the key of a listener's cookies. Listeners with the same key accept each
+/// other's.
 pub(crate) fn set_fast_open_key(socket: &impl AsRawFd, key: &[u8; 16]) -> io::Result<()> {
     // SAFETY: the pointer and the length describe `key`, which outlives the call.
     let outcome = unsafe {
@@ -150,7 +155,7 @@ pub(crate) fn set_fast_open_key(socket: &impl AsRawFd, key: &[u8; 16]) -> io::Re
     }
 }
 
-/// Ask the kernel to stamp what arrives.
+/// Asks the kernel to timestamp what arrives.
 pub(crate) fn set_receive_stamps(socket: &impl AsRawFd) -> io::Result<()> {
     set_int(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
 }
@@ -178,15 +183,17 @@ pub(crate) fn set_int(
     }
 }
 
-/// Puts a socket under the runtime's eye.
+/// Registers a socket with the runtime.
 pub(crate) fn register(socket: socket2::Socket) -> io::Result<AsyncFd<socket2::Socket>> {
-    // SAFETY: `socket` owns its descriptor, keeps the same one for its whole life, and is moved into the result.
+    // SAFETY: `socket` owns its descriptor, keeps the same one for its whole life, and is moved
+    // into the result.
     unsafe { AsyncFd::register(socket) }.map_err(io::Error::from)
 }
 
-/// Puts a descriptor under the runtime's eye, for reading.
+/// Registers a descriptor with the runtime, for reading.
 pub(crate) fn watch(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: it is owned, moved into the result, and stays the same there: `Watch` hands it to nobody.
+    // SAFETY: it is owned, moved into the result, and stays the same there: `Watch` hands it to
+    // nobody.
     unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) }
         .map_err(io::Error::from)
 }
@@ -195,7 +202,8 @@ pub(crate) fn watch(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
 #[repr(C, align(8))]
 struct Control([u8; 64]);
 
-/// Receives into `buffer`; beside the length comes the kernel's stamp of the last segment read, where it has one.
+/// Receives into `buffer`; returns the length, and the kernel's timestamp of the last segment, if
+/// any.
 pub(crate) fn receive(
     socket: &impl AsRawFd,
     buffer: &mut [u8],
@@ -213,7 +221,8 @@ pub(crate) fn receive(
     message.msg_control = (&raw mut control).cast();
     message.msg_controllen = control.0.len();
     let flags = if peek { libc::MSG_PEEK } else { 0 } | libc::MSG_DONTWAIT;
-    // SAFETY: `message` points to one buffer and one control area, both alive and of the stated lengths.
+    // SAFETY: `message` points to one buffer and one control area, both alive and of the stated
+    // lengths.
     let n = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) };
     if n < 0 {
         return Err(io::Error::last_os_error());
@@ -222,7 +231,8 @@ pub(crate) fn receive(
 }
 
 fn stamp_in(message: &libc::msghdr) -> Option<Duration> {
-    // SAFETY: the kernel filled the control area and set its length; CMSG_FIRSTHDR and CMSG_NXTHDR stay inside it.
+    // SAFETY: the kernel filled the control area and set its length; CMSG_FIRSTHDR and CMSG_NXTHDR
+    // stay inside it.
     unsafe {
         let mut header = libc::CMSG_FIRSTHDR(message);
         while !header.is_null() {
@@ -251,14 +261,14 @@ pub(crate) fn realtime() -> Duration {
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
-/// How many columns the terminal behind a descriptor has, if it is one.
+/// The width of a terminal in columns; `None` if the descriptor is not a terminal.
 pub fn terminal_width(stream: &impl AsRawFd) -> Option<usize> {
     window(stream)
         .map(|size| size.ws_col.into())
         .filter(|n| *n > 0)
 }
 
-/// How many lines the terminal behind this stream shows.
+/// The height of a terminal in lines; `None` if the stream is not a terminal.
 pub fn terminal_height(stream: &impl AsRawFd) -> Option<usize> {
     window(stream)
         .map(|size| size.ws_row.into())

@@ -1,24 +1,24 @@
-//! What the kernel's counters say about a wait: did it send something again, did segments come before what they follow,
-//! and how large was the flight after which nothing came. It reads no socket and no clock; `socket` does, and hands both
-//! down.
+//! Interprets the kernel's counters about a wait: was something sent again, did segments arrive out
+//! of order, and how large was the flight before a pause. Reads neither socket nor clock; `socket`
+//! does, and passes both in.
 
 use std::time::Duration;
 
 use roundtrip_model::{Event, Moment};
 
-/// Shorter pauses are the scheduler's.
+/// Shorter pauses are attributed to the scheduler.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// Those counters of `TCP_INFO` that tell of waits.
+/// The counters of `TCP_INFO` that tell about waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Counters {
     pub(crate) resent: u32,
-    /// What was sent again and had come the first time, as the peer says. RFC 2883.
+    /// Segments sent again that had arrived the first time, as the peer reports (RFC 2883).
     pub(crate) needless: u32,
     pub(crate) out_of_order: u32,
-    /// For how long something was unacknowledged, in all.
+    /// How long something was unacknowledged, in total.
     pub(crate) busy: Duration,
-    /// What came with data in it.
+    /// Segments with data that arrived.
     pub(crate) segments: u32,
     pub(crate) bytes: u64,
     pub(crate) rtt: Duration,
@@ -27,9 +27,9 @@ pub(crate) struct Counters {
 /// Follows a connection from one arrival to the next, in the clock's own time.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
-    /// At the last arrival that ended a wait.
+    /// The counters at the last arrival that ended a wait.
     judged: Counters,
-    /// When the flight began that is coming.
+    /// The counters at the beginning of the arriving flight.
     flight: Counters,
     /// When the socket was last found empty.
     dry: Option<(Moment, Counters)>,
@@ -40,30 +40,31 @@ pub(crate) struct Watch {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrival {
     pub(crate) now: Moment,
-    /// When the first segment came that is read, the one after it, and the last one.
+    /// When the first, the second and the last of the segments that were read arrived.
     pub(crate) first: Option<Moment>,
     pub(crate) second: Option<Moment>,
     pub(crate) last: Option<Moment>,
 }
 
 impl Watch {
-    /// The connection is open; what the SYN cost is told elsewhere.
+    /// Notes that the connection is open; what the SYN cost is reported elsewhere.
     pub(crate) fn opened(&mut self, counters: Counters) {
         self.judged = counters;
         self.flight = counters;
     }
 
-    /// Has something come before what it follows, since that was told of last?
+    /// Whether segments have arrived out of order since that was last reported.
     pub(crate) fn has_a_gap(&self, counters: Counters) -> bool {
         counters.out_of_order > self.judged.out_of_order
     }
 
-    /// There is nothing to read.
+    /// Notes that there is nothing to read.
     pub(crate) fn ran_dry(&mut self, now: Moment, counters: Counters) {
         self.dry = Some((now, counters));
     }
 
-    /// When what is read first came, and what is to be told of the wait for it: a pause where the last bytes came.
+    /// When the data first arrived, and the events of the wait for it: a pause is recorded where
+    /// the last bytes arrived.
     pub(crate) fn ended(
         &mut self,
         arrival: Arrival,
@@ -84,7 +85,7 @@ impl Watch {
             };
             events.push((at, event));
         } else {
-            // What they have overtaken is still to come.
+            // The segments that they have overtaken are still to come.
             judged.out_of_order = self.judged.out_of_order;
         }
         let again = counters.resent.saturating_sub(self.judged.resent);
@@ -101,12 +102,13 @@ impl Watch {
         (at, events)
     }
 
-    /// More of what a wait had ended with.
+    /// Notes further data of the arrival that ended a wait.
     pub(crate) fn went_on(&mut self, at: Moment) {
         self.last_arrival = self.last_arrival.max(Some(at));
     }
 
-    /// How long before it could be read something had come: the stamp of that lies before the others.
+    /// How long before it could be read some segment had arrived: its timestamp lies before the
+    /// others.
     fn late(&self, arrival: Arrival, at: Moment) -> Duration {
         let stamps = [arrival.first, arrival.second, arrival.last];
         let stamps = stamps.into_iter().flatten();
@@ -114,7 +116,7 @@ impl Watch {
         at.since(earliest.max(self.last_arrival.unwrap_or_default()))
     }
 
-    /// The flight before this arrival, where it was over.
+    /// The flight before this arrival, if it ended with a pause.
     fn pause(&mut self, at: Moment, counters: Counters) -> Option<(Moment, Event)> {
         let (last, (_, dry)) = self.last_arrival.zip(self.dry)?;
         if at.since(last) < shortest_pause(counters) {
@@ -133,8 +135,8 @@ fn shortest_pause(counters: Counters) -> Duration {
     SHORTEST_PAUSE.max(counters.rtt / 4)
 }
 
-/// What had to wait for segments that it had overtaken could be read only when they came. They have a later stamp, but
-/// where the kernel made one piece of both: it keeps the stamp of what came before its time.
+/// Segments that had overtaken others could be read only when those arrived. They carry a later
+/// timestamp, unless the kernel merged both: it keeps the timestamp of the early one.
 fn time_of(arrival: Arrival, overtaken: bool) -> Moment {
     let first = arrival.first.or(arrival.last);
     let own = !overtaken || arrival.first > arrival.last.min(arrival.second.or(arrival.last));
@@ -177,7 +179,7 @@ mod tests {
             (at(40), vec![])
         );
         watch.ran_dry(at(41), counters(3));
-        // A short pause is none.
+        // A short pause does not count.
         assert_eq!(
             watch.ended(arrival(46, 45, 45), counters(10)),
             (at(45), vec![])
@@ -204,7 +206,7 @@ mod tests {
             out_of_order: 1,
             ..counters(2)
         };
-        // Apart, each has its own stamp; in one piece, the kernel keeps the earlier one.
+        // Apart, each has its own timestamp; merged, the kernel keeps the earlier one.
         for (first, expected) in [(90, 90), (50, 91)] {
             let mut watch = Watch::default();
             watch.ran_dry(at(5), counters(0));

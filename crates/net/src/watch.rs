@@ -1,4 +1,4 @@
-//! A descriptor under the runtime's eye, for who reads it in a way of his own.
+//! A descriptor registered with the runtime, for callers that read it in their own way.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,13 +13,14 @@ use crate::sys;
 pub struct Watch(AsyncFd<OwnedFd>);
 
 impl Watch {
-    /// Of the same file, socket or timer that `descriptor` is of, on the current runtime.
+    /// Watches the same file, socket or timer as `descriptor`, on the current runtime.
     pub fn new(descriptor: &impl AsFd) -> io::Result<Self> {
         let same = descriptor.as_fd().try_clone_to_owned()?;
         sys::watch(same).map(Self)
     }
 
-    /// Ready until the guard is told that there was nothing to read; then the task is woken once there is.
+    /// Ready until the guard is told that there was nothing to read; the task is woken when there
+    /// is again.
     pub fn poll_readable(
         &self,
         cx: &mut Context<'_>,

@@ -1,10 +1,11 @@
-//! Bodies: held bytes, or a pattern of any length that is never copied. `Pieces` cuts them to what is sent at once.
+//! Bodies of messages: stored bytes, or a pattern of any length that is never copied. `Pieces`
+//! splits them for sending.
 
 use bytes::Bytes;
 
 pub(crate) const PATTERN_SIZE: usize = 64 * 1024;
 
-/// Lines of 64 characters, so that a body of any size can be looked at.
+/// Lines of 64 characters, so that a body of any size is readable.
 static PATTERN: [u8; PATTERN_SIZE] = pattern();
 
 #[allow(clippy::large_stack_arrays)] // evaluated by the compiler: it is on no stack
@@ -22,9 +23,9 @@ const fn pattern() -> [u8; PATTERN_SIZE] {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Body {
     Held(Bytes),
-    /// The pattern, again and again.
+    /// The pattern, repeated to this length in bytes.
     Fill(u64),
-    /// Whatever the request's body was.
+    /// The body of the request.
     Echo,
 }
 

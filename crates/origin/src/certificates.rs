@@ -1,5 +1,5 @@
-//! The origin's own authority, and the chains it shows: good ones and each kind of bad one. Keys are ECDSA P-256, made anew
-//! for each origin. What is done with them is `tls`'s business.
+//! The origin's own certificate authority, and the chains that it issues: good ones and each kind
+//! of bad one. Keys are ECDSA P-256, generated for each origin. `tls` uses them.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -13,17 +13,17 @@ use crate::{Certificate, OriginError, TlsKnobs};
 
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 const DAY: i64 = 86_400;
-/// An object identifier under iso.org.dod.internet.experimental: nobody gives the padding a meaning.
+/// An object identifier under iso.org.dod.internet.experimental: nothing interprets the padding.
 const PADDING_OID: [u64; 6] = [1, 3, 6, 1, 3, 4242];
 
 pub(crate) struct Certificates {
-    /// What a client must trust.
+    /// The certificate that a client must trust.
     pub(crate) ca_pem: String,
     pub(crate) ca: CertificateDer<'static>,
-    /// What the server shows, leaf first.
+    /// The server's chain, leaf first.
     pub(crate) chain: Vec<CertificateDer<'static>>,
     pub(crate) key: PrivateKeyDer<'static>,
-    /// A client's certificate, and its key, in one PEM file.
+    /// A client certificate and its key, in one PEM file.
     pub(crate) client_pem: String,
 }
 
@@ -78,7 +78,7 @@ fn authority_params(name: &str) -> CertificateParams {
     params
 }
 
-/// The leaf and what goes with it, as `knobs.certificate` says, padded to `knobs.chain_bytes`.
+/// The leaf and its issuers, as `knobs.certificate` says, padded to `knobs.chain_bytes`.
 fn chain(
     knobs: &TlsKnobs,
     intermediate: &Authority,
@@ -137,7 +137,7 @@ fn leaf_params(knobs: &TlsKnobs) -> Result<CertificateParams, rcgen::Error> {
     Ok(params)
 }
 
-/// A client's certificate from the authority that the server asks for, with its issuer and its key.
+/// A client certificate from the authority that the server accepts, with its issuer and its key.
 fn issue_client(issuer: &Authority) -> Result<String, rcgen::Error> {
     let key = KeyPair::generate()?;
     let mut params = CertificateParams::default();
@@ -162,7 +162,7 @@ fn valid_for(params: &mut CertificateParams, from_now: i64, until: i64) {
     params.not_after = at(until);
 }
 
-/// An extension of about `size` bytes that no compression shrinks, as keys and signatures are.
+/// An extension of about `size` bytes that does not compress, like keys and signatures.
 fn padding(size: usize) -> CustomExtension {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let noise = std::iter::repeat_with(|| {
@@ -171,7 +171,8 @@ fn padding(size: usize) -> CustomExtension {
         state ^= state << 17;
         state.to_le_bytes()[0]
     });
-    // The value of an extension is DER itself (RFC 5280, section 4.1): an OCTET STRING with a two-byte length.
+    // The value of an extension is DER itself (RFC 5280, section 4.1): an OCTET STRING with a
+    // two-byte length.
     let mut der = vec![0x04, 0x82, (size >> 8) as u8, size as u8];
     der.extend(noise.take(size));
     CustomExtension::from_oid_content(&PADDING_OID, der)

@@ -1,4 +1,4 @@
-//! The Date header (RFC 9110, section 6.6.1), made once a second.
+//! The Date header (RFC 9110, section 6.6.1), formatted once a second.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use http::HeaderValue;
 use roundtrip_wire::http_date;
 
-/// Remembers the header of the current second.
+/// Caches the header of the current second.
 #[derive(Debug)]
 pub(crate) struct DateHeader(Mutex<(u64, HeaderValue)>);
 
@@ -27,7 +27,7 @@ impl DateHeader {
     }
 }
 
-/// The header of any moment.
+/// The header for any time.
 pub(crate) fn at(moment: SystemTime) -> HeaderValue {
     value(second(moment))
 }

@@ -1,5 +1,5 @@
-//! The echo: bytes come back as they came. A client of TCP fast open measures itself against it, sending `hello\n` twice:
-//! once in the SYN, once on the open connection.
+//! The echo service: bytes come back unchanged. A client tests TCP fast open with it by sending
+//! `hello\n` twice: once in the SYN, once on the open connection.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 const CONNECTIONS: usize = 4096;
 const BACKLOG: u32 = 1024;
 
-/// The echo alone, without HTTP and TLS; dropping it stops it.
+/// The echo alone, without HTTP and TLS. Dropping it stops it.
 #[derive(Debug)]
 pub struct Echo {
     pub address: SocketAddr,

@@ -1,4 +1,4 @@
-//! Why an origin could not be started. What goes wrong on one connection later is counted, not reported here.
+//! Why an origin could not be started. Later errors of a connection are counted, not reported here.
 
 use std::io;
 use std::net::IpAddr;

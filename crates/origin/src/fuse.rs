@@ -1,4 +1,5 @@
-//! A TCP stream that can be made to end with a reset, by whoever holds its fuse, even while HTTP/2 or TLS owns the stream.
+//! A TCP stream that can be made to end with a reset by the holder of its fuse, even while HTTP/2
+//! or TLS owns the stream.
 
 use std::io;
 use std::pin::Pin;
@@ -11,7 +12,7 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// Blown, its stream is closed with RST instead of FIN when it is dropped.
+/// Once blown, its stream is closed with RST instead of FIN when it is dropped.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fuse(Arc<AtomicBool>);
 
@@ -36,7 +37,8 @@ impl Wire {
 impl Drop for Wire {
     fn drop(&mut self) {
         if self.fuse.0.load(Ordering::Acquire) {
-            // With a linger of zero, close() sends RST (socket(7)). A socket that is gone already needs none.
+            // With a linger of zero, close() sends RST (socket(7)). An error means that the socket
+            // is already gone.
             let _ = SockRef::from(&self.tcp).set_linger(Some(Duration::ZERO));
         }
     }

@@ -1,4 +1,5 @@
-//! What can be set, as plain values and as flags. It decides nothing: `tls`, `tcp`, `quic`, `routes` and `serve` read it.
+//! All settings, as plain values and as flags. `tls`, `tcp`, `quic`, `routes` and `serve` read
+//! them.
 
 mod fault;
 mod http;

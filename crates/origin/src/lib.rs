@@ -1,10 +1,12 @@
-//! A test server with every knob on the other side: HTTP/1.1, HTTP/2 and HTTP/3 from one process, with certificates
-//! of its own, for tests, demonstrations and benchmarks. Each thing that a real server does well or badly (tickets,
-//! early data, fast open, slow answers, faults at each phase) is a field of [`Knobs`] and a flag of the same name.
+//! A configurable test server: HTTP/1.1, HTTP/2 and HTTP/3 from one process, with its own
+//! certificates, for tests, demonstrations and benchmarks. Each thing that a real server does well
+//! or badly (tickets, early data, fast open, slow answers, faults at each phase) is a field of
+//! [`Knobs`] and a flag with the same name.
 //!
-//! The life of a request: `tcp` or `quic` accepts → `tls` shakes hands → `serve::{h1,h2,h3}` read a request →
-//! `routes` turns it into a `Plan` (pure) → `serve` carries the plan out, the same for all three protocols.
-//! Both ends can be compared: [`Counters`] says what the server saw, in the API and at `/stats`.
+//! The life of a request: `tcp` or `quic` accepts → `tls` shakes hands → `serve::{h1,h2,h3}` read a
+//! request → `routes` turns it into a `Plan` (pure) → `serve` carries out the plan, in the same way
+//! for all three protocols. Both ends can be compared: [`Counters`] says what the server saw, in
+//! the API and at `/stats`.
 
 mod body;
 mod certificates;

@@ -1,4 +1,4 @@
-//! What an answer will be: decided by `routes`, carried out by `serve`.
+//! The plan of an answer: decided by `routes`, carried out by `serve`.
 
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ use crate::body::Body;
 pub(crate) struct Plan {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
-    /// Waited before the first byte.
+    /// The time to wait before the first byte.
     pub(crate) think: Duration,
-    /// 103 first.
+    /// Whether to send 103 (Early Hints) first.
     pub(crate) early_hints: bool,
     pub(crate) body: Body,
-    /// A piece of the body each so often; zero is as fast as it goes.
+    /// The interval between pieces of the body; zero is as fast as possible.
     pub(crate) every: Duration,
     pub(crate) piece: usize,
-    /// Leave the length out of the head.
+    /// Whether to omit the length from the head.
     pub(crate) unsized_body: bool,
-    /// Stop after this many bytes of the body, as if the server had died.
+    /// Stops after this many bytes of the body, as if the server had crashed.
     pub(crate) cut: Option<u64>,
-    /// Decided without the request's body, which is not read then.
+    /// Whether the answer does not depend on the request's body, which is then not read.
     pub(crate) hasty: bool,
 }
 
@@ -50,7 +50,7 @@ impl Plan {
         )
     }
 
-    /// An answer that says why, and is given before the body is read.
+    /// An answer with a reason, sent before the request's body is read.
     pub(crate) fn refusal(status: StatusCode, why: &'static str) -> Self {
         Self {
             hasty: true,
@@ -63,7 +63,7 @@ impl Plan {
         self
     }
 
-    /// Statuses that have no body by definition (RFC 9110, section 6.4.1).
+    /// Whether the status has no body by definition (RFC 9110, section 6.4.1).
     pub(crate) fn is_bodiless(&self) -> bool {
         self.status == StatusCode::NO_CONTENT || self.status == StatusCode::NOT_MODIFIED
     }

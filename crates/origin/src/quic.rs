@@ -1,5 +1,5 @@
-//! QUIC connections: accepted, made to try again, ignored or refused as the knobs say, then handed to HTTP/3. Here they are
-//! quinn's; those of our own engine are `own`'s.
+//! QUIC connections: accepted, retried, ignored or refused as the knobs say, then passed to HTTP/3.
+//! This file uses quinn; `own` uses our own engine.
 
 mod incoming;
 mod levers;
@@ -31,11 +31,11 @@ use redeemed::Redeemed;
 const HANDSHAKE: Duration = Duration::from_secs(30);
 const TOKEN_LIFETIME: Duration = Duration::from_hours(24);
 
-/// A handshake is one thing here.
+/// The phases that are one handshake in QUIC.
 const BEFORE_REQUESTS: [FaultPhase; 3] =
     [FaultPhase::Accept, FaultPhase::Hello, FaultPhase::Handshake];
 
-/// How the handshake is gone about.
+/// How to perform handshakes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Manner {
     pub(crate) retry: bool,
@@ -62,8 +62,8 @@ pub(crate) fn open(
     Endpoint::new(EndpointConfig::default(), Some(config), socket, runtime)
 }
 
-/// With `tokens` for each client that has shown its address, which spare its next connection the doubt. RFC 9000,
-/// section 8.1.3.
+/// With `tokens` for each client that has proven its address, so that its next connection is not
+/// challenged (RFC 9000, section 8.1.3).
 fn server_config(
     crypto: Arc<dyn quinn::crypto::ServerConfig>,
     tokens: u32,
@@ -82,7 +82,7 @@ fn server_config(
     config
 }
 
-/// Accepts until it is dropped, and its connections with it.
+/// Accepts until the future is dropped, and its connections with it.
 pub(crate) async fn accept(endpoint: Endpoint, manner: Manner, hall: Hall) {
     let mut connections = JoinSet::new();
     loop {

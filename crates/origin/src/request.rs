@@ -1,4 +1,4 @@
-//! A request as the routes see it, whatever protocol brought it.
+//! A request as the routes see it, whichever protocol carried it.
 
 use http::request::Parts;
 use http::{HeaderMap, Method, Uri, Version};
@@ -9,9 +9,9 @@ pub(crate) struct Request {
     pub(crate) uri: Uri,
     pub(crate) version: Version,
     pub(crate) headers: HeaderMap,
-    /// Did it come over TLS or QUIC?
+    /// Whether it came over TLS or QUIC.
     pub(crate) secure: bool,
-    /// Did it come as early data, open to replay (RFC 8470)?
+    /// Whether it came as early data, which may be a replay (RFC 8470).
     pub(crate) early: bool,
 }
 
@@ -47,7 +47,7 @@ impl Request {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
-    /// The host asked for, without its port: from the URI (HTTP/2, HTTP/3) or from Host.
+    /// The requested host, without its port: from the URI (HTTP/2, HTTP/3) or from Host.
     pub(crate) fn host(&self) -> Option<&str> {
         let authority = match self.uri.authority() {
             Some(authority) => authority.as_str(),
@@ -59,7 +59,8 @@ impl Request {
         }
     }
 
-    /// Is `coding` among the content codings that the client takes, and not with weight 0 (RFC 9110, section 12.5.3)?
+    /// Whether the client accepts the content coding `coding`, with a weight other than 0 (RFC
+    /// 9110, section 12.5.3).
     pub(crate) fn accepts_coding(&self, coding: &str) -> bool {
         let listed = self.header(http::header::ACCEPT_ENCODING).unwrap_or("");
         listed.split(',').any(|item| {

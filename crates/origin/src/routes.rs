@@ -1,4 +1,5 @@
-//! Request → `Plan`, a function of the request and the site alone, for all protocols. Carrying it out is `serve`'s business.
+//! Request → `Plan`: a function of the request and the site alone, for all protocols. `serve`
+//! carries it out.
 
 mod dress;
 mod paths;
@@ -18,7 +19,7 @@ pub(crate) fn plan(request: &Request, site: &Site) -> Plan {
     plan
 }
 
-/// Answers that do not depend on the path, nor on the request's body.
+/// Answers that depend neither on the path nor on the request's body.
 fn refusal(request: &Request, site: &Site) -> Option<Plan> {
     if request.early && site.too_early {
         // RFC 8470, section 5.2.

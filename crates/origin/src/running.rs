@@ -1,4 +1,5 @@
-//! Starting and stopping: sockets, certificates and tasks, from the first bind to the last abort.
+//! Starts and stops an origin: sockets, certificates and tasks, from the first bind to the last
+//! abort.
 
 mod ports;
 mod thread;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 
 use quinn::Endpoint;
 use quinn::crypto::rustls::QuicServerConfig;
-use roundtrip_http::dock::Dock;
+use roundtrip_quic_tokio::Endpoint as OwnEndpoint;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -24,12 +25,13 @@ use crate::tcp::{Door, Hall};
 use crate::{Counters, Knobs, OriginError, Quic, QuicEngine, Stats};
 use crate::{quic, tcp, tls};
 
-/// Where an origin is started from.
+/// Starts origins.
 #[derive(Debug)]
 pub struct Origin;
 
 impl Origin {
-    /// Starts a server on the current tokio runtime, of either flavour. It runs until [`Running`] is dropped or stopped.
+    /// Starts a server on the current tokio runtime, of either flavour. It runs until [`Running`]
+    /// is dropped or stopped.
     #[allow(clippy::unused_async)] // it needs a runtime, and the signature says so
     pub async fn start(knobs: Knobs) -> Result<Running, OriginError> {
         let ports = Ports::bind(&knobs.listen)?;
@@ -48,7 +50,7 @@ impl Origin {
             counters,
             tasks: Vec::new(),
             endpoints: Vec::new(),
-            docks: Vec::new(),
+            own_endpoints: Vec::new(),
             silent: Vec::new(),
             thread: None,
         };
@@ -61,28 +63,28 @@ impl Origin {
         Ok(running)
     }
 
-    /// Starts a server on a thread of its own, for callers that block.
+    /// Starts a server on a new thread, for callers without a runtime.
     pub fn spawn_thread(knobs: Knobs) -> Result<Running, OriginError> {
         Thread::spawn(Self::start(knobs))
     }
 }
 
-/// A server that runs; dropping it stops it.
+/// A running server. Dropping it stops it.
 pub struct Running {
     pub http: SocketAddr,
     pub https: SocketAddr,
-    /// Absent where HTTP/3 is off or silent.
+    /// `None` if HTTP/3 is off or silent.
     pub h3: Option<SocketAddr>,
     pub echo: Option<SocketAddr>,
-    /// The authority to trust.
+    /// The certificate authority to trust, as PEM.
     pub ca_pem: String,
     /// A certificate, with its issuer and its key, that the server accepts from a client.
     pub client_pem: String,
     counters: Arc<Counters>,
     tasks: Vec<JoinHandle<()>>,
     endpoints: Vec<Endpoint>,
-    docks: Vec<Dock>,
-    /// Ports that are taken and never answer.
+    own_endpoints: Vec<OwnEndpoint>,
+    /// Ports that are bound and never answer.
     silent: Vec<UdpSocket>,
     thread: Option<Thread>,
 }
@@ -92,7 +94,7 @@ impl Running {
         self.counters.snapshot()
     }
 
-    /// What was opened, as one JSON object.
+    /// The open ports as a JSON object.
     pub fn to_json(&self) -> Value {
         json!({
             "schema": "roundtrip/origin/1",
@@ -107,11 +109,11 @@ impl Running {
     pub async fn stop(mut self) {
         self.abort();
         for task in std::mem::take(&mut self.tasks) {
-            // A task that was aborted says so: that is what was asked for.
+            // An aborted task returns an error, as intended.
             let _ = task.await;
         }
-        for dock in std::mem::take(&mut self.docks) {
-            dock.closed().await;
+        for endpoint in std::mem::take(&mut self.own_endpoints) {
+            endpoint.closed().await;
         }
         self.thread = None;
     }
@@ -120,8 +122,8 @@ impl Running {
         for endpoint in self.endpoints.drain(..) {
             endpoint.close(0_u32.into(), b"");
         }
-        for dock in &self.docks {
-            dock.close(0, b"");
+        for endpoint in &self.own_endpoints {
+            endpoint.close(0, b"");
         }
         self.silent.clear();
         for task in &self.tasks {
@@ -187,11 +189,11 @@ impl Running {
     ) -> Result<(), OriginError> {
         let protocols = &quic::own::PROTOCOLS;
         let tls = tls::quic_config(&knobs.tls, certificates, &self.counters, protocols)?;
-        let endpoint = quic::own::endpoint(tls, knobs)?;
-        let dock = Dock::open(socket, endpoint).map_err(|e| ports::failed(knobs, e))?;
-        self.counters.add_dock(dock.clone());
-        self.docks.push(dock.clone());
-        let accepting = quic::own::accept(dock, Manner::of(knobs), hall.clone());
+        let engine = quic::own::engine(tls, knobs)?;
+        let endpoint = OwnEndpoint::new(socket, engine).map_err(|e| ports::failed(knobs, e))?;
+        self.counters.add_endpoint(endpoint.clone());
+        self.own_endpoints.push(endpoint.clone());
+        let accepting = quic::own::accept(endpoint, Manner::of(knobs), hall.clone());
         self.tasks.push(tokio::spawn(accepting));
         Ok(())
     }
@@ -215,7 +217,7 @@ impl fmt::Debug for Running {
 }
 
 impl fmt::Display for Running {
-    /// One line for each door.
+    /// One line for each open port.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "http   http://{}/", self.http)?;
         write!(f, "\nhttps  https://{}/", self.https)?;

@@ -1,5 +1,6 @@
-//! Carries a plan out, the same for HTTP/1.1, HTTP/2 and HTTP/3: each of them is an [`Exchange`], and [`answer`] knows no
-//! more of it. What a connection does between requests, and how it ends, is its module's business.
+//! Carries out a plan, in the same way for HTTP/1.1, HTTP/2 and HTTP/3: each implements
+//! [`Exchange`], and [`answer`] knows nothing else about it. The modules below handle what a
+//! connection does between requests, and how it ends.
 
 pub(crate) mod carrier;
 pub(crate) mod h1;
@@ -23,43 +24,43 @@ use crate::routes;
 use crate::site::Site;
 use crate::{Expect, FaultKind, FaultPhase};
 
-/// How long a peer may keep us waiting for a piece, in either direction.
+/// How long to wait for a peer to send or accept a piece.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a stalled connection is held.
+/// How long a stalled connection is kept open.
 pub(crate) const STALL: Duration = Duration::from_mins(10);
-/// What is left to a protocol engine to send before its connection is torn down.
+/// How long a protocol engine may still send before its connection is closed.
 pub(crate) const LAST_WORDS: Duration = Duration::from_millis(20);
-/// Largest head of a request.
+/// The largest head of a request, in bytes.
 const LARGEST_HEAD: usize = 64 * 1024;
-/// What `garbage` sends: no HTTP, no TLS, and no text.
+/// What the fault `garbage` sends: neither HTTP, nor TLS, nor text.
 pub(crate) const GARBAGE: &[u8] = b"\x00\xff\x16\x80 this is nothing you know \r\n\r\n\x00";
 
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
-/// Why an answer did not reach its end.
+/// Why an answer was not sent completely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// The peer left, or broke the protocol.
+    /// The peer left, or violated the protocol.
     Gone,
-    /// The body was cut short, as planned.
+    /// The body was truncated, as planned.
     Cut,
-    /// A fault has struck; the connection carries it out.
+    /// A fault occurred; the connection carries it out.
     Fault(FaultKind),
 }
 
 /// One request and its response, over any version of HTTP.
 pub(crate) trait Exchange: Send {
-    /// The next piece of the request's body.
+    /// The next piece of the request's body; `None` at its end.
     fn receive(&mut self) -> impl Future<Output = Result<Option<Bytes>, Ended>> + Send;
 
-    /// A 1xx, sent at once.
+    /// Sends a 1xx at once.
     fn inform(
         &mut self,
         status: StatusCode,
         headers: HeaderMap,
     ) -> impl Future<Output = Result<(), Ended>> + Send;
 
-    /// The head. It may be held back until the first piece, the end, or a flush.
+    /// Sends the head. It may be held back until the first piece, the end, or a flush.
     fn head(
         &mut self,
         status: StatusCode,
@@ -67,7 +68,7 @@ pub(crate) trait Exchange: Send {
         bodiless: bool,
     ) -> impl Future<Output = Result<(), Ended>> + Send;
 
-    /// Half of the head, where the protocol can be cut there.
+    /// Sends half of the head, if the protocol allows that.
     fn half_head(
         &mut self,
         status: StatusCode,
@@ -80,7 +81,7 @@ pub(crate) trait Exchange: Send {
     fn flush(&mut self) -> impl Future<Output = Result<(), Ended>> + Send;
 }
 
-/// Reads the request's body, thinks, and answers.
+/// Reads the request's body, waits, and answers.
 pub(crate) async fn answer<E: Exchange>(
     exchange: &mut E,
     request: &Request,
@@ -121,7 +122,8 @@ fn strike(site: &Site, phase: FaultPhase) -> Result<(), Ended> {
         .map_or(Ok(()), |kind| Err(Ended::Fault(kind)))
 }
 
-/// Reads the request's body to its end. It is kept for an echo, up to the limit, and dropped otherwise.
+/// Reads the request's body to its end. It is kept for an echo, up to the limit, and dropped
+/// otherwise.
 async fn read_body<E: Exchange>(
     exchange: &mut E,
     request: &Request,
@@ -151,7 +153,7 @@ async fn read_body<E: Exchange>(
     Ok(())
 }
 
-/// Waits as long as the plan says, with a 103 first if it says so. Returns how long it took, all in all.
+/// Waits as long as the plan says, and sends a 103 first if it says so. Returns the total time.
 async fn think<E: Exchange>(exchange: &mut E, plan: &Plan) -> Result<Duration, Ended> {
     let begun = Instant::now();
     if plan.early_hints {
@@ -207,7 +209,8 @@ async fn send_body<E: Exchange>(exchange: &mut E, plan: Plan, site: &Site) -> Re
     end.map_or(Ok(()), |(_, ended)| Err(ended))
 }
 
-/// A peer that neither reads nor writes does not hold us for ever.
+/// Limits the time of one step, so that a peer that neither reads nor writes does not block us for
+/// ever.
 async fn within<T>(step: impl Future<Output = Result<T, Ended>>) -> Result<T, Ended> {
     tokio::time::timeout(PATIENCE, step)
         .await

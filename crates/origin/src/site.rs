@@ -1,4 +1,4 @@
-//! What all connections of one origin share.
+//! The state that all connections of an origin share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -15,16 +15,16 @@ use crate::{Counters, EarlyData, Fault, FaultKind, FaultPhase, HttpKnobs, Knobs,
 pub(crate) struct Site {
     pub(crate) http: HttpKnobs,
     fault: Option<Fault>,
-    /// How often the fault is still to strike.
+    /// How often the fault is still to be carried out.
     fault_left: AtomicU64,
-    /// Early data is answered with 425.
+    /// Whether early data is answered with 425.
     pub(crate) too_early: bool,
     pub(crate) https_port: u16,
     pub(crate) alt_svc: Option<HeaderValue>,
-    /// What follows `Basic` in an Authorization that is right.
+    /// The expected credentials after `Basic` in Authorization.
     pub(crate) token: String,
     pub(crate) date: DateHeader,
-    /// What the registry under `/rdap/` was asked.
+    /// The requests to the registry under `/rdap/`.
     pub(crate) asked: Asked,
     pub(crate) counters: Arc<Counters>,
 }
@@ -45,7 +45,7 @@ impl Site {
         }
     }
 
-    /// The fault that strikes at one of these phases; it is counted as carried out.
+    /// The fault to carry out at one of these phases. It is counted as carried out.
     pub(crate) fn fault_at(&self, phases: &[FaultPhase]) -> Option<FaultKind> {
         let fault = self.fault.filter(|fault| phases.contains(&fault.phase))?;
         let one_less = |left: u64| left.checked_sub(1);
@@ -56,7 +56,8 @@ impl Site {
     }
 }
 
-/// RFC 7838. A port that is silent is advertised all the same: that is the trap a client must get out of.
+/// The Alt-Svc header (RFC 7838). A silent port is advertised too: that is the trap that a client
+/// must get out of.
 fn alt_svc(knobs: &Knobs, https_port: u16) -> Option<HeaderValue> {
     match knobs.http.alt_svc.as_deref() {
         Some("none") => None,

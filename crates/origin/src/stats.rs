@@ -1,23 +1,23 @@
-//! What the server saw, for comparison with what the client believes.
+//! What the server saw, to compare with what the client believes.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-use roundtrip_http::dock::Dock;
+use roundtrip_quic_tokio::Endpoint;
 use serde::Serialize;
 
-/// Writes [`Counters`] and its snapshot [`Stats`] from one list, so that none is forgotten in the other.
+/// Writes [`Counters`] and its snapshot [`Stats`] from one list, so that neither misses a counter.
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// Counts that grow while the origin runs. Order between two of them is not kept.
+        /// Counters that grow while the origin runs. They are not updated together.
         #[derive(Debug, Default)]
         pub struct Counters {
             $($(#[$doc])* pub(crate) $name: Counter,)*
-            /// What becomes of clients that get no connection, our own engine counts itself.
-            docks: Mutex<Vec<Dock>>,
+            /// Our own engine counts clients that get no connection.
+            endpoints: Mutex<Vec<Endpoint>>,
         }
 
-        /// The counters at one moment.
+        /// A snapshot of the counters.
         #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
         pub struct Stats {
             $($(#[$doc])* pub $name: u64,)*
@@ -26,10 +26,10 @@ macro_rules! counters {
         impl Counters {
             pub fn snapshot(&self) -> Stats {
                 let mut stats = Stats { $($name: self.$name.0.load(Relaxed),)* };
-                let docks = self.docks.lock().unwrap_or_else(PoisonError::into_inner);
-                for (retries, tokens) in docks.iter().map(Dock::doubts) {
-                    stats.quic_retries += retries;
-                    stats.quic_tokens_taken += tokens;
+                let endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+                for endpoint in endpoints.iter() {
+                    stats.quic_retries += endpoint.retries_sent();
+                    stats.quic_tokens_taken += endpoint.tokens_taken();
                 }
                 stats
             }
@@ -40,7 +40,7 @@ macro_rules! counters {
 counters! {
     /// TCP connections accepted, the echo's included.
     tcp_connections,
-    /// TCP connections whose SYN carried data that was taken (RFC 7413).
+    /// TCP connections whose SYN carried data that was accepted (RFC 7413).
     fast_open_accepted,
     /// QUIC connections whose handshake began.
     quic_connections,
@@ -48,9 +48,9 @@ counters! {
     quic_over,
     /// QUIC Initials answered with a Retry.
     quic_retries,
-    /// QUIC connections whose client showed an address token of an earlier one that was taken.
+    /// QUIC connections whose client showed a valid address token of an earlier connection.
     quic_tokens_taken,
-    /// TLS handshakes over TCP that were finished.
+    /// TLS handshakes over TCP that completed.
     tls_handshakes,
     /// Those of them that resumed a session.
     tls_resumed,
@@ -58,13 +58,13 @@ counters! {
     tls_hello_retries,
     /// TLS handshakes over TCP that failed.
     tls_failures,
-    /// QUIC handshakes in which a ticket was redeemed.
+    /// QUIC handshakes in which a ticket was used.
     quic_resumed,
-    /// Key updates on QUIC connections that are over; our own engine alone tells.
+    /// Key updates on QUIC connections that are over; only with our own engine.
     quic_key_updates,
-    /// How often a client of a QUIC connection that is over came from elsewhere; our own engine alone tells.
+    /// Address changes of clients on QUIC connections that are over; only with our own engine.
     quic_migrations,
-    /// Bytes of early data taken over TCP.
+    /// Bytes of early data accepted over TCP.
     early_data_bytes,
     /// Requests that arrived as early data.
     early_requests,
@@ -78,11 +78,11 @@ counters! {
     h3_requests,
     /// Requests over HTTP/0.9, which QUIC carries for interoperability tests.
     hq_requests,
-    /// Heads that were no HTTP, or over the limits.
+    /// Heads that were not HTTP, or exceeded the limits.
     bad_requests,
     /// Bytes of request bodies.
     body_bytes_received,
-    /// Bytes of response bodies handed to the protocol.
+    /// Bytes of response bodies passed to the protocol.
     body_bytes_sent,
     /// Bytes that the echo returned.
     echo_bytes,
@@ -91,9 +91,12 @@ counters! {
 }
 
 impl Counters {
-    pub(crate) fn add_dock(&self, dock: Dock) {
-        let mut docks = self.docks.lock().unwrap_or_else(PoisonError::into_inner);
-        docks.push(dock);
+    pub(crate) fn add_endpoint(&self, endpoint: Endpoint) {
+        let mut endpoints = self
+            .endpoints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        endpoints.push(endpoint);
     }
 }
 

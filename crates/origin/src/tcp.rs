@@ -1,4 +1,4 @@
-//! TCP connections: accepted, counted, taken to where a fault wants them or to the protocol that they speak.
+//! TCP connections: accepted, counted, and passed to a fault or to their protocol.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,12 +18,12 @@ use crate::serve::{self, GARBAGE, STALL, h1, h2};
 use crate::site::Site;
 use crate::{FaultKind, FaultPhase, tls};
 
-/// A whole handshake must fit in here.
+/// The time limit of a whole handshake.
 const HANDSHAKE: Duration = Duration::from_secs(30);
-/// Pause after an accept that failed, as when descriptors run out.
+/// The pause after a failed accept, for example without free descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// What a connection's protocol must know about what lies below it.
+/// What a connection's protocol must know about the layers below.
 #[derive(Debug, Clone)]
 pub(crate) struct Link {
     pub(crate) fuse: Fuse,
@@ -31,7 +31,7 @@ pub(crate) struct Link {
     pub(crate) early: Early,
 }
 
-/// Whether what was read last came as early data.
+/// Whether the latest bytes came as early data.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Early(Arc<AtomicBool>);
 
@@ -45,7 +45,7 @@ impl Early {
     }
 }
 
-/// What is behind a listener.
+/// What a listener serves.
 #[derive(Clone)]
 pub(crate) enum Door {
     Clear,
@@ -57,17 +57,18 @@ pub(crate) enum Door {
 pub(crate) struct Hall {
     pub(crate) site: Arc<Site>,
     pub(crate) places: Arc<Semaphore>,
-    /// Whether it is worth asking the kernel about data in the SYN.
+    /// Whether to ask the kernel about data in the SYN.
     pub(crate) fast_open: bool,
 }
 
-/// Accepts until it is dropped, and its connections with it.
+/// Accepts until the future is dropped, and its connections with it.
 pub(crate) async fn accept(listener: TcpListener, door: Door, hall: Hall) {
     let mut connections = JoinSet::new();
     loop {
         match listener.accept().await {
             Ok((tcp, _)) => {
-                // One more than the limit is held here, unserved; the kernel holds the others.
+                // One connection beyond the limit is accepted but not served; the kernel holds the
+                // others.
                 let Ok(place) = hall.places.clone().acquire_owned().await else {
                     return;
                 };
@@ -89,7 +90,7 @@ async fn serve_one(tcp: TcpStream, door: Door, hall: &Hall) {
     if hall.fast_open && TcpInfo::of(&tcp).is_some_and(|info| info.took_syn_data()) {
         site.counters.fast_open_accepted.increment();
     }
-    // Without it, the second small write of an answer would wait for an acknowledgement.
+    // Otherwise the second small write of an answer would wait for an acknowledgement.
     let _ = tcp.set_nodelay(true);
     let link = Link {
         fuse: Fuse::default(),
@@ -135,11 +136,11 @@ async fn serve_tls(mut wire: Wire, config: &Arc<ServerConfig>, link: Link, site:
     }
 }
 
-/// A fault below HTTP.
+/// Carries out a fault below HTTP.
 async fn carry_out<IO: AsyncRead + AsyncWrite + Unpin>(mut io: IO, kind: FaultKind, link: &Link) {
     match kind {
         FaultKind::Reset => {
-            // What was sent before it should be on its way.
+            // What was sent before it should have left.
             sleep(serve::LAST_WORDS).await;
             link.fuse.blow();
         }
@@ -154,7 +155,7 @@ async fn carry_out<IO: AsyncRead + AsyncWrite + Unpin>(mut io: IO, kind: FaultKi
     }
 }
 
-/// FIN, and an ear for what still comes: closing with unread bytes would send RST.
+/// Sends FIN, then reads on: closing with unread bytes would send RST.
 async fn end<IO: AsyncRead + AsyncWrite + Unpin>(mut io: IO) {
     let _ = io.shutdown().await;
     let _ = timeout(Duration::from_secs(1), h1::drain(&mut io, usize::MAX)).await;

@@ -1,5 +1,5 @@
-//! The server's side of TLS as the knobs want it: configurations for TCP and for QUIC. The handshake over TCP, and what
-//! can go wrong in it on purpose, is in `tls::secure`.
+//! The server's TLS configurations for TCP and QUIC, as the knobs say. `tls::secure` performs the
+//! handshake over TCP, and deliberate failures in it.
 
 mod secure;
 mod sessions;
@@ -21,7 +21,8 @@ use crate::{
 
 pub(crate) use secure::{approach, establish};
 
-/// Early data that is taken over TCP. QUIC knows no number but this maximum (RFC 9001, section 4.6.1).
+/// The early data that is accepted over TCP, in bytes. In QUIC the only possible number is the
+/// maximum (RFC 9001, section 4.6.1).
 const EARLY_DATA: u32 = 64 * 1024;
 const SESSIONS: usize = 16 * 1024;
 
@@ -40,7 +41,7 @@ pub(crate) fn tcp_config(
     Ok(Arc::new(config))
 }
 
-/// QUIC is TLS 1.3 whatever the knob says (RFC 9001, section 4.2).
+/// QUIC always uses TLS 1.3, whatever the knob says (RFC 9001, section 4.2).
 pub(crate) fn quic_config(
     knobs: &TlsKnobs,
     certificates: &Certificates,
@@ -53,7 +54,8 @@ pub(crate) fn quic_config(
         .map(|name| name.as_bytes().to_vec())
         .collect();
     config.max_early_data_size = if has_early_data(knobs) { u32::MAX } else { 0 };
-    // The state of a QUIC handshake is out of reach: resumptions are counted where tickets are redeemed.
+    // The state of a QUIC handshake is not accessible: resumptions are counted when tickets are
+    // used.
     let counted = Counted::new(&config, counters.clone());
     config.session_storage = Arc::new(counted.clone());
     if config.ticketer.enabled() {
@@ -71,7 +73,8 @@ fn base(
     certificates: &Certificates,
     versions: &[&'static SupportedProtocolVersion],
 ) -> Result<ServerConfig, OriginError> {
-    // RFC 8446, section 8: rustls takes early data only with sessions that it can forget after one use.
+    // RFC 8446, section 8: rustls accepts early data only with sessions that it can delete after
+    // one use.
     let remembers = matches!(knobs.tickets, Tickets::Stateful | Tickets::Refused);
     if has_early_data(knobs) && !remembers {
         return Err(OriginError::EarlyDataNeedsTickets(knobs.tickets));
@@ -90,7 +93,7 @@ fn base(
     if knobs.compress_certificate {
         config.cert_compressors = vec![roundtrip_tls::certificate_compressor()];
     }
-    // Answers to early data must not wait for the client's Finished: that is what it is for.
+    // Answers to early data must not wait for the client's Finished; that is their purpose.
     config.send_half_rtt_data = has_early_data(knobs);
     if knobs.early_data == EarlyData::Refused {
         config.time_provider = Arc::new(DriftingClock::default());

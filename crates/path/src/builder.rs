@@ -1,4 +1,4 @@
-//! What a path is to be, checked before anything is made.
+//! Describes an emulated path and checks the description before anything is created.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,15 +20,16 @@ use crate::syscall::time;
 use crate::wiring::{self, CLIENT, Manner, SERVER, Wired, Wires};
 use crate::words::{self, WordError};
 
-/// RFC 8200 §5.
+/// The smallest MTU that IPv6 allows, in bytes (RFC 8200 §5).
 const LEAST_MTU: u16 = 1280;
-/// Longer than any path needs, and short enough for clocks.
+/// The largest one-way delay of a link: more than any path needs, and far from overflowing a clock.
 const MOST_DELAY: Duration = Duration::from_mins(1);
 
-/// See [`Path::builder`]. Without further words: no delay, an MTU of 1500 bytes, nothing lost.
+/// Describes a path; see [`Path::builder`]. The default has no delay, an MTU of 1500 bytes and no
+/// loss.
 #[derive(Clone, Debug)]
 pub struct Builder {
-    /// From the client to the server; never empty.
+    /// In order from the client to the server. Never empty.
     stretches: Vec<Stretch>,
     mtu: u16,
     seed: u64,
@@ -57,14 +58,14 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// The round-trip time, half of it each way.
+    /// Sets the round-trip time, half of it each way.
     #[must_use]
     pub fn rtt(self, rtt: Duration) -> Self {
         let up = rtt / 2;
         self.delay(up, rtt.saturating_sub(up))
     }
 
-    /// The delay from client to server, and from server to client.
+    /// Sets the delay from client to server, and from server to client.
     #[must_use]
     pub fn delay(mut self, up: Duration, down: Duration) -> Self {
         let links = &mut self.current().link;
@@ -72,110 +73,114 @@ impl Builder {
         self
     }
 
-    /// The longest IP packet, from 1280 bytes on; both interfaces know it.
+    /// Sets the MTU of both interfaces, in bytes of an IP packet; at least 1280.
     #[must_use]
     pub fn mtu(mut self, mtu: u16) -> Self {
         self.mtu = mtu;
         self
     }
 
-    /// Loses the `n`-th packet of a direction, counted from 1. May be said several times.
+    /// Loses the `n`-th packet of a direction, counted from 1. Can be called several times.
     #[must_use]
     pub fn drop_nth(self, direction: Direction, n: u64) -> Self {
         self.link(direction, |link| link.loss.push(Loss::Numbers([n].into())))
     }
 
-    /// Changes one way of the current link.
+    /// Changes one direction of the current link.
     #[must_use]
     pub fn link(mut self, direction: Direction, change: impl FnOnce(&mut Link)) -> Self {
         change(self.current().link.get_mut(direction));
         self
     }
 
-    /// Puts a box in the way, on the client's side of the current link.
+    /// Adds a middlebox on the client's side of the current link.
     #[must_use]
     pub fn middlebox(mut self, middlebox: Middlebox) -> Self {
         self.current().boxes.push(middlebox);
         self
     }
 
-    /// Goes on with a further stretch towards the server: what is said from here on is said of it.
+    /// Adds another stretch towards the server. Later calls describe that stretch.
     #[must_use]
     pub fn then(mut self) -> Self {
         self.stretches.push(Stretch::default());
         self
     }
 
-    /// What chance is drawn from: the same seed, the same losses.
+    /// Seeds all random choices: the same seed loses the same packets.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Lets the stacks at both ends leave their segmentation to the interface, as they would on a real one: fewer,
-    /// larger packets cross, which are not what a real path would see. Boxes that change packets do not go with it.
+    /// Leaves segmentation to the interfaces at both ends, as real ones do: fewer, larger packets
+    /// cross, which a real path would never see. Cannot be combined with boxes that change packets.
     #[must_use]
     pub fn offload(mut self, offload: bool) -> Self {
         self.offload = offload;
         self
     }
 
-    /// Wires both ends with TAP devices and not with veth pairs, where `/dev/net/tun` is open to us: less exact, since
-    /// nobody stamps what arrives, but without packet sockets.
+    /// Wires both ends with TAP devices instead of veth pairs, if `/dev/net/tun` may be opened.
+    /// This needs no packet sockets, but is less exact: the kernel does not timestamp arrivals.
     #[must_use]
     pub fn tun(mut self, tun: bool) -> Self {
         self.wires = if tun { Wires::Tun } else { Wires::Veth };
         self
     }
 
-    /// Joins both ends by one veth pair and nothing else, which costs the processor no more than the kernel does: for
-    /// measurements of that. All that the relay would have to do (delay, loss, a rate, boxes, recordings …) goes
-    /// without saying or is [`Error::Bare`], and [`Path::counters`] stay at 0.
+    /// Joins both ends by one veth pair and nothing else, so that measurements of processor cost
+    /// contain the kernel's work alone. Without a relay there is no delay, loss, rate, box or
+    /// recording: asking for one is [`Error::Bare`], and [`Path::counters`] stay at 0.
     ///
-    /// With [`Builder::offload`] the interfaces are as the kernel makes them: TCP's super-segments and what was sent
-    /// with `UDP_SEGMENT` cross as they are. Without, every packet that crosses is a real segment: the stack cuts both
-    /// just above the interface, and nothing joins them again. No checksum is ever computed, as the wire damages nothing.
+    /// With [`Builder::offload`] the interfaces keep the kernel's defaults: TCP super-segments and
+    /// `UDP_SEGMENT` batches cross whole. Without it, every packet that crosses is a real segment:
+    /// the stack cuts both just above the interface, and nothing joins them again. Checksums are
+    /// never computed, because the wire cannot damage anything.
     #[must_use]
     pub fn bare(mut self) -> Self {
         self.bare = true;
         self
     }
 
-    /// Records both ends as pcapng, with comments that say what the path did to each packet. [`Path::close`] tells
-    /// whether all of it could be written.
+    /// Records both ends as pcapng, with comments that say what the path did to each packet.
+    /// [`Path::close`] reports whether the whole recording could be written.
     #[must_use]
     pub fn record(mut self, file: impl Into<PathBuf>) -> Self {
         self.record = Some(file.into());
         self
     }
 
-    /// A further name of the server's inside, beside [`SERVER_NAMES`](crate::SERVER_NAMES).
+    /// Adds a name of the server inside the path, beside [`SERVER_NAMES`](crate::SERVER_NAMES).
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.names.push(name.into());
         self
     }
 
-    /// Lets commands inside ask the server's address on port 53 for names, where the caller sees to it that one
-    /// answers; otherwise names stand in `/etc/hosts` and cost nothing.
+    /// Makes commands inside ask the server's address on port 53 for names; the caller has to run a
+    /// name server there. By default names are in `/etc/hosts` and cost no time.
     #[must_use]
     pub fn name_server(mut self, asked: bool) -> Self {
         self.name_server = asked;
         self
     }
 
-    /// The delays of all stretches, there and back: what a small packet and its answer spend under way at least.
+    /// The sum of all link delays, there and back: the least time for a small packet and its
+    /// answer.
     pub fn round_trip(&self) -> Duration {
         self.delay_of(Direction::Up) + self.delay_of(Direction::Down)
     }
 
-    /// Says one thing in words, such as `loss` and `1%`; [`WORDS`](crate::WORDS) lists them.
+    /// Sets one property by its word, such as `loss` to `1%`; [`WORDS`](crate::WORDS) lists them
+    /// all.
     pub fn set(&mut self, word: &str, value: &str) -> Result<(), WordError> {
         words::apply(self, word, value)
     }
 
-    /// Makes the namespaces, wires them, starts the relay. What is returned carries packets already.
+    /// Creates the namespaces, wires them and starts the relay. The path carries packets when this
+    /// returns.
     pub fn build(self) -> Result<Path, Error> {
         self.check()?;
         let setting = Setting {
@@ -220,7 +225,7 @@ impl Builder {
         })
     }
 
-    /// The stretch that is being described.
+    /// The stretch that is being described: the last one.
     pub(crate) fn current(&mut self) -> &mut Stretch {
         if self.stretches.is_empty() {
             self.stretches.push(Stretch::default());
@@ -237,7 +242,7 @@ impl Builder {
         }
     }
 
-    /// What each packet spends under way at least, whichever way it goes.
+    /// The smaller of the two one-way delays.
     fn least_delay(&self) -> Duration {
         self.delay_of(Direction::Up)
             .min(self.delay_of(Direction::Down))
@@ -272,7 +277,7 @@ impl Builder {
         for stretch in &self.stretches {
             looks_into_segments |= !stretch.boxes.is_empty();
             for link in [&stretch.link.up, &stretch.link.down] {
-                // To a smaller MTU, a super-segment is one packet that is too long.
+                // To a link with a smaller MTU, a super-segment is one packet that is too long.
                 looks_into_segments |= link.mtu.is_some();
                 let zeroth = |loss: &Loss| matches!(loss, Loss::Numbers(all) if all.contains(&0));
                 if link.loss.iter().any(zeroth) {
@@ -292,7 +297,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Nothing may have been said that takes a relay.
+    /// Refuses everything that would need a relay.
     fn check_bare(&self) -> Result<(), Error> {
         let any = |is: fn(&Stretch) -> bool| self.stretches.iter().any(is);
         let plain = Link::default();

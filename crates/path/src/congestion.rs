@@ -1,5 +1,5 @@
-//! Why a namespace may not have a congestion control: the host alone says which of them others than itself may choose.
-//! What the setting is written with is for `namespace`.
+//! Explains why a namespace may not use a congestion control: only the host decides which ones
+//! other namespaces can choose. `namespace` writes the setting itself.
 
 use std::fmt;
 use std::io;
@@ -7,20 +7,20 @@ use std::io;
 pub(crate) const SETTING: &str = "net.ipv4.tcp_congestion_control";
 const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-/// Longer lists are not the kernel's.
+/// The kernel's lists are shorter than this, in bytes.
 const LONGEST: usize = 1024;
 
-/// What the host offers, as far as it tells.
+/// The congestion controls that the host offers, as far as they can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CongestionControls {
-    /// Those that every namespace may have.
+    /// Those that every namespace may choose, separated by spaces.
     allowed: String,
-    /// Those that the kernel has loaded.
+    /// Those that the kernel has loaded, separated by spaces.
     available: String,
 }
 
 impl CongestionControls {
-    /// `None` where that is not what this error is about.
+    /// Reads the lists if `error` is about the congestion control setting; `None` for other errors.
     pub(crate) fn after(setting: &str, error: &io::Error) -> Option<Self> {
         let about = [io::ErrorKind::PermissionDenied, io::ErrorKind::NotFound];
         (setting == SETTING && about.contains(&error.kind())).then(|| Self {
@@ -34,14 +34,14 @@ impl CongestionControls {
     }
 }
 
-/// What stands there, on one line.
+/// The content of a `/proc` file on one line; empty if it cannot be read.
 fn read(file: &str) -> String {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").chars().take(LONGEST).collect()
 }
 
-/// Why, and what to do, for the one that was wanted.
+/// Displays why the wanted congestion control is refused, and what to do.
 pub(crate) struct Advice<'a>(pub(crate) &'a str, pub(crate) &'a CongestionControls);
 
 impl fmt::Display for Advice<'_> {

@@ -1,11 +1,11 @@
-//! What the relay has seen and done, and how exactly.
+//! Counts what the relay has carried and lost, and how late it was.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use roundtrip_model::Histogram;
 
-/// Both directions since the path was built.
+/// Counters of both directions since the path was built.
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
     /// From the client to the server.
@@ -14,32 +14,34 @@ pub struct Counters {
     pub down: Tally,
 }
 
-/// One direction. Only IP packets between client and server count.
+/// Counters of one direction. Only IP packets between client and server are counted.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// Packets that entered. The n-th of them is packet number n.
     pub packets: u64,
-    /// Their bytes, from the IP header on.
+    /// Their bytes, IP headers included.
     pub bytes: u64,
-    /// Packets that left at the other end.
+    /// Packets that left the path at the other end.
     pub delivered: u64,
-    /// Packets lost because they were told to be.
+    /// Packets that the path lost on purpose.
     pub dropped: u64,
-    /// The same, by cause: `loss`, `queue full`, the name of a middlebox …
+    /// The same packets by cause: `loss`, `queue full`, the name of a middlebox …
     pub causes: BTreeMap<&'static str, u64>,
-    /// Packets lost because the relay could not keep up. When not 0, do not trust a measurement.
+    /// Packets lost because the relay could not keep up. Unless this is 0, do not trust a
+    /// measurement.
     pub missed: u64,
-    /// Packets that entered longer than the path's MTU, and were not carried: somebody inside has joined segments.
+    /// Packets longer than the path's MTU, which were not carried: something inside has joined
+    /// segments.
     pub oversized: u64,
-    /// How long after its time each packet was released.
+    /// How much later than due each packet was released.
     pub lateness: Lateness,
 }
 
-/// Later than this, and what was measured across the path is the relay's doing as well.
+/// Beyond this lateness, times measured across the path include the relay's own delay.
 const LATE: Duration = Duration::from_millis(1);
 
 impl Counters {
-    /// Why times measured across this path are not to be trusted, if they are not: the relay did not keep up.
+    /// Why times measured across this path cannot be trusted; `None` if the relay kept up.
     pub fn fell_behind(&self) -> Option<String> {
         let ways = [("up", &self.up), ("down", &self.down)];
         let faults = ways.into_iter().flat_map(|(way, tally)| {
@@ -58,7 +60,7 @@ impl Counters {
     }
 }
 
-/// Percentiles to within 7 %; the maximum is exact.
+/// Lateness of released packets. Percentiles are within 7 %; the maximum is exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lateness {
     pub p50: Duration,
@@ -66,7 +68,7 @@ pub struct Lateness {
     pub max: Duration,
 }
 
-/// What a relay's thread writes, packet by packet.
+/// The counters of one direction as the relay's thread updates them, packet by packet.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     pub(crate) tally: Tally,

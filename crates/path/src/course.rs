@@ -1,8 +1,8 @@
-//! The course: all hops of the path in a row, and which packet is where, in virtual time. Nothing here knows a clock or
-//! a socket: the relay says what arrives and what time it is, and is told what leaves.
+//! The course of packets through all hops of the path, in virtual time. Nothing here knows a clock
+//! or a socket: the relay says what arrives and what time it is, and is told what leaves.
 //!
-//! A packet reaches its next hop at the time that the last one named, not when the relay came round to it: the relay's
-//! own lateness is never added to a delay twice.
+//! A packet reaches its next hop at the time that the previous hop named, not when the relay got
+//! round to it: the relay's own lateness is never added to a delay twice.
 
 mod agenda;
 
@@ -13,23 +13,23 @@ use crate::direction::{Direction, PerWay};
 use crate::hop::{Exit, Hop, Loss};
 use crate::packet::Packet;
 
-/// A hop and the ways it stands in; in the other way, packets go by without it.
+/// A hop and the directions that pass through it. In the other direction, packets skip it.
 pub(crate) struct Station {
     pub(crate) hop: Box<dyn Hop>,
     pub(crate) way: Option<Direction>,
 }
 
-/// A packet that has reached its end of the path.
+/// A packet that has reached the end of the path.
 #[derive(Debug)]
 pub(crate) struct Departure {
     pub(crate) packet: Packet,
     pub(crate) way: Direction,
     pub(crate) due: Duration,
-    /// When the wire took it.
+    /// When the wire accepted it; `None` until then.
     pub(crate) sent: Option<Duration>,
 }
 
-/// What came of the last steps.
+/// What the latest steps produced: packets that leave, and losses.
 #[derive(Debug, Default)]
 pub(crate) struct Yield {
     /// In the order in which they are due.
@@ -38,9 +38,10 @@ pub(crate) struct Yield {
 }
 
 pub(crate) struct Course {
-    /// From the client to the server.
+    /// In order from the client to the server.
     stations: Vec<Station>,
-    /// Where to begin, and where to go on from each station; none: out.
+    /// The first hop of each direction, and the next one after each station; `None` is the end of
+    /// the path.
     first: PerWay<Option<usize>>,
     next: Vec<PerWay<Option<usize>>>,
     agenda: Agenda,
@@ -73,13 +74,13 @@ impl Course {
         }
     }
 
-    /// A packet enters, having arrived at `at`.
+    /// Adds a packet that arrived at `at` to the path.
     pub(crate) fn enter(&mut self, packet: Packet, way: Direction, at: Duration, out: &mut Yield) {
         let place = *self.first.get(way);
         self.walk(packet, way, place, at, out);
     }
 
-    /// Does all that is due by `now`.
+    /// Does everything that is due by `now`.
     pub(crate) fn advance(&mut self, now: Duration, out: &mut Yield) {
         while let Some((at, errand)) = self.agenda.take_due(now) {
             match errand {
@@ -100,12 +101,12 @@ impl Course {
         }
     }
 
-    /// When the next thing is to be done.
+    /// When the next step is due.
     pub(crate) fn due(&self) -> Option<Duration> {
         self.agenda.first()
     }
 
-    /// Bytes under way.
+    /// Bytes of all packets under way.
     pub(crate) fn held(&self) -> usize {
         self.agenda.bytes()
     }
@@ -128,7 +129,7 @@ impl Course {
         self.settle(place, out);
     }
 
-    /// Puts what a hop decided on the agenda.
+    /// Schedules what a hop decided.
     fn settle(&mut self, place: usize, out: &mut Yield) {
         out.losses.append(&mut self.exit.losses);
         for at in self.exit.wakes.drain(..) {
@@ -150,7 +151,7 @@ impl Course {
 mod tests {
     use super::*;
 
-    /// Adds its name to each packet, and takes a millisecond over it.
+    /// Adds its name to each packet, and holds it for a millisecond.
     struct Stamp(u8);
 
     impl Hop for Stamp {
@@ -161,7 +162,7 @@ mod tests {
         }
     }
 
-    /// Sends back whatever comes.
+    /// Sends every packet back.
     struct Wall;
 
     impl Hop for Wall {

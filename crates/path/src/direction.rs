@@ -1,6 +1,6 @@
-//! Which way a packet goes, and a value for each way.
+//! The direction of a packet, and a value for each direction.
 
-/// Which way a packet goes.
+/// The direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
     /// From the client to the server.
@@ -20,7 +20,7 @@ impl Direction {
         }
     }
 
-    /// Its one word: `up` or `down`.
+    /// The direction as one word: `up` or `down`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Up => "up",
@@ -29,7 +29,7 @@ impl Direction {
     }
 }
 
-/// One value for each way.
+/// One value for each direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PerWay<T> {
     pub(crate) up: T,

@@ -1,4 +1,4 @@
-//! What can go wrong on the way to a path, and what to do about it.
+//! What can go wrong while a path is built or used, and what to do about it.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,10 +7,10 @@ use std::time::Duration;
 use crate::congestion::CongestionControls;
 use crate::refusal::Refusal;
 
-/// Why there is no path, or why something could not be done inside one.
+/// Why there is no path, or why something failed inside one.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The system does not let this user make namespaces; the text says what to change.
+    /// The system does not let this user create namespaces; the text says what to change.
     #[error("this system refuses the emulated path its namespaces ({step}): {refusal}")]
     Refused {
         step: Step,
@@ -77,7 +77,7 @@ pub enum Error {
     ManyThreads(#[source] io::Error),
 }
 
-/// What was being done when it failed.
+/// The step that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Step {
@@ -105,7 +105,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// Those which happen in a forked child, and are told by number.
+    /// The steps that happen in a forked child, which reports them by number.
     const IN_CHILD: [Self; 11] = [
         Self::MakeUserNamespace,
         Self::MapUser,
@@ -120,14 +120,14 @@ impl Step {
         Self::ShowNames,
     ];
 
-    /// The step that a child told by its number.
+    /// The step that a child reported by its number.
     pub(crate) fn told(number: u8) -> Option<Self> {
         Self::IN_CHILD
             .into_iter()
             .find(|step| *step as u8 == number)
     }
 
-    /// Whether failing here means that the system forbids namespaces.
+    /// Whether failing at this step means that the system forbids namespaces.
     pub(crate) fn needs_permission(self) -> bool {
         matches!(
             self,

@@ -1,5 +1,5 @@
-//! Which connection a packet belongs to, and a table of connections with what a box remembers of each: bounded, and
-//! forgetful in time.
+//! Identifies the connection that a packet belongs to, and stores what a box remembers of each
+//! connection: in a bounded table whose entries expire.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -9,14 +9,16 @@ use roundtrip_wire::packet::{Flags, ICMP, ICMPV6, Packet, TCP, Tcp, UDP};
 
 use crate::direction::Direction;
 
-/// More connections than any experiment has; who opens more makes the box forget its oldest.
+/// The size of a table. More connections than any experiment opens; beyond it, the oldest are
+/// forgotten.
 pub(crate) const MOST_FLOWS: usize = 4096;
 
-/// Request and reply of an echo. RFC 792, RFC 4443 §4.
+/// ICMP types of echo requests and replies (RFC 792, RFC 4443 §4).
 const ECHO_V4: [u8; 2] = [8, 0];
 const ECHO_V6: [u8; 2] = [128, 129];
 
-/// Both ends of a TCP connection, a UDP exchange or a run of echoes, whose identifier stands for both ports.
+/// Both ends of a TCP connection, a UDP exchange or a series of echoes. The identifier of an echo
+/// stands for both ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Flow {
     pub(crate) protocol: u8,
@@ -25,7 +27,7 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// None for what has no ports: later fragments, errors, other protocols.
+    /// `None` for packets without ports: later fragments, ICMP errors, other protocols.
     pub(crate) fn of(packet: &Packet<'_>, way: Direction) -> Option<Self> {
         let protocol = packet.protocol();
         let (from, to) = match protocol {
@@ -61,12 +63,12 @@ fn echo_identifier(packet: &Packet<'_>) -> Option<u16> {
     Some(u16::from_be_bytes([high, low]))
 }
 
-/// Whether it asks for a connection: a SYN without ACK.
+/// Whether the segment asks for a connection: SYN without ACK.
 pub(crate) fn is_syn(segment: &Tcp<'_>) -> bool {
     segment.flags().contains(Flags::SYN) && !segment.flags().contains(Flags::ACK)
 }
 
-/// What is remembered of each connection, as long as packets of it keep coming.
+/// What a box remembers of each connection while its packets keep coming.
 #[derive(Debug)]
 pub(crate) struct Flows<T> {
     entries: HashMap<Flow, Entry<T>>,
@@ -89,7 +91,7 @@ impl<T> Default for Flows<T> {
 }
 
 impl<T> Flows<T> {
-    /// What is known of the flow, unless it was silent for longer than `life`; a packet of it has come by.
+    /// The entry of a flow, unless the flow was silent for longer than `life`. Counts as activity.
     pub(crate) fn seen(&mut self, flow: &Flow, at: Duration, life: Duration) -> Option<&mut T> {
         let entry = self.entries.get_mut(flow)?;
         if at.saturating_sub(entry.seen) > life {
@@ -108,7 +110,7 @@ impl<T> Flows<T> {
         self.entries.insert(flow, Entry { value, seen: at });
     }
 
-    /// As [`Self::seen`], and forgets it.
+    /// Like [`Self::seen`], and removes the entry.
     pub(crate) fn take(&mut self, flow: &Flow, at: Duration, life: Duration) -> Option<T> {
         self.seen(flow, at, life)?;
         self.forget(flow)
@@ -118,7 +120,8 @@ impl<T> Flows<T> {
         self.entries.remove(flow).map(|entry| entry.value)
     }
 
-    /// An eighth at a time, so that the search for them is paid for by many.
+    /// Removes an eighth of the entries at once, so that the search is amortised over many
+    /// insertions.
     fn forget_oldest(&mut self) {
         let mut times: Vec<Duration> = self.entries.values().map(|entry| entry.seen).collect();
         let (_, limit, _) = times.select_nth_unstable(self.most / 8);
@@ -151,7 +154,7 @@ mod tests {
         flows.remember(flow(1), 'a', s(0));
         assert_eq!(flows.seen(&flow(1), s(10), LIFE), Some(&mut 'a'));
         assert_eq!(flows.seen(&flow(2), s(10), LIFE), None);
-        // Time may run back a little: it was seen at 10 s still.
+        // Time may run back a little: the flow was already seen at 10 s.
         assert_eq!(flows.seen(&flow(1), s(9), LIFE), Some(&mut 'a'));
         assert_eq!(flows.seen(&flow(1), s(20), LIFE), Some(&mut 'a'));
         assert_eq!(flows.seen(&flow(1), s(31), LIFE), None);

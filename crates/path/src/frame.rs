@@ -1,10 +1,11 @@
-//! A frame as a packet socket hands it out: `virtio_net_hdr`, Ethernet header, IP packet.
+//! A frame as a packet socket delivers it: `virtio_net_hdr`, Ethernet header, IP packet.
 
 use crate::direction::Direction;
 use crate::rtnetlink::Mac;
 use crate::wiring::{CLIENT, SERVER};
 
-/// `virtio_net_hdr`: flags, segmentation type, header length (2), segment size (2), checksum start (2) and offset (2).
+/// `virtio_net_hdr`: flags (1), segmentation type (1), header length (2), segment size (2),
+/// checksum start (2) and offset (2).
 const VIRTIO: usize = 10;
 const ETHERNET: usize = 14;
 pub(crate) const HEADERS: usize = VIRTIO + ETHERNET;
@@ -15,7 +16,7 @@ const NOT_SEGMENTED: u8 = 0;
 const IPV4: [u8; 2] = [0x08, 0x00];
 const IPV6: [u8; 2] = [0x86, 0xdd];
 
-/// Whether it bears an IP packet to this interface.
+/// Whether the frame carries an IP packet to this interface.
 pub(crate) fn is_for(bytes: &[u8], destination: Mac) -> bool {
     bytes.get(VIRTIO..VIRTIO + 6) == Some(&destination)
         && bytes
@@ -23,7 +24,7 @@ pub(crate) fn is_for(bytes: &[u8], destination: Mac) -> bool {
             .is_some_and(|kind| kind == IPV4 || kind == IPV6)
 }
 
-/// A frame around an IP packet that the path makes itself.
+/// Wraps an IP packet that the path itself sends into a frame.
 pub(crate) fn around(ip: &[u8], way: Direction) -> Vec<u8> {
     let (to, from) = match way {
         Direction::Up => (SERVER, CLIENT),
@@ -34,8 +35,9 @@ pub(crate) fn around(ip: &[u8], way: Direction) -> Vec<u8> {
     [&[0; VIRTIO][..], &to.mac, &from.mac, &kind, ip].concat()
 }
 
-/// Does what the sending stack left to its interface: the checksum, of which only the pseudo-header's part is there.
-/// A super-segment is left as it is, header and all; the kernel cuts and completes it when it is sent.
+/// Completes the checksum that the sending stack left to its interface: so far it covers the
+/// pseudo-header alone. Super-segments are left as they are, header included; the kernel cuts and
+/// completes them when they are sent.
 pub(crate) fn complete_checksum(bytes: &mut [u8]) {
     let Some((header, frame)) = bytes.split_at_mut_checked(VIRTIO) else {
         return;
@@ -57,7 +59,7 @@ pub(crate) fn complete_checksum(bytes: &mut [u8]) {
 }
 
 fn write_checksum(covered: &mut [u8], offset: usize) {
-    // Zero would mean «none» in UDP; its other form, all ones, is as right for TCP (RFC 768, RFC 1071).
+    // Zero would mean «none» in UDP. All ones is equivalent, for TCP too (RFC 768, RFC 1071).
     let checksum = match !sum(covered) {
         0 => 0xffff,
         checksum => checksum,
@@ -103,7 +105,8 @@ mod tests {
 
     #[test]
     fn a_partial_checksum_is_completed() {
-        // Five bytes covered, of which the first two are the field with the pseudo-header's sum in it.
+        // Five bytes are covered. The first two are the field, which holds the sum of the
+        // pseudo-header.
         let mut bytes = frame(&[0x12, 0x34, 0x01, 0x02, 0x03]);
         bytes[0] = NEEDS_CHECKSUM;
         bytes[6..8].copy_from_slice(&(ETHERNET as u16).to_ne_bytes());

@@ -1,28 +1,29 @@
-//! A TLS ClientHello as a box on the way sees it: in a segment, or over several.
+//! A TLS ClientHello as a middlebox sees it: in one segment or in several.
 
 use roundtrip_wire::tls::{ClientHello, HandshakeKind, Handshakes, Version, clear_handshake};
 
-/// RFC 8446 §5.1: type 22, version, length.
+/// Length of a record header: type, version, length (RFC 8446 §5.1). A handshake record has type
+/// 22.
 const RECORD_HEADER: usize = 5;
 const HANDSHAKE: u8 = 22;
-/// RFC 8446 §4: type, and three bytes of length.
+/// Length of a handshake header: type, and three bytes of length (RFC 8446 §4).
 const MESSAGE_HEADER: usize = 4;
 const CLIENT_HELLO: u8 = 1;
 
-/// How long the hello is that begins here, record header and all, by its own account.
+/// The length that the ClientHello at the start of `payload` declares, record header included.
 pub(crate) fn declared_length(payload: &[u8]) -> Option<usize> {
     let &[HANDSHAKE, 3, _, high, low, CLIENT_HELLO, ref rest @ ..] = payload else {
         return None;
     };
     let record = usize::from(u16::from_be_bytes([high, low]));
-    // It may go on in a further record.
+    // The message may continue in a further record.
     let message = rest.first_chunk::<3>().map_or(0, |[a, b, c]| {
         MESSAGE_HEADER + usize::from(*a) * 0x1_0000 + usize::from(u16::from_be_bytes([*b, *c]))
     });
     Some(RECORD_HEADER + record.max(message))
 }
 
-/// Whether the whole hello is here and offers TLS 1.3 (RFC 8446 §4.2.1). Nothing while some of it is missing.
+/// Whether the ClientHello offers TLS 1.3 (RFC 8446 §4.2.1); `None` while it is incomplete.
 pub(crate) fn offers_tls13(stream: &[u8]) -> Option<bool> {
     let handshake = clear_handshake(stream).ok()?;
     let message = Handshakes::new(&handshake).next()?;
@@ -33,7 +34,8 @@ pub(crate) fn offers_tls13(stream: &[u8]) -> Option<bool> {
 
 #[cfg(test)]
 pub(crate) mod examples {
-    /// A hello in one record that offers these versions, padded by so many bytes (RFC 7685).
+    /// A ClientHello in one record that offers these versions, with `padding` bytes of padding (RFC
+    /// 7685).
     pub(crate) fn client_hello(versions: &[u16], padding: usize) -> Vec<u8> {
         let mut offered = vec![2 * versions.len() as u8];
         offered.extend(versions.iter().flat_map(|version| version.to_be_bytes()));
@@ -69,7 +71,7 @@ mod tests {
         assert_eq!(declared_length(&hello[..6]), Some(hello.len()));
         assert_eq!(declared_length(&hello[..5]), None);
         assert_eq!(declared_length(b"GET / HTTP/1.1\r\n"), None);
-        // In two records, each with five bytes in front: at least as long as the message.
+        // In two records, each with a header of five bytes: at least as long as the message.
         let split = [22, 3, 1, 0, 10, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0];
         assert_eq!(declared_length(&split), Some(5 + 4 + 256));
     }

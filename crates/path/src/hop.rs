@@ -1,5 +1,5 @@
-//! What stands in a packet's way: one small file for each thing that can happen to it. A hop decides, and leaves with
-//! each packet the time when it goes on; clocks, threads and sockets are the relay's.
+//! The hops of a path: one small file for each thing that can happen to a packet. A hop decides
+//! what happens and when the packet goes on; clocks, threads and sockets belong to the relay.
 
 mod corrupt;
 mod delay;
@@ -22,19 +22,19 @@ pub(crate) use loss::Lose;
 pub(crate) use outage::Dark;
 pub(crate) use rate::Bottleneck;
 
-/// A thing in the way.
+/// Something that packets pass through.
 pub(crate) trait Hop: Send {
-    /// A packet comes by at `at`. Times may run back by what the relay was late; nothing worse than a little error may
-    /// come of that.
+    /// Handles a packet that arrives at `at`. Time may run back by as much as the relay was late; a
+    /// hop must tolerate that with nothing worse than a small error.
     fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut Exit);
 
-    /// The time that it asked for with [`Exit::wake_at`] has come.
+    /// Called at the time that the hop asked for with [`Exit::wake_at`].
     fn wake(&mut self, at: Duration, exit: &mut Exit) {
         let _ = (at, exit);
     }
 }
 
-/// Where a hop leaves what it has decided.
+/// Collects what a hop decides.
 #[derive(Debug, Default)]
 pub(crate) struct Exit {
     pub(crate) moves: Vec<Move>,
@@ -42,7 +42,7 @@ pub(crate) struct Exit {
     pub(crate) wakes: Vec<Duration>,
 }
 
-/// A packet that goes on, this way, at this time.
+/// A packet that goes on, in this direction, at this time.
 #[derive(Debug)]
 pub(crate) struct Move {
     pub(crate) packet: Packet,
@@ -50,12 +50,12 @@ pub(crate) struct Move {
     pub(crate) at: Duration,
 }
 
-/// A packet that does not.
+/// A packet that is lost.
 #[derive(Debug)]
 pub(crate) struct Loss {
     pub(crate) packet: Packet,
     pub(crate) way: Direction,
-    /// Why, as the counters list it.
+    /// The cause, as the counters list it.
     pub(crate) cause: &'static str,
 }
 
@@ -64,7 +64,7 @@ impl Exit {
         self.moves.push(Move { packet, way, at });
     }
 
-    /// Sends a packet of the hop's own making.
+    /// Sends a packet that the hop itself makes.
     pub(crate) fn answer(&mut self, ip: &[u8], way: Direction, at: Duration, why: &str) {
         let mut packet = Packet::made(ip, way, at);
         packet.remark(|| why.into());
@@ -82,7 +82,7 @@ impl Exit {
 
 #[cfg(test)]
 impl Exit {
-    /// When each packet goes on, in ms, and what was lost why; empties it.
+    /// Empties the exit: when each packet goes on, in ms, and the causes of the losses.
     pub(crate) fn take(&mut self) -> (Vec<u64>, Vec<&'static str>) {
         let moved = self.moves.drain(..);
         let times = moved.map(|moved| moved.at.as_millis() as u64).collect();

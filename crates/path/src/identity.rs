@@ -1,4 +1,5 @@
-//! Who the caller is, written down before a child or the process itself becomes root of its own user namespace.
+//! Records the caller's identity before a child, or the process itself, becomes root of a user
+//! namespace.
 
 use std::io;
 
@@ -6,7 +7,7 @@ use crate::error::Step;
 use crate::outcome::Failure;
 use crate::syscall::namespace::{self, Kind};
 
-/// The lines for `/proc/self/uid_map` and `gid_map`: the caller is root inside, and itself outside.
+/// The lines for `/proc/self/uid_map` and `gid_map`: root inside is the caller outside.
 #[derive(Debug)]
 pub(crate) struct Identity {
     user: String,
@@ -23,15 +24,16 @@ impl Identity {
         }
     }
 
-    /// Moves the calling process, which must have one thread only, into a new user namespace as its root.
-    /// Does not allocate.
+    /// Moves the calling process, which must be single-threaded, into a new user namespace as its
+    /// root. Does not allocate.
     pub(crate) fn enter_user_namespace(&self) -> Result<(), Failure> {
         namespace::unshare(Kind::User).map_err(Failure::at(Step::MakeUserNamespace))?;
         let map = |file, line: &str| {
             namespace::write_file(file, line.as_bytes()).map_err(Failure::at(Step::MapUser))
         };
         map(c"/proc/self/uid_map", &self.user)?;
-        // An ordinary user may map its group only once setgroups(2) is given up (user_namespaces(7)).
+        // An ordinary user may map its group only after giving up setgroups(2)
+        // (user_namespaces(7)).
         match namespace::write_file(c"/proc/self/setgroups", b"deny") {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(Failure::at(Step::MapUser)(error));

@@ -1,15 +1,17 @@
-//! The keeper: the one process that a path adds. It makes the namespaces, hands them over, and sweeps up at the end.
+//! The keeper: the one process that a path adds. It creates the namespaces, hands them over, and
+//! cleans up.
 //!
-//! A process with threads may not enter a user namespace, but its freshly forked child has one thread only. So the
-//! child unshares, opens in each namespace the sockets that are needed there, and passes everything back over a
-//! socket pair. The caller then wires the namespaces from outside: whoever owns a user namespace holds every
-//! capability in it, and a socket acts where it was opened.
+//! A process with several threads may not enter a user namespace, but a freshly forked child has
+//! only one. So the child unshares, opens the sockets that are needed in each namespace, and passes
+//! everything back over a socket pair. The caller then wires the namespaces from outside: the owner
+//! of a user namespace holds every capability in it, and a socket acts where it was opened.
 //!
-//! The keeper then waits for the line to close, which the kernel does however the caller ends, `SIGKILL` included.
-//! It kills what still runs inside the namespaces (daemons too, which no `PR_SET_PDEATHSIG` reaches) and exits;
-//! with the last descriptor and the last process, the kernel dissolves namespaces, wires and all.
+//! The keeper then waits until the socket pair closes, which the kernel does however the caller
+//! ends, `SIGKILL` included. It kills what still runs inside the namespaces (also daemons, which no
+//! `PR_SET_PDEATHSIG` reaches) and exits. With the last descriptor and the last process, the kernel
+//! removes the namespaces and their interfaces.
 //!
-//! All that runs in the child obeys signal-safety(7): no allocation, no lock, no panic.
+//! Everything that runs in the child obeys signal-safety(7): no allocation, no lock, no panic.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -23,19 +25,19 @@ use crate::syscall::namespace::{self, Kind};
 use crate::syscall::{descriptor, packet, processes, time, tun};
 use crate::wiring::{END_INDEX, END_NAME, Wires};
 
-/// How often the keeper looks again for processes that were born while it swept, or have not died yet.
+/// How often the keeper looks again for processes that were started meanwhile, or are still dying.
 const SWEEPS: u32 = 2000;
 
-/// Alive as long as the path is; dropping it ends all that runs inside.
+/// Handle of the keeper process. Dropping it ends everything that runs inside the path.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     _process: Child,
 }
 
-/// What the keeper made.
+/// The descriptors that the keeper hands over.
 #[derive(Debug)]
 pub(crate) struct Estate {
-    /// Present when the caller may not do this in its own user namespace.
+    /// The user namespace, unless the caller may create network namespaces in its own.
     pub(crate) user: Option<OwnedFd>,
     pub(crate) client: Room,
     pub(crate) server: Room,
@@ -71,7 +73,7 @@ impl Keeper {
 }
 
 impl Estate {
-    /// The order in which [`hand_over`] sends.
+    /// Sorts descriptors in the order in which [`hand_over`] sends them.
     fn sort(descriptors: Vec<OwnedFd>, with_user: bool) -> Option<Self> {
         let mut next = descriptors.into_iter();
         let user = if with_user { Some(next.next()?) } else { None };
@@ -91,7 +93,7 @@ impl Estate {
     }
 }
 
-/// The keeper's life.
+/// The main function of the keeper.
 fn keep(line: BorrowedFd<'_>, wires: Wires, identity: Option<&Identity>) {
     child::detach(line, c"path-keeper");
     let handed = make(wires, identity).and_then(|estate| hand_over(line, &estate));
@@ -139,7 +141,8 @@ fn make_room() -> Result<Room, Failure> {
     })
 }
 
-/// Sends everything in the order of [`Estate::sort`], and returns by what names `/proc` knows the namespaces.
+/// Sends everything in the order of [`Estate::sort`], and returns how `/proc` identifies the
+/// namespaces.
 fn hand_over(line: BorrowedFd<'_>, estate: &Estate) -> Result<[(u64, u64); 3], Failure> {
     let rooms = [&estate.client, &estate.server, &estate.relay];
     let mut sent = [-1; descriptor::MOST_DESCRIPTORS];
@@ -166,10 +169,11 @@ fn hand_over(line: BorrowedFd<'_>, estate: &Estate) -> Result<[(u64, u64); 3], F
     Ok(names)
 }
 
-/// Kills until none is left; a process that is still dying counts as left.
+/// Kills until no process is left inside; one that is still dying counts as left.
 fn sweep(namespaces: &[(u64, u64)]) {
     for _ in 0..SWEEPS {
-        // Without /proc there is nothing to be found; the namespaces still go with their last process.
+        // Without /proc no process can be found. The namespaces still go with their last
+        // process.
         if processes::kill_inside(namespaces).unwrap_or(0) == 0 {
             return;
         }

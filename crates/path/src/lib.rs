@@ -1,4 +1,5 @@
-//! An emulated network path, in network namespaces, for anyone: root, ordinary user, or root of a container.
+//! An emulated network path in network namespaces, for root, ordinary users, and root of a
+//! container.
 //!
 //! ```text
 //!  client namespace          relay namespace            server namespace
@@ -7,35 +8,40 @@
 //!                              └─ relay ─┘
 //! ```
 //!
-//! The kernels' own TCP and UDP run at both ends; the relay holds each packet for its delay, loses those it is told to
-//! lose and lets middleboxes meddle with the rest. [`Path::builder`] says what the path is, [`Namespace`] puts commands
-//! and threads on either side, [`Path::counters`] tells what crossed and how exactly.
+//! TCP and UDP at both ends are the kernel's own. The relay holds each packet for its delay, loses
+//! packets as configured and runs the others through middleboxes. [`Path::builder`] describes a
+//! path, [`Namespace`] runs commands and threads on either side, [`Path::counters`] reports what
+//! crossed and how exactly.
 //!
-//! A bare wire ([`Builder::bare`]) is the same with one veth pair and no relay, for whoever measures what the processor
-//! does.
+//! A bare wire ([`Builder::bare`]) has one veth pair instead of the relay, for measurements of
+//! processor cost.
 //!
 //! # How it is made without privilege
 //!
-//! An ordinary user may make network namespaces in a user namespace of its own, which only a process with a single
-//! thread may enter. So [`Builder::build`] forks a *keeper* (`keeper`), which makes the namespaces, opens sockets in
-//! each and passes them back; wiring (`wiring`, `rtnetlink`) and relay (`relay`) then work from the calling process,
-//! through these sockets. No helper binary, no `ip`, no TUN, no kernel module but veth. A caller with
+//! An ordinary user may create network namespaces inside a user namespace, which only a
+//! single-threaded process may enter. So [`Builder::build`] forks a *keeper* (`keeper`), which
+//! creates the namespaces, opens sockets in each and passes them back; wiring (`wiring`,
+//! `rtnetlink`) and relay (`relay`) then work from the calling process through these sockets. There
+//! is no helper binary, no `ip`, no TUN and no kernel module but veth. A caller with
 //! `CAP_SYS_ADMIN`, `CAP_NET_ADMIN` and `CAP_NET_RAW` gets network namespaces only.
 //!
 //! - [`Namespace::command`] and [`Namespace::sysctl`] work for everybody.
-//! - [`Namespace::run`], a closure on a thread inside, works for an ordinary user once the process has made itself
-//!   root of its own user namespace: [`enter_sandbox`] first thing in `main`, or [`sandbox_before_main!`] in a test.
+//! - [`Namespace::run`] runs a closure on a thread inside. For an ordinary user it works once the
+//!   process is root of its own user namespace: call [`enter_sandbox`] first thing in `main`, or
+//!   [`sandbox_before_main!`] in a test.
 //!
 //! # How it ends
 //!
-//! Nothing of it has a name in the file system. When the [`Path`] is dropped, or its process ends in whatever way, the
-//! kernel hangs up on the keeper, which kills all that runs inside and exits; the kernel takes down the rest.
+//! A path has no name in the file system. When the [`Path`] is dropped, or its process ends in any
+//! way, the kernel closes the connection to the keeper, which kills everything inside and exits;
+//! the kernel removes the rest.
 //!
 //! # What it leaves to others
 //!
-//! Packets are forwarded without being understood, but for what a middlebox needs: analysis belongs to `wire` and
-//! `trace`, statistics to `perf` and `lab`. Note that the relay's two threads count toward the CPU time of the calling
-//! process; measure that in a process of its own, as `roundtrip path` runs it.
+//! Packets are forwarded without being interpreted, except as far as a middlebox needs it: formats
+//! belong to `wire`, statistics to `perf` and `lab`. The relay's thread counts toward the CPU time
+//! of the calling process; to measure that process, run the path in another one, as `roundtrip
+//! path` does.
 
 mod builder;
 mod congestion;

@@ -1,5 +1,5 @@
-//! One way of a link, in values: how far, how much of it gets lost, how fast, how long a queue. Each value is written
-//! and read in one form, the same in flags, in files and in Rust.
+//! The properties of a link in one direction, as values: delay, loss, rate, queue. Each value has
+//! one textual form, which is the same in flags, in files and in Rust.
 
 mod jitter;
 mod loss;
@@ -24,7 +24,8 @@ pub use trace::Trace;
 
 pub(crate) use share::parse as parse_share;
 
-/// A one-way link. A packet meets, in this order: outage, MTU, loss, duplication, corruption, the queue, the distance.
+/// A one-way link. A packet meets, in this order: outage, MTU, loss, duplication, corruption, the
+/// queue, the delay.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Link {
     pub delay: Duration,
@@ -38,7 +39,7 @@ pub struct Link {
     pub corrupt: f64,
     pub rate: Option<Rate>,
     pub queue: Queue,
-    /// A smaller MTU than the interfaces know of.
+    /// An MTU smaller than the one that the interfaces know.
     pub mtu: Option<Mtu>,
     pub outages: Vec<Outage>,
 }

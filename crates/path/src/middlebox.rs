@@ -1,4 +1,4 @@
-//! Boxes that stand in the way and meddle: one file each, and one line in [`KINDS`].
+//! Middleboxes that interfere with packets: one file each, and one line in [`KINDS`].
 
 mod bleach_ecn;
 mod clamp_mss;
@@ -27,7 +27,7 @@ use std::str::FromStr;
 
 use crate::hop::Hop;
 
-/// Every kind of box there is.
+/// Every kind of middlebox.
 const KINDS: &[&Kind] = &[
     &strip_fast_open::KIND,
     &drop_syn_data::KIND,
@@ -48,21 +48,21 @@ const KINDS: &[&Kind] = &[
     &wake_up::KIND,
 ];
 
-/// A box, or what is wrong with its argument.
+/// A middlebox as a hop, or what is wrong with its argument.
 pub(crate) type Made = Result<Box<dyn Hop>, String>;
 
-/// A kind of box.
+/// A kind of middlebox.
 #[derive(Debug)]
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
-    /// What it does, for people.
+    /// What it does, as shown to users.
     pub(crate) does: &'static str,
     /// The form of its argument, if it takes one.
     pub(crate) argument: Option<&'static str>,
     pub(crate) make: fn(Option<&str>) -> Made,
 }
 
-/// A box to be put in the way: `strip-fast-open`, or with an argument, `idle-timeout:30s`.
+/// A middlebox as written by users: `strip-fast-open`, or with an argument, `idle-timeout:30s`.
 #[derive(Clone, Debug)]
 pub struct Middlebox {
     kind: &'static Kind,
@@ -70,7 +70,7 @@ pub struct Middlebox {
 }
 
 impl Middlebox {
-    /// The name, the form of the argument and what it does, of each kind.
+    /// The name, the form of the argument and the description of each kind.
     pub fn kinds() -> impl Iterator<Item = (&'static str, Option<&'static str>, &'static str)> {
         KINDS
             .iter()
@@ -102,7 +102,7 @@ impl FromStr for Middlebox {
             kind,
             argument: argument.map(Into::into),
         };
-        // What is wrong with its argument is said at once.
+        // A wrong argument is reported at once, not when the path is built.
         middlebox.make().map(|_| middlebox)
     }
 }
@@ -142,7 +142,7 @@ mod tests {
         assert!(unknown.contains("strip-fast-open"), "{unknown}");
     }
 
-    /// One box of each kind, as users write them.
+    /// One middlebox of each kind, as users write them.
     const ONE_OF_EACH: &[&str] = &[
         "strip-fast-open",
         "drop-syn-data",

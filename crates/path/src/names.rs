@@ -1,8 +1,9 @@
-//! Names inside: `client`, `server` and more, without touching the host. A command that is started inside has a view of
-//! the file system of its own, in which `/etc/hosts` and `/etc/resolv.conf` are ours and all else is the host's.
+//! Names inside a path: `client`, `server` and more, without touching the host. Commands that are
+//! started inside see a private view of the file system in which `/etc/hosts` and
+//! `/etc/resolv.conf` are replaced; everything else is the host's.
 //!
-//! Both files live in memory that goes with the last process that sees them. Who answers where names are asked of a
-//! server is for the caller to see to.
+//! Both files are in memory, which is freed with the last process that sees them. If names are to
+//! be looked up at a name server, the caller has to provide one.
 
 use std::ffi::CStr;
 use std::fmt::Write;
@@ -16,32 +17,35 @@ use crate::syscall::mount;
 use crate::syscall::namespace::{self, Kind};
 use crate::wiring::{CLIENT, SERVER, Side};
 
-/// What the client is called inside.
+/// Names of the client inside the path.
 pub const CLIENT_NAMES: &[&str] = &["client", "client.test"];
-/// What the server is called inside, beside what [`Builder::name`](crate::Builder::name) adds.
+/// Names of the server inside the path, beside those that [`Builder::name`](crate::Builder::name)
+/// adds.
 pub const SERVER_NAMES: &[&str] = &["server", "server.test", "origin.test"];
 
 const HOSTS: &CStr = c"/etc/hosts";
 const RESOLVER: &CStr = c"/etc/resolv.conf";
 
-/// Where the host's own resolvers answer, past these files: systemd's and the C library's cache.
+/// Sockets of the host's own resolvers, which would bypass these files: systemd's and the C
+/// library's cache.
 const SHORTCUTS: [&CStr; 2] = [
     c"/run/systemd/resolve/io.systemd.Resolve",
     c"/run/nscd/socket",
 ];
 
-/// Directories that nearly every system has, and the files that are made in them for a moment, out of others' sight.
+/// Directories that nearly every system has, in which the two files are created for a moment, in a
+/// private mount.
 const WORKSHOPS: [[&CStr; 3]; 3] = [
     [c"/tmp", c"/tmp/hosts", c"/tmp/resolv.conf"],
     [c"/mnt", c"/mnt/hosts", c"/mnt/resolv.conf"],
     [c"/run", c"/run/hosts", c"/run/resolv.conf"],
 ];
 
-/// What the two files say inside, made ready so that a forked child need not allocate.
+/// The content of both files, prepared so that a forked child need not allocate.
 #[derive(Debug)]
 pub(crate) struct Names {
     hosts: Vec<u8>,
-    /// None where the host's own is as good as any: nobody answers inside.
+    /// `None` keeps the host's file: nothing answers inside anyway.
     resolver: Option<Vec<u8>>,
 }
 
@@ -50,7 +54,8 @@ impl Names {
         if asked_of_server {
             return Self {
                 hosts: LOOPBACK.into(),
-                // The root as the search list keeps a bare `server` from being tried with the host's domain first.
+                // With the root as search list, `server` is not tried with the host's domain
+                // first.
                 resolver: Some(format!("nameserver {}\nsearch .\n", SERVER.v4).into()),
             };
         }
@@ -69,7 +74,8 @@ impl Names {
         }
     }
 
-    /// Gives the calling process, of one thread only, the files that say so. Does not allocate.
+    /// Makes the calling process, which must be single-threaded, see the two files. Does not
+    /// allocate.
     pub(crate) fn show(&self) -> Result<(), Failure> {
         let at = || Failure::at(Step::ShowNames);
         namespace::unshare(Kind::Mount).map_err(at())?;
@@ -90,7 +96,7 @@ impl Names {
         mount::create_file(hosts, &self.hosts)?;
         mount::show(hosts, HOSTS)?;
         for socket in SHORTCUTS {
-            // A file takes no connections; most systems have neither socket.
+            // A file takes no connections. Most systems have neither socket.
             let _ = mount::show(hosts, socket);
         }
         if let Some(content) = &self.resolver {
@@ -101,8 +107,8 @@ impl Names {
     }
 }
 
-/// The host's names go on meaning what they mean, the machine's own among them; but for ours, whose addresses would be
-/// added up.
+/// The host's entries, which keep their meaning, without the names of the path: resolvers would
+/// merge their addresses.
 fn without(host: &str, ours: &str) -> String {
     let taken: Vec<&str> = ours
         .lines()
@@ -130,7 +136,7 @@ fn enter<'a>(hosts: &mut String, side: Side, names: impl Iterator<Item = &'a str
     }
 }
 
-/// Whether it may stand in `/etc/hosts`: letters, digits, dots and hyphens.
+/// Whether the name may be written to `/etc/hosts`: letters, digits, dots and hyphens.
 pub(crate) fn is_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
     !name.is_empty() && name.len() <= 253 && name.bytes().all(plain)

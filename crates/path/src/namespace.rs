@@ -1,4 +1,4 @@
-//! A side of the path, and how to be there: as a process, as a thread, or as a setting.
+//! One side of the path, and how to enter it: with a process, a thread, or a setting.
 
 use std::ffi::{CString, OsStr};
 use std::io;
@@ -17,12 +17,14 @@ use crate::syscall::child;
 use crate::syscall::namespace::{self, Kind};
 use crate::wiring::Side;
 
-/// As much as a main thread has: what runs inside is made for one.
+/// Stack size of a thread inside, in bytes: that of a main thread, because such code runs on it.
 const STACK: usize = 8 * 1024 * 1024;
 
-/// The client's or the server's network, with `lo`, an `eth0` that leads through the path, and nothing else.
+/// The network of the client or the server, with `lo`, an `eth0` that leads through the path, and
+/// nothing else.
 ///
-/// A clone is another handle on the same network. Once the [`Path`](crate::Path) is gone, nothing answers on it.
+/// A clone is another handle on the same network. Once the [`Path`](crate::Path) is dropped,
+/// nothing answers there.
 #[derive(Clone, Debug)]
 pub struct Namespace {
     side: Side,
@@ -30,7 +32,7 @@ pub struct Namespace {
     names: Arc<Names>,
 }
 
-/// What must be joined, in this order.
+/// The namespaces to join, in this order.
 #[derive(Debug)]
 struct Door {
     user: Option<Arc<OwnedFd>>,
@@ -38,7 +40,7 @@ struct Door {
 }
 
 impl Door {
-    /// Moves the calling process, of one thread only, inside. Does not allocate.
+    /// Moves the calling process, which must be single-threaded, inside. Does not allocate.
     fn enter(&self) -> Result<(), Failure> {
         if let Some(user) = &self.user {
             namespace::join(Kind::User, user.as_fd())
@@ -68,20 +70,22 @@ impl Namespace {
         self.side.v6
     }
 
-    /// A command that will run inside, as this user (and root there, where the path has a user namespace of its own).
-    /// It is killed, with all that it started, when the path is dropped or this process ends. Names such as `server`
-    /// mean something to it, where the system allows ([`Namespace::check_names`]).
+    /// A command that will run inside, as this user (who is root there if the path has its own user
+    /// namespace). It and everything that it starts is killed when the path is dropped or this
+    /// process ends. It can resolve names such as `server`, if the system allows that
+    /// ([`Namespace::check_names`]).
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let door = Arc::clone(&self.door);
         let mut command = Command::new(program);
         let names = Arc::clone(&self.names);
         let enter = move || {
             door.enter().map_err(io::Error::from)?;
-            // Without names there still are addresses; `check_names` says why.
+            // Addresses work without names; `check_names` says why there are none.
             let _ = names.show();
             Ok(())
         };
-        // SAFETY: runs in the forked child before `exec`; `Door::enter` and `Names::show` make system calls and no more.
+        // SAFETY: runs in the forked child before `exec`; `Door::enter` and `Names::show` make
+        // system calls and no more.
         #[allow(unsafe_code)]
         unsafe {
             command.pre_exec(enter);
@@ -89,11 +93,11 @@ impl Namespace {
         command
     }
 
-    /// Runs `work` on a fresh thread inside and waits for it. Threads and sockets that it starts are inside as well.
-    /// A panic of `work` goes on in the caller.
+    /// Runs `work` on a new thread inside and waits for it. Threads and sockets that it creates are
+    /// inside as well. A panic of `work` is resumed in the caller.
     ///
-    /// An ordinary user's process must have called [`enter_sandbox`](crate::enter_sandbox) first: the kernel lets no
-    /// single thread into another user namespace.
+    /// The process of an ordinary user must have called [`enter_sandbox`](crate::enter_sandbox)
+    /// first: the kernel lets no single thread into another user namespace.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Error> {
         let inside = || {
             self.join_thread()?;
@@ -129,8 +133,8 @@ impl Namespace {
         })
     }
 
-    /// Whether a command inside can be given names, `/etc/hosts` and `/etc/resolv.conf` of its own. Where the system
-    /// refuses, commands run without.
+    /// Checks that commands inside can have their own `/etc/hosts` and `/etc/resolv.conf`. If the
+    /// system refuses, commands run without names.
     pub fn check_names(&self) -> Result<(), Error> {
         send(|| {
             self.door.enter()?;
@@ -138,7 +142,7 @@ impl Namespace {
         })
     }
 
-    /// Sets a setting of this network, such as `net.ipv4.tcp_fastopen`, as sysctl(8) names it.
+    /// Changes a setting of this network, such as `net.ipv4.tcp_fastopen`, by its sysctl(8) name.
     pub fn sysctl(&self, name: &str, value: &str) -> Result<(), Error> {
         let path = setting_file(name).ok_or_else(|| Error::SettingName(name.into()))?;
         let written = send(|| {
@@ -155,7 +159,7 @@ impl Namespace {
     }
 }
 
-/// A setting was there, and would not have this value.
+/// The error for a setting that exists, but does not accept this value.
 fn refused(name: &str, value: &str, source: io::Error) -> Error {
     let value = value.into();
     match CongestionControls::after(name, &source) {
@@ -172,7 +176,7 @@ fn refused(name: &str, value: &str, source: io::Error) -> Error {
     }
 }
 
-/// Sends a forked child on an errand that neither allocates nor locks.
+/// Runs `errand`, which must neither allocate nor lock, in a forked child.
 fn send(errand: impl Fn() -> Result<(), Failure>) -> Result<(), Error> {
     let body = |line: BorrowedFd<'_>| match errand() {
         Ok(()) => drop(outcome::tell_success(line, &[])),
@@ -187,7 +191,7 @@ fn send(errand: impl Fn() -> Result<(), Failure>) -> Result<(), Error> {
     outcome::await_outcome(&process).map(drop)
 }
 
-/// The file of a setting that belongs to a network, not to the whole machine.
+/// The file of a setting, if it belongs to a network and not to the whole machine.
 fn setting_file(name: &str) -> Option<CString> {
     let is_plain = |part: &str| {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';

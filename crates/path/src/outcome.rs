@@ -1,4 +1,5 @@
-//! How a forked child tells what became of its errand: one message of a step and an error code, or descriptors.
+//! How a forked child reports its result: one message with a step and an error code, or with
+//! descriptors.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
@@ -8,7 +9,7 @@ use crate::refusal::Refusal;
 use crate::syscall::child::Child;
 use crate::syscall::descriptor;
 
-/// The step that failed in the child, and how. Made and sent without allocating.
+/// The step that failed in the child, and the error. Created and sent without allocating.
 #[derive(Debug)]
 pub(crate) struct Failure {
     step: Step,
@@ -16,7 +17,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// For `map_err`: what fails here failed at `step`.
+    /// For `map_err`: converts an error into a failure of `step`.
     pub(crate) fn at(step: Step) -> impl Fn(io::Error) -> Self {
         move |error| Self {
             step,
@@ -46,18 +47,18 @@ impl From<Failure> for io::Error {
     }
 }
 
-/// In the child: the errand is done, and these are its fruits.
+/// In the child: reports success, and hands over the descriptors.
 pub(crate) fn tell_success(line: BorrowedFd<'_>, descriptors: &[RawFd]) -> Result<(), Failure> {
     descriptor::send_descriptors(line, b"done", descriptors).map_err(Failure::at(Step::HandOver))
 }
 
-/// In the child: the errand failed. If even this cannot be told, the parent sees the line close.
+/// In the child: reports a failure. If even that fails, the parent sees the connection close.
 pub(crate) fn tell_failure(line: BorrowedFd<'_>, failure: &Failure) {
     let [a, b, c, d] = failure.code.to_le_bytes();
     let _ = descriptor::send_descriptors(line, &[failure.step as u8, a, b, c, d], &[]);
 }
 
-/// In the parent: waits for either.
+/// In the parent: waits for either report.
 pub(crate) fn await_outcome(child: &Child) -> Result<Vec<OwnedFd>, Error> {
     let mut message = [0; 8];
     let hand_over = |source| Error::Setup {

@@ -1,33 +1,35 @@
-//! One packet on its way through the path, with the frame around it as the packet socket knows it.
+//! A packet on its way through the path, with the frame around it as the packet socket delivered
+//! it.
 
 use std::time::Duration;
 
 use crate::direction::Direction;
 use crate::frame;
 
-/// One IP packet under way.
+/// An IP packet under way.
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
     /// `virtio_net_hdr`, Ethernet header, IP packet.
     frame: Vec<u8>,
     /// When it entered the path, on the path's clock.
     pub(crate) arrived: Duration,
-    /// What was done to it; kept only where somebody will read it.
+    /// What was done to it; only present if a recording will contain it.
     story: Option<Box<Story>>,
 }
 
-/// What a recorded packet carries with it.
+/// What a recorded packet carries along.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Story {
-    /// By which the recording knows it; none for one that the path made.
+    /// Its number in the recording; `None` for a packet that the path made.
     pub(crate) number: Option<u64>,
-    /// The packet as it came in; empty for one that the path made.
+    /// The frame as it came in; empty for a packet that the path made.
     pub(crate) original: Vec<u8>,
     pub(crate) remarks: Vec<String>,
 }
 
 impl Packet {
-    /// A frame that was checked to hold an IP packet. With a number in a recording, it carries its story.
+    /// A received frame that was checked to hold an IP packet. `recorded` is its number in the
+    /// recording.
     pub(crate) fn arrived(frame: Vec<u8>, at: Duration, recorded: Option<u64>) -> Self {
         let original = || frame.get(frame::HEADERS..).unwrap_or_default().to_vec();
         let story = recorded.map(|number| {
@@ -44,7 +46,7 @@ impl Packet {
         }
     }
 
-    /// A packet that the path itself sends, this way.
+    /// A packet that the path itself sends in this direction.
     pub(crate) fn made(ip: &[u8], way: Direction, at: Duration) -> Self {
         Self {
             frame: frame::around(ip, way),
@@ -61,12 +63,12 @@ impl Packet {
         self.frame.get_mut(frame::HEADERS..).unwrap_or_default()
     }
 
-    /// The bytes from the IP header on.
+    /// Length of the IP packet in bytes.
     pub(crate) fn length(&self) -> usize {
         self.frame.len().saturating_sub(frame::HEADERS)
     }
 
-    /// Puts another IP packet in its place.
+    /// Replaces the IP packet.
     pub(crate) fn replace(&mut self, ip: &[u8]) {
         self.frame.truncate(frame::HEADERS);
         self.frame.extend_from_slice(ip);
@@ -80,7 +82,7 @@ impl Packet {
         (self.frame, self.story)
     }
 
-    /// A second one, of the path's own making.
+    /// A copy, which counts as made by the path.
     pub(crate) fn twin(&self) -> Self {
         let mut twin = self.clone();
         if let Some(story) = &mut twin.story {
@@ -93,7 +95,7 @@ impl Packet {
         self.story.as_deref()
     }
 
-    /// Notes what was done to it, for whoever reads the recording.
+    /// Notes what was done to the packet, for the recording.
     pub(crate) fn remark(&mut self, text: impl FnOnce() -> String) {
         if let Some(story) = &mut self.story {
             story.remarks.push(text());
@@ -103,7 +105,7 @@ impl Packet {
 
 #[cfg(test)]
 impl Packet {
-    /// A packet of these bytes, for tests of what it meets.
+    /// A packet of these bytes, for tests.
     pub(crate) fn of(ip: &[u8], at: Duration) -> Self {
         Self::arrived(frame::around(ip, Direction::Up), at, Some(1))
     }

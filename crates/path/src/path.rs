@@ -1,4 +1,4 @@
-//! The path itself: what holds it together, in the order in which it comes apart.
+//! The path itself: owns all its parts, and drops them in the right order.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -11,13 +11,13 @@ use crate::namespace::Namespace;
 use crate::relay::Relay;
 use crate::uplink::Uplink;
 
-/// An emulated path. Dropping it ends what runs inside and takes everything down.
+/// An emulated path. Dropping it ends everything that runs inside and removes the networks.
 #[derive(Debug)]
 pub struct Path {
-    // Fields drop in this order: first what runs inside, then the relay, then the networks.
+    // Fields drop in this order: first the processes inside, then the relay, then the networks.
     pub(crate) _keeper: Keeper,
     pub(crate) uplink: Option<Uplink>,
-    /// None where the wire is bare.
+    /// `None` on a bare wire.
     pub(crate) relay: Option<Relay>,
     pub(crate) client: Namespace,
     pub(crate) server: Namespace,
@@ -39,13 +39,14 @@ impl Path {
         &self.server
     }
 
-    /// Lets the inside reach the network of the calling process, through the path: see `uplink`. For root only.
+    /// Lets the inside reach the network of the calling process, through the path; see `uplink`.
+    /// Needs root.
     pub fn connect_uplink(&mut self) -> Result<(), Error> {
         self.uplink = Some(Uplink::make(&self.client, &self.server, self.mtu)?);
         Ok(())
     }
 
-    /// Takes it down, and tells what crossed. An error says that the recording is not whole.
+    /// Removes the path, and returns what crossed. An error means that the recording is incomplete.
     pub fn close(mut self) -> Result<Counters, Error> {
         let written = self.relay.as_mut().map_or(Ok(()), Relay::stop);
         let counters = self.counters();
@@ -55,7 +56,8 @@ impl Path {
         }
     }
 
-    /// What crossed so far, what was lost, and how late the relay released packets. On a bare wire nobody counts: all is 0.
+    /// What has crossed so far, what was lost, and how late the relay released packets. All 0 on a
+    /// bare wire.
     pub fn counters(&self) -> Counters {
         self.relay
             .as_ref()

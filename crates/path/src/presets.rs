@@ -1,15 +1,16 @@
-//! Networks by name: what is known of them, in words, and from where. What was not measured is derived, and says so.
+//! Named networks: their properties, with sources. Values that were derived and not measured say
+//! so.
 
 use crate::builder::Builder;
 use crate::words;
 
-/// A network by name.
+/// A named network.
 #[derive(Debug)]
 pub struct Preset {
     pub name: &'static str,
-    /// What it says of the path.
+    /// Its properties, as words of a path.
     pub words: &'static str,
-    /// What it stands for, and where its figures come from.
+    /// What it represents, and where its figures come from.
     pub source: &'static str,
 }
 
@@ -21,7 +22,7 @@ const fn preset(name: &'static str, words: &'static str, source: &'static str) -
     }
 }
 
-/// Distances first, then accesses.
+/// Distances first, then access networks.
 pub const PRESETS: &[Preset] = &[
     preset(
         "lan",

@@ -1,10 +1,10 @@
-//! Where a path's chances come from: the same seed gives the same path.
+//! Seeds the random numbers of a path: the same seed gives the same path.
 
 use roundtrip_model::Random;
 
 use crate::direction::Direction;
 
-/// Numbers for one stretch and way, which do not depend on how many other hops there are.
+/// The generator of one stretch and direction. It does not depend on how many other hops there are.
 pub(crate) fn of_stretch(seed: u64, place: u64, way: Direction) -> Random {
     let mixed = seed ^ place.rotate_left(32) ^ u64::from(way == Direction::Down);
     Random::seeded(Random::seeded(mixed).next_u64())

@@ -1,7 +1,7 @@
-//! A recording of both ends of the path, as pcapng: each packet where it entered and where it left, with nanoseconds, and
-//! comments that say what the path did to it. A trace with ground truth.
+//! Records both ends of the path as pcapng: each packet where it entered and where it left, with
+//! nanosecond times and comments that say what the path did to it. A trace with ground truth.
 //!
-//! The relay tells what happens as it happens; a thread of the recording's own puts it in order and writes it.
+//! The relay reports events as they happen; a writer thread sorts them and writes them.
 
 mod order;
 mod writer;
@@ -39,21 +39,21 @@ impl End {
     }
 }
 
-/// A packet seen at an end, on the path's clock.
+/// A packet seen at one end, on the path's clock.
 #[derive(Debug)]
 struct Sight {
     at: Duration,
     end: End,
-    /// Whether it came out of the path there.
+    /// Whether it left the path there.
     leaves: bool,
     packet: Vec<u8>,
     comments: Vec<String>,
 }
 
-/// What the relay tells.
+/// What the relay reports.
 #[derive(Debug)]
 enum Note {
-    /// Until its fate is told, nothing later than its entry can be written.
+    /// Nothing later than `at` can be written until the fate of this packet is known.
     Entered { number: u64, at: Duration },
     Fate {
         number: Option<u64>,
@@ -63,14 +63,14 @@ enum Note {
 
 #[derive(Debug)]
 pub(crate) struct Recording {
-    /// Absent once it is closed.
+    /// `None` once the recording is closed.
     line: Option<Sender<Note>>,
     thread: Option<JoinHandle<io::Result<()>>>,
     entered: u64,
 }
 
 impl Recording {
-    /// Begins a file; what was in it is lost.
+    /// Creates the file; an existing one is overwritten.
     pub(crate) fn create(file: &Path) -> io::Result<Self> {
         let file = File::create(file)?;
         let writer = Writer::begin(file, time::epoch())?;
@@ -85,7 +85,7 @@ impl Recording {
         })
     }
 
-    /// A packet has entered; by the number, its fate will be told.
+    /// Notes that a packet has entered. Its fate will be reported under the returned number.
     pub(crate) fn entered(&mut self, at: Duration) -> u64 {
         self.entered += 1;
         let number = self.entered;
@@ -105,7 +105,7 @@ impl Recording {
         });
     }
 
-    /// A packet has left the path at `at`; it was `due` a little before.
+    /// Notes that a packet left the path at `at`; it was `due` a little before.
     pub(crate) fn delivered(&self, packet: &Packet, way: Direction, due: Duration, at: Duration) {
         let Some(story) = packet.story() else { return };
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
@@ -128,7 +128,7 @@ impl Recording {
         });
     }
 
-    /// Writes what is left, and says whether all of it went well.
+    /// Writes the rest, and returns the first error.
     pub(crate) fn close(&mut self) -> io::Result<()> {
         self.line = None;
         match self.thread.take().map(JoinHandle::join) {
@@ -139,19 +139,19 @@ impl Recording {
     }
 
     fn tell(&self, note: Note) {
-        // A writer that has given up says so when it is closed.
+        // A writer that has failed reports that when it is closed.
         let _ = self.line.as_ref().map(|line| line.send(note));
     }
 }
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        // Whoever wants to know calls `close`.
+        // Callers who want the result call `close`.
         let _ = self.close();
     }
 }
 
-/// The packet as it entered; nothing for one that the path made.
+/// The packet as it entered; `None` for a packet that the path made.
 fn entry(story: &Story, way: Direction, at: Duration, fate: String) -> Option<Sight> {
     let mut comments = story.remarks.clone();
     comments.push(fate);

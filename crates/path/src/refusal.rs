@@ -1,6 +1,7 @@
-//! Why a system forbids namespaces to its users, and the exact remedy.
+//! Finds out why a system forbids namespaces to its users, and the exact remedy.
 //!
-//! The kernel says only `EPERM` or `ENOSPC`; the reason is inferred from the settings that are known to forbid.
+//! The kernel says only `EPERM` or `ENOSPC`; the reason is inferred from settings that are known to
+//! forbid namespaces.
 
 use std::fmt;
 use std::fs;
@@ -9,7 +10,7 @@ use std::io;
 use crate::error::Step;
 use crate::syscall::namespace::{self, Capability};
 
-/// The rule in the way, as far as it can be told.
+/// The rule that forbids namespaces, as far as it can be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// `kernel.apparmor_restrict_unprivileged_userns` (Ubuntu 23.10 and later).
@@ -18,15 +19,16 @@ pub enum Refusal {
     CloneSwitchedOff,
     /// `user.max_user_namespaces` or `user.max_net_namespaces` is 0, or used up.
     Limit,
-    /// The kernel was built without them.
+    /// The kernel was built without namespaces.
     NotBuiltIn,
-    /// Root without `CAP_SETFCAP` may not be mapped into a user namespace (`user_namespaces(7)`, Linux 5.12).
+    /// Root without `CAP_SETFCAP` may not be mapped into a user namespace (`user_namespaces(7)`,
+    /// Linux 5.12).
     RootUnmappable,
     /// None of the known settings: most often a container's seccomp filter.
     Container,
 }
 
-/// The settings that forbid, as they stand.
+/// The values of the settings that forbid namespaces.
 #[derive(Clone, Copy, Debug, Default)]
 struct Settings {
     apparmor_restricts: bool,

@@ -1,5 +1,5 @@
-//! The relay: one thread, which takes frames off either wire and puts them on the other when their time has come. What
-//! becomes of a packet in between is the `course`'s affair; how frames are read and mended, `frame`'s.
+//! The relay: one thread that takes frames off either wire and puts them on the other when they are
+//! due. `course` decides what happens to a packet in between; `frame` reads and completes frames.
 
 mod carrier;
 mod margin;
@@ -22,17 +22,17 @@ use carrier::Carrier;
 
 pub(crate) use tap::Tap;
 
-/// What the relay is to do.
+/// The configuration of a relay.
 pub(crate) struct Plan {
     pub(crate) course: Course,
     pub(crate) mtu: u16,
-    /// What each packet spends under way at least.
+    /// The least time that a packet spends on the path, in either direction.
     pub(crate) least_delay: Duration,
     pub(crate) offload: bool,
     pub(crate) recording: Option<Recording>,
 }
 
-/// Runs until dropped.
+/// A running relay. Dropping it stops its thread.
 #[derive(Debug)]
 pub(crate) struct Relay {
     stop: Arc<OwnedFd>,
@@ -66,9 +66,9 @@ impl Relay {
 }
 
 impl Relay {
-    /// Ends it, and says whether what was to be recorded was.
+    /// Stops the thread, and returns the first error of the recording.
     pub(crate) fn stop(&mut self) -> io::Result<()> {
-        // A fresh counter can always be raised once.
+        // A new event counter can always be raised once.
         let _ = descriptor::raise(self.stop.as_fd());
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(recorded)) => recorded,
@@ -80,7 +80,7 @@ impl Relay {
 
 impl Drop for Relay {
     fn drop(&mut self) {
-        // Whoever wants to know calls `stop`.
+        // Callers who want the result call `stop`.
         let _ = self.stop();
     }
 }

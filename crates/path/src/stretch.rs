@@ -1,4 +1,5 @@
-//! A stretch of the path: some boxes, then a link. A path is a chain of stretches, from the client to the server.
+//! A stretch of the path: some boxes, then a link. A path is a chain of stretches, from the client
+//! to the server.
 
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ pub(crate) struct Setting {
     pub(crate) start: Duration,
 }
 
-/// The stations of a whole path.
+/// All stations of a path.
 pub(crate) fn stations(stretches: &[Stretch], setting: Setting) -> Result<Vec<Station>, String> {
     let mut all = Vec::new();
     for (stretch, place) in stretches.iter().zip(0..) {
@@ -43,16 +44,16 @@ pub(crate) fn stations(stretches: &[Stretch], setting: Setting) -> Result<Vec<St
                 .map(one)
         };
         all.extend(hops(Direction::Up));
-        // Who comes from the server meets the last one first.
+        // Packets from the server meet the last hop first.
         all.extend(hops(Direction::Down).rev());
     }
     Ok(all)
 }
 
-/// What a packet meets on one way of a link, in its order; nothing for what would change nothing.
+/// The hops of one direction of a link, in order. Properties that would change nothing have none.
 fn hops(link: &Link, mut random: Random, start: Duration) -> Vec<Box<dyn Hop>> {
     let mut hops: Vec<Box<dyn Hop>> = Vec::new();
-    // Each has numbers of its own, whichever others there are.
+    // Each hop has its own random numbers, whichever other hops there are.
     let mut fresh = || Random::seeded(random.next_u64());
     let (mut for_loss, for_twins, for_bits, for_delay) = (fresh(), fresh(), fresh(), fresh());
     if !link.outages.is_empty() {

@@ -1,7 +1,9 @@
-//! The kernel's door: system calls behind functions that are safe to call. What can only be promised by a caller (`fork`,
-//! `pre_exec`, code before `main`) stays with that caller: `keeper`, `namespace` and `sandbox`.
+//! System calls behind functions that are safe to call. Calls whose safety only the caller can
+//! promise (`fork`, `pre_exec`, code before `main`) stay with that caller: `keeper`, `namespace`
+//! and `sandbox`.
 //!
-//! One file for each family of calls. What the calls are *for* is decided by the modules above; nothing here knows of paths.
+//! One file for each family of calls. The modules above decide what the calls are for; nothing here
+//! knows about paths.
 
 pub(crate) mod child;
 pub(crate) mod descriptor;
@@ -15,7 +17,7 @@ pub(crate) mod tun;
 
 use std::io;
 
-/// Turns the kernel's `-1` into the error it stands for.
+/// Converts a return value of `-1` into the error in `errno`.
 fn check(returned: libc::c_int) -> io::Result<libc::c_int> {
     if returned < 0 {
         Err(io::Error::last_os_error())
@@ -24,7 +26,7 @@ fn check(returned: libc::c_int) -> io::Result<libc::c_int> {
     }
 }
 
-/// The same for calls that return a length.
+/// Like [`check`], for calls that return a length.
 fn check_length(returned: libc::ssize_t) -> io::Result<usize> {
     usize::try_from(returned).map_err(|_| io::Error::last_os_error())
 }

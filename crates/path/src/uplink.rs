@@ -1,14 +1,16 @@
-//! A way out: with it the inside reaches the network of the calling process, and whatever it sends crosses the path.
+//! An uplink: through it, the inside reaches the network of the calling process, and its traffic
+//! crosses the path.
 //!
 //! ```text
 //!  client ── path ── server ── veth ── host
 //!                    forwards           198.18.1.1  2001:2:0:1::1
 //! ```
 //!
-//! The host gets one interface, its addresses, and routes through it to the inside; nothing else of it is changed, its
-//! `ip_forward` least of all. All of it hangs on the interface, which goes with the server's namespace, however the
-//! process ends. The inside's addresses are not translated: there is nothing to undo. So the host's own addresses are
-//! reached, and what lies beyond where the host forwards and translates for 198.18.0.0/16 already.
+//! The host gets one interface with its addresses, and routes through it to the inside. Nothing
+//! else of the host is changed, in particular not `ip_forward`. All of it belongs to the interface,
+//! which is removed with the server's namespace, however the process ends. The addresses of the
+//! inside are not translated, so nothing has to be undone: the host's own addresses are reachable,
+//! and others only if the host already forwards and translates 198.18.0.0/16.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -28,7 +30,7 @@ const THERE: [(IpAddr, u8); 2] = [
     (IpAddr::V4(Ipv4Addr::new(198, 18, 1, 2)), 24),
     (IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 1, 0, 0, 0, 2)), 64),
 ];
-/// The inside, as the host is to find it.
+/// The subnets of the inside, for the host's routes.
 const INSIDE: [(IpAddr, u8); 2] = [
     (IpAddr::V4(Ipv4Addr::new(198, 18, 0, 0)), 24),
     (IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 0)), 64),
@@ -44,7 +46,7 @@ const THERE_END: End<'static> = End {
     mac: [2, 0, 0, 0, 2, 2],
 };
 
-/// Dropping it takes the interface away at once; should that not happen, the namespace's end does.
+/// Dropping it removes the interface at once; if that fails, the end of the namespace does.
 #[derive(Debug)]
 pub(crate) struct Uplink {
     host: Rtnetlink,
@@ -64,9 +66,9 @@ impl Uplink {
         host.create_wire(end, THERE_END, server.network(), mtu)
             .map_err(refused(Step::CreateWire))?;
         let index = interface::index(host.as_fd(), &name).map_err(at(Step::ConfigureInterface))?;
-        // From here on it is taken away again should anything fail.
+        // From here on, the interface is removed again if anything fails.
         let uplink = Self { host, index };
-        // Where the kernel numbers one end, it numbers both.
+        // The kernel has chosen the index of the other end, too.
         let far = interface::index(inside.as_fd(), THERE_END.name)
             .map_err(at(Step::ConfigureInterface))?;
         settle(&uplink.host, uplink.index, HERE)?;
@@ -94,12 +96,12 @@ impl Uplink {
 
 impl Drop for Uplink {
     fn drop(&mut self) {
-        // It may be gone with its other end.
+        // It may have been removed with its other end.
         let _ = self.host.remove(self.index);
     }
 }
 
-/// What wires the network that the calling thread is in.
+/// Opens an rtnetlink socket in the network of the calling thread.
 fn links() -> Result<Rtnetlink, Error> {
     descriptor::socket(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)
         .map(Rtnetlink::from)

@@ -1,9 +1,10 @@
-//! What is wired to what: `client eth0 – to-client relay to-server – eth0 server`.
+//! Decides which interface is connected to which: `client eth0 – to-client relay to-server – eth0
+//! server`.
 //!
-//! Both sides share one subnet, as if the relay were a cable: it forwards frames as they are, answers nothing and
-//! decrements nothing. Neighbours are entered by hand, so that every packet that crosses is one that somebody sent.
-//! Addresses are those set aside for benchmarks (RFC 2544 via RFC 6890, RFC 5180 §8), which no real host has. A wire without
-//! the relay is `bare`'s.
+//! Both sides share one subnet, as if the relay were a cable: it forwards frames as they are,
+//! answers nothing and decrements nothing. Neighbours are entered by hand, so that every packet
+//! that crosses was sent on purpose. Addresses are those reserved for benchmarks (RFC 2544 via RFC
+//! 6890, RFC 5180 §8), which no real host has. `bare` is the wire without a relay.
 
 pub(crate) mod bare;
 
@@ -24,22 +25,22 @@ const LOOPBACK: u32 = 1;
 const PREFIX_V4: u8 = 24;
 const PREFIX_V6: u8 = 64;
 
-/// How long the kernel may take over what it does in the background.
+/// How long the kernel may take for work in the background.
 const READINESS_LIMIT: Duration = Duration::from_secs(5);
 
-/// Both sides call their end of the wire the same.
+/// Name and index of the interface at both ends of the path.
 pub(crate) const END_NAME: &str = "eth0";
 pub(crate) const END_INDEX: u32 = 100;
 
-/// What the two sides are wired to the relay with.
+/// How the two sides are connected to the relay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Wires {
-    /// Pairs of interfaces, for everybody.
+    /// A veth pair for each side; works for everybody.
     #[default]
     Veth,
-    /// TAP devices, for whom `/dev/net/tun` is open.
+    /// A TAP device for each side, if `/dev/net/tun` may be opened.
     Tun,
-    /// One pair of interfaces, with no relay in between.
+    /// One veth pair between both sides, and no relay.
     Bare,
 }
 
@@ -48,7 +49,7 @@ pub(crate) enum Wires {
 pub(crate) struct Manner {
     pub(crate) wires: Wires,
     pub(crate) mtu: u16,
-    /// Without it, what crosses are real segments.
+    /// Without it, only real segments cross.
     pub(crate) offload: bool,
 }
 
@@ -98,7 +99,7 @@ impl Side {
     }
 }
 
-/// The namespaces, wired and addressed.
+/// The namespaces, with interfaces and addresses.
 #[derive(Debug)]
 pub(crate) struct Wired {
     pub(crate) user: Option<OwnedFd>,
@@ -106,7 +107,7 @@ pub(crate) struct Wired {
     pub(crate) server: OwnedFd,
     /// Keeps the relay's interfaces alive.
     pub(crate) relay: OwnedFd,
-    /// On the wires to the client and to the server, where there is something in between.
+    /// On the wires to the client and to the server; `None` on a bare wire.
     pub(crate) taps: Option<[Tap; 2]>,
 }
 
@@ -134,7 +135,8 @@ pub(crate) fn wire(estate: Estate, manner: Manner) -> Result<Wired, Error> {
         relay_links
             .create_wire(side.tap, side.end(), network.as_fd(), manner.mtu)
             .map_err(at(Step::CreateWire))?;
-        // The relay's end goes up first: its sockets need no queue, while the other end finds its carrier at once.
+        // The relay's end goes up first: its sockets need no queue, and the other end finds a
+        // carrier at once.
         raise(&relay_links, side.tap, manner.offload)?;
         packet::bind(tap.as_fd(), side.tap.index).map_err(at(Step::StartRelay))?;
     }
@@ -175,9 +177,9 @@ fn open(room: Room) -> (OwnedFd, Rtnetlink) {
     (room.network, room.rtnetlink.into())
 }
 
-/// Takes an end up that, without `offload`, joins no segments and gets none that were joined.
+/// Sets an end up. Without `offload`, it neither joins segments nor receives joined ones.
 ///
-/// Its checksums are left to whoever is downstream, on purpose: a kernel before 6.11 refuses `UDP_SEGMENT` on an
+/// Checksums are left to the receiver on purpose: a kernel before 6.11 refuses `UDP_SEGMENT` on an
 /// interface without checksum offload. The relay completes them.
 fn raise(links: &Rtnetlink, end: End<'_>, offload: bool) -> Result<(), Error> {
     if !offload {
@@ -219,7 +221,7 @@ fn settle(links: &Rtnetlink, end: End<'_>, side: Side, peer: Side) -> Result<(),
     Ok(())
 }
 
-/// The addresses that the client's packets may have behind a NAT are the client's neighbours, too.
+/// Enters the NAT's addresses as neighbours with the client's hardware address.
 fn introduce_nat(server_links: &Rtnetlink) -> Result<(), Error> {
     for address in nat::addresses() {
         server_links
@@ -229,7 +231,7 @@ fn introduce_nat(server_links: &Rtnetlink) -> Result<(), Error> {
     Ok(())
 }
 
-/// Wires and addresses come into force a little after they were asked for.
+/// Waits until `is_ready`: interfaces and addresses become usable a little after the request.
 pub(crate) fn await_readiness(is_ready: impl Fn() -> io::Result<bool>) -> Result<(), Error> {
     let limit = time::monotonic() + READINESS_LIMIT;
     while !is_ready().map_err(at(Step::AwaitReadiness))? {

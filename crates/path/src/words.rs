@@ -1,5 +1,5 @@
-//! The path in words: each thing that can be said of it, with the form of its value. Flags, experiment files and presets
-//! all come here, so that a word means the same everywhere.
+//! The properties of a path by name, with the form of their values. Flags, experiment files and
+//! presets all use these words, so that a word means the same everywhere.
 
 use std::str::FromStr;
 
@@ -8,7 +8,7 @@ use crate::direction::Direction;
 use crate::link::{self, Link};
 use crate::presets;
 
-/// One thing that can be said of a path.
+/// One property of a path.
 #[derive(Debug)]
 pub struct Word {
     pub name: &'static str,
@@ -18,7 +18,7 @@ pub struct Word {
     apply: fn(&mut Builder, &str) -> Result<(), String>,
 }
 
-/// Why something could not be said.
+/// Why a property could not be set.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum WordError {
     #[error("a path has no `{word}`; what can be said of it: {}", names())]
@@ -27,7 +27,8 @@ pub enum WordError {
     Value { word: &'static str, why: String },
 }
 
-/// All words. Where a value may differ by direction, `up:` (client to server) or `down:` before it says which is meant.
+/// All words. If a value may differ by direction, the prefix `up:` (client to server) or `down:`
+/// selects one.
 pub const WORDS: &[Word] = &[
     Word {
         name: "preset",
@@ -164,7 +165,7 @@ pub const WORDS: &[Word] = &[
     },
 ];
 
-/// Says one thing.
+/// Sets one property.
 pub(crate) fn apply(path: &mut Builder, name: &str, value: &str) -> Result<(), WordError> {
     let word = WORDS
         .iter()
@@ -177,7 +178,7 @@ pub(crate) fn apply(path: &mut Builder, name: &str, value: &str) -> Result<(), W
     (word.apply)(path, value).map_err(why)
 }
 
-/// Says several things: `rtt=90ms loss=1%`.
+/// Sets several properties: `rtt=90ms loss=1%`.
 pub(crate) fn apply_all(path: &mut Builder, text: &str) -> Result<(), String> {
     for item in text.split_whitespace() {
         let (word, value) = item
@@ -193,7 +194,7 @@ fn names() -> String {
     names.join(", ")
 }
 
-/// Applies a value to both ways, or to the one that it names.
+/// Applies a value to both directions, or to the one that its prefix selects.
 fn each(
     path: &mut Builder,
     text: &str,

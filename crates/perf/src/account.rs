@@ -1,18 +1,20 @@
-//! What a side cost the processor. Readings are taken by `readings`; this adds them up.
+//! The processor time of a side. `readings` takes the readings; this adds them up.
 //!
 //! # Whose time is whose
 //!
-//! **The CPU time of a side** is that of its threads, to the nanosecond, and what interrupts took on its core beside
-//! them. Which interrupts are beside them depends on the kernel. Most count an interrupt as the time of the thread that
-//! it interrupts, and only what was left to `ksoftirqd` goes to another: its time is added. A kernel with
-//! `CONFIG_IRQ_TIME_ACCOUNTING` counts all of them apart: there the core's `softirq` and `irq` are added. Which of the
-//! two runs is found out by trying ([`readings::counts_apart`]).
+//! **The CPU time of a side** is that of its threads, in nanoseconds, and what interrupts took on
+//! its core beside them. Which interrupts are beside them depends on the kernel. Most kernels
+//! charge an interrupt to the thread that it interrupts, and only what was left to `ksoftirqd` to
+//! another one: its time is added. A kernel with `CONFIG_IRQ_TIME_ACCOUNTING` counts all interrupts
+//! separately: there the core's `softirq` and `irq` are added. A trial finds out which of the two
+//! runs ([`readings::counts_apart`]).
 //!
-//! Nothing is divided by guessing. Over a veth pair, who sends a packet also carries it through the receiver's stack up
-//! to its socket, and who acknowledges carries that back: it is paid for where it is done, for every transport alike.
+//! Nothing is divided by guessing. Over a veth pair, the sender of a packet also carries it through
+//! the receiver's stack up to its socket, and the sender of an acknowledgement carries that back:
+//! time is charged where it is spent, for every transport alike.
 //!
-//! Whatever else ran on the core ([`Usage::foreign`]), and how long threads waited for their turn, is no cost of ours, but
-//! it disturbs what is measured.
+//! Other programs on the core ([`Usage::foreign`]), and the time that threads waited to run, are
+//! not part of the cost, but they disturb the measurement.
 
 pub(crate) mod readings;
 
@@ -23,50 +25,51 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use readings::Meter;
 
-/// From the first payload to the last.
+/// The processor time of one side, from the first payload to the last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     pub wall: Duration,
-    /// Of the threads, to the nanosecond.
+    /// The time of the threads, exact to the nanosecond.
     pub thread: Duration,
-    /// How the kernel divides that, by samples.
+    /// The kernel's split of that time, by samples.
     pub user: Duration,
     pub system: Duration,
-    /// In which its threads could have run, and others did; none where the kernel does not count it.
+    /// How long its threads were runnable while others ran; `None` if the kernel does not count
+    /// that.
     pub waited: Option<Duration>,
-    /// Where the side was kept on one.
+    /// The core that the side was pinned to, if any.
     pub core: Option<Core>,
 }
 
-/// One processor, during the same time.
+/// The use of one processor, during the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Core {
     pub number: usize,
     pub busy: Duration,
     pub idle: Duration,
-    /// In interrupts, of whomever; sampled, unless they are counted apart.
+    /// Time in interrupts, for whatever thread; sampled, unless the kernel counts them separately.
     pub interrupts: Duration,
-    /// What of them no thread's time contains.
+    /// The part of it that is in no thread's time.
     pub beside: Duration,
 }
 
 impl Usage {
-    /// What the side cost.
+    /// The processor time that the side cost.
     pub fn cpu(&self) -> Duration {
         self.thread + self.core.map_or(Duration::ZERO, |core| core.beside)
     }
 
-    /// Of the time that there was, for one core.
+    /// The share of one core during the measurement.
     pub fn share(&self) -> f64 {
         ratio(self.cpu(), self.wall)
     }
 
-    /// Seconds of the processor for a gigabyte, 1e9 bytes.
+    /// Seconds of processor time per gigabyte (1e9 bytes).
     pub fn per_gigabyte(&self, payload: u64) -> Option<f64> {
         (payload > 0).then(|| self.cpu().as_secs_f64() / (payload as f64 / 1e9))
     }
 
-    /// The share of the core that others had.
+    /// The share of the core that other programs used.
     pub fn foreign(&self) -> Option<f64> {
         let core = self.core?;
         Some((core.share() - self.share()).max(0.0))
@@ -79,7 +82,7 @@ impl Core {
     }
 }
 
-/// Threads of one side, which share a core.
+/// Adds threads of one side, which share a core.
 impl Add for Usage {
     type Output = Self;
 

@@ -1,8 +1,8 @@
 //! What carries the bytes: one engine for each transport and each implementation of it.
 //!
-//! An engine works on the calling thread, and on threads that inherit its core and its network. Both sides count their
-//! payload into a [`Pulse`] that others may watch, and account for themselves in a [`Side`] from the first payload to the
-//! last: handshakes are not in it.
+//! An engine works on the calling thread, and on threads that inherit its core and its network.
+//! Both sides count their payload in a [`Pulse`] that others may watch, and report a [`Side`] from
+//! the first payload to the last: handshakes are not included.
 
 #[cfg(not(feature = "s2n"))]
 mod absent;
@@ -32,14 +32,14 @@ use crate::error::{PerfError, PlanError};
 use crate::identity::{Identity, Trust};
 use crate::plan::{self, Knobs, Work};
 
-/// Whoever waits for the other side waits no longer.
+/// How long a side waits for the other one.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
-/// More than any work has lanes.
+/// The most streams of a connection; more than any work has lanes.
 const STREAMS: u32 = 20_000;
 
 /// One implementation of one transport.
 pub trait Engine: Sync {
-    /// Refuses a knob that this engine cannot turn: never in silence.
+    /// Refuses a knob that this engine does not have: knobs are never ignored silently.
     fn check(&self, knobs: &Knobs) -> Result<(), PlanError>;
 
     /// Listens. The calling thread will serve.
@@ -50,7 +50,7 @@ pub trait Engine: Sync {
         job: &Job,
     ) -> Result<Box<dyn Station>, PerfError>;
 
-    /// The client's side: connects, does the work, and returns when it is done.
+    /// Runs the client's side: connects, does the work, and returns when it is done.
     fn drive(&self, to: SocketAddr, trust: &Trust, job: &Job) -> Result<Side, PerfError>;
 }
 
@@ -67,13 +67,13 @@ pub trait Station {
 pub struct Job {
     pub work: Work,
     pub knobs: Knobs,
-    /// Where the side is kept, if it is.
+    /// The core that the side is pinned to, if any.
     pub core: Option<usize>,
-    /// Payload that was received.
+    /// Counts the payload that was received.
     pub pulse: Pulse,
 }
 
-/// Bytes so far, for whoever watches.
+/// A counter of bytes that other threads can watch.
 #[derive(Clone, Debug, Default)]
 pub struct Pulse(Arc<AtomicU64>);
 
@@ -84,12 +84,13 @@ pub struct Side {
     pub received: u64,
     pub usage: Usage,
     pub wire: Wire,
-    /// Of requests; the client knows them.
+    /// The latencies of requests; only the client knows them.
     #[serde(skip)]
     pub latencies: Histogram,
 }
 
-/// What went over the wire for it, over the whole life of the connections. What an engine cannot know is not there.
+/// What was sent and received for it, during the whole life of the connections. `None` if an engine
+/// cannot know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wire {
     pub packets_sent: Option<u64>,
@@ -97,19 +98,20 @@ pub struct Wire {
     /// Acknowledgements: TCP segments without data, QUIC's ACK frames.
     pub acks_sent: Option<u64>,
     pub acks_received: Option<u64>,
-    /// Packets that the sender took for lost.
+    /// Packets that the sender considered lost.
     pub lost: Option<u64>,
     pub retransmitted: Option<u64>,
     /// System calls that sent, and that received.
     pub send_calls: Option<u64>,
     pub receive_calls: Option<u64>,
-    /// The most payload of a segment (TCP), or of a datagram (QUIC).
+    /// The most payload of a segment (TCP) or of a datagram (QUIC), in bytes.
     pub largest: Option<u64>,
-    /// Was it for most of the time a window, the receiver's or the sender's buffer, that held the sender back?
+    /// Whether the sender was held back most of the time by a window: the receiver's, or its own
+    /// send buffer.
     pub held_by_window: Option<bool>,
 }
 
-/// The engine of this name.
+/// The engine with this name.
 pub fn of(engine: plan::Engine) -> &'static dyn Engine {
     match engine {
         plan::Engine::Kernel => &tcp::Tcp,
@@ -134,7 +136,7 @@ impl Pulse {
     }
 }
 
-/// Threads or connections of one side, which worked at the same time.
+/// Adds threads or connections of one side, which worked at the same time.
 impl AddAssign for Side {
     fn add_assign(&mut self, other: Self) {
         self.sent += other.sent;
@@ -146,7 +148,7 @@ impl AddAssign for Side {
 }
 
 impl Wire {
-    /// Sums, where both know.
+    /// Sums counters; `None` unless both are known.
     #[must_use]
     pub(crate) fn with(self, other: Self) -> Self {
         let sum = |one: Option<u64>, other: Option<u64>| Some(one? + other?);
@@ -168,7 +170,7 @@ impl Wire {
     }
 }
 
-/// All of them, where there is one at least.
+/// Adds up all sides, if there is at least one.
 pub(crate) fn together(sides: impl IntoIterator<Item = Side>) -> Side {
     let mut sides = sides.into_iter();
     let mut whole = sides.next().unwrap_or_default();

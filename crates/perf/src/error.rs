@@ -1,4 +1,4 @@
-//! What keeps a measurement from being made.
+//! Errors that prevent a measurement.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use roundtrip_path::WordError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum PerfError {
-    /// What was asked for contradicts itself, or nobody here can do it.
+    /// The request contradicts itself, or cannot be fulfilled here.
     #[error("{0}")]
     Plan(#[from] PlanError),
     #[error(transparent)]
@@ -59,7 +59,7 @@ pub enum PerfError {
     Language(String),
 }
 
-/// Wrong usage, in words for whoever typed it.
+/// Wrong usage, explained for the user.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     #[error(
@@ -112,12 +112,12 @@ pub enum PlanError {
 }
 
 impl PerfError {
-    /// Whether it is the user's to change.
+    /// Whether the user can correct it.
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::Plan(_))
     }
 
-    /// Of a stream, or of its connection.
+    /// An error of a stream, or of its connection.
     pub(crate) fn broken(error: impl std::fmt::Display) -> Self {
         Self::Stream(error.to_string())
     }
@@ -132,7 +132,7 @@ fn seconds(time: &Duration) -> String {
 }
 
 impl PlanError {
-    /// What an engine has no way to, and what to ask for in its place.
+    /// An engine does not support this, and what to use instead.
     pub(crate) fn cannot(
         engine: &'static str,
         what: impl Into<String>,

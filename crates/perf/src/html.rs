@@ -1,5 +1,6 @@
-//! An outcome as one self-contained page: the question and its answer, whose time a gigabyte took, each arm's ratio to TLS,
-//! who set the pace, all figures. Style, frame and hatchings are those of every page and belong to `report`.
+//! An outcome as one self-contained page: the question and its answer, the processor time of a
+//! gigabyte, each arm's ratio to TLS, what limited the rate, all figures. `report` provides style,
+//! frame and hatchings, as for every page.
 
 mod costs;
 mod pace;
@@ -50,7 +51,7 @@ fn question(work: &Work) -> &'static str {
     }
 }
 
-/// In a sentence or two.
+/// The answer in a sentence or two.
 fn answer(outcome: &Outcome) -> Vec<String> {
     let unit = outcome.unit();
     let cost = |arm: &ArmOutcome| Some((arm.arm.to_string(), arm.figures.sender?.median));
@@ -116,7 +117,7 @@ fn conditions(outcome: &Outcome, head: &Head) -> Markup {
     }
 }
 
-/// With as many digits as a cost deserves.
+/// Formats a cost with the digits that it deserves.
 fn amount(value: f64, unit: &str) -> String {
     match unit {
         "s/GB" => format!("{value:.3}"),

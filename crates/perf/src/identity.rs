@@ -1,11 +1,12 @@
-//! Who the server is: a key and a certificate made for one run, which the client trusts and nobody else; and the TLS
-//! configurations of both sides. TLS 1.3 and one cipher suite, so that a figure is the figure of a cipher.
+//! The server's identity: a key and a certificate for one run, which only the client trusts; and
+//! the TLS configurations of both sides. They use TLS 1.3 and one cipher suite, so that figures can
+//! be compared by cipher.
 
 use std::sync::Arc;
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 #[cfg(feature = "packet-aead")]
-use roundtrip_quic::packet_aead;
+use roundtrip_packet_aead as packet_aead;
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::aws_lc_rs::{self, cipher_suite};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
@@ -15,13 +16,13 @@ use crate::error::PerfError;
 use crate::plan::{Cipher, Knobs};
 use crate::protocol::{ALPN, NAME};
 
-/// The server's.
+/// The server's key and certificate.
 pub struct Identity {
     certificate: CertificateDer<'static>,
     key: PrivateKeyDer<'static>,
 }
 
-/// The client's: what it trusts.
+/// The certificate that the client trusts.
 #[derive(Clone)]
 pub struct Trust(CertificateDer<'static>);
 
@@ -74,7 +75,7 @@ pub(crate) fn server_name() -> Result<ServerName<'static>, PerfError> {
         .map_err(|_| rustls::Error::General("the server has no name".into()).into())
 }
 
-/// The suite that QUIC's first packets need, whatever comes after (RFC 9001 §5.2).
+/// The suite that QUIC's Initial packets need, whatever suite is used later (RFC 9001 §5.2).
 pub(crate) fn initial_suite() -> Option<rustls::quic::Suite> {
     cipher_suite::TLS13_AES_128_GCM_SHA256.tls13()?.quic_suite()
 }
@@ -86,11 +87,11 @@ fn provider(suite: Suite) -> Arc<CryptoProvider> {
     })
 }
 
-/// The one that is spoken.
+/// The only suite that both sides offer.
 #[derive(Clone, Copy)]
 pub(crate) struct Suite(SupportedCipherSuite);
 
-/// aws-lc's.
+/// The suite of aws-lc.
 impl From<Cipher> for Suite {
     fn from(cipher: Cipher) -> Self {
         Self(match cipher {
@@ -102,7 +103,8 @@ impl From<Cipher> for Suite {
 }
 
 impl Suite {
-    /// With QUIC's keys of crate `quic`, if the knobs say so: they are checked, so they can be had.
+    /// The suite of the knobs' cipher; with QUIC keys of crate `packet-aead` if the knobs ask for them, which `Plan::check`
+    /// has found possible.
     pub(crate) fn of(knobs: &Knobs) -> Self {
         let Self(plain) = knobs.cipher.into();
         #[cfg(feature = "packet-aead")]
@@ -113,7 +115,7 @@ impl Suite {
     }
 }
 
-/// Why QUIC's keys for this cipher cannot be those of crate `quic`, and what helps.
+/// Why crate `packet-aead` cannot make QUIC keys for this cipher, and what to do instead; none if it can.
 pub(crate) fn lacks_packet_aead(cipher: Cipher) -> Option<&'static str> {
     #[cfg(feature = "packet-aead")]
     let is_supported = packet_aead::is_supported();

@@ -1,4 +1,5 @@
-//! An outcome as the document `roundtrip/perf/1`. Keys may be added, none renamed. What is not known is null.
+//! An outcome as the document `roundtrip/perf/1`. Keys may be added, none renamed. Unknown values
+//! are null.
 
 use roundtrip_model::{Histogram, Summary};
 use serde_json::{Value, json};
@@ -73,7 +74,7 @@ fn terrain(terrain: &Terrain) -> Value {
     })
 }
 
-/// How interrupts come into the CPU time of a side; only where sides are kept on a core.
+/// How interrupts count in the CPU time of a side; only if sides are pinned to a core.
 fn interrupts(plan: &Plan) -> Value {
     let is_pinned = plan.pin.sender.or(plan.pin.receiver).is_some();
     match is_pinned {

@@ -1,4 +1,5 @@
-//! What a transport costs one core: TCP, TLS over it, and QUIC, under the same work, measured in turn.
+//! What a transport costs one core: TCP, TLS over it, and QUIC, under the same work, measured in
+//! turn.
 //!
 //! ```text
 //! Plan ── checked ──▶ run ── round by round, arm by arm ──▶ Outcome ──▶ text, JSON, page
@@ -10,9 +11,10 @@
 //!                    Side: payload, packets, CPU time               Side
 //! ```
 //!
-//! [`Plan`] says what is measured; contradictions end there. An [`Engine`] is one implementation of one transport.
-//! [`Usage`] says what a side cost, and what counts as its cost; [`Bottleneck`] who set the pace.
-//! Emulation of paths belongs to `path`, sockets and thread clocks to `net`.
+//! [`Plan`] says what is measured, and is checked for contradictions. An [`Engine`] is one
+//! implementation of one transport. [`Usage`] says what a side cost, and what counts as its cost;
+//! [`Bottleneck`] what limited the rate. `path` emulates paths; `net` has sockets and thread
+//! clocks.
 
 mod account;
 mod engine;

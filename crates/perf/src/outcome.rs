@@ -1,4 +1,4 @@
-//! What was measured, and the figures that follow from it. Pure.
+//! What was measured, and the figures computed from it. Pure.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use crate::engine::Side;
 use crate::plan::{Arm, Pattern, Plan, Role, Transport, Work};
 use crate::verdict::{Bottleneck, judge};
 
-/// A gigabyte here is 1e9 bytes, as links are counted.
+/// 1e9 bytes, as with link rates.
 const GIGABYTE: f64 = 1e9;
 
 #[derive(Debug)]
 pub struct Outcome {
     pub plan: Plan,
     pub arms: Vec<ArmOutcome>,
-    /// Somebody ended it before all was measured.
+    /// Whether the user stopped before everything was measured.
     pub interrupted: bool,
 }
 
@@ -32,25 +32,25 @@ pub struct ArmOutcome {
 pub struct Visit {
     pub server: Side,
     pub client: Side,
-    /// The longest time without payload between the first and the last of it.
+    /// The longest time without payload between its first and last byte.
     pub pause: Duration,
 }
 
-/// Over all rounds of an arm; medians, where one number is asked for.
+/// The figures of an arm over all rounds; a single number is a median.
 #[derive(Clone, Debug)]
 pub struct Figures {
-    /// Payload, in Gbit/s.
+    /// Throughput of payload in Gbit/s.
     pub gigabits: Option<Summary>,
-    /// CPU of either side, in [`Outcome::unit`].
+    /// CPU time of either side, in [`Outcome::unit`].
     pub sender: Option<Summary>,
     pub receiver: Option<Summary>,
-    /// What TLS over TCP of the same run cost the sender, divided by what this did: the throughput that a sender's core
-    /// would have, relative to TLS.
+    /// The sender's cost of TLS over TCP in the same run, divided by this arm's: the throughput
+    /// that a sender's core would have, relative to TLS.
     pub ratio_to_tls: Option<f64>,
     pub requests_per_second: Option<Summary>,
-    /// Of the requests of all rounds.
+    /// The latencies of the requests of all rounds.
     pub latencies: Histogram,
-    /// The one that was found most often.
+    /// The most frequent one.
     pub bottleneck: Bottleneck,
 }
 
@@ -64,7 +64,7 @@ impl Outcome {
                 visits,
             })
             .collect();
-        // The first that is TLS: an arm without knobs comes before its variants, as it was written.
+        // The first TLS arm: an arm without knobs precedes its variants in the user's order.
         let tls = arms.iter().find(|arm| arm.arm.transport == Transport::Tls);
         let tls = tls.and_then(|arm| arm.figures.sender).map(|s| s.median);
         for arm in &mut arms {
@@ -81,7 +81,7 @@ impl Outcome {
         }
     }
 
-    /// What CPU is counted by: the payload, or requests where these are the work.
+    /// The unit of CPU time: per gigabyte of payload, or per request if requests are the work.
     pub fn unit(&self) -> &'static str {
         unit(&self.plan.work)
     }
@@ -102,7 +102,7 @@ impl Visit {
         }
     }
 
-    /// Payload that arrived, whichever way.
+    /// The payload that arrived, in both directions.
     pub fn payload(&self) -> u64 {
         self.server.received + self.client.received
     }
@@ -164,7 +164,7 @@ fn most_frequent(visits: &[Visit], work: &Work) -> Bottleneck {
         .map(|visit| judge(visit.sender(work), visit.receiver(work)))
         .collect();
     let often = |one: &Bottleneck| all.iter().filter(|other| *other == one).count();
-    // Of equals the first, so that the order of rounds decides and not chance.
+    // Of equals the first, so that the result depends on the order of rounds, not on chance.
     let most = all.iter().rev().max_by_key(|one| often(one));
     most.copied().unwrap_or(Bottleneck::Neither)
 }
@@ -200,7 +200,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// A gigabyte in a second, which cost the sender so many milliseconds.
+    /// A transfer of a gigabyte in a second that cost the sender this many milliseconds.
     pub(crate) fn visit(sender: u64) -> Visit {
         let side = |sent, received, thread| Side {
             sent,

@@ -1,22 +1,22 @@
-//! How long nothing came while something was to come: told from glances at the payload so far, so in steps of these.
+//! Finds pauses: times without new payload while more was to come, in steps of the observations.
 
 use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pauses {
     bytes: u64,
-    /// When more was seen for the last time; none before the first byte.
+    /// When new payload was last seen; `None` before the first byte.
     since: Option<Duration>,
     longest: Duration,
 }
 
 impl Pauses {
-    /// So much payload so far, so long after the beginning.
+    /// Observes the payload so far, at this time after the start.
     pub(crate) fn see(&mut self, bytes: u64, elapsed: Duration) {
         if bytes == self.bytes {
             return;
         }
-        // What ends with nothing more is no pause: then all has come.
+        // The time before the end is no pause if nothing more came: everything has arrived.
         if let Some(since) = self.since {
             self.longest = self.longest.max(elapsed.saturating_sub(since));
         }

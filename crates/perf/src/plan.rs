@@ -1,4 +1,4 @@
-//! What is to be measured: a checked value. What can be typed is read in `arm` and `words`; nothing here does I/O.
+//! What to measure, as a checked value. `arm` and `words` parse it; nothing here does I/O.
 
 mod arm;
 mod knobs;
@@ -11,11 +11,11 @@ pub use work::{Amount, Lane, Pattern, Role, Work};
 use crate::engine::{Job, Pulse};
 use crate::error::PlanError;
 
-/// An IPv4 header and a UDP header: what of a packet is no datagram's.
+/// The bytes of an IPv4 header and a UDP header, which are not part of a datagram.
 pub const UDP_OVERHEAD: u16 = 28;
 const DEFAULT_MTU: u16 = 1500;
 
-/// All of it. [`Plan::check`] says whether it can be.
+/// A whole plan. [`Plan::check`] says whether it is possible.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Measured in turn, round by round.
@@ -26,29 +26,29 @@ pub struct Plan {
     pub terrain: Terrain,
 }
 
-/// On which processor each side stays.
+/// The processor of each side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Pin {
-    /// Of the side that sends: the server, unless the client alone sends.
+    /// For the sending side: the server, unless only the client sends.
     pub sender: Option<usize>,
     pub receiver: Option<usize>,
 }
 
-/// What lies between the two.
+/// What lies between the two sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Terrain {
-    /// Two namespaces, joined by a wire and nothing else.
+    /// Two namespaces, joined by a bare wire.
     Bare(Ends),
-    /// The same, by an emulated path with these words.
+    /// Two namespaces, joined by an emulated path with these words.
     Emulated(Vec<(String, String)>, Ends),
-    /// Another machine, by its name: what lies between is not ours to say.
+    /// Another machine, by its name; the network in between is unknown.
     Remote(String),
 }
 
-/// How both ends are set.
+/// How both ends are configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ends {
-    /// Do both leave segmentation to the interface?
+    /// Whether both leave segmentation to the interface.
     pub offload: bool,
     pub mtu: u16,
 }
@@ -63,7 +63,7 @@ impl Default for Terrain {
 }
 
 impl Plan {
-    /// Contradictions, before anything is made.
+    /// Finds contradictions, before anything is created.
     pub fn check(&self) -> Result<(), PlanError> {
         range("--rounds", u64::from(self.rounds), 1, 1000)?;
         self.work.check()?;
@@ -85,7 +85,7 @@ impl Plan {
         Ok(())
     }
 
-    /// What a side of an arm has to know.
+    /// What one side of an arm has to know.
     pub fn job(&self, arm: &Arm, role: Role, pulse: &Pulse) -> Job {
         let is_sender = role == self.work.sender();
         Job {
@@ -100,7 +100,7 @@ impl Plan {
         }
     }
 
-    /// A datagram that is too long for the path would never arrive.
+    /// Rejects datagrams that are too long for the path: they would never arrive.
     fn fits(&self, arm: &Arm) -> Result<(), PlanError> {
         let (Datagram::Of(size) | Datagram::Mirror(size)) = arm.knobs.datagram else {
             return Ok(());
@@ -112,7 +112,7 @@ impl Plan {
 }
 
 impl Pin {
-    /// Two cores where there are two; none where they would have to share one.
+    /// Two of the allowed cores; none if there is only one to share.
     pub fn among(allowed: &[usize]) -> Self {
         match *allowed {
             [sender, receiver, ..] => Self {
@@ -123,7 +123,7 @@ impl Pin {
         }
     }
 
-    /// `0,1` or `none`.
+    /// Parses `0,1` or `none`.
     pub fn parse(text: &str) -> Result<Self, PlanError> {
         let wrong = || PlanError::Value {
             what: "pair of CPUs",
@@ -156,7 +156,7 @@ impl Pin {
 }
 
 impl Terrain {
-    /// Takes what was said of the path. An MTU alone leaves the wire bare.
+    /// The terrain with these words of a path. With an MTU alone it is a bare wire.
     pub fn described(words: &[(&str, String)], offload: Option<bool>) -> Result<Self, PlanError> {
         let mut scratch = roundtrip_path::Path::builder();
         let mut mtu = DEFAULT_MTU;
@@ -167,7 +167,7 @@ impl Terrain {
             }
         }
         let is_bare = words.iter().all(|(word, _)| *word == "mtu");
-        // On an emulated path packets cross one by one, as they do on a real one.
+        // On an emulated path packets cross one by one, as on a real one.
         let offload = offload.unwrap_or(is_bare);
         let ends = Ends { offload, mtu };
         if is_bare {

@@ -1,23 +1,26 @@
-//! What client and server say to each other before payload flows: the heads of streams. Nothing here does I/O.
+//! What client and server exchange before payload flows: the heads of streams. Nothing here does
+//! I/O.
 //!
-//! Over QUIC it is the performance draft's (draft-banks-quic-performance): a stream begins with eight bytes, big-endian,
-//! that say how many the server shall send; the client's own bytes follow until it ends its half of the stream.
+//! Over QUIC it is the performance draft's protocol (draft-banks-quic-performance): a stream begins
+//! with eight bytes, big-endian, with the number of bytes that the server shall send; the client's
+//! own bytes follow until it ends its half of the stream.
 //!
-//! A TCP connection ends but once, and requests follow each other on it. So a head has eight bytes more there: how many
-//! of the client's own follow. [`ENDLESS`] in either place means: until the connection ends.
+//! A TCP connection ends only once, and carries one request after the other. So a head has eight
+//! more bytes there: the number of the client's own bytes that follow. [`ENDLESS`] in either place
+//! means: until the connection ends.
 
-/// The draft's name in ALPN.
+/// The draft's ALPN name.
 pub(crate) const ALPN: &[u8] = b"perf";
-/// Whom the certificate is for.
+/// The name in the server's certificate.
 pub(crate) const NAME: &str = "perf";
-/// No count: as long as it lasts. It is the greatest that QUIC's own counts hold (RFC 9000 §16), so that no stream can
-/// ever come to it.
+/// No count: until the end. It is the greatest value of QUIC's own counts (RFC 9000 §16), which no
+/// stream ever reaches.
 pub(crate) const ENDLESS: u64 = (1 << 62) - 1;
 
 pub(crate) const STREAM_HEAD: usize = 8;
 pub(crate) const CHANNEL_HEAD: usize = 16;
 
-/// The head of a stream, while it comes.
+/// The head of a stream, while it is being received.
 #[derive(Default)]
 pub(crate) struct StreamHead {
     bytes: [u8; STREAM_HEAD],
@@ -25,7 +28,7 @@ pub(crate) struct StreamHead {
 }
 
 impl StreamHead {
-    /// Takes what is missing of it. What is left belongs to the client.
+    /// Consumes the missing bytes of the head. The rest is the client's data.
     pub(crate) fn take<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         let missing = (STREAM_HEAD - self.known).min(bytes.len());
         let (head, body) = bytes.split_at_checked(missing).unwrap_or((bytes, &[]));
@@ -37,19 +40,19 @@ impl StreamHead {
         body
     }
 
-    /// What the server shall send, once it has been said.
+    /// The number of bytes that the server shall send, once it is known.
     pub(crate) fn wanted(&self) -> Option<u64> {
         let wanted = u64::from_be_bytes(self.bytes).min(ENDLESS);
         (self.known == STREAM_HEAD).then_some(wanted)
     }
 }
 
-/// The head of something on a TCP connection.
+/// The head of a request or transfer on a TCP connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
-    /// What the server shall send.
+    /// The bytes that the server shall send.
     pub(crate) wanted: u64,
-    /// What the client sends first.
+    /// The bytes that the client sends first.
     pub(crate) follows: u64,
 }
 

@@ -1,13 +1,14 @@
-//! A measurement between two machines: a conversation over TCP, one line of JSON each way, arranges each visit, and brings
-//! the server's half of the account to the client. What is measured runs beside it, on a port of its own.
+//! A measurement between two machines: over TCP, with one line of JSON in each direction, client
+//! and server prepare each visit, and the server reports its half of the account. The measured
+//! connections use another port.
 //!
 //! ```text
 //! client: {"arm":{…},"work":{…}}   →   server: {"ready":{"port":…,"certificate":[…]}}
 //! client: the work, by the arm's engine
 //!                                      server: {"done":{…}}, or at any time {"failed":"…"}
 //! ```
-//! The server serves one client after the other, and believes nothing: arms and work are checked as if they had been
-//! typed, lines are short, and who says nothing is not waited for.
+//! The server serves one client after the other and trusts none: arms and work are checked as if
+//! they had been typed, lines are short, and reads have a timeout.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
@@ -25,11 +26,11 @@ use crate::plan::{Arm, Plan, Role, Work};
 use crate::run::{Progress, Stop, in_turn};
 use crate::scene::keep_on;
 
-/// Where a server listens unless it is told to elsewhere.
+/// The default port of a server.
 pub const PORT: u16 = 5210;
-/// More than any message has.
+/// The longest message, in bytes.
 const LONGEST: u64 = 64 * 1024;
-/// How often whoever watches is told.
+/// How often progress is reported.
 const GLANCE: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -46,7 +47,7 @@ enum Reply {
     Failed(String),
 }
 
-/// Listens for clients' conversations.
+/// Listens for clients.
 pub struct Server {
     listener: TcpListener,
     identity: Identity,
@@ -69,7 +70,8 @@ impl Server {
             .map_err(PerfError::io("cannot tell where the server listens"))
     }
 
-    /// Takes the next client, and serves it until it goes. What it got wrong, or what failed, is in the result.
+    /// Serves the next client until it leaves. The result contains the client's mistake, or the
+    /// failure.
     pub fn serve_one(&self) -> Result<(), PerfError> {
         keep_on(self.core)?;
         let (stream, _) = self
@@ -109,7 +111,7 @@ impl Server {
     }
 }
 
-/// The client's half: all of the plan against the server at `host`, which may name a port.
+/// Runs the client's half of the whole plan against the server at `host`, which may include a port.
 pub fn visit(
     plan: Plan,
     host: &str,
@@ -118,7 +120,7 @@ pub fn visit(
     visit_until(plan, host, &Stop::default(), watch)
 }
 
-/// The same, until somebody says that it is enough.
+/// Like [`visit`], until `stop` is set.
 pub fn visit_until(
     plan: Plan,
     host: &str,
@@ -208,13 +210,13 @@ fn resolve(host: &str) -> Result<SocketAddr, PerfError> {
     };
     let found = match host.to_socket_addrs() {
         Ok(mut found) => found.next(),
-        // No port was named.
+        // The host has no port.
         Err(_) => (host, PORT).to_socket_addrs().map_err(named)?.next(),
     };
     found.ok_or_else(|| named(std::io::ErrorKind::NotFound.into()))
 }
 
-/// Lines of JSON, each way.
+/// Exchanges lines of JSON.
 struct Talk {
     reader: BufReader<TcpStream>,
 }
@@ -224,7 +226,8 @@ impl Talk {
         let prepared = stream
             .set_nodelay(true)
             .and_then(|()| stream.set_write_timeout(Some(PATIENCE)))
-            // A visit is waited for on the server's side only while it goes on; between them it is short.
+            // The server answers late only while a visit is under way; otherwise the timeout is
+            // short.
             .and_then(|()| stream.set_read_timeout(Some(PATIENCE * 2)));
         prepared.map_err(PerfError::io("cannot prepare the conversation"))?;
         Ok(Self {
@@ -245,7 +248,7 @@ impl Talk {
         sent.map_err(PerfError::io("the conversation broke"))
     }
 
-    /// None where the other side has ended.
+    /// Reads a message; `None` if the other side has closed.
     fn hear<T: for<'a> Deserialize<'a>>(&mut self) -> Result<Option<T>, PerfError> {
         let mut line = Vec::new();
         self.reader

@@ -1,4 +1,4 @@
-//! All of a plan: round by round each arm in its turn, so that whatever drifts befalls all of them.
+//! Runs a whole plan: each arm in turn, round by round, so that drift affects all of them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,15 +13,15 @@ use crate::scene::Scene;
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
     pub arm: &'a Arm,
-    /// From 1 on.
+    /// Counted from 1.
     pub round: u32,
     pub rounds: u32,
-    /// Payload that has come in this visit.
+    /// The payload that has arrived in this visit, in bytes.
     pub bytes: u64,
     pub elapsed: Duration,
 }
 
-/// Somebody may say that it is enough. What is under way then is given up, and what was measured before is kept.
+/// Lets the user stop. The current visit is abandoned, and earlier measurements are kept.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
@@ -40,7 +40,7 @@ pub fn run(plan: Plan, watch: &mut dyn FnMut(Progress<'_>)) -> Result<Outcome, P
     run_until(plan, &Stop::default(), watch)
 }
 
-/// The same, until somebody says that it is enough.
+/// Like [`run`], until `stop` is set.
 pub fn run_until(
     plan: Plan,
     stop: &Stop,

@@ -1,5 +1,5 @@
-//! Where a measurement takes place: two namespaces of this process, joined by a bare wire or an emulated path, and in
-//! each a thread that is kept on its core.
+//! The setting of a measurement: two namespaces of this process, joined by a bare wire or an
+//! emulated path, and a thread in each, pinned to its core.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use crate::pauses::Pauses;
 use crate::plan::{Arm, Plan, Role, Terrain};
 use crate::run::Stop;
 
-/// How often whoever watches is told.
+/// How often progress is reported.
 const GLANCE: Duration = Duration::from_millis(50);
 
 pub struct Scene(Arc<Stage>);
 
-/// What both sides stand on, as long as one of them does.
+/// What both sides use, kept alive while one of them runs.
 struct Stage {
     path: Path,
     identity: Identity,
@@ -41,8 +41,8 @@ impl Scene {
         })))
     }
 
-    /// Measures an arm once. `watch` is told how much payload came so far, and in how long. Where it is stopped, both
-    /// sides go on unheard until their work is done.
+    /// Measures an arm once. `watch` is called with the payload so far and the time. If it is
+    /// stopped, both sides go on unobserved until their work is done.
     pub fn visit(
         &self,
         plan: &Plan,
@@ -79,7 +79,7 @@ impl Scene {
                 client,
                 pause: pauses.longest(),
             }),
-            // Who waited in vain says less than who failed.
+            // A timeout says less than the failure of the other side.
             (Err(error), Ok(_) | Err(PerfError::Silence(_))) | (_, Err(error)) => Err(error),
         }
     }
@@ -92,7 +92,7 @@ impl Stage {
         namespace.run(|| {
             keep_on(job.core)?;
             let station = engine::of(arm.engine).listen(at, &self.identity, job)?;
-            // Whoever would hear of it may be gone already.
+            // The receiver may have given up already.
             let _ = tell.send(station.address());
             station.serve()
         })?
@@ -109,7 +109,7 @@ impl Stage {
     }
 }
 
-/// Threads that are started from here on inherit it.
+/// Pins the calling thread; threads that it starts inherit that.
 pub(crate) fn keep_on(core: Option<usize>) -> Result<(), PerfError> {
     core.map_or(Ok(()), |core| {
         pin_to(core).map_err(|source| PerfError::Pin { core, source })

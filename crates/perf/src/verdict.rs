@@ -1,13 +1,14 @@
-//! Who set the pace? Judged from how busy either side and its core were, and what held the sender back. Pure.
+//! What limited the rate? Judged from how busy either side and its core were, and what held the
+//! sender back. Pure.
 
 use serde::Serialize;
 
 use crate::account::Usage;
 use crate::engine::Side;
 
-/// A side that worked this share of the time had no more to give: the rest goes to being woken.
+/// A side that worked for this share of the time had nothing to spare: the rest is spent waking up.
 const FULL: f64 = 0.92;
-/// Others that had this share of a core, or of the time, disturbed what was measured.
+/// Other programs with this share of a core, or of the time, disturbed the measurement.
 const CROWD: f64 = 0.08;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -15,15 +16,15 @@ const CROWD: f64 = 0.08;
 pub enum Bottleneck {
     Sender,
     Receiver,
-    /// Neither could have done more.
+    /// Neither side could have done more.
     Both,
-    /// Something else had the core of a side.
+    /// Something else used the core of a side.
     Others,
-    /// Packets were lost, and nobody was short of time.
+    /// Packets were lost, and no side was short of time.
     Path,
-    /// The sender was not allowed more by the receiver, or by its own buffer.
+    /// The receiver, or its own buffer, did not allow the sender more.
     Window,
-    /// None of these shows.
+    /// None of these is evident.
     Neither,
 }
 
@@ -41,7 +42,7 @@ impl Bottleneck {
     }
 }
 
-/// A receiver that is full is never passed over: what the sender waited for then was the receiver.
+/// A saturated receiver is always named: whatever the sender waited for, it was the receiver.
 pub(crate) fn judge(sender: &Side, receiver: &Side) -> Bottleneck {
     let is_full = |side: &Side| side.usage.share() >= FULL;
     match (is_full(sender), is_full(receiver)) {
@@ -63,7 +64,7 @@ pub(crate) fn judge(sender: &Side, receiver: &Side) -> Bottleneck {
     Bottleneck::Neither
 }
 
-/// Its threads waited for their turn, or its core had no more to give, and not because of us alone.
+/// Its threads waited to run, or its core was saturated, and not by us alone.
 fn is_crowded(usage: &Usage) -> bool {
     let waited = usage.waited.unwrap_or_default();
     let full = usage.core.is_some_and(|core| core.share() >= FULL);
@@ -82,7 +83,7 @@ mod tests {
         Duration::from_millis(n)
     }
 
-    /// A side that worked so many of 1000 ms, on a core that was busy for so many.
+    /// A side that worked for this many of 1000 ms, on a core that was busy for this many.
     fn side(worked: u64, busy: u64) -> Side {
         let core = Core {
             busy: ms(busy),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use roundtrip_http::HttpError;
-use roundtrip_model::{Event, HttpFacts, Moment, NotKept, Scheme, Timeline};
+use roundtrip_model::{Event, HttpFacts, Moment, NotKept, Origin, Timeline};
 
 use crate::Prober;
 
@@ -12,7 +12,7 @@ use crate::Prober;
 pub(crate) struct Tally {
     pub(crate) connections: u32,
     /// Why the connection before, to that origin, is not there any more.
-    pub(crate) not_kept: Option<((Scheme, String, u16), NotKept)>,
+    pub(crate) not_kept: Option<(Origin, NotKept)>,
     /// Round trips of requests that were asked again, which their exchanges do not show.
     pub(crate) lost_trips: u32,
     /// When the last answer or failure was here, by the prober's clock.

@@ -9,7 +9,7 @@ use roundtrip_wire::{alt_svc, server_timing};
 use tokio::time::timeout;
 
 use crate::again::lost_trip;
-use crate::open::{Learnt, Open, origin};
+use crate::open::{Learnt, Open};
 use crate::plan::{Announced, Plan};
 use crate::{Prober, Trouble};
 
@@ -68,7 +68,7 @@ impl Prober {
 
     /// A ticket or a connection serves the protocol that it came from: the next request speaks it again.
     fn remember(&mut self, exchange: &Exchange, target: &Target) {
-        let here = origin(target);
+        let here = target.origin();
         let known = self.spoken.iter().any(|(o, _)| *o == here);
         if self.options.strategy.is_warm() && exchange.ok() && !known {
             self.spoken.push((here, exchange.used.http));
@@ -102,7 +102,7 @@ impl Prober {
         hop.exchange.reused = kept.is_some();
         hop.exchange.kept = kept.as_ref().and_then(Open::past);
         let before = self.tally.not_kept.take();
-        let here = origin(&hop.request.target);
+        let here = hop.request.target.origin();
         if let Some((_, why)) = before.filter(|(to, _)| kept.is_none() && *to == here) {
             hop.exchange.not_kept = Some(why);
         }
@@ -186,7 +186,7 @@ impl Prober {
             hop.exchange.name = Some(self.look_up(&destination, target, &hop.recorder).await?);
         }
         let found = hop.exchange.name.clone();
-        let here = origin(target);
+        let here = target.origin();
         let spoken = self.spoken.iter().find(|(o, _)| *o == here);
         let announced = Announced {
             https_record: found.as_ref().and_then(|n| n.https_record.as_ref()),
@@ -261,7 +261,7 @@ impl Prober {
             return;
         };
         facts.alt_svc = Some(String::from_utf8_lossy(&value).into_owned());
-        let here = origin(target);
+        let here = target.origin();
         self.alt_svc_h3.retain(|o| *o != here);
         // Only an alternative at the same host and port is followed: others would need a second look-up. RFC 7838 §2.1.
         let same_place = |a: &alt_svc::Alternative| {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use roundtrip_http::{Connection, OpenError, Opened, Opening, Speech, Stream, Trail, Transport};
 use roundtrip_model::{
-    HttpFacts, KeptFacts, Moment, NameFacts, QuicFacts, Recorder, Scheme, Target, Task, TcpFacts,
+    HttpFacts, KeptFacts, Moment, NameFacts, Origin, QuicFacts, Recorder, Target, Task, TcpFacts,
     TlsFacts,
 };
 use roundtrip_net::{Connect, Gauge};
@@ -21,7 +21,7 @@ pub(crate) struct Open {
     pub(crate) recorder: Recorder,
     pub(crate) gauge: Transport,
     /// The origin it serves: scheme, host, port.
-    pub(crate) origin: (Scheme, String, u16),
+    pub(crate) origin: Origin,
     pub(crate) early_data: bool,
     pub(crate) proxy_status: u16,
 }
@@ -169,17 +169,13 @@ impl Prober {
     }
 }
 
-pub(crate) fn origin(target: &Target) -> (Scheme, String, u16) {
-    (target.scheme, target.host_name(), target.port)
-}
-
 impl Open {
     fn new(opened: Opened, target: &Target, recorder: &Recorder, proxy_status: u16) -> Self {
         Self {
             connection: opened.connection,
             recorder: recorder.clone(),
             gauge: opened.transport,
-            origin: origin(target),
+            origin: target.origin(),
             early_data: opened.early_data,
             proxy_status,
         }
@@ -196,7 +192,7 @@ impl Open {
     }
 
     pub(crate) fn serves(&self, target: &Target) -> bool {
-        self.origin == origin(target)
+        self.origin == target.origin()
     }
 
     /// Can another request go out on it?

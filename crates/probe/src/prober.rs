@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use roundtrip_http::{Request, Sink, Tokens};
 use roundtrip_model::{
-    Clock, Event, Exchange, Http, Memory, Primer, Recorder, Scheme, Strategy, Target,
+    Clock, Event, Exchange, Http, Memory, Origin, Primer, Recorder, Scheme, Strategy, Target,
 };
 use roundtrip_net::{Resolver, SystemClock};
 use roundtrip_tls::Client;
@@ -15,9 +15,6 @@ use crate::again::Tally;
 use crate::open::Open;
 use crate::spool::Spool;
 use crate::{Options, Trouble, redirect};
-
-/// Scheme, host and port.
-pub(crate) type Origin = (Scheme, String, u16);
 
 /// How long to wait for a ticket that comes after the response.
 const TICKET_WAIT: Duration = Duration::from_millis(500);

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::again::Tally;
-use crate::open::{Open, origin};
+use crate::open::Open;
 use crate::{Prober, Trouble};
 
 /// How several requests share connections.
@@ -189,7 +189,7 @@ impl Prober {
             return None;
         } else if several && (strategy.http == Http::H1 || targets().any(clear)) {
             ONE_BY_ONE
-        } else if targets().any(|t| Some(origin(t)) != targets().next().map(origin)) {
+        } else if targets().any(|t| targets().next().is_some_and(|first| !first.same_origin(t))) {
             "requests that go out at once on one connection need one origin"
         } else {
             return None;

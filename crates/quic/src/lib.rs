@@ -23,8 +23,6 @@ mod error;
 mod event;
 mod mtu;
 mod pacer;
-#[cfg(feature = "packet-aead")]
-pub mod packet_aead;
 mod ranges;
 mod received;
 mod recovery;

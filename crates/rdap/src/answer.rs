@@ -26,7 +26,6 @@ use url::Url;
 
 pub(crate) use card::jcard::properties;
 pub use card::{Address, Contact, Phone};
-pub(crate) use date::DAY;
 pub use date::Date;
 pub use domain::{Domain, Ds, Key, Nameserver, SecureDns, Variant};
 pub use entity::{Entity, IANA_REGISTRAR_ID};

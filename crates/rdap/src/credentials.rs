@@ -20,10 +20,10 @@
 //!
 //! Left to others: asking again, and the certificate itself (the pool's settings).
 
+mod bound;
 mod challenge;
 mod digest;
 mod error;
-mod origin;
 mod userinfo;
 
 use std::fmt;
@@ -34,8 +34,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use roundtrip_model::{Scheme, Target};
 
+pub use bound::Bound;
 pub use error::CredentialsError;
-pub use origin::Bound;
 
 use challenge::Challenge;
 use digest::Session;
@@ -79,7 +79,7 @@ impl Credentials {
             return Err(CredentialsError::Colon);
         }
         Ok(Self {
-            login: Bound::new(target, Login { user, password })?,
+            login: Bound::new(target, Login { user, password }),
             allows_plain: false,
             state: Mutex::new(State::Unasked),
             random: Box::new(|bytes| aws_lc_rs::rand::fill(bytes).is_ok()),
@@ -242,7 +242,7 @@ impl Credentials {
             return Ok(State::Basic);
         }
         Err(CredentialsError::Unsupported {
-            origin: self.login.origin().to_string(),
+            origin: self.login.url(),
             offered: challenge::schemes(challenges),
             reasons: reasons.join("; "),
         })
@@ -250,7 +250,7 @@ impl Credentials {
 
     fn refused(&self) -> CredentialsError {
         CredentialsError::Refused {
-            origin: self.login.origin().to_string(),
+            origin: self.login.url(),
         }
     }
 
@@ -259,7 +259,7 @@ impl Credentials {
             return Ok(());
         }
         Err(CredentialsError::Plain {
-            origin: self.login.origin().to_string(),
+            origin: self.login.url(),
         })
     }
 
@@ -283,7 +283,7 @@ fn basic(login: &Login) -> Secret {
 
 impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Credentials for {}", self.login.origin())
+        write!(f, "Credentials for {}", self.login.url())
     }
 }
 

@@ -23,9 +23,9 @@ pub use retry_after::retry_after;
 pub use rules::{RateError, Rules};
 pub use time::{SystemTimer, Timer};
 
+use crate::memory::Authority;
 use crate::memory::Memory;
 use crate::memory::Stamp;
-use crate::memory::origin::Origin;
 use gate::Gate;
 
 /// A wait is looked at again after this long: the clock may have been set, or another process may have heard something.
@@ -41,14 +41,14 @@ pub struct Manners {
     rules: Rules,
     memory: Arc<Memory>,
     timer: Arc<dyn Timer>,
-    gates: Mutex<HashMap<Origin, Arc<Gate>>>,
+    gates: Mutex<HashMap<Authority, Arc<Gate>>>,
     jitter: Mutex<Random>,
 }
 
 /// Leave to ask once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Permit {
-    pub origin: Origin,
+    pub origin: Authority,
     pub at: Stamp,
     /// How long it took to get.
     pub waited: Duration,
@@ -62,7 +62,7 @@ pub enum Refusal {
         .left.as_secs_f64().ceil()
     )]
     Paused {
-        origin: Origin,
+        origin: Authority,
         until: Stamp,
         left: Duration,
     },
@@ -71,7 +71,7 @@ pub enum Refusal {
         .left.as_secs().div_ceil(60)
     )]
     QuotaSpent {
-        origin: Origin,
+        origin: Authority,
         quota: u16,
         until: Stamp,
         left: Duration,
@@ -87,7 +87,7 @@ pub enum Verdict {
     AskAgain { until: Stamp },
     /// It complained, and this query was asked often enough.
     GiveUp {
-        origin: Origin,
+        origin: Authority,
         status: u16,
         asked: u32,
     },
@@ -111,7 +111,7 @@ impl Manners {
 
     /// Waits until `origin` may be asked once. `personal` says that the answer is a data set about a person or a role,
     /// which some registries count.
-    pub async fn acquire(&self, origin: &Origin, personal: bool) -> Result<Permit, Refusal> {
+    pub async fn acquire(&self, origin: &Authority, personal: bool) -> Result<Permit, Refusal> {
         let gate = self.gate(origin);
         let came = self.timer.now();
         // First come, first served: tokio's mutex is fair.
@@ -138,7 +138,7 @@ impl Manners {
     fn judge(
         &self,
         take: Take,
-        origin: &Origin,
+        origin: &Authority,
         came: Stamp,
         now: Stamp,
     ) -> ControlFlow<Result<Permit, Refusal>, Duration> {
@@ -166,7 +166,7 @@ impl Manners {
         })
     }
 
-    fn tell_if_alone(&self, gate: &Gate, origin: &Origin) {
+    fn tell_if_alone(&self, gate: &Gate, origin: &Authority) {
         if let Some(why) = gate.became_alone() {
             self.memory.note(format!(
                 "{origin} is asked as if no other process asked it: the file of its limits cannot be used ({why})"
@@ -226,7 +226,7 @@ impl Manners {
         gate.change_alone(&|| self.timer.now(), change)
     }
 
-    fn gate(&self, origin: &Origin) -> Arc<Gate> {
+    fn gate(&self, origin: &Authority) -> Arc<Gate> {
         let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(gate) = gates.get(origin) {
             return Arc::clone(gate);

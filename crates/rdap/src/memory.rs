@@ -5,6 +5,7 @@
 //! the times come from is the caller's business, and so is when to ask the network: see [`answers::Decision`].
 
 pub mod answers;
+mod authority;
 mod codec;
 mod error;
 pub mod limits;
@@ -19,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+pub use authority::Authority;
 pub use error::MemoryError;
 pub use stamp::Stamp;
 
@@ -157,7 +159,7 @@ impl Memory {
     }
 
     /// A file of an origin cannot be had: for a reason that all files share, or for its own.
-    fn cannot_lock(&self, place: &Place, origin: &origin::Origin, error: &io::Error) {
+    fn cannot_lock(&self, place: &Place, origin: &Authority, error: &io::Error) {
         if matches!(
             error.kind(),
             ErrorKind::ReadOnlyFilesystem

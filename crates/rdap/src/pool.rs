@@ -12,7 +12,6 @@ mod knowledge;
 mod lane;
 mod names;
 mod opening;
-mod origin;
 mod plan;
 mod reply;
 mod resend;
@@ -27,7 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use roundtrip_http::Request;
-use roundtrip_model::{Memory, Moment, Target};
+use roundtrip_model::{Memory, Moment, Origin, Target};
 use roundtrip_tls::TlsError;
 use tokio::sync::Semaphore;
 
@@ -37,7 +36,6 @@ pub use error::{Fault, PoolError};
 pub use ground::Tally;
 use ground::{Ground, count};
 pub use knowledge::{Alternative, OriginKnowledge};
-pub use origin::Origin;
 pub use reply::{Ask, BODY_LIMIT, Reply, Timing};
 use resend::{Tries, Verdict, Why};
 pub use settings::{Deadlines, Family, Override, Settings};
@@ -228,7 +226,7 @@ impl Inner {
     }
 
     fn site(&self, target: &Target) -> Arc<Site> {
-        let origin = Origin::of(target);
+        let origin = target.origin();
         let mut sites = self.sites();
         if let Some(site) = sites.get(&origin) {
             return site.clone();

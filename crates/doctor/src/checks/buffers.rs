@@ -1,4 +1,4 @@
-//! Socket buffers: the most that can be in flight, and so the most a long path can carry.
+//! Socket buffers: how much can be in flight, and hence how fast a long path can be.
 
 use crate::check::{Area, Check, Status, Subject};
 use crate::probes::Probes;
@@ -10,7 +10,7 @@ const UNSENT: Subject = Subject::new("tcp-notsent-lowat", Area::Tcp, "Unsent dat
 
 /// The round trip that limits are computed for: Europe to the eastern United States.
 const ROUND_TRIP_MS: u64 = 90;
-/// Rates below these are worth a word.
+/// Rates below these, in Mbit/s, are worth a remark.
 const COMFORTABLE_MBIT: u64 = 100;
 const MEAGRE_MBIT: u64 = 10;
 
@@ -40,7 +40,7 @@ fn receive(scene: &Scene) -> Check {
             )
             .change("sysctl -w net.ipv4.tcp_moderate_rcvbuf=1");
     }
-    // The window begins at half of the buffer; the rest is for the kernel's own bookkeeping.
+    // The window starts at half of the buffer; the rest is for the kernel's bookkeeping.
     let window = most / 2;
     RECEIVE
         .found(
@@ -105,7 +105,7 @@ fn unsent(scene: &Scene) -> Check {
     }
 }
 
-/// The bound on what programs may ask for, if it can be read.
+/// The limit on what programs may ask for, if it can be read.
 fn ceiling(scene: &Scene, name: &str) -> String {
     match scene.number::<u64>(&format!("net.core.{name}")) {
         Ok(bytes) => format!(", {name} {bytes}"),
@@ -125,7 +125,7 @@ fn raise(name: &str, least: u64, first: u64) -> String {
     format!("sysctl -w net.ipv4.{name}='{least} {first} 16777216'")
 }
 
-/// One window a round trip, in Mbit/s.
+/// One window per round trip, in Mbit/s.
 fn megabits(window: u64) -> u64 {
     window.saturating_mul(8) / (ROUND_TRIP_MS * 1000)
 }

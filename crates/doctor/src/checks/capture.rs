@@ -1,4 +1,4 @@
-//! Whether packets can be captured and stamped, as `trace` needs.
+//! Whether packets can be captured and timestamped.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! The trusted certificates: where they are and how many.
+//! The trusted certificates: where they are, and how many.
 
 use crate::check::{Area, Check, Subject};
 use crate::root::Identity;
@@ -6,7 +6,7 @@ use crate::scene::Scene;
 
 const BUNDLE: Subject = Subject::new("ca-bundle", Area::Tls, "Trusted certificates");
 
-/// Where distributions keep the bundle, the usual first.
+/// Where distributions keep the bundle, most common first.
 const PLACES: [&str; 7] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -21,7 +21,7 @@ const BEGINNINGS: [&str; 2] = [
     "-----BEGIN CERTIFICATE-----",
     "-----BEGIN TRUSTED CERTIFICATE-----",
 ];
-/// Fewer than this and some public servers will not be trusted.
+/// With fewer certificates than this, some public servers will not be trusted.
 const USUAL: usize = 100;
 
 pub(super) fn examine(scene: &Scene) -> Vec<Check> {

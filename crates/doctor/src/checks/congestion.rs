@@ -1,4 +1,4 @@
-//! Which congestion control new connections use, and which others could be chosen.
+//! The congestion control of new connections, and the available alternatives.
 
 use crate::check::{Area, Check, Subject};
 use crate::probes::Probes;

@@ -1,5 +1,5 @@
-//! curl and its library: version, TLS backend, HTTP versions; read from their bytes, not by
-//! running them, so that an image's can be judged too.
+//! curl and its library: version, TLS backend, HTTP versions. They are read from the files without
+//! running them, so that images can be examined too.
 
 use crate::check::{Area, Check, Subject};
 use crate::checks::libraries::shared_objects;
@@ -20,8 +20,8 @@ const PROGRAMS: [&str; 4] = [
 const VERSION_OF_TOOL: &str = "curl ";
 const VERSION_OF_LIBRARY: &str = "libcurl/";
 
-/// The backends: a text that only a build with it contains (a needed library's name, or the
-/// library's own version text in a static build), and its name.
+/// The TLS backends: a text that only a build with it contains (the name of a needed library, or in
+/// a static build the library's version text), and its name.
 const BACKENDS: [(&str, &str); 8] = [
     ("libssl.so.", "OpenSSL"),
     ("libgnutls.so.", "GnuTLS"),
@@ -76,7 +76,7 @@ fn judge(subject: Subject, path: &str, found: &Found) -> Option<Check> {
     let version = [VERSION_OF_LIBRARY, VERSION_OF_TOOL]
         .iter()
         .find_map(|marker| found.version(marker))?;
-    // A tool linked against the library speaks what the library speaks.
+    // A tool linked against the library supports what the library supports.
     if subject.id == TOOL.id && found.has(LINKED) {
         let meaning = "What it speaks is libcurl's, which follows.";
         return Some(subject.good(format!("{version} ({path})"), meaning));

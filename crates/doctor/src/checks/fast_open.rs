@@ -1,5 +1,5 @@
-//! TCP fast open (RFC 7413): what is switched on, whether the kernel paused it, what it achieved,
-//! and for how many destinations a cookie is at hand.
+//! TCP fast open (RFC 7413): what is enabled, whether the kernel has paused it, what it achieved,
+//! and for how many destinations there is a cookie.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
-//! TLS libraries: which are there, what they speak, what that costs in round trips.
+//! TLS libraries: which ones are installed, what they support, and what that costs in round trips.
 //!
-//! A library's version is read from its own bytes; the package manager's word stands beside it.
-//! Which version speaks what is left to `makes`.
+//! A library's version is read from its own bytes; the package manager's version is shown beside
+//! it. `makes` knows which version supports what.
 
 mod makes;
 
@@ -14,7 +14,7 @@ use makes::{Library, MAKES, Make, PostQuantum, Tls};
 
 const NONE: Subject = Subject::new("tls-libraries", Area::Tls, "TLS libraries");
 
-/// Where shared libraries are: relative to `/`, `*` within one component.
+/// Directories of shared libraries: relative to `/`, `*` within one component.
 pub(super) const DIRECTORIES: [&str; 17] = [
     "/lib",
     "/lib64",
@@ -30,7 +30,7 @@ pub(super) const DIRECTORIES: [&str; 17] = [
     "/opt/lib",
     "/opt/*/lib",
     "/opt/*/lib64",
-    // Python packages bring libraries of their own.
+    // Python packages ship their own libraries.
     "/usr/lib/python*/*-packages/*.libs",
     "/usr/local/lib/python*/*-packages/*.libs",
     "/opt/*/lib/python*/*-packages/*.libs",
@@ -60,14 +60,14 @@ pub(super) fn examine(scene: &Scene) -> Vec<Check> {
     checks
 }
 
-/// The paths of files so named in the library directories.
+/// The paths of files with this name in the library directories.
 pub(super) fn shared_objects(scene: &Scene, file: &str) -> Vec<String> {
     let directories = DIRECTORIES.iter();
     let paths = directories.flat_map(|directory| scene.root.glob(&format!("{directory}/{file}")));
     paths.collect()
 }
 
-/// What one file turns out to be.
+/// Examines one file.
 fn library(scene: &Scene, make: &Make, path: &str, packages: &Packages) -> Option<Check> {
     let scanned = scene.root.open_file(path).and_then(|file| {
         scan::scan(file, scan::LIBRARY, make.markers).map_err(|error| (&error).into())

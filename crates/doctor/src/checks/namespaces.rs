@@ -10,7 +10,7 @@ use crate::scene::Scene;
 const NAMESPACES: Subject = Subject::new("user-namespaces", Area::Namespaces, "User namespaces");
 const TUNNEL: Subject = Subject::new("tun-device", Area::Namespaces, "/dev/net/tun");
 
-/// Settings that forbid user namespaces: the value that does, and the remedy.
+/// Settings that can forbid user namespaces: the value that does, and the remedy.
 const SWITCHES: [(&str, &str, &str); 3] = [
     (
         "kernel.apparmor_restrict_unprivileged_userns",

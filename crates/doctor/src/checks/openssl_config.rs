@@ -1,5 +1,5 @@
-//! OpenSSL's configuration file, where a distribution or an administrator may have forbidden what
-//! the library can do.
+//! OpenSSL's configuration file, in which a distribution or an administrator may have disabled what
+//! the library supports.
 
 use crate::check::{Area, Check, Subject};
 use crate::scene::Scene;
@@ -12,7 +12,7 @@ const PLACES: [&str; 4] = [
     "/usr/lib/ssl/openssl.cnf",
     "/usr/local/ssl/openssl.cnf",
 ];
-/// The commands of `SSL_CONF_cmd(3)` that bear on the handshake.
+/// The commands of `SSL_CONF_cmd(3)` that affect the handshake.
 const COMMANDS: [&str; 7] = [
     "MinProtocol",
     "MaxProtocol",
@@ -64,7 +64,7 @@ fn config(path: &str, text: &str) -> Check {
     CONFIG.good(value, "TLS 1.3 is not switched off here.")
 }
 
-/// What a list such as `-ALL,TLSv1.2` leaves of TLS 1.3; later words count.
+/// Whether a list such as `-ALL,TLSv1.2` leaves TLS 1.3 enabled; later words override earlier ones.
 fn allows_tls_1_3(protocols: &str) -> bool {
     protocols
         .split(',')
@@ -75,8 +75,8 @@ fn allows_tls_1_3(protocols: &str) -> bool {
         })
 }
 
-/// A line `Command = value` of one of the commands; case does not count in OpenSSL, and section
-/// prefixes such as `TLS.` select a protocol.
+/// Parses a line `Command = value` with one of the commands. OpenSSL ignores case, and prefixes
+/// such as `TLS.` select a protocol.
 fn setting(line: &str) -> Option<(&'static str, &str)> {
     let line = line.split('#').next()?;
     let (name, value) = line.split_once('=')?;

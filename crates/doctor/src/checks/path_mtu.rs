@@ -1,4 +1,4 @@
-//! Whether a path that swallows large packets is noticed, and how large packets are.
+//! Whether lost large packets are noticed (black holes), and how large packets may be.
 
 use crate::check::{Area, Check, Subject};
 use crate::probes::Probes;
@@ -7,7 +7,8 @@ use crate::scene::Scene;
 const PROBING: Subject = Subject::new("tcp-mtu-probing", Area::Tcp, "MTU probing");
 const LINKS: Subject = Subject::new("link-mtu", Area::Tcp, "Link MTU");
 
-/// Ethernet's: below it, most servers send packets that do not fit this link.
+/// Ethernet's MTU in bytes: with a smaller one, most servers send packets that do not fit this
+/// link.
 const USUAL: u32 = 1500;
 
 pub(super) fn examine(scene: &Scene, probes: &Probes) -> Vec<Check> {

@@ -7,9 +7,9 @@ use crate::scene::Scene;
 
 const PORTS: Subject = Subject::new("local-ports", Area::Tcp, "Local ports");
 
-/// TIME-WAIT lasts this long in Linux, whatever the settings.
+/// The duration of TIME-WAIT in Linux, regardless of settings.
 const TIME_WAIT_S: u64 = 60;
-/// Fewer ports than this are soon used up by a busy client.
+/// A busy client soon exhausts fewer ports than this.
 const COMFORTABLE: u64 = 20_000;
 
 pub(super) fn examine(scene: &Scene, _probes: &Probes) -> Vec<Check> {

@@ -6,8 +6,8 @@ use crate::scene::Scene;
 
 const QUEUE: Subject = Subject::new("queueing-discipline", Area::Tcp, "Queueing discipline");
 
-/// Those that keep one flow's burst from delaying the others; `noqueue` has no queue at all, and
-/// `mq` shares its packets among children of the default discipline.
+/// Disciplines in which one flow's burst does not delay other flows. `noqueue` has no queue at all,
+/// and `mq` distributes packets to children with the default discipline.
 const FAIR: [&str; 6] = ["fq", "fq_codel", "cake", "fq_pie", "noqueue", "mq"];
 
 pub(super) fn examine(scene: &Scene, probes: &Probes) -> Vec<Check> {

@@ -1,4 +1,4 @@
-//! How names are looked up: resolv.conf(5) and the order in nsswitch.conf(5).
+//! How names are looked up: resolv.conf(5), and the order of sources in nsswitch.conf(5).
 
 use crate::check::{Area, Check, Status, Subject};
 use crate::root::Lack;
@@ -8,13 +8,13 @@ const SERVERS: Subject = Subject::new("resolver", Area::Names, "Name servers");
 const SEARCH: Subject = Subject::new("resolver-search", Area::Names, "Search list");
 const ORDER: Subject = Subject::new("name-order", Area::Names, "Order of sources");
 
-/// glibc uses no more servers than this (MAXNS).
+/// The most servers that glibc uses (MAXNS).
 const MOST_SERVERS: usize = 3;
-/// Defaults of `options timeout:` and `attempts:`, and the bounds glibc puts on them.
+/// Defaults of `options timeout:` and `attempts:`, and the maxima that glibc allows.
 const DEFAULT: (u64, u64) = (5, 2);
 const BOUNDS: (u64, u64) = (30, 5);
 
-/// What resolv.conf says.
+/// The settings in resolv.conf.
 #[derive(Debug, PartialEq, Eq)]
 struct Settings<'a> {
     servers: Vec<&'a str>,
@@ -174,7 +174,7 @@ impl<'a> Settings<'a> {
             let mut words = line.split_whitespace();
             match words.next() {
                 Some("nameserver") => settings.servers.extend(words.next()),
-                // The last of these lines counts.
+                // The last of these lines wins.
                 Some("search" | "domain") => settings.search = words.collect(),
                 Some("options") => words.for_each(|word| settings.option(word)),
                 _ => {}

@@ -1,4 +1,4 @@
-//! Language runtimes that bring TLS of their own: Go, Java, Node; and Python, which uses OpenSSL.
+//! Language runtimes with their own TLS: Go, Java, Node; and Python, which uses OpenSSL.
 
 mod files;
 

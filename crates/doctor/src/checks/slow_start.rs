@@ -1,4 +1,4 @@
-//! Whether an idle connection forgets how fast its path is, and whether new ones remember it.
+//! Whether an idle connection forgets the speed of its path, and whether new ones know it.
 
 use crate::check::{Area, Check, Subject};
 use crate::probes::Probes;

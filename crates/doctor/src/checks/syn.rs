@@ -1,4 +1,4 @@
-//! What a lost SYN costs, and how long a silent server is waited for.
+//! What a lost SYN costs, and how long to wait for a silent server.
 
 use crate::check::{Area, Check, Subject};
 use crate::probes::Probes;
@@ -6,7 +6,7 @@ use crate::scene::Scene;
 
 const RETRIES: Subject = Subject::new("tcp-syn-retries", Area::Tcp, "Lost SYN");
 
-/// The retransmission timer never exceeds this (`TCP_RTO_MAX`).
+/// The longest interval of the retransmission timer, in seconds (`TCP_RTO_MAX`).
 const LONGEST_WAIT_S: u64 = 120;
 
 pub(super) fn examine(scene: &Scene, _probes: &Probes) -> Vec<Check> {
@@ -18,7 +18,7 @@ fn retries(scene: &Scene) -> Check {
         Ok(retries) => u64::from(retries),
         Err(lack) => return RETRIES.unknown(lack, "What a silent server costs is open."),
     };
-    // Linux 6.5 and later; before, the wait doubles from the first time on.
+    // Linux 6.5 and later; before that, the wait doubles from the first time on.
     let linear = scene.number::<u8>("net.ipv4.tcp_syn_linear_timeouts");
     let linear = linear.map_or(0, u64::from);
     let total = seconds_to_give_up(retries, linear);
@@ -46,7 +46,7 @@ fn retries(scene: &Scene) -> Check {
     )
 }
 
-/// The waits of 1 s, then 1, 2, 4, … s; the last wait is for the last SYN sent.
+/// The sum of the waits of 1 s, then 1, 2, 4, … s; the last one follows the last SYN.
 fn seconds_to_give_up(retries: u64, linear: u64) -> u64 {
     let doubling = (0..=retries).map(|n| match u32::try_from(n) {
         Ok(n @ 0..7) => 1 << n,

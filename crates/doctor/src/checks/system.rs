@@ -1,4 +1,4 @@
-//! What was examined: distribution, kernel, C library.
+//! The examined system: distribution, kernel, C library.
 
 use crate::check::{Area, Check, Subject};
 use crate::root::Lack;

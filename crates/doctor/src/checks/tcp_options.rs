@@ -1,4 +1,4 @@
-//! Options that every modern connection needs, and explicit congestion notification.
+//! TCP options that every modern connection needs, and explicit congestion notification.
 
 use crate::check::{Area, Check, Subject};
 use crate::probes::Probes;
@@ -7,7 +7,7 @@ use crate::scene::Scene;
 const OPTIONS: Subject = Subject::new("tcp-options", Area::Tcp, "Options");
 const ECN: Subject = Subject::new("tcp-ecn", Area::Tcp, "ECN");
 
-/// Name of the setting, name for people, what its absence costs.
+/// Setting, name for people, and the cost of its absence.
 const NEEDED: [(&str, &str, &str); 3] = [
     (
         "net.ipv4.tcp_window_scaling",

@@ -1,4 +1,4 @@
-//! What QUIC needs of the kernel: many datagrams in one call, and room for a burst.
+//! What QUIC needs from the kernel: many datagrams per call, and buffers for a burst.
 
 use std::io;
 
@@ -10,7 +10,7 @@ const SEGMENTATION: Subject = Subject::new("udp-gso", Area::Udp, "Segmentation (
 const COALESCING: Subject = Subject::new("udp-gro", Area::Udp, "Coalescing (GRO)");
 const BUFFERS: Subject = Subject::new("udp-buffers", Area::Udp, "Buffers");
 
-/// What QUIC implementations usually ask for.
+/// The buffer size that QUIC implementations usually ask for, in bytes.
 const WANTED: u64 = 2 << 20;
 
 pub(super) fn examine(scene: &Scene, probes: &Probes) -> Vec<Check> {

@@ -1,4 +1,4 @@
-//! How much the first round trip carries: initial windows, which routes may change.
+//! How much the first round trip carries: initial windows, which routes can change.
 
 use crate::check::{Area, Check, Subject};
 use crate::netlink::routes::Route;

@@ -6,13 +6,13 @@ use rustix::fs::Dir;
 
 use super::{Lack, Root};
 
-/// Names looked at in one directory.
+/// The most names that are read from one directory.
 const MOST_ENTRIES: usize = 50_000;
-/// Paths kept after each component: a hostile tree must not multiply them.
+/// The most paths that are kept after each component: a hostile tree must not multiply them.
 const MOST_PATHS: usize = 256;
 
 impl Root {
-    /// The paths that match, sorted, each beginning with `/`; what cannot be read has none.
+    /// The matching paths, sorted, each beginning with `/`. Unreadable directories match nothing.
     pub(crate) fn glob(&self, pattern: &str) -> Vec<String> {
         let mut paths = vec![String::new()];
         for component in pattern.split('/').filter(|c| !c.is_empty()) {

@@ -1,4 +1,4 @@
-//! Trees that try to lead the reader out, to block it, or to drown it.
+//! Trees that try to make the reader leave the root, block, or read without end.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::*;
 
-/// A tree with a secret beside it, which must never be read.
+/// A tree beside a secret that must never be read.
 fn tree() -> (tempfile::TempDir, Root) {
     let outer = tempfile::tempdir().unwrap();
     fs::write(outer.path().join("secret"), "outside").unwrap();
@@ -103,7 +103,7 @@ fn an_unreadable_file_says_so() {
     let (outer, root) = tree();
     let file = outer.path().join("root/etc/file");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).unwrap();
-    // The superuser may read it all the same.
+    // Root may read it all the same.
     let expected = match fs::read(&file) {
         Ok(_) => Ok("inside".to_owned()),
         Err(_) => Err(Lack::Refused),

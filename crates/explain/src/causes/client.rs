@@ -1,4 +1,4 @@
-//! The client's own time: what its libraries computed while nobody waited for a packet.
+//! The client's own time: computation during which no packet was awaited.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use roundtrip_model::{PhaseName, Task};
 
 use crate::{Case, Cause, Cost, Family, Part, Setting};
 
-/// A TLS library that is warm needs about a millisecond for all of its work.
+/// In milliseconds. A warmed-up TLS library needs about a millisecond for all of its work.
 const MUCH: f64 = 10.0;
 
 pub(super) const FAMILY: Family = Family {
@@ -65,14 +65,14 @@ fn slow_verification(case: &Case<'_>) -> Option<Cost> {
 
 fn slow_library(case: &Case<'_>) -> Option<Cost> {
     let mut cost = Cost::default();
-    // What has a finding of its own is not told again.
+    // Do not report again what has a finding already.
     let told_apart = slow_verification(case).is_some();
     let mut told: BTreeMap<&str, f64> = BTreeMap::new();
     for phase in case.phases.iter().filter(|p| PHASES.contains(&p.name)) {
         let mut tasks = case.tasks_within(phase);
         tasks.retain(|(task, _)| *task != Task::Verify || !told_apart);
         let worked: f64 = tasks.iter().map(|(_, took)| took).sum();
-        // Work that fell into a wait cost nothing.
+        // Work that happened during a wait cost nothing.
         let unhidden = worked.min(phase.waited.client);
         cost = cost.waited(phase.name, Part::Client, unhidden);
         for (task, took) in tasks {

@@ -1,13 +1,14 @@
-//! Addresses and the TCP handshake: addresses that do not answer, SYNs that get lost.
+//! Addresses and the TCP handshake: addresses that do not answer, and lost SYNs.
 
 use roundtrip_model::{Attempt, AttemptOutcome, PhaseName};
 
 use crate::case::ms;
 use crate::{Case, Cause, Cost, Family, Part, Setting};
 
-/// A SYN-ACK that is later than this is no matter of a busy host.
+/// In milliseconds. A busy host alone does not delay a SYN-ACK by more than this.
 const LATE: f64 = 20.0;
-/// A SYN is repeated after a second, and so is QUIC's first flight.
+/// In milliseconds, with some tolerance: a SYN is repeated after a second, and so is QUIC's first
+/// flight.
 const FIRST_TIMEOUT: f64 = 950.0;
 
 pub(super) const FAMILY: Family = Family {
@@ -82,7 +83,7 @@ fn dead_address(case: &Case<'_>) -> Option<Cost> {
     tried_before(case, false)
 }
 
-/// What the addresses before the winner cost; `refused` where each of them said no.
+/// What the addresses before the winner cost; with `refused`, only if each of them refused.
 fn tried_before(case: &Case<'_>, refused: bool) -> Option<Cost> {
     let over_quic = case.exchange.quic.is_some();
     if !over_quic {
@@ -118,7 +119,8 @@ fn tried_before(case: &Case<'_>, refused: bool) -> Option<Cost> {
     )
 }
 
-/// Given up before anything was repeated: one packet that was lost explains it as well. RFC 6298 §2.1, RFC 9002 §6.2.2.
+/// Whether the attempt was given up before anything was repeated: then one lost packet explains it
+/// as well (RFC 6298 §2.1, RFC 9002 §6.2.2).
 fn was_asked_once(attempt: &Attempt) -> bool {
     attempt.outcome == AttemptOutcome::Abandoned
         && ms(attempt.ended.since(attempt.began)) < FIRST_TIMEOUT
@@ -144,7 +146,7 @@ fn fate(attempt: &Attempt) -> String {
 
 fn syn_lost(case: &Case<'_>) -> Option<Cost> {
     let tcp = case.tcp()?;
-    // A SYN with data that is lost has a cause of its own.
+    // A lost SYN with data is another cause.
     if tcp.syn_retransmits == 0 || tcp.fast_open.cookie {
         return None;
     }
@@ -161,7 +163,7 @@ fn slow_first(case: &Case<'_>) -> Option<Cost> {
     let (tcp, r) = (case.tcp()?, case.rtt?);
     let took = case.waited(PhaseName::Tcp, Part::Network);
     let late = took - r;
-    // Another answer on the connection has to show what the path takes when it is awake.
+    // Another answer on the connection has to show how long the path takes when it is awake.
     let compared = case.waited(PhaseName::FirstByte, Part::Network) > 0.0;
     (compared && tcp.syn_retransmits == 0 && late >= LATE.max(0.5 * r)).then(|| {
         let evidence = format!(
@@ -171,7 +173,7 @@ fn slow_first(case: &Case<'_>) -> Option<Cost> {
     })
 }
 
-/// What the connect lost on the address that won in the end.
+/// The time that the connect lost on the address that won in the end, in milliseconds.
 pub(super) fn syn_wait(case: &Case<'_>) -> Option<f64> {
     let (_, won) = case.tcp_attempts();
     let won = won?.began;

@@ -1,5 +1,5 @@
-//! Answers that are none: whoever asked has to ask again. The whole exchange was for nothing, but for a connection that
-//! the next request can take.
+//! Answers that only say to ask again. The whole exchange was in vain, except for a connection that
+//! the next request can use.
 
 use roundtrip_model::{PhaseName, Scheme, Target};
 
@@ -81,7 +81,7 @@ pub(super) const FAMILY: Family = Family {
     ],
 };
 
-/// What the next request cannot use.
+/// Everything that the next request cannot use.
 fn whole(case: &Case<'_>, next: Option<&Target>, evidence: String) -> Cost {
     let own = [PhaseName::Request, PhaseName::FirstByte, PhaseName::Body];
     let here = Target::parse(&case.exchange.url).ok();

@@ -1,4 +1,5 @@
-//! TCP fast open that was asked for and saved nothing. What saved its round trip is no finding.
+//! TCP fast open that was requested and saved nothing. If it saved its round trip, there is no
+//! finding.
 
 use roundtrip_model::{Event, FastOpenFacts, PhaseName, TcpFacts};
 
@@ -86,20 +87,21 @@ pub(super) const FAMILY: Family = Family {
     ],
 };
 
-/// Fast open as this exchange saw it, if it was asked for.
+/// Fast open as seen by this exchange, if it was requested.
 fn asked<'a>(case: &Case<'a>) -> Option<(&'a TcpFacts, &'a FastOpenFacts)> {
     let tcp = case.tcp()?;
     tcp.fast_open.asked.then_some((tcp, &tcp.fast_open))
 }
 
-/// Data left in a SYN.
+/// Fast open, if data was sent in a SYN.
 fn sent<'a>(case: &Case<'a>) -> Option<(&'a TcpFacts, &'a FastOpenFacts)> {
     asked(case).filter(|(_, f)| f.cookie && f.data_sent > 0)
 }
 
 fn no_cookie(case: &Case<'_>) -> Option<Cost> {
     let (_, facts) = asked(case)?;
-    // A cookie is for the next connection: one that asked before this one should have brought it. RFC 7413 §4.1.2.
+    // A cookie serves the next connection: an earlier one that asked should have brought it (RFC
+    // 7413 §4.1.2).
     let evidence = if case.exchange.primed || case.exchange.run > 0 {
         "an earlier connection had asked for a cookie, and none came: the server gives none, or a box on the path strips the option; from here both look alike, and this SYN carried no data either"
     } else {

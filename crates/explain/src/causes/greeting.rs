@@ -1,11 +1,11 @@
-//! The ClientHello and the first byte that answers it.
+//! The time between the ClientHello and the first byte of its answer.
 
 use roundtrip_model::{EarlyData, Event, Moment, PhaseName};
 
 use crate::case::ms;
 use crate::{Case, Cause, Cost, Family, Part, Setting};
 
-/// What a busy server may need for a key exchange and a signature.
+/// In milliseconds: what a busy server may need for a key exchange and a signature.
 const LATE: f64 = 10.0;
 
 pub(super) const FAMILY: Family = Family {

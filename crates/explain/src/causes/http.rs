@@ -1,13 +1,15 @@
-//! The request and its way: proxies, and servers that think.
+//! The request and its route: proxies, and servers that take their time.
 
 use roundtrip_model::{Event, PhaseName};
 
 use crate::case::ms;
 use crate::{Case, Cause, Cost, Family, Part, Setting};
 
-/// Less than this, a server's answer cannot be told from its scheduler: it is a time slice of a busy machine.
+/// In milliseconds. Less than this cannot be told from the server's scheduler: it is a time slice
+/// of a busy machine.
 const THOUGHT: f64 = 3.0;
-/// Nor can it be told from the path, where the wait varies by this share of a round trip anyway.
+/// Nor can less than this share of a round trip be told from the path, where waits vary by that
+/// much anyway.
 const JITTER: f64 = 0.1;
 
 pub(super) const FAMILY: Family = Family {
@@ -86,7 +88,8 @@ fn proxy_connect(case: &Case<'_>) -> Option<Cost> {
     Some(cost.waited(PhaseName::Proxy, Part::Server, beyond))
 }
 
-/// How much later than a round trip the first byte came, where that is more than the path and a busy host explain.
+/// By how much the first byte was later than a round trip, if that is more than the path and a busy
+/// host explain; in milliseconds.
 fn thought(case: &Case<'_>) -> Option<f64> {
     if !case.is_answered() {
         return None;
@@ -117,7 +120,7 @@ fn cache_miss(case: &Case<'_>) -> Option<Cost> {
     Some(Cost::new(evidence).waited(PhaseName::FirstByte, Part::Server, thought))
 }
 
-/// What a cache says of itself: RFC 9211 §2.2 (`fwd`), and the names that were there before it.
+/// What a cache says about itself: RFC 9211 §2.2 (`fwd`), and older header fields.
 fn missed(case: &Case<'_>) -> Option<String> {
     let http = case.exchange.http.as_ref()?;
     [
@@ -128,15 +131,17 @@ fn missed(case: &Case<'_>) -> Option<String> {
     .into_iter()
     .find_map(|(name, mark)| {
         let value = String::from_utf8_lossy(http.header(name)?).to_ascii_lowercase();
-        // Of several caches, the nearest one stands last, and a hit anywhere spared the origin.
+        // With several caches, the nearest one comes last, and a hit in any of them spared the
+        // origin.
         let missed = value.contains(mark) && !value.contains("hit");
         let value: String = value.chars().filter(|c| !c.is_control()).take(60).collect();
         missed.then(|| format!("{name} says: {value}"))
     })
 }
 
-/// Through a tunnel, R reaches to the proxy only. How much farther the server is shows in the handshake behind it;
-/// without one, nothing can be said.
+/// The distance between proxy and server, in milliseconds. Through a tunnel, R covers only the way
+/// to the proxy; the handshake behind it shows how much farther the server is. Without a handshake
+/// it is unknown.
 fn behind_the_proxy(case: &Case<'_>) -> Option<f64> {
     if !case.happened(|e| *e == Event::TunnelReady) {
         return Some(0.0);
@@ -145,7 +150,7 @@ fn behind_the_proxy(case: &Case<'_>) -> Option<f64> {
     (trips > 0).then(|| case.waited(PhaseName::Tls, Part::Server) / f64::from(trips))
 }
 
-/// What the server itself said about it, or what else it may have been.
+/// What the server itself said about the wait, or what else may explain it.
 fn confirmation(case: &Case<'_>, thought: f64) -> String {
     let timing = timing(case);
     let said = case.exchange.http.iter().flat_map(|h| &h.server_timing);
@@ -157,7 +162,7 @@ fn confirmation(case: &Case<'_>, thought: f64) -> String {
     }
 }
 
-/// What the server itself said about it.
+/// What the server itself said about the wait (Server-Timing).
 fn timing(case: &Case<'_>) -> String {
     let told: Vec<String> = case
         .exchange

@@ -1,4 +1,4 @@
-//! Connections that should have been kept: what opening another one cost.
+//! Connections that should have been kept open: the cost of opening another one.
 
 use roundtrip_model::{NotKept, PhaseName};
 
@@ -11,7 +11,7 @@ const SETUP: [PhaseName; 5] = [
     PhaseName::Tls,
     PhaseName::Quic,
 ];
-/// What was lost had a reason of its own.
+/// Lost time has its own causes.
 const PARTS: [Part; 4] = [Part::Network, Part::Server, Part::Client, Part::Resolver];
 
 pub(super) const FAMILY: Family = Family {
@@ -89,6 +89,6 @@ fn crossed(case: &Case<'_>) -> Option<Cost> {
     let evidence =
         "the request on the kept connection was answered with its end, and sent again on another";
     let cost = setup(case, NotKept::Crossed, evidence)?;
-    // What went by before the second attempt is all that its timeline shows of the first.
+    // The time before the second attempt is all that its timeline shows of the first.
     Some(cost.phases(case, &[PhaseName::Setup], &[Part::Client]))
 }

@@ -1,4 +1,4 @@
-//! Segments that get lost on a connection that is open, whoever had sent them.
+//! Segments lost on an open connection, whichever end sent them.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ pub(super) const FAMILY: Family = Family {
     ],
 };
 
-/// The kernel counts unacknowledged time in ticks.
+/// In milliseconds: the kernel counts unacknowledged time in ticks.
 const TICKS: f64 = 12.0;
 
 /// Waits that a lost segment prolongs.
@@ -84,11 +84,11 @@ fn black_hole(case: &Case<'_>) -> Option<Cost> {
     })
 }
 
-/// What the kernel and TLS saw of losses in one phase.
+/// What the kernel and TLS noticed of losses in one phase.
 #[derive(Default)]
 struct Seen {
     phase: Option<PhaseName>,
-    /// The phase's loss, ours and the server's.
+    /// The milliseconds of loss in the phase: of our segments, and of the server's.
     ours: f64,
     theirs: f64,
     resent: u32,
@@ -110,7 +110,7 @@ fn seen_in(case: &Case<'_>, phase: &Phase) -> Seen {
         phase: Some(phase.name),
         ..Seen::default()
     };
-    // What stands at a phase's beginning ended the one before.
+    // An event at the very beginning of a phase ended the phase before.
     let within = |at: Moment| at > phase.start && at <= phase.end;
     for (_, event) in case.exchange.timeline.iter().filter(|(at, _)| within(*at)) {
         match event {
@@ -147,7 +147,7 @@ fn ours(case: &Case<'_>) -> Option<Cost> {
             sent_again(again)
         )
     } else {
-        // Nothing has come since, of which the wait could be told.
+        // Nothing has arrived since that could tell about the wait.
         let tcp = case.tcp().filter(|_| !case.is_answered())?;
         let again = tcp.retransmits.saturating_sub(tcp.syn_retransmits);
         return (again > 0)
@@ -171,7 +171,7 @@ fn theirs(case: &Case<'_>) -> Option<Cost> {
     Some(claimed(&seen, evidence, |s| s.theirs))
 }
 
-/// How a loss of the server's showed in one phase.
+/// How a loss of the server's segments showed in one phase.
 fn told(case: &Case<'_>, seen: &Seen) -> String {
     let late = seen.theirs;
     match seen.overtaken {

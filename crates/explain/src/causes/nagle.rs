@@ -1,4 +1,4 @@
-//! Small segments that wait for an acknowledgement which waits for them.
+//! Small segments that wait for an acknowledgement, which in turn is delayed until they come.
 
 use std::ops::RangeInclusive;
 
@@ -29,9 +29,11 @@ pub(super) const FAMILY: Family = Family {
     }],
 };
 
-/// Linux waits this long before it acknowledges alone (`TCP_DELACK_MIN`), give or take a tick and a scheduler.
+/// In milliseconds: how long Linux waits before it sends a pure acknowledgement (`TCP_DELACK_MIN`),
+/// within a tick and the scheduler's delay.
 const DELAYED_ACK: RangeInclusive<f64> = 38.0..=50.0;
-/// On a shorter path a pause of 40 ms may be anybody's; with a round trip on top it is this one.
+/// In milliseconds. On a shorter path a pause of 40 ms may have any cause; with a round trip on top
+/// it is this one.
 const TELLING_TRIP: f64 = 5.0;
 
 fn held_back(case: &Case<'_>) -> Option<Cost> {
@@ -51,7 +53,7 @@ fn held_back(case: &Case<'_>) -> Option<Cost> {
             "{bytes} bytes came, and the next {pause:.1} ms later: a round trip and {:.0} ms",
             pause - r
         );
-        // A ticket may come first and the answer's head be what was held back.
+        // A ticket may come first, and the head of the answer be what was held back.
         let head = timeline.first(|e| *e == Event::FirstByte);
         let phase = if head.is_some_and(|head| head >= next) {
             PhaseName::FirstByte

@@ -1,4 +1,4 @@
-//! Names: what the way from a host to its addresses cost.
+//! Name lookups: what the way from a host name to its addresses cost.
 
 use std::time::Duration;
 
@@ -7,11 +7,12 @@ use roundtrip_model::{Answer, NameFacts, PhaseName};
 use crate::case::ms;
 use crate::{Case, Cause, Cost, Family, Part, Setting};
 
-/// No resolver repeats a question sooner: resolv.conf(5) counts its time-out in seconds.
+/// In milliseconds. No resolver repeats a query sooner: resolv.conf(5) counts its timeout in
+/// seconds.
 const SHORTEST_TIMEOUT: f64 = 900.0;
-/// A resolver nearby that has the answer needs less.
+/// In milliseconds. A nearby resolver that has the answer cached needs less.
 const SLOW: f64 = 10.0;
-/// One leads to a content network, and often a second within it.
+/// One alias leads to a content network, and often a second one within it.
 const MANY_ALIASES: usize = 3;
 
 pub(super) const FAMILY: Family = Family {
@@ -127,7 +128,7 @@ fn asked<'a>(case: &Case<'a>) -> Option<(&'a NameFacts, f64)> {
     Some((name, case.waited(PhaseName::Name, Part::Resolver)))
 }
 
-/// A part of the lookup that was timed for itself.
+/// A part of the lookup that was timed separately.
 fn part(took: Duration, least: f64, evidence: String) -> Option<Cost> {
     let took = ms(took);
     (took > 0.0 && took >= least)

@@ -1,14 +1,15 @@
-//! QUIC: what its handshake paid beyond one round trip, and what was lost when it did not come about.
+//! QUIC: what its handshake cost beyond one round trip, and what was lost when it failed.
 
 use roundtrip_model::{Answer, Attempt, AttemptOutcome, Http, PhaseName, Security};
 
 use crate::case::ms;
 use crate::{Case, Cause, Cost, Family, Part, Setting};
 
-/// A server may send three times what it received before the client has proven its address. RFC 9000 §8.1.
+/// A server may send three times what it received before the client has proven its address (RFC
+/// 9000 §8.1).
 const LEAST_FIRST_FLIGHT: u64 = 1200;
 const AMPLIFICATION: u64 = 3;
-/// Its own hello, extensions, Finished and the packets' heads take about this much of that.
+/// The server's hello, extensions, Finished and packet headers take about this many bytes of that.
 const BESIDE_CHAIN: u64 = 700;
 
 pub(super) const FAMILY: Family = Family {
@@ -103,7 +104,7 @@ pub(super) const FAMILY: Family = Family {
     ],
 };
 
-/// A QUIC attempt that came before the TCP one, and what it cost.
+/// A QUIC attempt before the TCP one, and what it cost.
 fn given_up<'a>(case: &Case<'a>) -> Option<(&'a Attempt, f64)> {
     case.tcp()?;
     let quic = case.exchange.attempts.iter().find(|a| a.over_quic)?;
@@ -137,7 +138,7 @@ fn failed(case: &Case<'_>) -> Option<Cost> {
 fn announced_late(case: &Case<'_>) -> Option<Cost> {
     case.tcp().and_then(|_| case.tls())?;
     let (name, http) = (case.exchange.name.as_ref()?, case.exchange.http.as_ref()?);
-    // A record could have been there to be seen only where a name server was asked.
+    // An HTTPS record could only be seen if a name server was asked.
     let asked = matches!(name.answer, Answer::Server(_) | Answer::Doh(_));
     let known = name
         .https_record
@@ -185,16 +186,16 @@ fn stall(case: &Case<'_>) -> Option<Cost> {
     case.trips(PhaseName::Quic, more, evidence)
 }
 
-/// The bytes of a chain that a server may not send at once.
+/// How many bytes of its certificate chain the server could not send at once.
 fn chain_over_limit(case: &Case<'_>) -> Option<u64> {
     let quic = case.exchange.quic.as_ref()?;
     let chain = case.tls()?.chain.as_ref()?.bytes_on_wire;
-    // A Retry has proven the address already.
+    // A Retry has already proven the address.
     let over = !quic.retry && chain + BESIDE_CHAIN > AMPLIFICATION * LEAST_FIRST_FLIGHT;
     over.then_some(chain)
 }
 
-/// Round trips that the handshake's arithmetic does not know.
+/// Round trips beyond those that the handshake is expected to take.
 fn more_trips(case: &Case<'_>) -> u32 {
     case.round_trips(PhaseName::Quic)
         .saturating_sub(1 + case.exchange.extra_trips)
@@ -204,7 +205,7 @@ fn loss(case: &Case<'_>) -> Option<Cost> {
     let quic = case.exchange.quic.as_ref()?;
     case.tls()?;
     let (waited, trips) = (in_vain(case), trips_of_loss(case));
-    // On a path longer than the time-out, the client repeats what was not lost.
+    // On a path longer than the timeout, the client repeats what was not lost.
     if trips == 0 && waited <= case.rtt? {
         return None;
     }
@@ -219,7 +220,7 @@ fn loss(case: &Case<'_>) -> Option<Cost> {
     Some(cost.waited(PhaseName::Quic, Part::Loss, waited))
 }
 
-/// Time-outs of the handshake, but for addresses that were given up.
+/// Handshake timeouts, without those of addresses that were given up.
 fn in_vain(case: &Case<'_>) -> f64 {
     let (attempts, _) = case.attempts(true);
     let began = || attempts.iter().map(|a| a.began);
@@ -230,8 +231,9 @@ fn in_vain(case: &Case<'_>) -> f64 {
     (case.waited(PhaseName::Quic, Part::Loss) - given_up).max(0.0)
 }
 
-/// What an acknowledgement told to be lost costs a round trip, and a time-out no more than its wait. A chain over the
-/// limit has the first round trip that is too many.
+/// The round trips caused by losses: a loss reported by an acknowledgement costs a round trip, a
+/// timeout costs no more than its wait. If the chain exceeds the limit, the first extra round trip
+/// is its.
 fn trips_of_loss(case: &Case<'_>) -> u32 {
     let lost = case
         .exchange

@@ -1,4 +1,4 @@
-//! Resumption that was asked for and did not come about.
+//! Session resumption that was requested and did not happen.
 
 use roundtrip_model::{Memory, Task, TlsFacts};
 
@@ -46,7 +46,8 @@ pub(super) const FAMILY: Family = Family {
     ],
 };
 
-/// A full handshake where an abbreviated one was asked for; what it verified, and its second round trip with TLS 1.2.
+/// A full handshake instead of the abbreviated one: its verification, and the second round trip of
+/// TLS 1.2.
 fn not_resumed(case: &Case<'_>, tls: &TlsFacts, evidence: String) -> Option<Cost> {
     if case.exchange.asked.memory == Memory::Cold || tls.resumed {
         return None;

@@ -78,7 +78,7 @@ pub(super) const FAMILY: Family = Family {
     ],
 };
 
-/// RFC 8446 §5.1: a record holds 16 KiB, and nothing of it can be read before its last byte.
+/// RFC 8446 §5.1: a record holds up to 16 KiB, and nothing of it can be read before its last byte.
 fn record_over_window(case: &Case<'_>) -> Option<Cost> {
     let r = case
         .rtt
@@ -113,7 +113,7 @@ fn hello_retry(case: &Case<'_>) -> Option<Cost> {
         .flatten()
 }
 
-/// Round trips of a handshake over TCP whose flights fit their windows.
+/// The expected round trips of a handshake over TCP whose flights fit their windows.
 fn arithmetic(tls: &TlsFacts) -> u32 {
     1 + u32::from(is_full_tls12(tls)) + u32::from(tls.hello_retry)
 }
@@ -125,7 +125,7 @@ fn is_full_tls12(tls: &TlsFacts) -> bool {
 fn over_window(case: &Case<'_>) -> Option<Cost> {
     let tls = case.tls()?;
     let window = INITIAL_WINDOW * case.segment();
-    // With early data accepted nobody waited for the handshake's flights.
+    // With accepted early data, nothing waited for the flights of the handshake.
     if tls.early_data == EarlyData::Accepted || tls.bytes_received <= window {
         return None;
     }
@@ -145,7 +145,7 @@ fn over_window(case: &Case<'_>) -> Option<Cost> {
 fn tls12_full(case: &Case<'_>) -> Option<Cost> {
     let tls = case.tls()?;
     let trips = case.round_trips(PhaseName::Tls);
-    // A resumption that was asked for and did not come about has a cause of its own.
+    // Failed resumption is another cause.
     let told =
         case.exchange.asked.memory != Memory::Cold && (tls.ticket_shown || case.exchange.primed);
     if !is_full_tls12(tls) || trips < 2 || told {

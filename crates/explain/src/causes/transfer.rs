@@ -1,4 +1,4 @@
-//! Bytes under way: windows that have to grow.
+//! Bytes under way: congestion windows that have to grow.
 
 use roundtrip_model::{Event, PhaseName};
 
@@ -46,7 +46,8 @@ pub(super) const FAMILY: Family = Family {
     ],
 };
 
-/// Linux forgets the window of a connection that was idle for a time-out, whose shortest is 200 ms.
+/// In milliseconds: Linux resets the congestion window of a connection that was idle for a
+/// retransmission timeout, at least 200 ms.
 const IDLE: f64 = 200.0;
 
 fn after_idle(case: &Case<'_>) -> Option<Cost> {
@@ -67,7 +68,7 @@ fn after_idle(case: &Case<'_>) -> Option<Cost> {
     case.trips(PhaseName::Body, stalls, evidence)
 }
 
-/// Segments and bytes of the flight that began the body, where a pause ended it.
+/// Segments and bytes of the first flight of the body, if a pause ended it.
 fn first_flight(case: &Case<'_>) -> Option<(u64, u64)> {
     let began = case.exchange.timeline.first(|e| *e == Event::FirstByte)?;
     let mut later = case.exchange.timeline.iter().filter(|(at, _)| *at >= began);
@@ -77,9 +78,9 @@ fn first_flight(case: &Case<'_>) -> Option<(u64, u64)> {
     })
 }
 
-/// How often a body had to wait for the server's window.
+/// How often the body had to wait for the server's window.
 fn stalls(case: &Case<'_>, body: u64, first: Option<(u64, u64)>) -> u32 {
-    // A window counts segments, and small ones fill it too.
+    // A congestion window counts segments, and small ones fill it too.
     let window = INITIAL_WINDOW * case.segment();
     let window = first.map_or(window, |(_, bytes)| window.min(bytes));
     let flights = flights(body, window);
@@ -106,7 +107,7 @@ fn slow_start(case: &Case<'_>) -> Option<Cost> {
     case.trips(PhaseName::Body, stalls, evidence)
 }
 
-/// How many flights doubling needs for so many bytes: the first is the answer's own.
+/// How many flights doubling the window needs for `bytes`; the first is the answer's own.
 pub(super) fn flights(bytes: u64, window: u64) -> u32 {
     let windows = bytes.div_ceil(window.max(1));
     (windows + 1).next_power_of_two().ilog2()

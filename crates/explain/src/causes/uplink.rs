@@ -1,4 +1,4 @@
-//! Bytes that went out over a line that takes long for them. What a window held back is told in `upload`.
+//! A slow uplink: bytes that take long to leave. `upload` covers what a window held back.
 
 use crate::{Case, Cause, Cost, Family, Part, Setting};
 
@@ -25,7 +25,7 @@ pub(super) const FAMILY: Family = Family {
 fn slow(case: &Case<'_>) -> Option<Cost> {
     let tcp = case.exchange.tcp.as_ref()?;
     let carried: f64 = case.phases.iter().map(|p| p.carried).sum();
-    // So late the SYN-ACK was too, which is hardly any bytes.
+    // The SYN-ACK was as late, and it has hardly any bytes.
     if carried <= case.unrest() {
         return None;
     }

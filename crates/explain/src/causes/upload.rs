@@ -1,4 +1,4 @@
-//! The request's own way: bytes that have to wait for windows, for permission, or for a reader.
+//! The request body: bytes that wait for windows, for permission, or for a reader.
 
 use roundtrip_model::{Event, PhaseName};
 
@@ -6,9 +6,10 @@ use super::transfer::flights;
 use crate::case::{INITIAL_WINDOW, ms, times};
 use crate::{Case, Cause, Claim, Cost, Family, Part, Setting};
 
-/// What HTTP/2 lets a client send before the server says more. RFC 9113 §6.9.2.
+/// What HTTP/2 lets a client send on a stream before the server allows more, in bytes (RFC 9113
+/// §6.9.2).
 const FIRST_STREAM_WINDOW: u64 = 65_535;
-/// Less than this, a receiver was busy for a moment.
+/// In milliseconds. For less than this, a receiver was just busy for a moment.
 const HELD_BACK: f64 = 10.0;
 
 pub(super) const FAMILY: Family = Family {
@@ -105,7 +106,7 @@ pub(super) const FAMILY: Family = Family {
     ],
 };
 
-/// How long the body waited for a word, and whether it came.
+/// How long the body waited for a 100 (Continue), and whether it came.
 fn continued(case: &Case<'_>) -> Option<(f64, bool)> {
     let http = case.exchange.http.as_ref()?;
     Some((ms(http.continue_wait?), http.interim.contains(&100)))
@@ -169,7 +170,7 @@ fn h2_window(case: &Case<'_>) -> Option<Cost> {
     if http.version != "2" || http.uploaded <= window || !allowed {
         return None;
     }
-    // The connection's own window grows meanwhile, and would have been waited for anyway.
+    // The connection's congestion window grows meanwhile, and would have been waited for anyway.
     let grown = case.tcp().map_or(0, |_| {
         more_flights(case, http.request_bytes + http.uploaded)
     });
@@ -183,12 +184,12 @@ fn h2_window(case: &Case<'_>) -> Option<Cost> {
     case.trips(PhaseName::Request, n, evidence)
 }
 
-/// The flights that so many bytes of a request need beyond the first, on a connection that is new.
+/// The flights beyond the first that `bytes` of a request need on a new connection.
 fn more_flights(case: &Case<'_>, bytes: u64) -> u32 {
     flights(bytes, INITIAL_WINDOW * case.segment()).saturating_sub(1)
 }
 
-/// Round trips of the phases in which a request leaves and its answer is awaited, but the one that must be.
+/// The round trips of sending a request and waiting for its answer, except the unavoidable one.
 fn more_trips(case: &Case<'_>) -> u32 {
     (case.round_trips(PhaseName::Request) + case.round_trips(PhaseName::FirstByte))
         .saturating_sub(1)

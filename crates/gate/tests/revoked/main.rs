@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 use backend::Backend;
 use h2::{Connection, DATA, Frame};
 use roundtrip_gate::config::{Config, Span};
-use roundtrip_gate::keeping::Keeper;
+use roundtrip_gate::manage::Keeper;
 use scene::{PATIENCE, Scene, session};
 use server::Server;
 use speaker::Speaker;

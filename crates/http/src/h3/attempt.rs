@@ -9,13 +9,13 @@ use roundtrip_model::Recorder;
 use super::layer::Layer;
 use super::{NO_ERROR, Quic, QuicGauge};
 use crate::HttpError;
-use crate::dock::Dock;
+use roundtrip_quic_tokio::Endpoint;
 
 /// Goes on as long as the connection lives.
 pub(super) type Keeping = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 pub struct Attempt {
-    dock: Dock,
+    endpoint: Endpoint,
     gauge: Arc<QuicGauge>,
     recorder: Recorder,
     keeping: Option<Keeping>,
@@ -23,9 +23,14 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    pub(super) fn new(dock: Dock, gauge: QuicGauge, recorder: Recorder, keeping: Keeping) -> Self {
+    pub(super) fn new(
+        endpoint: Endpoint,
+        gauge: QuicGauge,
+        recorder: Recorder,
+        keeping: Keeping,
+    ) -> Self {
         Self {
-            dock,
+            endpoint,
             gauge: Arc::new(gauge),
             recorder,
             keeping: Some(keeping),
@@ -53,12 +58,16 @@ impl Attempt {
             proof.await.map_err(|reason| self.gauge.broken(reason))?;
             keeping.map(tokio::spawn);
         }
-        let layer = Layer::start(&self.gauge.link)
+        let layer = Layer::start(&self.gauge.connection)
             .await
             .map_err(|error| self.gauge.reason(error))?;
         self.succeeded = true;
-        let (dock, gauge) = (self.dock.clone(), self.gauge());
-        Ok(Quic { dock, layer, gauge })
+        let (endpoint, gauge) = (self.endpoint.clone(), self.gauge());
+        Ok(Quic {
+            endpoint,
+            layer,
+            gauge,
+        })
     }
 }
 
@@ -66,7 +75,7 @@ impl Drop for Attempt {
     fn drop(&mut self) {
         if !self.succeeded {
             self.gauge.watched.hush();
-            self.dock.close(NO_ERROR, b"");
+            self.endpoint.close(NO_ERROR, b"");
         }
     }
 }

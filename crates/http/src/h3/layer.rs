@@ -6,10 +6,10 @@ use ::h3::client::SendRequest;
 use bytes::Bytes;
 use tokio::task::JoinHandle;
 
-use crate::dock::{Link, Opener};
 use crate::{HEAD_LIMIT, HttpError};
+use roundtrip_quic_tokio::{Connection, H3Connection, OpenStreams};
 
-pub(super) type Sender = SendRequest<Opener, Bytes>;
+pub(super) type Sender = SendRequest<OpenStreams, Bytes>;
 
 pub(super) struct Layer {
     sender: Sender,
@@ -17,11 +17,11 @@ pub(super) struct Layer {
 }
 
 impl Layer {
-    pub(super) async fn start(link: &Link) -> Result<Self, HttpError> {
+    pub(super) async fn start(connection: &Connection) -> Result<Self, HttpError> {
         let (mut driver, sender) = ::h3::client::builder()
             .send_grease(false)
             .max_field_section_size(HEAD_LIMIT as u64)
-            .build::<_, _, Bytes>(link.transport())
+            .build::<_, _, Bytes>(H3Connection::new(connection))
             .await
             .map_err(|e| HttpError::H3(e.to_string()))?;
         let driver = tokio::spawn(async move { drop(poll_fn(|cx| driver.poll_close(cx)).await) });

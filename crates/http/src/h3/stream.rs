@@ -7,9 +7,9 @@ use bytes::{Buf, Bytes};
 use super::layer::Sender;
 use super::watch::Watched;
 use crate::body::Body;
-use crate::dock::{Link, Stream};
 use crate::h2::{describe, expected_length};
 use crate::{HEAD_LIMIT, HttpError, Turn};
+use roundtrip_quic_tokio::{BidiStream, Connection};
 
 /// More than the largest head takes, however it is written.
 const RATION: u64 = 2 * HEAD_LIMIT as u64;
@@ -19,7 +19,7 @@ const RATION: u64 = 2 * HEAD_LIMIT as u64;
 pub(super) async fn carry(
     mut sender: Sender,
     turn: &mut Turn<'_>,
-    link: &Link,
+    connection: &Connection,
     watched: &Watched,
 ) -> Result<(), HttpError> {
     let request = turn.request;
@@ -29,7 +29,7 @@ pub(super) async fn carry(
     turn.pen.started();
     let mut stream = sender.send_request(head).await.map_err(failed)?;
     let ration = Ration {
-        link,
+        connection,
         stream: stream.id().into_inner(),
     };
     ration.renew();
@@ -40,7 +40,7 @@ pub(super) async fn carry(
         turn.facts.uploaded = request.body.len() as u64;
     }
     stream.finish().await.map_err(failed)?;
-    // The dock's task writes: let it, so that the request has left when we say so.
+    // The driver writes: let it, so that the request has left when we say so.
     tokio::task::yield_now().await;
     tokio::task::yield_now().await;
     turn.pen.departed_since(queued, request);
@@ -62,22 +62,22 @@ pub(super) async fn carry(
 
 /// What may be read of a stream at once: `h3` would gather a frame whole, however large it is.
 struct Ration<'a> {
-    link: &'a Link,
+    connection: &'a Connection,
     stream: u64,
 }
 
 impl Ration<'_> {
     fn renew(&self) {
-        self.link.entrust(self.stream, RATION);
+        self.connection.set_read_allowance(self.stream, RATION);
     }
 
     fn is_spent(&self) -> bool {
-        self.link.is_spent(self.stream)
+        self.connection.is_allowance_spent(self.stream)
     }
 }
 
 async fn receive(
-    mut stream: RequestStream<Stream, Bytes>,
+    mut stream: RequestStream<BidiStream, Bytes>,
     turn: &mut Turn<'_>,
     ration: &Ration<'_>,
 ) -> Result<(), HttpError> {

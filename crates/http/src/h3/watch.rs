@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use roundtrip_model::{Event, Moment, Recorder, TlsFacts};
 
 use super::hellos::Seen;
-use crate::dock::Lookout;
+use roundtrip_quic_tokio::DatagramObserver;
 
 pub(super) struct Watched {
     recorder: Recorder,
@@ -67,12 +67,12 @@ impl Drop for OneByOne<'_> {
     }
 }
 
-impl Lookout for Watched {
+impl DatagramObserver for Watched {
     fn now(&self) -> Moment {
         self.recorder.now()
     }
 
-    fn left(&self, at: Moment, segment: usize, bytes: &[u8]) {
+    fn on_sent(&self, at: Moment, segment: usize, bytes: &[u8]) {
         let length = bytes.len() as u64;
         self.record(at, Event::Sent { bytes: length });
         let mut seen = self.lock();
@@ -81,7 +81,7 @@ impl Lookout for Watched {
         }
     }
 
-    fn came(&self, at: Moment, segment: usize, bytes: &[u8]) {
+    fn on_received(&self, at: Moment, segment: usize, bytes: &[u8]) {
         let length = bytes.len() as u64;
         self.record(at, Event::Received { bytes: length });
         let mut seen = self.lock();
@@ -114,8 +114,8 @@ mod tests {
         let recorder = Recorder::new(Arc::new(Frozen));
         let watched = Watched::new(recorder.clone());
         let written = || {
-            watched.left(Moment(3), 20, &[0; 30]);
-            watched.came(Moment(4), 30, &[0; 30]);
+            watched.on_sent(Moment(3), 20, &[0; 30]);
+            watched.on_received(Moment(4), 30, &[0; 30]);
             recorder.snapshot().iter().cloned().collect::<Vec<_>>()
         };
         let both = [

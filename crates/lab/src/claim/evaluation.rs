@@ -1,18 +1,18 @@
-//! A claim with results put in: does it hold, and what was measured?
+//! Evaluates a claim: does it hold, and what was measured?
 
 use super::expression::{Comparison, Expression, Function, Node};
 
-/// Where figures come from.
+/// The source of figures.
 pub trait Results {
-    /// `None`: that arm has no such figure, because it was not run or does not tell.
+    /// `None` if the arm has no such figure, because it did not run or does not report it.
     fn figure(&self, function: Function, arms: &[String]) -> Option<f64>;
-    /// The path's round trip in milliseconds.
+    /// The path's round-trip time in milliseconds.
     fn rtt_ms(&self) -> Option<f64>;
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict<'a> {
-    /// `None`: what the claim speaks of was not measured.
+    /// `None` if an operand was not measured.
     pub holds: Option<bool>,
     /// The left side of the first comparison, in `unit`.
     pub measured: Option<f64>,
@@ -20,7 +20,7 @@ pub struct Verdict<'a> {
 }
 
 impl Expression {
-    /// `unit` is what arms are measured in.
+    /// `unit` is the unit of the arms' figures.
     pub fn judge<'a>(&self, results: &dyn Results, unit: &'a str) -> Verdict<'a> {
         let mut holds = Some(true);
         for comparison in &self.comparisons {
@@ -80,7 +80,8 @@ fn value(node: &Node, results: &dyn Results) -> Option<f64> {
     })
 }
 
-/// In what the left side is told: as the right side is written, where that says it.
+/// The factor and the unit in which the left side is shown: as on the right side, if that has a
+/// unit.
 fn shown<'a>(comparison: &Comparison, unit: &'a str) -> (f64, &'a str) {
     match (&comparison.left, &comparison.right) {
         (Node::Of(Function::Saving | Function::Failed, _), _) | (_, Node::Percent(_)) => {

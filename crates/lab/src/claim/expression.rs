@@ -1,5 +1,5 @@
-//! The tree, and what is checked before anything is measured: arms exist, functions are known, milliseconds are
-//! compared with milliseconds.
+//! The syntax tree of claims, and the checks before anything is measured: arms exist, functions are
+//! known, milliseconds are compared with milliseconds.
 //!
 //! ```text
 //! claim      = comparison { "and" comparison }
@@ -43,18 +43,18 @@ pub enum ClaimError {
     Deep,
 }
 
-/// What a claim may speak of.
+/// The names that a claim can refer to.
 #[derive(Debug, Clone, Copy)]
 pub struct Scene<'a> {
     pub arms: &'a [String],
-    /// Arms are measured in milliseconds.
+    /// Whether arms are measured in milliseconds.
     pub in_ms: bool,
     pub has_rtt: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expression {
-    /// All must hold.
+    /// The claim holds if all of them do.
     pub(super) comparisons: Vec<Comparison>,
 }
 
@@ -70,14 +70,14 @@ pub(super) enum Node {
     Number(f64),
     Percent(f64),
     Ms(f64),
-    /// So many round trips of the path.
+    /// A number of the path's round trips.
     RoundTrips(f64),
     Of(Function, Vec<String>),
     Minus(Box<Node>),
     Both(Box<Node>, &'static str, Box<Node>),
 }
 
-/// What can be asked of arms.
+/// The figures of arms that a claim can use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Function {
     Median,
@@ -85,30 +85,31 @@ pub enum Function {
     Max,
     Mean,
     P90,
-    /// Round trips that were counted, the median run's.
+    /// The round trips of the median run.
     RoundTrips,
-    /// Milliseconds of the median run that each party had.
+    /// The milliseconds that the median run waited for each party.
     Network,
     Server,
     Client,
-    /// Milliseconds lost to time-outs.
+    /// Milliseconds lost to retransmission timeouts.
     Loss,
-    /// Microseconds of processor time that the server used for a request.
+    /// Microseconds of processor time that the server used per request.
     Cpu,
-    /// The path's round trip for that arm.
+    /// The path's round-trip time for that arm.
     Rtt,
-    /// The share of runs that failed, of an arm that is expected to.
+    /// The share of failed runs, for an arm that is expected to fail.
     Failed,
-    /// Requests that the origin saw in a run.
+    /// The requests that the origin received in a run.
     Requests,
-    /// Bytes that the client sent more than once, and that reached the server more than once, in the recorded run.
+    /// Bytes that the client sent more than once, and that the server received more than once, in
+    /// the recorded run.
     SentTwice,
     ArrivedTwice,
-    /// (ARM, BASE): what ARM saves of BASE's median, as a share.
+    /// (ARM, BASE): the share of BASE's median that ARM saves.
     Saving,
-    /// What a core that sends carries, relative to TLS over TCP; the best of several arms.
+    /// The throughput per core of the sender, relative to TLS over TCP; the best of several arms.
     RatioToTls,
-    /// (ARM, BASE): the lower end of the interval of the paired difference.
+    /// (ARM, BASE): the lower bound of the confidence interval of the paired difference.
     SavingLow,
 }
 
@@ -140,7 +141,7 @@ impl Function {
         names.join(", ")
     }
 
-    /// How many arms, and in words.
+    /// The number of arguments, as a range and in words.
     fn takes(self) -> (RangeInclusive<usize>, &'static str) {
         match self {
             Self::Saving | Self::SavingLow => (
@@ -155,7 +156,7 @@ impl Function {
         }
     }
 
-    /// The power of time in its result.
+    /// The exponent of time in the unit of its result.
     fn dimension(self, in_ms: bool) -> i32 {
         match self {
             Self::RoundTrips
@@ -309,7 +310,7 @@ fn unexpected(token: &Token) -> ClaimError {
     })
 }
 
-/// The power of time.
+/// The exponent of time in the unit of the expression.
 fn dimension(node: &Node, in_ms: bool) -> Result<i32, ClaimError> {
     Ok(match node {
         Node::Number(_) | Node::Percent(_) => 0,

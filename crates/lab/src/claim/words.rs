@@ -1,5 +1,5 @@
-//! Tokens. What stands in the parentheses of a function is arms' names, which may hold almost anything (`h3+0rtt`,
-//! `old-image@100ms`); so a call is one token.
+//! Tokens. The parentheses of a function contain names of arms, which may contain almost anything
+//! (`h3+0rtt`, `old-image@100ms`); so a whole call is one token.
 
 use super::ClaimError;
 
@@ -17,7 +17,7 @@ pub(super) enum Token {
     Sign(&'static str),
 }
 
-/// Longer ones first.
+/// Longer signs first, so that `<=` is not read as `<`.
 const SIGNS: [&str; 12] = [
     "<=", ">=", "==", "!=", "<", ">", "+", "-", "*", "/", "(", ")",
 ];

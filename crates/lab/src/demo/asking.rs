@@ -1,4 +1,5 @@
-//! The asking itself, on a thread at the near end: one prober for each way, which keeps what that way presumes.
+//! Asks the ways, on a thread at the client's side of the path: one prober for each way, which
+//! keeps what that way needs.
 
 use std::sync::mpsc::Sender;
 
@@ -10,7 +11,7 @@ use tokio::runtime::Builder;
 use super::stage::TICKETS;
 use super::{DemoError, News, tell};
 
-/// Asks until all is asked or the user has had enough, which ends it early without an error.
+/// Asks until everything is asked or the user interrupts, which ends it early without an error.
 pub(super) fn ask(
     url: &str,
     options: &Options,
@@ -29,7 +30,7 @@ pub(super) fn ask(
     let mut askers: Vec<Asker> = probers.collect();
     runtime.block_on(async {
         tokio::select! {
-            // Who can see that something is asked can interrupt it.
+            // Check for interruption first: what is shown as being asked can be interrupted.
             biased;
             () = interrupted() => {}
             () = all(&mut askers, &target, order, to) => {}
@@ -65,7 +66,7 @@ async fn interrupted() {
 struct Asker {
     options: Options,
     prober: Prober,
-    /// How many runs may follow before it must prepare again.
+    /// The number of runs before it has to prepare again.
     prepared: u32,
     asked: u32,
 }
@@ -84,15 +85,16 @@ impl Asker {
         }
     }
 
-    /// What nobody measures: the request that leaves tickets, a cookie or a connection, and a first one with it. If
-    /// it fails, so will the measured ones, which say why.
+    /// Makes the unmeasured requests: one that leaves tickets, a cookie or a connection, and a
+    /// first use. If they fail, so will the measured ones, which then say why.
     async fn prepare(&mut self, target: &Target) {
         self.prober.retire().await;
         self.prober = Prober::new(self.options.clone());
         self.run(target).await;
         self.prepared = match self.options.strategy.memory {
             Memory::Cold => u32::MAX,
-            // A ticket is used once (RFC 8446, appendix C.4), and one went with the request just made.
+            // Each ticket is used once (RFC 8446, appendix C.4), and the preparing request has used
+            // one.
             _ => u32::from(TICKETS) - 1,
         };
     }

@@ -1,9 +1,9 @@
-//! In which order the ways are asked: in turns, so that what disturbs one of them disturbs all alike.
+//! The order in which ways are asked: in turns, so that disturbances affect all of them alike.
 
 use roundtrip_model::Random;
 
-/// Places of ways, round after round. The first round goes from top to bottom, so that the table fills as one reads;
-/// the others are shuffled. The same seed gives the same order.
+/// Indices of ways, round after round. The first round goes from top to bottom, so that the table
+/// fills in reading order; later rounds are shuffled. The same seed gives the same order.
 pub(super) fn rounds(ways: usize, runs: u32, seed: u64) -> Vec<usize> {
     let mut random = Random::seeded(seed);
     let mut order: Vec<usize> = (0..ways).collect();

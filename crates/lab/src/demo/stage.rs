@@ -1,4 +1,5 @@
-//! What the ways are asked on: a path, and a well-behaved origin at its far end, both inside this process.
+//! The setting of the demo: a path, and a well-behaved origin at its far end, both inside this
+//! process.
 
 use std::net::IpAddr;
 use std::sync::mpsc::Sender;
@@ -14,13 +15,14 @@ use super::{DemoError, News, asking};
 
 const NAME: &str = "shop.example";
 const PORT: u16 = 443;
-/// With each handshake, so that a client need not come back for more; the client keeps no more than eight.
+/// Tickets sent with each handshake, so that a client need not reconnect for more; the client keeps
+/// at most eight.
 pub(super) const TICKETS: u8 = 8;
-/// Every way must have its answer within this, path aside: far more than it takes, and an end.
+/// The time limit of a request, besides the path: far more than it needs.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) struct Scene {
-    // Dropped in this order: the origin has left before its network is taken down.
+    // Dropped in this order: the origin must end before its network is removed.
     origin: Running,
     path: Path,
     rtt: Duration,
@@ -37,7 +39,7 @@ impl Scene {
         Ok(Self { origin, path, rtt })
     }
 
-    /// Asks in this order from the near end, telling how it goes.
+    /// Asks the ways in this order from the client's side, and reports progress.
     pub(super) fn ask(
         &self,
         strategies: &[Strategy],
@@ -72,7 +74,7 @@ fn knobs(address: IpAddr) -> Knobs {
     knobs.tls.names = vec![NAME.into()];
     knobs.tls.early_data = EarlyData::On;
     knobs.tls.ticket_count = TICKETS;
-    // However slow the path: the kept connection is kept while the other ways have their turns.
+    // The kept connection must survive the turns of the other ways, however slow the path is.
     knobs.http.keep_alive = Duration::from_hours(1);
     knobs
 }

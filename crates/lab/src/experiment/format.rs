@@ -1,4 +1,4 @@
-//! An experiment's file, as it is written. Keys that are not here are refused.
+//! The format of an experiment's file. Unknown keys are errors.
 
 use std::collections::BTreeMap;
 
@@ -12,24 +12,24 @@ pub(super) struct File {
     pub(super) question: String,
     pub(super) article: String,
     pub(super) measure: Measure,
-    /// What figures are in, where they are no milliseconds.
+    /// The unit of the figures, unless that is milliseconds.
     pub(super) unit: Option<String>,
     pub(super) runs: Spanned<u32>,
     #[serde(default = "one")]
     pub(super) requests: u32,
-    /// The arm that others are held against, unless they say so themselves; it is measured twice.
+    /// The arm that others are compared with unless they name another one. It is measured twice.
     pub(super) baseline: Option<Spanned<String>>,
-    /// Arms are measured in their variants alone.
+    /// Whether arms are measured in their variants alone.
     #[serde(default)]
     pub(super) variants_only: bool,
     #[serde(default)]
     pub(super) path: BTreeMap<String, Spanned<Value>>,
     #[serde(default)]
     pub(super) client: Client,
-    /// Of all arms that carry bytes.
+    /// For all arms that carry bytes.
     #[serde(default)]
     pub(super) transfer: Transfer,
-    /// The first is whom arms ask that name none.
+    /// The first one is asked by arms that name none.
     #[serde(default)]
     pub(super) server: Vec<Server>,
     pub(super) arm: Vec<Arm>,
@@ -50,13 +50,13 @@ pub(super) struct Client {
     pub(super) sysctl: BTreeMap<String, Value>,
 }
 
-/// What each transfer is: the server sends for a time, or so many bytes.
+/// The work of each transfer: the server sends for a time, or a number of bytes.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Transfer {
     pub(super) time: Option<Spanned<String>>,
     pub(super) bytes: Option<Spanned<String>>,
-    /// Both ends leave segmentation to the interface.
+    /// Whether both ends leave segmentation to the interface.
     #[serde(default)]
     pub(super) offload: bool,
 }
@@ -67,34 +67,34 @@ pub(super) struct Server {
     pub(super) name: Spanned<String>,
     /// The flags of `roundtrip origin`.
     pub(super) knobs: Option<BTreeMap<String, Spanned<Value>>>,
-    /// Or a program, with its configuration.
+    /// Alternatively a program, with its configuration.
     pub(super) command: Option<Vec<String>>,
-    /// What must be installed for it, when that is not its first word alone.
+    /// What must be installed for it, if more than the first word of the command.
     #[serde(default)]
     pub(super) needs: Vec<String>,
     #[serde(default)]
     pub(super) files: BTreeMap<String, String>,
-    /// The file that it writes once it listens; `port`: it is looked whether somebody listens at its port.
+    /// The file that it writes once it listens; `port` looks for a listener on its port instead.
     pub(super) ready: Option<String>,
     pub(super) port: Option<u16>,
-    /// Where it speaks TLS, and QUIC.
+    /// Its port for TLS and QUIC.
     pub(super) tls_port: Option<u16>,
-    /// Servers above in the file that run in the same network, each started before it.
+    /// Servers, defined above in the file, that run in the same network and are started before it.
     #[serde(default)]
     pub(super) beside: Vec<Spanned<String>>,
     pub(super) far: Option<Far>,
-    /// How long it is left alone once it listens, to open what it wants open.
+    /// How long to wait after it listens, so that it can open its own connections.
     pub(super) settle: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) sysctl: BTreeMap<String, Value>,
     pub(super) place: Option<String>,
 }
 
-/// A server that this one asks over a further path: it finds it at its own address.
+/// A server that this one asks over a further path; it is reachable at this server's own address.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Far {
-    /// One above in the file.
+    /// A server that is defined above in the file.
     pub(super) server: Spanned<String>,
     #[serde(default)]
     pub(super) scheme: Scheme,
@@ -109,37 +109,37 @@ pub(super) struct Arm {
     pub(super) strategy: Option<Spanned<String>>,
     pub(super) manner: Option<Manner>,
     pub(super) hello_delay: Option<Spanned<String>>,
-    /// When our own client gives up.
+    /// The time limit of our own client.
     pub(super) max_time: Option<Spanned<String>>,
-    /// Or a program.
+    /// Alternatively a program.
     pub(super) program: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) arguments: Vec<String>,
-    /// Or a way to carry bytes, as `roundtrip perf` names it.
+    /// Alternatively a way to carry bytes, as `roundtrip perf` names it.
     pub(super) transfer: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) scheme: Scheme,
     pub(super) output: Option<Output>,
-    /// The program runs where the server does: between them is no path.
+    /// Whether the program runs where the server does, without a path in between.
     #[serde(default)]
     pub(super) at_server: bool,
-    /// What our own client says beside its own fields.
+    /// Settings of our own client beside the fields above.
     #[serde(default)]
     pub(super) headers: BTreeMap<String, String>,
     #[serde(default)]
     pub(super) warm: bool,
     pub(super) server: Option<Spanned<String>>,
     pub(super) requests: Option<u32>,
-    /// Another arm than the baseline, or an empty name: none.
+    /// The arm to compare with instead of the baseline; an empty name means none.
     pub(super) against: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) path: BTreeMap<String, Spanned<Value>>,
-    /// Of the client's network, beside the experiment's.
+    /// Settings of the client's network, in addition to the experiment's.
     #[serde(default)]
     pub(super) sysctl: BTreeMap<String, Value>,
-    /// It cannot succeed, and what it fails with says this.
+    /// The arm cannot succeed, and its error contains this text.
     pub(super) fails: Option<String>,
-    /// One further run is recorded, and its packets are told.
+    /// Whether one more run is recorded to show its packets.
     #[serde(default)]
     pub(super) packets: bool,
     pub(super) note: Option<String>,
@@ -149,16 +149,16 @@ pub(super) struct Arm {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Variant {
-    /// What is put behind an arm's name, such as `@lan`.
+    /// The suffix of the arm's name, such as `@lan`.
     pub(super) name: Spanned<String>,
     #[serde(default)]
     pub(super) path: BTreeMap<String, Spanned<Value>>,
-    /// How many requests a program is to have under way at once: its `@concurrency@`.
+    /// How many requests a program keeps under way at once: its `@concurrency@`.
     pub(super) concurrency: Option<u32>,
-    /// Another than the experiment's, for transfers.
+    /// Overrides the experiment's setting, for transfers.
     pub(super) offload: Option<bool>,
     pub(super) arms: Option<Vec<Spanned<String>>>,
-    /// Packets are told here, too, or only here.
+    /// Shows the packets of this variant too, or only of this one.
     pub(super) packets: Option<bool>,
 }
 
@@ -176,7 +176,7 @@ pub(super) struct Sweep {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// An arm, or what the figure is of.
+    /// The name of an arm, or what the figure is about.
     pub name: String,
     pub value: f64,
     pub unit: String,
@@ -190,19 +190,19 @@ pub(super) struct Claim {
     pub(super) published: Option<f64>,
 }
 
-/// What is measured of the requests of a run.
+/// What is measured about the requests of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
-    /// All of them, from the first's beginning to the last's end.
+    /// The time of all requests, from the start of the first to the end of the last.
     Total,
-    /// One of them, on average.
+    /// The mean time of a request.
     Mean,
-    /// To the end of the TLS or QUIC handshake.
+    /// The time to the end of the TLS or QUIC handshake.
     Appconnect,
-    /// How many are answered in a second; programs say it.
+    /// The number of answers per second; reported by programs.
     Rate,
-    /// What a transfer costs the processor of the side that sends.
+    /// The processor time that a transfer costs the sender.
     Cost,
 }
 
@@ -210,7 +210,7 @@ pub enum Measure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Manner {
-    /// One after the other, each with a connection (or a process) of its own.
+    /// One after the other, each on a new connection (or in a new process).
     #[default]
     Each,
     /// One after the other, on one connection (in one process).
@@ -228,17 +228,18 @@ pub enum Scheme {
     Tcp,
 }
 
-/// Where a program's figures stand in what it prints: a number on each line, or the number after a text.
+/// Where the output of a program contains its figures: a number on each line, or the number after a
+/// text.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Output {
     pub after: Option<String>,
     /// `ms`, `s`, or `/s`.
     pub unit: OutputUnit,
-    /// The figure after the text is of all requests, not of one of them.
+    /// Whether the figure after the text covers all requests, not one of them.
     #[serde(default)]
     pub once: bool,
-    /// Texts whose figures have to be zero wherever they are printed: what was refused, what failed.
+    /// Texts whose figures have to be zero wherever they are printed: refused, failed requests.
     #[serde(default)]
     pub zero: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! The origin's knobs from its flags, as `roundtrip origin` takes them.
+//! Parses the origin's settings from its flags, as `roundtrip origin` takes them.
 
 use clap::Parser;
 use roundtrip_origin::Knobs;

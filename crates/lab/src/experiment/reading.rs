@@ -1,4 +1,4 @@
-//! From a file's text to an experiment; what cannot be is refused with the line where it stands.
+//! Builds an experiment from the text of a file; errors name the line.
 
 mod cells;
 mod parts;
@@ -17,7 +17,7 @@ use super::{Claim, Experiment, Measure};
 use crate::claim::{ClaimError, Expression, Scene};
 use cells::Cells;
 
-/// What is wrong with a file, and where.
+/// An error in a file, and its position.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}:{line}: {what}")]
 pub struct Flaw {
@@ -73,13 +73,13 @@ pub enum FlawKind {
     Sweep(#[source] WordError),
 }
 
-/// A flaw without its line.
+/// An error without its line.
 pub(super) struct Unplaced {
     at: Range<usize>,
     what: FlawKind,
 }
 
-/// To place what went wrong.
+/// Adds the position to an error.
 pub(super) trait At<T> {
     fn at(self, place: Range<usize>) -> Result<T, Unplaced>;
 }
@@ -97,7 +97,7 @@ pub(super) fn refuse<T>(at: Range<usize>, what: FlawKind) -> Result<T, Unplaced>
     Err(Unplaced { at, what })
 }
 
-/// Reads an experiment. `file` is what the text is called in errors.
+/// Reads an experiment. Errors call the text `file`.
 pub fn read(name: &str, file: &str, text: &str) -> Result<Experiment, Flaw> {
     let placed = |at: usize, what| Flaw {
         file: file.to_owned(),
@@ -178,7 +178,7 @@ fn limited(what: &'static str, value: u32, most: u32, at: Range<usize>) -> Resul
     refuse(at, FlawKind::Range(what, 1, most))
 }
 
-/// The names there are, for whoever wrote another.
+/// The known names, for an error about an unknown one.
 fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     names.join(", ")

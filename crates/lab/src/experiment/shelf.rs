@@ -1,4 +1,4 @@
-//! The experiments and client programs that come with the program, and those that lie in files.
+//! The built-in experiments and client programs, and those loaded from files.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{Experiment, read};
 use crate::LabError;
 
-/// Name and text. A new experiment is a file and a line here.
+/// Names and texts. A new experiment is a file, and a line here.
 const EXPERIMENTS: [(&str, &str); 6] = [
     (
         "persistence",
@@ -34,7 +34,7 @@ const EXPERIMENTS: [(&str, &str); 6] = [
     ),
 ];
 
-/// Clients of ours, by the name that an arm's `program` gives.
+/// Our client programs, by the name in an arm's `program`.
 const CLIENTS: [(&str, &str); 3] = [
     (
         "lookups.go",
@@ -50,12 +50,12 @@ const CLIENTS: [(&str, &str); 3] = [
     ),
 ];
 
-/// The experiments that are always there, in the order in which `all` runs them.
+/// The names of the built-in experiments, in the order in which `all` runs them.
 pub fn names() -> impl Iterator<Item = &'static str> {
     EXPERIMENTS.iter().map(|(name, _)| *name)
 }
 
-/// An experiment by its name, or by the file that it is in.
+/// Loads an experiment by its name or by the path of its file.
 pub fn load(what: &str) -> Result<Experiment, LabError> {
     if let Some((name, text)) = EXPERIMENTS.iter().find(|(name, _)| *name == what) {
         return Ok(read(name, &format!("{name}.toml"), text)?);
@@ -81,7 +81,7 @@ pub fn load(what: &str) -> Result<Experiment, LabError> {
     Ok(experiment)
 }
 
-/// The source of a client of ours.
+/// The source of one of our client programs.
 pub(crate) fn client(name: &str) -> Option<&'static str> {
     CLIENTS
         .iter()

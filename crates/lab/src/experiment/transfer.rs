@@ -1,11 +1,12 @@
-//! An arm that carries bytes, and the plan of `perf` that measures it once. On which cores is for whoever runs it.
+//! An arm that carries bytes, and the plan of `perf` that measures it once. The caller chooses the
+//! cores.
 
 use roundtrip_perf::plan::{self, Amount, Pattern, Pin, Terrain, Work};
 use roundtrip_perf::{Plan, PlanError};
 
 use super::Words;
 
-/// The server sends, over one stream of one connection.
+/// The server sends over one stream of one connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transfer {
     pub arm: plan::Arm,
@@ -13,7 +14,7 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Over a bare wire where no word of a path is said but its MTU.
+    /// Uses a bare wire if the path has no property but an MTU.
     pub fn plan(&self, path: &Words, offload: bool, seed: u64) -> Result<Plan, PlanError> {
         let known = path.in_order();
         let mut words: Vec<(&str, String)> = known

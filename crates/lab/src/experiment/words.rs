@@ -1,4 +1,5 @@
-//! What is said of a path, in the words of `roundtrip path`, and the one place where they become a path.
+//! The properties of a path, in the words of `roundtrip path`, and the one place that builds a path
+//! from them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,17 +7,17 @@ use std::time::Duration;
 use roundtrip_model::parse_duration;
 use roundtrip_path::{Builder, Path, WORDS, WordError};
 
-/// Words with their values, in the order of the words; one word may be said several times.
+/// Words with their values, sorted by word; a word may have several values.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Words(BTreeMap<String, Vec<String>>);
 
 impl Words {
-    /// Says a word anew: what was said before is forgotten.
+    /// Sets a word, and replaces its former values.
     pub fn say(&mut self, word: &str, values: Vec<String>) {
         self.0.insert(word.to_owned(), values);
     }
 
-    /// What the others say goes before.
+    /// Overrides these words with those of `other`.
     #[must_use]
     pub fn with(&self, others: &Self) -> Self {
         let mut all = self.clone();
@@ -30,13 +31,14 @@ impl Words {
             .map(|(word, values)| (word.as_str(), values.as_slice()))
     }
 
-    /// The delays of all that is said, there and back; nothing for a path without any.
+    /// The sum of all delays, there and back; `None` for a path without delay.
     pub fn rtt(&self) -> Option<Duration> {
         let rtt = self.builder(0).ok()?.round_trip();
         (!rtt.is_zero()).then_some(rtt)
     }
 
-    /// Makes it the round trip of the whole path: the first stretch takes what the further ones leave of it.
+    /// Makes `rtt` the round-trip time of the whole path: the first stretch gets what the others
+    /// leave of it.
     pub fn take(&mut self, rtt: Duration) {
         self.0.remove("delay");
         self.say("rtt", vec!["0ms".into()]);
@@ -49,7 +51,7 @@ impl Words {
         self.rtt().map(|rtt| rtt.as_secs_f64() * 1e3)
     }
 
-    /// What is drawn on the path comes from the seed.
+    /// The seed determines everything random on the path.
     pub fn builder(&self, seed: u64) -> Result<Builder, WordError> {
         let mut builder = Path::builder().seed(seed);
         for (word, value) in self.in_order() {
@@ -58,7 +60,8 @@ impl Words {
         Ok(builder)
     }
 
-    /// The general comes before the particular, as `WORDS` has it: a preset before what changes it.
+    /// Sorts general words before specific ones, as `WORDS` does: a preset before what overrides
+    /// it.
     pub(super) fn in_order(&self) -> Vec<(&str, &str)> {
         let place = |word: &str| WORDS.iter().position(|known| known.name == word);
         let mut said: Vec<_> = self.iter().collect();
@@ -69,10 +72,11 @@ impl Words {
     }
 }
 
-/// Longer than any experiment may wait for one thing.
+/// The longest time that a file may specify.
 const LONGEST: Duration = Duration::from_mins(1);
 
-/// A time as the words of a path take it, up to a minute. A number alone could be seconds or milliseconds, and is refused.
+/// Parses a time as the words of a path do, up to a minute. A bare number is rejected, because it
+/// could mean seconds or milliseconds.
 pub fn span(text: &str) -> Option<Duration> {
     parse_duration(text).ok().filter(|span| *span <= LONGEST)
 }

@@ -1,4 +1,5 @@
-//! What a fault must cost: a sum of milliseconds, `amount` and round trips, as in `1000 + 2 R`.
+//! The expected cost of a fault: a sum of milliseconds, `amount` and round trips, such as `1000 + 2
+//! R`.
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Cost {

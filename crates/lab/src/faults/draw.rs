@@ -1,4 +1,4 @@
-//! Drawing a case: one fault, two that go together, or none; on which path, asked how.
+//! Draws a case: one fault, two that can be combined, or none; a path, and a way to ask.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use super::entry::{self, Entry, First};
 use super::{FaultsError, names, peer};
 use crate::experiment::span;
 
-/// Round trips in ms: within a building, within a country, across the world.
+/// Round-trip times in ms: within a building, within a country, across the world.
 const PATHS: [f64; 3] = [0.5, 20.0, 150.0];
-/// Where some causes cost less than is named.
+/// In ms: on shorter paths, some causes cost too little to be named.
 const NEAR: f64 = 1.0;
-/// All of them fit the window that a server begins with.
+/// Body sizes in bytes; all fit a server's initial window.
 const SIZES: [usize; 6] = [0, 10, 1_000, 5_000, 9_000, 12_000];
 const UPLOADS: [usize; 4] = [0, 0, 500, 8_000];
 const HEALTHY_STRATEGIES: [&str; 20] = [
@@ -43,7 +43,7 @@ const HEALTHY_PERCENT: usize = 20;
 const PAIR_PERCENT: usize = 25;
 pub(super) const HEALTHY: &str = "none";
 
-/// An exchange to be had, and what must be found in it.
+/// An exchange, and what must be found in it.
 #[derive(Debug)]
 pub(super) struct Case {
     pub(super) rtt_ms: f64,
@@ -51,13 +51,13 @@ pub(super) struct Case {
     pub(super) words: Vec<String>,
     pub(super) knobs: Knobs,
     pub(super) setting: Setting,
-    /// Cause and milliseconds, the most costly first.
+    /// Causes and their milliseconds, most costly first.
     costs: Vec<(String, f64)>,
-    /// By how much the kernel's timers may change them.
+    /// By how many milliseconds the kernel's timers may change them.
     pub(super) slack: f64,
 }
 
-/// How to ask whom.
+/// How the exchange is made, and with which server.
 #[derive(Debug)]
 pub(super) struct Setting {
     pub(super) place: String,
@@ -65,12 +65,12 @@ pub(super) struct Setting {
     pub(super) cold: bool,
     pub(super) runs: u32,
     pub(super) pause: Duration,
-    /// Of several hops, the first is judged instead of the last.
+    /// Whether the first of several hops is judged, instead of the last.
     pub(super) first_hop: bool,
     pub(super) first: Option<First>,
     pub(super) method: Option<String>,
     pub(super) expect: bool,
-    /// Bytes of a cookie and of a body.
+    /// Sizes of a cookie and of a body, in bytes.
     pub(super) cookie: usize,
     pub(super) body: usize,
     pub(super) names: Option<names::Manner>,
@@ -113,7 +113,7 @@ pub(super) fn case(
     build(&chosen, strategy, rtt_ms, random)
 }
 
-/// Two that can be put into one exchange; one, when chance finds no two.
+/// Two faults that can be combined; one if no pair is found by chance.
 fn pair<'a>(entries: &[&'a Entry], random: &mut Random) -> Vec<&'a Entry> {
     let first = entries.get(random.below(entries.len())).copied();
     let others: Vec<&Entry> = entries
@@ -125,10 +125,10 @@ fn pair<'a>(entries: &[&'a Entry], random: &mut Random) -> Vec<&'a Entry> {
     first.into_iter().chain(second).collect()
 }
 
-/// Whether neither spoils the other: some way to ask suits both, and they turn different screws.
+/// Whether the two can be combined: some way to ask suits both, and they change different settings.
 fn go_together(a: &Entry, b: &Entry) -> bool {
     let (ours, theirs) = (a.screws(), b.screws());
-    // One family's causes exclude each other: there is one cookie, one chain.
+    // Causes of the same family exclude each other: there is one cookie, one chain.
     let family = |entry: &Entry| entry.cause.split('-').take(2).collect::<String>();
     let excludes = |a: &Entry, b: &Entry| a.alone || a.not_with.contains(&b.cause);
     family(a) != family(b)
@@ -181,13 +181,13 @@ fn build(
         costs.extend(all.map(|(cause, cost)| (cause, cost.ms(amount, rtt_ms))));
     }
     costs.sort_by(|a: &(String, f64), b| b.1.total_cmp(&a.1));
-    // Early data that is accepted is what a healthy exchange with it has.
+    // Accepted early data is what a healthy exchange with early data has.
     if strategy.memory == Memory::EarlyData
         && !knobs.iter().any(|knob| knob.starts_with("early-data"))
     {
         knobs.push("early-data=on".into());
     }
-    // What may not be repeated may not be early data.
+    // Requests that must not be repeated must not be early data.
     if strategy.memory == Memory::EarlyData {
         setting.body = 0;
     }
@@ -207,7 +207,7 @@ fn build(
 }
 
 impl Setting {
-    /// A body of some size is asked for; when nothing is wrong, one may be sent as well.
+    /// Asks for a body of some size; if nothing is wrong, one may be sent as well.
     fn plain(is_healthy: bool, random: &mut Random) -> Self {
         let draw = |sizes: &[usize], random: &mut Random| {
             sizes.get(random.below(sizes.len())).copied().unwrap_or(0)
@@ -232,15 +232,15 @@ impl Setting {
         }
     }
 
-    /// What a SYN has no room for is no healthy exchange with fast open.
+    /// With fast open, a request that does not fit the SYN is not a healthy exchange.
     fn keep_small(&mut self, strategy: Strategy) {
         if strategy.fast_open {
             self.body = self.body.min(500);
         }
     }
 
-    /// Of the ten segments or datagrams of a first window (RFC 6928 §2, RFC 9002 §7.2) HTTP/2 needs some for what it says
-    /// before it answers, and QUIC for a handshake that is not over.
+    /// Of the ten segments or datagrams of an initial window (RFC 6928 §2, RFC 9002 §7.2), HTTP/2
+    /// needs some before its answer, and QUIC some for an unfinished handshake.
     fn fit_first_window(&mut self, strategy: Strategy) {
         let large = matches!(self.place.as_str(), "/bytes/9000" | "/bytes/12000");
         if large && strategy.http != Http::H1 {

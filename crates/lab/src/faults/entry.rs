@@ -1,4 +1,4 @@
-//! The faults there are, read from `lab/faults.toml`.
+//! The known faults, read from `lab/faults.toml`.
 
 use roundtrip_origin::Knobs;
 use serde::Deserialize;
@@ -67,7 +67,7 @@ pub(super) struct Entry {
     pub(super) not_with: Vec<String>,
 }
 
-/// A second cause that cannot be put in without.
+/// A second cause that the fault inevitably injects too.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Beside {
@@ -75,13 +75,13 @@ pub(super) struct Beside {
     pub(super) costs: String,
 }
 
-/// What the name's first address is.
+/// What the first address of the name is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum First {
-    /// Nobody is there.
+    /// No host has this address.
     Dead,
-    /// The server's host, where nobody listens.
+    /// The server's host, on a port where nothing listens.
     Refusing,
 }
 
@@ -91,7 +91,7 @@ pub(super) fn all() -> Result<Vec<Entry>, FaultsError> {
 }
 
 impl Entry {
-    /// What it changes, so that no other may change it as well.
+    /// The settings that it changes, so that no other fault may change them.
     pub(super) fn screws(&self) -> Vec<&str> {
         let name = |text: &'static str, is: bool| is.then_some(text);
         let words = self.knobs.iter().chain(&self.path);
@@ -114,7 +114,7 @@ impl Entry {
         Cost::parse(&self.costs).map_err(FaultsError::Entry)
     }
 
-    /// Every cause that it puts in, with its cost.
+    /// Every cause that it injects, with its cost.
     pub(super) fn costs(&self) -> Result<Vec<(String, Cost)>, FaultsError> {
         let mut all = vec![(self.cause.clone(), self.cost()?)];
         if let Some(beside) = &self.beside {
@@ -125,7 +125,7 @@ impl Entry {
     }
 }
 
-/// Flags of `roundtrip origin`, without their dashes.
+/// Parses flags of `roundtrip origin`, written without dashes.
 pub(super) fn knobs(said: &[String]) -> Result<Knobs, FaultsError> {
     let flags = said.iter().map(|flag| format!("--{flag}"));
     knobs::parse(flags).map_err(|error| FaultsError::Entry(error.to_string()))

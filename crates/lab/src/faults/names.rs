@@ -1,4 +1,4 @@
-//! Name servers that make a lookup long, each in its own way.
+//! Name servers that slow a lookup down, each in its own way.
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
@@ -16,11 +16,11 @@ const TTL: u32 = 60;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Manner {
-    /// Beside the client, as late as it is told to be.
+    /// Near the client; answers as late as it is told to.
     Late,
-    /// Beside the client, late, and the name is an alias of an alias of an alias.
+    /// Near the client; answers late, with an alias of an alias of an alias.
     Aliases,
-    /// Beside the client; says nothing about HTTPS records.
+    /// Near the client; never answers queries for HTTPS records.
     NoHttps,
     /// At the far end; its answers do not fit a datagram.
     Truncates,
@@ -32,7 +32,7 @@ impl Manner {
     }
 }
 
-/// To be called in the namespace where the name server is.
+/// Must be called in the namespace of the name server.
 pub(super) fn spawn(
     manner: Manner,
     at: Ipv4Addr,
@@ -45,7 +45,7 @@ pub(super) fn spawn(
     udp.set_nonblocking(true)?;
     tcp.set_nonblocking(true)?;
     Peer::on_a_thread(place, async move {
-        // Sockets that end are told by the lookup that fails.
+        // If the sockets fail, so does the lookup, and that is reported.
         let _ = tokio::join!(over_udp(udp, manner, of, late), over_tcp(tcp, manner, of));
     })
 }
@@ -83,7 +83,7 @@ async fn over_tcp(listener: TcpListener, manner: Manner, of: Ipv4Addr) -> io::Re
             if let Some(reply) = answer(&query, manner, of) {
                 let bytes = reply.encode().map_err(io::Error::other)?;
                 let length = u16::try_from(bytes.len()).map_err(io::Error::other)?;
-                // One write: the length alone would be a segment of its own.
+                // One write: the length alone would be a separate segment.
                 let whole = [&length.to_be_bytes(), &*bytes].concat();
                 stream.write_all(&whole).await?;
             }
@@ -92,7 +92,7 @@ async fn over_tcp(listener: TcpListener, manner: Manner, of: Ipv4Addr) -> io::Re
     }
 }
 
-/// What to say, if anything.
+/// The answer to a query, if there is one.
 fn answer(query: &[u8], manner: Manner, of: Ipv4Addr) -> Option<Message> {
     let query = Message::parse(query).ok()?;
     let kind = query.questions.first()?.kind;
@@ -106,7 +106,7 @@ fn answer(query: &[u8], manner: Manner, of: Ipv4Addr) -> Option<Message> {
     Some(reply)
 }
 
-/// The address of the host, and nothing else of it.
+/// An answer with the host's address and nothing else.
 pub(super) fn reply(query: &Message, of: Ipv4Addr) -> Message {
     let mut reply = query.reply(Rcode::NO_ERROR);
     if let Some(question) = query.questions.first().filter(|q| q.kind == Kind::A) {

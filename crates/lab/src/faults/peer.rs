@@ -1,5 +1,5 @@
-//! Faulty peers of a few lines, at the far end of the path: what no knob of the origin does. Each serves on a thread of
-//! its own, which ends when the peer is dropped.
+//! Small faulty peers at the far end of the path, for behaviour that the origin has no setting for.
+//! Each runs on a thread that ends when the peer is dropped.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -16,34 +16,34 @@ use tokio::sync::oneshot;
 
 use super::names;
 
-/// More of a request's head than anybody sends here.
+/// The longest head of a request, in bytes; more than any client sends here.
 const LARGEST_HEAD: usize = 64 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Kind {
-    /// Stands before the origin, and holds its first bytes back.
+    /// A relay before the origin that holds its first bytes back.
     Hesitant,
-    /// A cache that says it had to ask, and answers late.
+    /// A cache that reports a miss, and answers late.
     Cache,
-    /// Answers the question whether one may ask.
+    /// Answers CORS preflights.
     Preflight,
-    /// Ends its first connection when the second request is on its way.
+    /// Closes its first connection when the second request is on its way.
     EndsOnce,
     /// A proxy that opens tunnels.
     Tunnel,
-    /// A resolver over HTTP, in clear.
+    /// A DNS resolver over HTTP, without TLS.
     Resolver,
 }
 
-/// Ends its thread when it is dropped.
+/// Dropping it ends its thread.
 pub(super) struct Peer {
     pub(super) place: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What a peer knows of the others.
+/// What a peer knows about the others.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Surroundings {
     pub(super) origin: SocketAddr,
@@ -52,7 +52,7 @@ pub(super) struct Surroundings {
 }
 
 impl Peer {
-    /// To be called at the far end; the thread stays there.
+    /// Must be called at the far end; the thread stays there.
     pub(super) fn spawn(kind: Kind, around: Surroundings) -> io::Result<Self> {
         let listener = TcpListener::bind((around.address, 0))?;
         let place = listener.local_addr()?;
@@ -64,7 +64,7 @@ impl Peer {
             };
             while let Ok((stream, _)) = listener.accept().await {
                 let once = is_first.swap(false, Ordering::Relaxed);
-                // A connection that breaks is the client's to tell.
+                // If the connection fails, the client reports it.
                 tokio::spawn(async move { serve(kind, stream, around, once).await.ok() });
             }
         })
@@ -146,7 +146,7 @@ async fn serve(
     }
 }
 
-/// RFC 8484 §4.1, as far as it takes.
+/// RFC 8484 §4.1, as far as needed.
 async fn resolve(mut stream: TcpStream, address: Ipv4Addr) -> io::Result<()> {
     loop {
         let (head, mut query) = read_head(&mut stream).await?;
@@ -163,7 +163,7 @@ async fn resolve(mut stream: TcpStream, address: Ipv4Addr) -> io::Result<()> {
     }
 }
 
-/// A timer takes a millisecond at least.
+/// Sleeps for `late`; a timer takes at least a millisecond.
 pub(super) async fn hold(late: Duration) {
     if !late.is_zero() {
         tokio::time::sleep(late).await;
@@ -205,7 +205,7 @@ fn length_of_body(head: &[u8]) -> usize {
     length.unwrap_or(0).min(LARGEST_HEAD)
 }
 
-/// The head of the next request, and what came with it of the body.
+/// The head of the next request, and the part of the body that came with it.
 async fn read_head(stream: &mut TcpStream) -> io::Result<(Vec<u8>, Vec<u8>)> {
     let mut head = Vec::new();
     loop {

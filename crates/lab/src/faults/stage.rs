@@ -1,4 +1,4 @@
-//! One case: a path and an origin of its own, and our prober in between, all of it gone afterwards.
+//! Runs one case: a new path and origin with our prober in between, all of it removed afterwards.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -27,7 +27,8 @@ pub(super) fn run(case: &Case, seed: u64) -> Result<Exchange, FaultsError> {
     let path = builder.build()?;
     for side in [path.client(), path.server()] {
         side.sysctl("net.ipv4.tcp_fastopen", "3")?;
-        // The one that every network namespace may have; with pacing, a window does not arrive at once.
+        // Every network namespace may use reno; a controller with pacing would not send a window at
+        // once.
         side.sysctl("net.ipv4.tcp_congestion_control", "reno")?;
     }
     let address = path.server().address_v4();
@@ -43,7 +44,7 @@ pub(super) fn run(case: &Case, seed: u64) -> Result<Exchange, FaultsError> {
         .run(move || ask(options, &target, &case.setting))?
 }
 
-/// Who else takes part. They end before the path does.
+/// Other servers that take part. They end before the path does.
 struct Others {
     peer: Option<Peer>,
     names: Option<Peer>,
@@ -80,7 +81,7 @@ impl Others {
     }
 }
 
-/// A peer that answers for itself, or stands before the origin, is asked instead of it.
+/// A peer that answers itself, or stands before the origin, is asked instead of the origin.
 fn url(case: &Case, origin: &Running, peer: Option<&Peer>) -> String {
     let place = &case.setting.place;
     let is_asked = !matches!(case.setting.peer, Some(Kind::Tunnel | Kind::Resolver));
@@ -160,7 +161,7 @@ fn headers(setting: &Setting) -> Vec<(String, String)> {
     headers
 }
 
-/// The last run, and of its hops the one that is judged.
+/// The last run and, if it has several hops, the one that is judged.
 fn ask(options: Options, target: &Target, setting: &Setting) -> Result<Exchange, FaultsError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

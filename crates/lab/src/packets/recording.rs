@@ -1,4 +1,5 @@
-//! From a recording of both ends to packets: what left one end is found again where it came out at the other.
+//! Reads packets from a recording of both ends: matches what left one end with what arrived at the
+//! other.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,9 +9,9 @@ use roundtrip_wire::pcapng::{Block, Captured, Direction, Reader};
 
 use super::{End, FastOpen, Kind, Packet, Repeated};
 
-/// The recording's interfaces, in their order.
+/// The interfaces of the recording, in order.
 const ENDS: [End; 2] = [End::Client, End::Server];
-/// How the path says in a comment what became of a packet.
+/// How the path's comments say what happened to a packet.
 const LOST: &str = "lost: ";
 const DELIVERED: &str = "delivered after ";
 
@@ -35,7 +36,7 @@ pub(super) fn read(pcapng: &[u8]) -> Result<Vec<Packet>, RecordingError> {
 struct Sight {
     at: u64,
     end: End,
-    /// It came out of the path here.
+    /// Whether it arrived here, or was sent here.
     arrives: bool,
     ports: (u16, u16),
     addresses: (IpAddr, IpAddr),
@@ -48,7 +49,7 @@ struct Sight {
 }
 
 impl Sight {
-    /// Nothing for what is neither TCP nor UDP: the kernel's own talk.
+    /// `None` for packets that are neither TCP nor UDP: the kernel's own traffic.
     fn of(captured: &Captured<'_>) -> Option<Self> {
         let packet = Read::parse(&captured.data).ok()?;
         let segment = packet.tcp();
@@ -83,7 +84,8 @@ impl Sight {
         self.comments.iter().any(|said| said.starts_with(LOST))
     }
 
-    /// What boxes may change, addresses and options, is no part of it.
+    /// Whether both are the same packet. Addresses and options, which boxes may change, are not
+    /// compared.
     fn is_same(&self, other: &Self) -> bool {
         let of = |sight: &Self| (sight.sender(), sight.kind, sight.sequence, sight.bytes);
         of(self) == of(other)
@@ -98,7 +100,8 @@ fn fast_open(segment: &Tcp<'_>) -> Option<FastOpen> {
     })
 }
 
-/// A packet on its way: where it entered, where it came out. At least one of the two is there.
+/// A packet on its way: where it entered, and where it came out. At least one of the two is
+/// present.
 #[derive(Debug)]
 struct Crossing {
     entry: Option<Sight>,
@@ -110,12 +113,12 @@ impl Crossing {
         self.sight().map_or(0, |sight| sight.at)
     }
 
-    /// As it was sent; as it came out where nobody sent it.
+    /// The packet as it was sent or, if no end sent it, as it came out.
     fn sight(&self) -> Option<&Sight> {
         self.entry.as_ref().or(self.exit.as_ref())
     }
 
-    /// As the client knows it: a box may give it another address and port.
+    /// Its connection as the client knows it: a box may translate address and port.
     fn key(&self) -> Option<(IpAddr, u16, u16)> {
         let at_client = |sight: &&Sight| sight.end == End::Client;
         let both = [self.entry.as_ref(), self.exit.as_ref()];
@@ -188,7 +191,7 @@ fn told(crossings: &[Crossing]) -> Vec<Packet> {
     packets
 }
 
-/// What the path did, without that it was delivered.
+/// What the path did, besides delivering it.
 fn remarks(sight: &Sight) -> Vec<String> {
     let told = sight.comments.iter();
     told.filter(|said| !said.starts_with(DELIVERED))
@@ -196,11 +199,11 @@ fn remarks(sight: &Sight) -> Vec<String> {
         .collect()
 }
 
-/// What is known of one connection so far.
+/// The state of one connection.
 #[derive(Debug)]
 struct Flow {
     number: usize,
-    /// Of each end's payload, counted from its first byte: how far it was sent, and how far it arrived.
+    /// Sequence numbers of each end's payload: how far it was sent, and how far it arrived.
     client: Reach,
     server: Reach,
 }
@@ -230,7 +233,7 @@ impl Flow {
         }
     }
 
-    /// Takes the packet into account, and says how many of its bytes went, and came, before.
+    /// Counts the packet, and returns how many of its bytes had been sent, and received, before.
     fn count(&mut self, sight: &Sight, is_sent: bool, arrives: bool) -> Repeated {
         let Kind::Tcp(flags) = sight.kind else {
             return Repeated::default();
@@ -241,7 +244,7 @@ impl Flow {
             reach.syn = Some(sight.sequence);
             reach.syns += u32::from(is_sent);
         }
-        // The SYN takes one number of the sequence before the first byte. RFC 9293 §3.4.
+        // The SYN takes one sequence number before the first byte (RFC 9293 §3.4).
         let before_first = reach.syn.unwrap_or(sight.sequence.wrapping_sub(1));
         let start = sight.sequence.wrapping_sub(before_first);
         let start = u64::from(if is_syn { 0 } else { start.wrapping_sub(1) });

@@ -1,8 +1,10 @@
-//! From one path to the next: what connects at a server's own address goes on to a server behind a path of its own.
+//! Connects two paths: TCP connections to a server's own address are relayed to a server behind
+//! another path.
 //!
-//! It stands for the wire between two machines, for TCP alone. A connection is accepted before the further one exists;
-//! what is sent meanwhile waits for that one's handshake, so that no round trip is spared: who asks sees the handshake in
-//! his first answer. Fast open and refusals do not cross it.
+//! This stands for the network between two machines, for TCP only. A connection is accepted before
+//! the further one exists; data waits for the handshake of that one, so no round trip is saved: the
+//! client sees the handshake in its first answer. Fast open and refused connections are not
+//! relayed.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -14,20 +16,20 @@ use std::time::Duration;
 use roundtrip_path::Namespace;
 
 const STEP: Duration = Duration::from_micros(200);
-/// Connections at once.
+/// The most connections at once.
 const MOST: usize = 512;
 
-/// Open as long as it lives.
+/// Open until it is dropped.
 pub(super) struct Hop {
     over: Arc<AtomicBool>,
     streams: Streams,
 }
 
-/// Both ends of all connections, to end them with the hop.
+/// Both ends of all connections, to close them with the hop.
 type Streams = Arc<Mutex<Vec<TcpStream>>>;
 
 impl Hop {
-    /// `here` is an address in the network `from`; `there` one that the network `by` reaches.
+    /// `here` is an address in the network `from`; `there` is one that the network `by` reaches.
     pub(super) fn open(
         (from, here): (&Namespace, SocketAddr),
         (by, there): (&Namespace, SocketAddr),
@@ -58,13 +60,13 @@ impl Drop for Hop {
         self.over.store(true, Ordering::Relaxed);
         let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         for stream in streams.iter() {
-            // It may be closed already.
+            // It may already be closed.
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
 }
 
-/// A connection that cannot be carried is closed.
+/// Relays a connection; closes it if that is impossible.
 fn carry(near: TcpStream, by: Namespace, there: SocketAddr, streams: &Streams) {
     let streams = streams.clone();
     let work = move || -> io::Result<()> {
@@ -87,7 +89,7 @@ fn carry(near: TcpStream, by: Namespace, there: SocketAddr, streams: &Streams) {
         let _ = upward.join();
         Ok(())
     };
-    // Who waits for an answer sees the connection closed.
+    // If there is no thread, the client sees the connection closed.
     let _ = thread::Builder::new().name("hop".into()).spawn(work);
 }
 

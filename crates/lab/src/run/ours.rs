@@ -1,4 +1,5 @@
-//! Our own client: a prober in the client's network, whose exchanges tell phases, round trips and waits.
+//! Our own client: a prober in the client's network, whose exchanges contain phases, round trips
+//! and waits.
 
 use std::time::Duration;
 
@@ -108,7 +109,8 @@ fn measured(sequence: &Sequence, measure: Measure) -> Sample {
     }
 }
 
-/// By whom the whole was spent: one after the other it adds up, at once the slowest knows it all.
+/// What the whole time was spent waiting for: the sum of consecutive exchanges; for simultaneous
+/// ones, that of the slowest.
 fn waits(sequence: &Sequence, all: &[&Exchange]) -> WaitedFor {
     let slowest = all.iter().copied().max_by_key(|exchange| exchange.total());
     let counted: Vec<&Exchange> = match sequence.manner {
@@ -119,7 +121,7 @@ fn waits(sequence: &Sequence, all: &[&Exchange]) -> WaitedFor {
     phases.fold(WaitedFor::default(), |sum, phase| sum.plus(&phase.waited))
 }
 
-/// To the end of the handshake, on average.
+/// The time to the end of the handshake, on average.
 fn connecting(all: &[&Exchange]) -> (f64, f64, WaitedFor) {
     let (mut ms, mut trips, mut waited) = (0.0, 0, WaitedFor::default());
     for exchange in all {

@@ -1,4 +1,4 @@
-//! Other people's clients: processes in the client's network, measured by what they print or by how long they live.
+//! Other clients: programs in the client's network, measured by their output or by their run time.
 
 use std::fs::{self, File};
 use std::process::{Command, ExitStatus, Stdio};
@@ -10,9 +10,9 @@ use crate::experiment::{Measure, OutputUnit, Program};
 use crate::outcome::Sample;
 
 const LONGEST: Duration = Duration::from_mins(2);
-/// An argument that holds this is there once for each request, with its number.
+/// An argument with this text is repeated for each request, with its number.
 const EACH: &str = "@each@";
-/// How exactly a life is measured.
+/// The resolution at which run times are measured.
 const STEP: Duration = Duration::from_micros(500);
 
 pub(super) fn sample(scene: &Scene<'_>, program: &Program, tools: &Tools) -> Result<Taken, Mishap> {
@@ -104,7 +104,7 @@ fn command(
     Ok((command, name))
 }
 
-/// Runs it to its end.
+/// Runs the program to its end, and returns how long it ran.
 fn life(
     scene: &Scene<'_>,
     command: &mut Command,
@@ -190,7 +190,7 @@ fn await_end(
     }
 }
 
-/// To milliseconds; rates are what they are.
+/// The factor to milliseconds; 1 for rates.
 fn scale(unit: OutputUnit) -> f64 {
     match unit {
         OutputUnit::Ms | OutputUnit::PerSecond => 1.0,

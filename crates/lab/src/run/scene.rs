@@ -1,4 +1,4 @@
-//! One sample: a path, a server at its far end, a client at its near one, all of them new.
+//! Takes one sample: a path, a server at its far end and a client at its near end, all of them new.
 
 use std::io;
 use std::path::Path as FilePath;
@@ -14,7 +14,7 @@ use crate::outcome::Sample;
 use crate::packets::{self, Packet, RecordingError};
 
 const RECORDING: &str = "path.pcapng";
-/// What both ends may need to close what they opened, beside the path's delay.
+/// The time that both ends may need to close their connections, beside the path's delay.
 const LAST_WORDS: Duration = Duration::from_millis(20);
 
 /// Why there is no sample.
@@ -58,7 +58,7 @@ pub(super) enum Mishap {
     Placeholder(String),
 }
 
-/// A sample, and what should be told beside it.
+/// A sample, and what belongs to it.
 pub(super) struct Taken {
     pub(super) sample: Sample,
     pub(super) notes: Vec<String>,
@@ -68,14 +68,14 @@ pub(super) struct Taken {
 pub(super) struct Scene<'a> {
     pub(super) experiment: &'a Experiment,
     pub(super) cell: &'a Cell,
-    // The server ends before its network does.
+    // The server must end before its network does.
     pub(super) serving: Serving,
     pub(super) path: Path,
     pub(super) directory: tempfile::TempDir,
     pub(super) stop: &'a Stop,
 }
 
-/// What became of a run, and what the server saw of it.
+/// The result of a run, and what the server saw of it.
 pub(super) struct Visit {
     pub(super) taken: Result<Taken, Mishap>,
     pub(super) requests: Option<u64>,
@@ -101,7 +101,7 @@ pub(super) fn sample(
     })
 }
 
-/// The packets of a run, whether it was answered or not.
+/// Records the packets of a run, whether or not it was answered.
 pub(super) fn record(
     experiment: &Experiment,
     cell: &Cell,
@@ -113,7 +113,7 @@ pub(super) fn record(
     if let Err(Mishap::Stopped) = scene.ask(tools) {
         return Err(Mishap::Stopped);
     }
-    // The last farewells are still under way.
+    // The last packets are still under way.
     let rtt = cell.path.rtt().unwrap_or_default();
     std::thread::sleep(LAST_WORDS + rtt + rtt / 2);
     let file = scene.directory.path().join(RECORDING);
@@ -131,7 +131,7 @@ fn set<'a>(
     stop: &'a Stop,
     recorded: bool,
 ) -> Result<Scene<'a>, Mishap> {
-    // What is missing is known before anything is made.
+    // Report what is missing before anything is created.
     tools.needed(experiment, cell, stop)?;
     let directory =
         tempfile::tempdir().map_err(|e| Mishap::Io("a temporary directory".into(), e))?;
@@ -205,7 +205,7 @@ impl Scene<'_> {
     }
 }
 
-/// Fills `@word@` in; a word that is none is an error, other `@` are themselves.
+/// Replaces each `@word@`. An unknown word is an error; other `@` are kept.
 pub(super) fn fill(text: &str, known: &[(&str, &str)]) -> Result<String, Mishap> {
     let mut filled = text.to_owned();
     for (word, value) in known {
@@ -223,7 +223,7 @@ pub(super) fn fill(text: &str, known: &[(&str, &str)]) -> Result<String, Mishap>
     }
 }
 
-/// The last words of a log, to tell why its writer failed.
+/// The last two lines of a log, to tell why its writer failed.
 pub(super) fn last_words(file: &FilePath) -> String {
     let text = std::fs::read(file).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);

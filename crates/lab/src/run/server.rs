@@ -1,4 +1,5 @@
-//! The far end: the origin in this process, or a program with its configuration, in the server's network.
+//! The far end: the origin in this process, or a program with its configuration, in the server's
+//! network.
 
 use std::fs::{self, File};
 use std::net::SocketAddr;
@@ -25,17 +26,17 @@ pub(super) struct Serving {
     pub(super) echo: Option<SocketAddr>,
     origin: Option<Running>,
     process: Option<Child>,
-    // It ends after it.
+    // Dropped after the server.
     _company: Company,
 }
 
-/// On whom a server depends, in the order in which they end.
+/// The servers that a server depends on, in the order in which they end.
 struct Company {
     _beside: Vec<Serving>,
     _far: Option<Distant>,
 }
 
-/// Whom it asks, what leads there, and the path between.
+/// The server behind a further path, the relay to it, and that path.
 struct Distant {
     _hop: Hop,
     _serving: Box<Serving>,
@@ -125,12 +126,12 @@ impl Serving {
         }
     }
 
-    /// What its processes have used so far, where it is a program.
+    /// The processor time of its processes so far, if the server is a program.
     pub(super) fn cpu(&self) -> Option<Duration> {
         usage::cpu(self.process.as_ref()?.id())
     }
 
-    /// How many requests it has seen, where it is ours.
+    /// The number of requests that it has received, if the server is ours.
     pub(super) fn requests(&self) -> Option<u64> {
         self.origin.as_ref().map(|origin| origin.stats().requests)
     }
@@ -157,7 +158,8 @@ impl Serving {
         })
     }
 
-    /// Nobody may connect before the client does: by other signs it is known that the server listens.
+    /// Waits until the server listens. Nothing may connect before the client does, so other signs
+    /// are used.
     fn await_ready(
         &mut self,
         server: &Server,
@@ -197,14 +199,14 @@ impl Serving {
 impl Drop for Serving {
     fn drop(&mut self) {
         if let Some(process) = &mut self.process {
-            // It may have ended on its own; what it started ends with the path.
+            // It may have ended already; what it started ends with the path.
             let _ = process.kill();
             let _ = process.wait();
         }
     }
 }
 
-/// How it is known that a server listens.
+/// The sign that a server listens.
 enum Sign {
     File(PathBuf),
     Port(u16),
@@ -236,7 +238,7 @@ impl Sign {
     }
 }
 
-/// Files of the far server are in a directory of their own.
+/// Starts the far server; its files are in a separate directory.
 fn distant(
     far: &Far,
     path: &Path,
@@ -266,7 +268,8 @@ fn distant(
     })
 }
 
-/// `server.log` of nobody else in the same directory.
+/// The name of the log: `server.log`, or one that differs from those of other servers in the
+/// directory.
 fn log_of(name: &str) -> String {
     format!("{}.log", name.replace([' ', '/'], "-"))
 }

@@ -1,4 +1,5 @@
-//! From samples to an outcome: figures, paired savings, the medians' phases, curves, claims.
+//! Computes an outcome from samples: figures, paired savings, the phases of medians, curves,
+//! claims.
 
 mod ratio;
 
@@ -15,14 +16,14 @@ use crate::outcome::{
 };
 use crate::packets::{Packet, arrived_twice, sent_twice};
 
-/// What became of one cell.
+/// The samples and failures of one cell.
 #[derive(Debug, Default)]
 pub(super) struct Collected {
     pub(super) samples: Vec<Sample>,
     pub(super) failures: Vec<String>,
-    /// Of an arm that cannot succeed.
+    /// The failures of an arm that is expected to fail.
     pub(super) expected: Vec<String>,
-    /// Requests that the origin saw, in each run.
+    /// The requests that the origin received in each run.
     pub(super) seen: Vec<f64>,
     pub(super) packets: Vec<Packet>,
     pub(super) not_run: Option<String>,
@@ -42,7 +43,7 @@ impl Collected {
         });
     }
 
-    /// As `expected`, where that is said, or not.
+    /// Adds a failure: as expected, if it contains the expected text.
     pub(super) fn fail(&mut self, failure: String, expected: Option<&str>) {
         if expected.is_some_and(|expected| failure.contains(expected)) {
             self.expected.push(failure);
@@ -150,7 +151,7 @@ fn phases_of_the_median(figures: &Figures, samples: &[Sample]) -> Vec<Span> {
     nearest.map_or(Vec::new(), |sample| sample.phases.clone())
 }
 
-/// Pairs are samples of the same block.
+/// Compares samples of the same block in pairs.
 fn saving(
     against: &str,
     base: &Collected,
@@ -220,7 +221,7 @@ fn claims(experiment: &Experiment, judged: &Judged) -> Vec<ClaimOutcome> {
     experiment.claims.iter().map(judge).collect()
 }
 
-/// What claims may ask for.
+/// The figures that claims may use.
 #[derive(Debug, Default)]
 struct Judged {
     rtt_ms: Option<f64>,
@@ -238,7 +239,7 @@ struct Known {
 /// What is known of an arm beside its samples.
 #[derive(Debug, Default)]
 struct More {
-    /// The share of runs that failed as they must.
+    /// The share of runs that failed as expected.
     failed: Option<f64>,
     requests: Option<f64>,
     sent_twice: Option<f64>,

@@ -1,4 +1,4 @@
-//! Programs that arms need: found where they are installed, or made of a source of ours; and told when they are missing.
+//! Finds the programs that arms need, or builds them from our sources, and reports missing ones.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use super::Stop;
 use super::scene::{Mishap, last_words};
 use crate::experiment::{Cell, Client, Experiment, Server, ServerKind, shipped};
 
-/// The Debian packages of programs that are called otherwise.
+/// The Debian packages of programs whose names differ.
 const PACKAGES: [(&str, &str); 6] = [
     ("ab", "apache2-utils"),
     ("redis-cli", "redis-tools"),
@@ -22,20 +22,20 @@ const PACKAGES: [(&str, &str); 6] = [
     ("setpriv", "util-linux"),
 ];
 
-/// Is the program that runs, wherever it lies.
+/// The name of the running program, wherever it is installed.
 const OURSELVES: &str = "roundtrip";
 
-/// Where daemons are, which an ordinary user's PATH leaves out.
+/// Directories of daemons, which an ordinary user's PATH does not contain.
 const DAEMONS: &str = "/usr/local/sbin:/usr/sbin:/sbin";
 
-/// No package has it; where `bench/gate` puts what it builds of it, in the cache.
+/// A program without a package: `bench/gate` builds it in the cache directory.
 const ANCESTOR: &str = "hyper-auth-proxy";
 const BUILT: &str = "roundtrip/bench/bin";
 
-/// Before the name of a module, among what a server needs.
+/// The prefix of a Python module among a server's needs.
 const PYTHON: &str = "python:";
 
-/// What a program may see of the surroundings: no proxy, no trusted certificates, no language.
+/// The environment variables that a program gets: no proxy, no trusted certificates, no language.
 const KEPT: [&str; 3] = ["HOME", "TMPDIR", "XDG_CACHE_HOME"];
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -49,12 +49,12 @@ pub(super) struct Missing {
 #[derive(Debug, Default)]
 pub(super) struct Tools {
     clients: BTreeMap<String, Vec<OsString>>,
-    /// For what is built where no cache can be.
+    /// Holds what is built if there is no cache directory.
     directory: Option<tempfile::TempDir>,
 }
 
 impl Tools {
-    /// Finds, or builds, what a cell needs.
+    /// Finds or builds what a cell needs.
     pub(super) fn needed(
         &mut self,
         experiment: &Experiment,
@@ -71,7 +71,7 @@ impl Tools {
         Ok(())
     }
 
-    /// And by those on whom it depends.
+    /// Finds or builds what a server and those it depends on need.
     fn needed_by(&mut self, server: &Server, experiment: &Experiment) -> Result<(), Mishap> {
         for other in &server.beside {
             self.needed_by(other, experiment)?;
@@ -97,7 +97,7 @@ impl Tools {
         Ok(())
     }
 
-    /// A Python that has all the modules: who has several may have them in one of them.
+    /// A Python that has all the modules; several may be installed, with different modules.
     fn python(&self, modules: &[&str]) -> Result<PathBuf, Missing> {
         let mut missed = missing("python3");
         let candidates = [self.place("python3").ok(), Some("/usr/bin/python3".into())];
@@ -165,7 +165,7 @@ impl Tools {
         found.ok_or_else(|| missing(program))
     }
 
-    /// The surroundings of every program: few, and always the same.
+    /// The environment of every program: small, and always the same.
     #[allow(clippy::unused_self)]
     pub(super) fn surround(&self, command: &mut Command) {
         command
@@ -203,7 +203,7 @@ impl Tools {
         }
     }
 
-    /// Builds once: what was built of the same source is taken again.
+    /// Builds a program, unless it was already built from the same source.
     fn build(
         &mut self,
         go: &Path,
@@ -223,7 +223,7 @@ impl Tools {
         let (made, log) = (work.path().join("program"), work.path().join("log"));
         let mut command = Command::new(go);
         self.surround(&mut command);
-        // The standard library is all it needs: nothing is fetched.
+        // The standard library is enough: nothing is downloaded.
         command
             .args(["build", "-o"])
             .args([&made, &file])
@@ -245,12 +245,12 @@ impl Tools {
         if !status.success() {
             return Err(Mishap::Ended("go build".into(), status, last_words(&log)));
         }
-        // Whole or not at all, whoever else builds it at the same time.
+        // The rename is atomic, even if another process builds the same program.
         fs::rename(&made, &program).map_err(failed(&program))?;
         Ok(program)
     }
 
-    /// A directory that lasts, or one that goes with us.
+    /// The cache directory, or a temporary one.
     fn cache(&mut self) -> Result<PathBuf, Mishap> {
         let lasting = lasting_cache()
             .map(|cache| cache.join("roundtrip"))
@@ -311,7 +311,7 @@ fn missing(program: &str) -> Missing {
     }
 }
 
-/// Beside the experiment's file, or among those that come with the program.
+/// The source beside the experiment's file, or a built-in one.
 fn source(experiment: &Experiment, name: &str) -> Result<String, Mishap> {
     if let Some(directory) = &experiment.directory {
         let file = directory.join(name);
@@ -329,7 +329,7 @@ fn source(experiment: &Experiment, name: &str) -> Result<String, Mishap> {
     })
 }
 
-/// `lookups.go` → `lookups-0123456789abcdef.go`: another source is another file.
+/// `lookups.go` → `lookups-0123456789abcdef.go`: a changed source has another name.
 fn keyed(name: &str, source: &str) -> String {
     let mut hasher = DefaultHasher::new();
     source.hash(&mut hasher);

@@ -1,4 +1,5 @@
-//! A transfer: bytes over a wire that is made for it, by `perf`, which says what either side cost the processor.
+//! Measures a transfer: bytes over a wire of its own, by `perf`, which reports what each side cost
+//! the processor.
 
 use roundtrip_net::cpu::allowed_cpus;
 use roundtrip_perf::PerfError;
@@ -8,7 +9,7 @@ use super::scene::{Mishap, Taken};
 use crate::experiment::{Cell, Transfer};
 use crate::outcome::{Carried, Sample};
 
-/// Each side is kept on a core of its own, where there are two.
+/// Each side is pinned to its own core, if there are two.
 pub(super) fn sample(transfer: &Transfer, cell: &Cell, seed: u64) -> Result<Taken, Mishap> {
     let plan = transfer.plan(&cell.path, cell.offload, seed);
     let mut plan = plan.map_err(PerfError::from)?;

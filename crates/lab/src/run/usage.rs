@@ -1,15 +1,15 @@
-//! What processes use, and whether they listen, as `/proc` tells it. Who they are is for `server`.
+//! Reads from `/proc` what processes use and whether they listen. `server` knows which processes.
 
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// More than any server here starts.
+/// The most processes that are counted; more than any server here starts.
 const MOST: usize = 256;
 /// The state of a socket that listens, in `/proc/net/tcp`.
 const LISTENING: &str = "0A";
 
-/// Processor time of a process, of all its threads, and of all that came from it and still lives.
+/// Processor time of a process with all its threads, and of its descendants that are still alive.
 pub(super) fn cpu(process: u32) -> Option<Duration> {
     let mut family = vec![process];
     let mut used = Duration::ZERO;
@@ -44,7 +44,7 @@ fn on_processor(task: &std::path::Path) -> Option<Duration> {
     Some(Duration::from_nanos(nanoseconds))
 }
 
-/// Does somebody listen at this TCP port of the network that the process is in?
+/// Whether a process listens on this TCP port in the network of `process`.
 pub(super) fn listens(process: u32, port: u16) -> bool {
     let wanted = format!(":{port:04X}");
     ["tcp", "tcp6"].iter().any(|table| {

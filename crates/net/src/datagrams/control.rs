@@ -1,19 +1,20 @@
-//! The control messages beside datagrams, and the kernel's form of an address: bytes to meaning and back, in host byte
-//! order where nothing else is said. cmsg(3), ip(7), ipv6(7), udp(7).
+//! Encodes and decodes the control messages of datagrams and the kernel's form of addresses, in
+//! host byte order unless stated otherwise. cmsg(3), ip(7), ipv6(7), udp(7).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::time::Duration;
 
 use crate::sys::udp::Control;
 
-/// `cmsghdr`: length with the header (one word), level (4), type (4). Values and messages are padded to words.
+/// `cmsghdr`: length including the header (one word), level (4), type (4). Values and messages are
+/// padded to words.
 const WORD: usize = size_of::<usize>();
 const HEADER: usize = WORD + 8;
 
-/// Of the TOS byte and the traffic class, the bits that are ECN's (RFC 3168 §5).
+/// The ECN bits of the TOS byte and the traffic class (RFC 3168 §5).
 const ECN: u8 = 0b11;
 
-/// Control messages that go with a send.
+/// The control messages of a send.
 pub(super) struct Outgoing {
     control: Control,
     filled: usize,
@@ -31,7 +32,7 @@ impl Outgoing {
         (&self.control, self.filled)
     }
 
-    /// Cut what is sent into datagrams of this length.
+    /// Segments what is sent into datagrams of this length.
     pub(super) fn segment(&mut self, length: u16) {
         self.push(libc::SOL_UDP, libc::UDP_SEGMENT, &length.to_ne_bytes());
     }
@@ -61,7 +62,7 @@ impl Outgoing {
         }
     }
 
-    /// All that can be said together fits; see the test.
+    /// The buffer has room for all messages together; see the test.
     fn push(&mut self, level: i32, kind: i32, value: &[u8]) {
         let length = HEADER + value.len();
         let padded = length.next_multiple_of(WORD);
@@ -77,12 +78,12 @@ impl Outgoing {
     }
 }
 
-/// What came with a run of datagrams.
+/// The control messages of a run of datagrams that arrived.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Incoming {
     pub(super) to: Option<IpAddr>,
     pub(super) ecn: u8,
-    /// The length of each datagram but the last, where the kernel has joined several.
+    /// The length of each datagram except the last, if the kernel has coalesced several.
     pub(super) stride: Option<usize>,
     /// When the first of them arrived, by `CLOCK_REALTIME`.
     pub(super) stamp: Option<Duration>,
@@ -135,7 +136,7 @@ struct Message<'a> {
     value: &'a [u8],
 }
 
-/// The first message, and what follows it.
+/// The first message, and the bytes after it.
 fn next(control: &[u8]) -> Option<(Message<'_>, &[u8])> {
     let length = usize::from_ne_bytes(array(control, 0)?);
     let message = Message {
@@ -147,7 +148,7 @@ fn next(control: &[u8]) -> Option<(Message<'_>, &[u8])> {
     Some((message, control.get(padded..).unwrap_or_default()))
 }
 
-/// Reads `sockaddr_in` and `sockaddr_in6`; ports and addresses are in network byte order.
+/// Reads a `sockaddr_in` or `sockaddr_in6`; their ports and addresses are in network byte order.
 pub(super) fn address(name: &[u8]) -> Option<SocketAddr> {
     let family = u16::from_ne_bytes(array(name, 0)?);
     let port = u16::from_be_bytes(array(name, 2)?);
@@ -189,7 +190,8 @@ mod tests {
             outgoing.ecn(0b1111_1110, address);
             outgoing.from(address);
             let (control, filled) = outgoing.parts();
-            // The source of what is sent is not where the destination of what came is; for IPv6 it is one place.
+            // IPv4 has separate fields for the source of a send and the destination of an arrival;
+            // IPv6 has one.
             let read = Incoming::read(&control.0[..filled]);
             assert_eq!((read.ecn, read.to), (0b10, Some(to)));
             // The padding may be missing, but nothing before it.

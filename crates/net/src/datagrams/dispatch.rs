@@ -1,17 +1,17 @@
-//! How a parcel leaves: whole, to be cut below, or datagram by datagram; and which errors are the caller's affair.
+//! Sends a parcel as a whole or datagram by datagram, and decides which errors concern the caller.
 
 use std::cell::Cell;
 use std::io;
 
 use super::{MOST_BYTES, MOST_SEGMENTS, Parcel};
 
-/// Was this datagram, or each of those it was to be cut into, longer than what the device carries (`EMSGSIZE`)?
+/// Whether the datagram, or each of the segments, was longer than the device carries (`EMSGSIZE`).
 pub fn is_too_long(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EMSGSIZE)
 }
 
-/// Sends with `call(bytes, length to cut them into)`; returns how many datagrams the kernel took. `most` becomes 1 when
-/// cutting is refused.
+/// Sends with `call(bytes, segment length)` and returns how many datagrams the kernel accepted.
+/// Sets `most` to 1 when segmentation is refused.
 pub(super) fn dispatch(
     parcel: &Parcel<'_>,
     most: &Cell<usize>,
@@ -37,7 +37,7 @@ pub(super) fn dispatch(
         }
     }
     attempt(|| call(first, None))?;
-    // That one went as it was: so cutting was what was wrong.
+    // The same datagram went alone, so segmentation was the problem.
     most.set(1);
     let mut sent = 1;
     for datagram in rest.chunks(parcel.segment) {
@@ -50,20 +50,21 @@ pub(super) fn dispatch(
     Ok(sent)
 }
 
-/// Calls, and once more if what the kernel told was of an earlier datagram.
+/// Calls, and tries once more if the error was about an earlier datagram.
 pub(super) fn attempt<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     let outcome = match call() {
         Err(error) if may_be_belated(&error) => call(),
         other => other,
     };
     outcome.map_err(|error| match error.raw_os_error() {
-        // The second one came in between. To wait a little is right for this as well.
+        // Another ICMP error arrived in between. Waiting a little is right for this as well.
         Some(libc::ENOBUFS | libc::ECONNREFUSED | libc::EINTR) => io::ErrorKind::WouldBlock.into(),
         _ => error,
     })
 }
 
-/// Can this be what an ICMP message made of an earlier datagram (`icmp_err_convert`)? The kernel tells it once.
+/// Whether the error may come from an ICMP message about an earlier datagram (`icmp_err_convert`).
+/// The kernel reports each once.
 fn may_be_belated(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
@@ -82,8 +83,8 @@ fn may_be_belated(error: &io::Error) -> bool {
     )
 }
 
-/// `EIO`: the device cannot finish the checksums of segments, and the kernel, before 6.11, will not. `EINVAL`: it does
-/// not know how to cut, or something else is wrong.
+/// Whether segmentation was refused. `EIO`: the device cannot compute checksums of segments, and
+/// the kernel, before 6.11, does not. `EINVAL`: it cannot segment, or something else is wrong.
 fn is_refusal(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
@@ -111,7 +112,8 @@ mod tests {
         io::Error::from_raw_os_error(code)
     }
 
-    /// What was called, and what became of it, when calls end as `outcomes` say and then well.
+    /// Runs a dispatch whose calls end as `outcomes` say and then succeed; returns the calls and
+    /// the result.
     fn run(
         parcel: &Parcel<'_>,
         most: &Cell<usize>,
@@ -191,7 +193,7 @@ mod tests {
             let (calls, sent) = run(&parcel(&[0; 9], 1200), &most, &[belated]);
             assert_eq!((calls.len(), sent.unwrap()), (2, 1));
         }
-        // What holds of this one is told again.
+        // An error about this datagram comes again.
         for lasting in [libc::ENETUNREACH, libc::EMSGSIZE] {
             let (_, sent) = run(&parcel(&[0; 9], 1200), &most, &[lasting, lasting]);
             assert_eq!(sent.unwrap_err().raw_os_error(), Some(lasting));

@@ -1,4 +1,5 @@
-//! Where datagrams come in: some slots, each for the longest run that the kernel joins, filled again and again.
+//! Receive buffers: slots that are filled again and again, each large enough for the longest
+//! coalesced run.
 
 use std::fmt;
 use std::io;
@@ -13,33 +14,33 @@ use super::control::{self, Incoming};
 use crate::clock::Reading;
 use crate::sys::udp::Slots;
 
-/// More would not make a call cheaper.
+/// The most slots; more would not make a call cheaper.
 pub const MOST_SLOTS: usize = 64;
-/// No UDP packet is longer, and no run of joined ones.
+/// The size of a slot in bytes: no UDP packet and no coalesced run is longer.
 const SLOT: usize = 64 << 10;
-/// What the kernel joins comes in few slots; and where it joins nothing, as many datagrams come by one call.
+/// Coalesced runs need few slots; without coalescing, one call brings this many datagrams.
 const USUAL_SLOTS: usize = 8;
 
-/// Made once, and used for every [`Datagrams::receive`](super::Datagrams::receive). Slots that nothing ever came in cost
-/// address space and no memory.
+/// The buffers of [`Datagrams::receive`](super::Datagrams::receive): created once, used for every
+/// call. Slots that were never filled take address space, but no memory.
 pub struct Intake {
     bytes: Box<[u8]>,
-    /// Of each slot, in bytes.
+    /// The size of a slot, in bytes.
     size: usize,
     slots: Slots,
-    /// Of the last call; `None` where the slot's content was dropped.
+    /// One for each run of the last call; `None` if the content was dropped.
     headings: Vec<Option<Heading>>,
 }
 
-/// A run of datagrams from one peer, as they follow each other.
+/// A run of datagrams from one peer, one after the other in memory.
 #[derive(Debug)]
 pub struct Arrival<'a> {
     pub from: SocketAddr,
-    /// The address that it was sent to.
+    /// The destination address.
     pub to: Option<IpAddr>,
-    /// The two bits of RFC 3168 §5, the same for the whole run.
+    /// The ECN bits (RFC 3168 §5), the same for the whole run.
     pub ecn: u8,
-    /// The length of each datagram but the last, which may be shorter; never 0.
+    /// The length of each datagram except the last, which may be shorter; never 0.
     pub stride: usize,
     pub bytes: &'a mut [u8],
     stamp: Option<Duration>,
@@ -52,7 +53,7 @@ struct Heading {
     length: usize,
 }
 
-/// What one call brought.
+/// What one call received.
 pub(super) struct Taken {
     pub(super) runs: usize,
     pub(super) datagrams: u64,
@@ -66,7 +67,7 @@ impl Default for Intake {
 }
 
 impl Intake {
-    /// With so many slots of 64 KiB, from 1 to [`MOST_SLOTS`].
+    /// Creates `slots` slots of 64 KiB, at least 1 and at most [`MOST_SLOTS`].
     pub fn new(slots: usize) -> Self {
         Self::with_slots_of(SLOT, slots.clamp(1, MOST_SLOTS))
     }
@@ -80,7 +81,7 @@ impl Intake {
         }
     }
 
-    /// What came by the last call, in the order of its arrival.
+    /// The runs of the last call, in the order of their arrival.
     pub fn arrivals_mut(&mut self) -> impl Iterator<Item = Arrival<'_>> {
         let slots = self.bytes.chunks_exact_mut(self.size).zip(&self.headings);
         slots.filter_map(|(slot, heading)| {
@@ -125,14 +126,14 @@ impl Heading {
         self.incoming.stride.unwrap_or(self.length).max(1)
     }
 
-    /// An empty datagram is one, too.
+    /// The number of datagrams; an empty one counts.
     fn datagrams(&self) -> u64 {
         self.length.div_ceil(self.stride()).max(1) as u64
     }
 }
 
 impl Arrival<'_> {
-    /// When the first of them arrived, by this clock; without the kernel's stamp that is now.
+    /// When the first datagram arrived, on this clock; without the kernel's timestamp, now.
     pub fn moment(&self, clock: impl Fn() -> Moment) -> Moment {
         match self.stamp {
             Some(stamp) => Reading::of(clock).moment_of(stamp),
@@ -140,7 +141,7 @@ impl Arrival<'_> {
         }
     }
 
-    /// One after the other; none where the datagram is empty.
+    /// The datagrams one after the other; none if the datagram is empty.
     pub fn datagrams_mut(&mut self) -> ChunksMut<'_, u8> {
         self.bytes.chunks_mut(self.stride)
     }

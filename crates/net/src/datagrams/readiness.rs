@@ -1,4 +1,4 @@
-//! Waiting for datagrams, for room, and for another thread, to the microsecond (`ppoll`).
+//! Waits for datagrams, for room to send, and for other threads, to the microsecond (`ppoll`).
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::sys;
 
-/// Descriptors that one call waits for.
+/// The most descriptors that one call waits for.
 pub const MOST_WATCHED: usize = 16;
 
 const NOBODY: libc::pollfd = libc::pollfd {
@@ -17,7 +17,7 @@ const NOBODY: libc::pollfd = libc::pollfd {
     revents: 0,
 };
 
-/// Ends the wait of another thread. A clone is another handle on the same bell.
+/// Ends the wait of another thread. Clones wake the same waiter.
 #[derive(Debug, Clone)]
 pub struct Waker {
     event: Arc<File>,
@@ -29,14 +29,15 @@ impl Waker {
         Ok(Self { event })
     }
 
-    /// Ends the wait that is under way, or else the next one; however often it is rung before, only that one.
+    /// Ends the current wait, or else the next one. Several calls before that end only one wait.
     pub fn wake(&self) {
-        // It fails only when it was rung 2⁶⁴ − 2 times and not heard: then it is ringing.
+        // Fails only after 2⁶⁴ − 2 calls that nobody consumed: then the waiter wakes anyway.
         let _ = (&*self.event).write(&1_u64.to_ne_bytes());
     }
 
-    /// Has it been rung since it was last heard? For who watches the descriptor alone;
-    /// [`Datagrams::wait_with`](super::Datagrams::wait_with) has heard it already.
+    /// Whether [`Waker::wake`] was called since the last call of this function. Only for callers
+    /// that watch the descriptor themselves: [`Datagrams::wait_with`](super::Datagrams::wait_with)
+    /// has already reset it.
     pub fn hear(&self) -> bool {
         (&*self.event).read(&mut [0; 8]).is_ok()
     }
@@ -48,18 +49,18 @@ impl AsFd for Waker {
     }
 }
 
-/// Why a wait ended; nothing of it: the time is over, or a signal came.
+/// Why a wait ended; all `false` after the timeout or a signal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ready {
     /// There is something to receive, or an error to be told.
     pub datagrams: bool,
     /// There is room to send.
     pub room: bool,
-    /// The [`Waker`] was rung.
+    /// The [`Waker`] was used.
     pub woken: bool,
 }
 
-/// One descriptor of several, and what is awaited of it.
+/// A descriptor, and what to wait for.
 #[derive(Debug)]
 pub struct Watched<'a> {
     descriptor: BorrowedFd<'a>,
@@ -68,12 +69,12 @@ pub struct Watched<'a> {
 }
 
 impl<'a> Watched<'a> {
-    /// Until there is something to read.
+    /// Waits until the descriptor is readable.
     pub fn for_reading(descriptor: &'a impl AsFd) -> Self {
         Self::new(descriptor.as_fd(), false)
     }
 
-    /// Until something may be written.
+    /// Waits until the descriptor is writable.
     pub fn for_writing(descriptor: &'a impl AsFd) -> Self {
         Self::new(descriptor.as_fd(), true)
     }
@@ -86,7 +87,8 @@ impl<'a> Watched<'a> {
         }
     }
 
-    /// Was it so when the last wait ended? An error or a closed end is something to read, and to write.
+    /// Whether the descriptor was ready when the last wait ended. After an error or a hang-up it
+    /// counts as readable and writable.
     pub fn is_ready(&self) -> bool {
         self.is_ready
     }
@@ -100,8 +102,8 @@ impl<'a> Watched<'a> {
     }
 }
 
-/// Waits until one of them is ready, and returns how many are. 0: the time is over (`None`: never), or a signal came.
-/// More than [`MOST_WATCHED`] are `InvalidInput`.
+/// Waits until one of them is ready, and returns how many are: 0 after the timeout (`None`: no
+/// timeout) or a signal. More than [`MOST_WATCHED`] are `InvalidInput`.
 pub fn wait_for_any(watched: &mut [Watched<'_>], timeout: Option<Duration>) -> io::Result<usize> {
     let mut places = [NOBODY; MOST_WATCHED];
     let places = places

@@ -1,4 +1,5 @@
-//! One question to the configured servers: over UDP, again when nobody answers, over TCP when the answer is too long.
+//! Sends one query to the configured servers: over UDP, again if none answers, over TCP if the
+//! answer is too long.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
@@ -13,12 +14,12 @@ use tokio::time::{Instant, timeout};
 
 use super::ResolveError;
 
-/// An answer, and what it took.
+/// An answer, and what it cost.
 pub(super) struct Asked {
     pub(super) message: Message,
     pub(super) server: SocketAddr,
     pub(super) resent: u32,
-    /// How long the same question took over TCP, because the answer was too long for UDP.
+    /// How long the query took over TCP, if the answer was too long for UDP.
     pub(super) over_tcp: Option<Duration>,
 }
 
@@ -66,7 +67,7 @@ pub(super) async fn ask(
     })
 }
 
-/// One server, once: UDP first, unless the configuration wants TCP.
+/// Asks one server once: over UDP first, unless the configuration wants TCP.
 async fn once(
     conf: &ResolvConf,
     server: SocketAddr,
@@ -77,7 +78,8 @@ async fn once(
         let answer = timeout(limit, over_udp(server, query))
             .await
             .map_err(|_| io::ErrorKind::TimedOut)??;
-        // Servers older than EDNS refuse the question for its option: ask plainly. RFC 6891 §7.
+        // Servers older than EDNS refuse the query because of its option: ask without it (RFC 6891
+        // §7).
         if answer.rcode == Rcode::FORMAT_ERROR && query.udp_size.take().is_some() {
             let plain = timeout(limit, over_udp(server, query))
                 .await
@@ -107,7 +109,7 @@ async fn over_udp(server: SocketAddr, query: &Query) -> io::Result<Message> {
     let mut buffer = vec![0; 4096];
     loop {
         let n = socket.recv(&mut buffer).await?;
-        // What answers another question is no answer: keep listening. RFC 5452 §9.1.
+        // Ignore answers to other queries and keep listening (RFC 5452 §9.1).
         if let Ok(message) = Message::parse(buffer.get(..n).unwrap_or_default())
             && message.answers_query(query)
         {
@@ -116,7 +118,7 @@ async fn over_udp(server: SocketAddr, query: &Query) -> io::Result<Message> {
     }
 }
 
-/// Two bytes of length before each message. RFC 1035 §4.2.2.
+/// Each message is preceded by two bytes of length (RFC 1035 §4.2.2).
 async fn over_tcp(server: SocketAddr, query: &Query) -> io::Result<Message> {
     let bytes = query.encode().map_err(invalid)?;
     let mut framed = (bytes.len() as u16).to_be_bytes().to_vec();
@@ -138,7 +140,8 @@ fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Er
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
-/// Ids need not be secret from the path, only hard to guess from beside it; the port is random too. RFC 5452 §4.
+/// IDs need not be secret from the path, only hard to guess off-path; the port is random too (RFC
+/// 5452 §4).
 fn random_id() -> u16 {
     RandomState::new().build_hasher().finish() as u16
 }

@@ -1,4 +1,4 @@
-//! The system calls of a timer that is a descriptor. What it is for is told in `alarm`.
+//! The system calls of a `timerfd`. `alarm` says what it is for.
 
 use std::io;
 use std::mem;
@@ -17,7 +17,7 @@ pub(crate) fn timer() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-/// Goes off once, after that time; zero would switch it off.
+/// Sets the timer to expire once, after this time; zero would disarm it.
 pub(crate) fn set_timer(timer: BorrowedFd<'_>, after: Duration) -> io::Result<()> {
     // SAFETY: all-zero is a valid `itimerspec`.
     let mut when: libc::itimerspec = unsafe { mem::zeroed() };

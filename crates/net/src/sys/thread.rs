@@ -1,14 +1,16 @@
-//! The system calls about the calling thread: where it runs, and what it has spent. What they mean is told in `cpu`.
+//! System calls about the calling thread: its processor, and the time it has used. `cpu` says what
+//! they mean.
 
 use std::io;
 use std::mem;
 use std::time::Duration;
 
-/// Bits for 8192 processors, the most that Linux is built for on any machine (`NR_CPUS`).
+/// A bit for each of 8192 processors, the most that Linux supports on any machine (`NR_CPUS`).
 pub(crate) type Mask = [u64; 128];
 
 pub(crate) fn set_affinity(mask: &Mask) -> io::Result<()> {
-    // SAFETY: pointer and size are those of `mask`, which the kernel only reads; thread 0 is the caller.
+    // SAFETY: pointer and size are those of `mask`, which the kernel only reads; thread 0 is the
+    // caller.
     let outcome =
         unsafe { libc::sched_setaffinity(0, mem::size_of::<Mask>(), mask.as_ptr().cast()) };
     if outcome == 0 {
@@ -20,7 +22,8 @@ pub(crate) fn set_affinity(mask: &Mask) -> io::Result<()> {
 
 pub(crate) fn affinity() -> io::Result<Mask> {
     let mut mask: Mask = [0; 128];
-    // SAFETY: pointer and size are those of `mask`; the kernel writes at most so many bytes of plain integers.
+    // SAFETY: pointer and size are those of `mask`; the kernel writes at most so many bytes of
+    // plain integers.
     let outcome =
         unsafe { libc::sched_getaffinity(0, mem::size_of::<Mask>(), mask.as_mut_ptr().cast()) };
     if outcome == 0 {
@@ -30,7 +33,7 @@ pub(crate) fn affinity() -> io::Result<Mask> {
     }
 }
 
-/// User and system time of the calling thread, as its ticks divide them.
+/// User and system time of the calling thread, as split by ticks.
 pub(crate) fn usage() -> (Duration, Duration) {
     // SAFETY: all-zero is a valid `rusage`.
     let mut usage: libc::rusage = unsafe { mem::zeroed() };
@@ -41,7 +44,7 @@ pub(crate) fn usage() -> (Duration, Duration) {
     (duration(usage.ru_utime), duration(usage.ru_stime))
 }
 
-/// Both together, to the nanosecond.
+/// User and system time together, in nanoseconds.
 pub(crate) fn cpu_time() -> Duration {
     let mut time = libc::timespec {
         tv_sec: 0,

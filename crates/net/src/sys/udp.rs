@@ -1,5 +1,5 @@
-//! The system calls of datagrams: many segments out by one call, many datagrams in by one, and waiting to the
-//! microsecond. What control messages say is read and written in `datagrams::control`.
+//! The system calls of datagrams: many segments out in one call, many datagrams in by one, and
+//! waits to the microsecond. `datagrams::control` reads and writes the control messages.
 
 use std::io;
 use std::mem;
@@ -9,17 +9,20 @@ use std::time::Duration;
 
 use socket2::SockAddr;
 
-/// Control messages are aligned as their header is. Enough for all that is asked for, of both families at once.
+/// A buffer for control messages, aligned like their headers, with room for all messages of both
+/// families together.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
 pub(crate) struct Control(pub(crate) [u8; 192]);
 
-/// As long as the longer of `sockaddr_in` and `sockaddr_in6`, and aligned as either.
+/// An address buffer: as long as the longer of `sockaddr_in` and `sockaddr_in6`, and aligned like
+/// both.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
 struct Name([u8; 32]);
 
-/// One `sendmsg`, to the peer of a connected socket where no address is given; `control` is how much of the control area is filled.
+/// One `sendmsg`, without an address on a connected socket; `control` is how much of the control
+/// buffer is filled.
 pub(crate) fn send(
     socket: BorrowedFd<'_>,
     to: Option<&SockAddr>,
@@ -43,7 +46,8 @@ pub(crate) fn send(
         message.msg_controllen = filled.min(control.0.len());
     }
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-    // SAFETY: address, bytes and control area are alive and of the stated lengths; sending only reads them.
+    // SAFETY: address, bytes and control area are alive and of the stated lengths; sending only
+    // reads them.
     let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, flags) };
     if sent < 0 {
         return Err(io::Error::last_os_error());
@@ -51,7 +55,7 @@ pub(crate) fn send(
     Ok(())
 }
 
-/// What `recvmmsg` fills beside the bytes, for so many messages; made once and used again.
+/// What `recvmmsg` fills beside the bytes of each message; created once and reused.
 pub(crate) struct Slots {
     headers: Box<[libc::mmsghdr]>,
     parts: Box<[libc::iovec]>,
@@ -59,22 +63,24 @@ pub(crate) struct Slots {
     controls: Box<[Control]>,
 }
 
-// SAFETY: its pointers are written anew before each call that follows them, and nobody follows them between calls.
+// SAFETY: its pointers are written anew before each call that follows them, and nobody follows them
+// between calls.
 unsafe impl Send for Slots {}
 
-/// What came in one slot, beside its bytes.
+/// What arrived in one slot, beside its bytes.
 pub(crate) struct Envelope<'a> {
     /// A `sockaddr` as the kernel writes it.
     pub(crate) name: &'a [u8],
     pub(crate) control: &'a [u8],
     pub(crate) length: usize,
-    /// Bytes or control messages did not fit.
+    /// Whether bytes or control messages did not fit.
     pub(crate) truncated: bool,
 }
 
 impl Slots {
     pub(crate) fn new(count: usize) -> Self {
-        // SAFETY: all-zero is a valid `mmsghdr` and a valid `iovec`: integers, and pointers that may be null.
+        // SAFETY: all-zero is a valid `mmsghdr` and a valid `iovec`: integers, and pointers that
+        // may be null.
         let (header, part) = unsafe { (mem::zeroed(), mem::zeroed()) };
         Self {
             headers: vec![header; count].into(),
@@ -84,7 +90,7 @@ impl Slots {
         }
     }
 
-    /// One `recvmmsg` into pieces of `size` bytes. Returns how many slots were filled.
+    /// One `recvmmsg` into slots of `size` bytes. Returns how many were filled.
     pub(crate) fn receive(
         &mut self,
         socket: BorrowedFd<'_>,
@@ -108,8 +114,8 @@ impl Slots {
             message.msg_flags = 0;
             header.msg_len = 0;
         }
-        // SAFETY: the first `count` headers point to an address, a piece and a control area each, all alive, distinct
-        // and of the stated lengths.
+        // SAFETY: the first `count` headers point to an address, a piece and a control area each,
+        // all alive, distinct and of the stated lengths.
         let filled = unsafe {
             libc::recvmmsg(
                 socket.as_raw_fd(),
@@ -122,7 +128,7 @@ impl Slots {
         usize::try_from(filled).map_err(|_| io::Error::last_os_error())
     }
 
-    /// What the last call filled, in its order; only as many as it said mean anything.
+    /// The results of the last call, in order; only as many as it returned are meaningful.
     pub(crate) fn envelopes(&self) -> impl Iterator<Item = Envelope<'_>> {
         let beside = self.names.iter().zip(&self.controls);
         let lost = libc::MSG_TRUNC | libc::MSG_CTRUNC;
@@ -143,14 +149,16 @@ impl Slots {
     }
 }
 
-/// Waits until one of them is ready, the time is over (`None`: never), or a signal came. Returns how many are ready.
+/// Waits until one of them is ready, the timeout has passed (`None`: no timeout), or a signal came.
+/// Returns how many are ready.
 pub(crate) fn poll(watched: &mut [libc::pollfd], timeout: Option<Duration>) -> io::Result<usize> {
     let timeout = timeout.map(|timeout| libc::timespec {
         tv_sec: timeout.as_secs().try_into().unwrap_or(libc::time_t::MAX),
         tv_nsec: timeout.subsec_nanos().into(),
     });
     let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
-    // SAFETY: pointer and length are those of `watched`; the timeout is null or alive; no signal mask is given.
+    // SAFETY: pointer and length are those of `watched`; the timeout is null or alive; no signal
+    // mask is given.
     let ready = unsafe {
         libc::ppoll(
             watched.as_mut_ptr(),
@@ -162,7 +170,7 @@ pub(crate) fn poll(watched: &mut [libc::pollfd], timeout: Option<Duration>) -> i
     usize::try_from(ready).or_else(|_| {
         let error = io::Error::last_os_error();
         match error.kind() {
-            // The kernel leaves what it would have said unsaid.
+            // The kernel has not written `revents`.
             io::ErrorKind::Interrupted => {
                 for one in watched {
                     one.revents = 0;

@@ -1,4 +1,4 @@
-//! quinn's connections as a server takes them in: so early that it may answer early data, and no earlier.
+//! How quinn accepts a connection: early enough to answer early data, and not earlier.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -6,7 +6,7 @@ use std::task::{Context, Waker};
 
 use quinn::{Connection, ConnectionError, Incoming, ZeroRttAccepted};
 
-/// Whether the handshake is complete. Until then, what arrives may be a replay.
+/// Whether the handshake is complete. Before that, what arrives may be a replay.
 pub(crate) enum Confirmation {
     Awaited(ZeroRttAccepted),
     Complete,
@@ -25,7 +25,7 @@ impl Confirmation {
     }
 }
 
-/// Shakes hands. Where early data is taken, only so far that it can be read and answered.
+/// Performs the handshake; with early data, only until it can be read and answered.
 pub(crate) async fn take_in(
     incoming: Incoming,
     early_data: bool,
@@ -34,12 +34,12 @@ pub(crate) async fn take_in(
     if !early_data {
         return Ok((connecting.await?, Confirmation::Complete));
     }
-    // Before the whole ClientHello (two datagrams, with a post-quantum share) has told how many streams the client
-    // allows, opening one would wait for a limit that is never announced again.
+    // Opening a stream before the whole ClientHello is there (two datagrams, with a post-quantum
+    // share) would wait for a limit that is never announced again.
     connecting.handshake_data().await?;
     match connecting.into_0rtt() {
         Ok((connection, confirmed)) => Ok((connection, Confirmation::Awaited(confirmed))),
-        // For a server this never happens: it may speak as soon as it has heard the ClientHello.
+        // Never happens for a server, which may send as soon as it has the ClientHello.
         Err(connecting) => Ok((connecting.await?, Confirmation::Complete)),
     }
 }

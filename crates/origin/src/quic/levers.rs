@@ -1,20 +1,21 @@
-//! How quinn's connections go about their transport. What the size of a client's first datagrams proves about the path stays
-//! unused: quinn does not tell it to who accepts a connection.
+//! The transport configuration of quinn's connections. The path MTU that a client's first datagrams
+//! prove is not used: quinn does not reveal it.
 
 use std::time::Duration;
 
 use quinn::{AckFrequencyConfig, MtuDiscoveryConfig, TransportConfig};
 
-/// So many packets may come unacknowledged, and the next is acknowledged at once: one acknowledgement for ten packets.
-/// draft-ietf-quic-ack-frequency §4.
+/// Packets that need not be acknowledged; the next one is acknowledged at once, so one
+/// acknowledgement covers ten packets (draft-ietf-quic-ack-frequency §4).
 const UNACKNOWLEDGED: u32 = 9;
-/// How long an acknowledgement may wait for the packets that are to come. A window that is just being opened may hold fewer
-/// than ten, and nothing more comes until it is acknowledged: with the usual 25 ms (RFC 9000 §18.2) that would cost more than
-/// was saved.
+/// How long an acknowledgement may wait for further packets. A congestion window that is just
+/// opening may hold fewer than ten, and nothing more comes until they are acknowledged: the usual
+/// 25 ms (RFC 9000 §18.2) would cost more than was saved.
 const ACK_WAITS: Duration = Duration::from_millis(4);
 
-/// quinn's defaults, but for acknowledgements, which are asked for more rarely where the peer knows how
-/// (draft-ietf-quic-ack-frequency), and with a search for the largest datagram, whatever quinn's default becomes (RFC 8899).
+/// quinn's defaults, except that acknowledgements are requested less often if the peer supports
+/// that (draft-ietf-quic-ack-frequency), and that path MTU discovery is on whatever quinn's default
+/// becomes (RFC 8899).
 pub(crate) fn transport_config() -> TransportConfig {
     let mut acks = AckFrequencyConfig::default();
     acks.ack_eliciting_threshold(UNACKNOWLEDGED.into())

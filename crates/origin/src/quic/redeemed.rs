@@ -1,4 +1,5 @@
-//! Address tokens that clients have shown: each is good for one connection. RFC 9000, section 8.1.4.
+//! Address tokens that clients have used: each is valid for one connection (RFC 9000, section
+//! 8.1.4).
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,10 +7,11 @@ use std::time::{Duration, SystemTime};
 
 use quinn::{TokenLog, TokenReuseError};
 
-/// So many are remembered; while all of them may still be shown again, no other is taken.
+/// The most tokens that are remembered; while all of them are still valid, no other token is
+/// accepted.
 const MOST: usize = 65_536;
 
-/// The random numbers of redeemed tokens, and when each was issued.
+/// The random numbers of used tokens, and when each was issued.
 #[derive(Debug, Default)]
 pub(crate) struct Redeemed(Mutex<HashMap<u128, SystemTime>>);
 

@@ -1,4 +1,4 @@
-//! What every answer gets, whatever its path: padding, compression, pace, Alt-Svc.
+//! Applied to every answer, whatever its path: padding, compression, pace, Alt-Svc.
 
 use std::io::Write;
 
@@ -11,7 +11,8 @@ use crate::plan::Plan;
 use crate::request::Request;
 use crate::site::Site;
 
-/// Larger bodies are sent as they are: compression happens in memory, before the first byte.
+/// The largest body that is compressed, in bytes: compression happens in memory, before the first
+/// byte.
 const LARGEST_COMPRESSED: u64 = 1024 * 1024;
 const PADDING_LINE: usize = 4096;
 
@@ -38,7 +39,7 @@ pub(super) fn dress(plan: &mut Plan, request: &Request, site: &Site) {
     pad(&mut plan.headers, knobs.header_bytes as usize);
 }
 
-/// Replaces the body by its gzip form, unless it is too large, empty, an echo or coded already.
+/// Replaces the body by its gzip form, unless it is too large, empty, an echo or already encoded.
 pub(super) fn compress(plan: &mut Plan) {
     let length = plan.body.len();
     let coded = plan.headers.contains_key(header::CONTENT_ENCODING);
@@ -47,7 +48,7 @@ pub(super) fn compress(plan: &mut Plan) {
     }
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     let whole = std::mem::replace(&mut plan.body, Body::Fill(0)).collect();
-    // Writing to memory does not fail; if it did, the plain body is right as well.
+    // Writing to memory does not fail; if it did, the plain body would be right as well.
     let coded = encoder.write_all(&whole).and_then(|()| encoder.finish());
     plan.body = match coded {
         Ok(coded) => {
@@ -61,12 +62,13 @@ pub(super) fn compress(plan: &mut Plan) {
     };
 }
 
-/// Adds about `bytes` of header section, in lines of a size that servers and clients commonly take.
+/// Pads the header section by about `bytes`, in lines of a size that servers and clients commonly
+/// accept.
 pub(super) fn pad(headers: &mut HeaderMap, bytes: usize) {
     let mut left = bytes;
     for _ in 0.. {
         let name = format!("x-padding-{}", headers.len());
-        // As HTTP/1.1 writes it: name, colon, space, value, CRLF.
+        // The size in HTTP/1.1: name, colon, space, value, CRLF.
         let overhead = name.len() + 4;
         if left <= overhead {
             return;

@@ -39,7 +39,7 @@ roundtrip origin: a server with every knob on the other side
 
 const LONGEST_DELAY: u64 = 600_000;
 const LARGEST_HEAD: u64 = 1024 * 1024;
-/// Pieces of `/drip` when the query does not say their size.
+/// Pieces of `/drip` unless the query says how large they are.
 const DRIPS: u64 = 10;
 
 pub(super) fn plan(request: &Request, site: &Site) -> Plan {
@@ -112,7 +112,7 @@ fn out_of_range() -> Plan {
     Plan::text(StatusCode::BAD_REQUEST, "that number is out of range\n")
 }
 
-/// Does the list have this route with a number behind it?
+/// Whether the list contains this route with a number after it.
 fn is_numbered(route: &str) -> bool {
     let listed = |line: &str| {
         line.strip_prefix('/')
@@ -149,7 +149,7 @@ fn delay(ms: u64) -> Plan {
     }
 }
 
-/// Final statuses only: an interim one would leave the client waiting.
+/// Only final statuses: after an interim one, the client would wait.
 fn status(code: u64) -> Plan {
     let status = u16::try_from(code)
         .ok()

@@ -1,8 +1,8 @@
-//! `/rdap/…`: a registry that knows every name, address and number that it is asked for, and misbehaves on request.
+//! `/rdap/…`: a registry that knows every name, address and number, and misbehaves on request.
 //!
-//! What an RDAP client (RFC 9082, RFC 9083) must cope with is asked for by the first word of a name, as in
-//! `missing-1.example` or `busy.example`; `/rdap/help` lists the words. How often each path was asked is at `/rdap-asked`,
-//! so that a test can say that nothing was asked twice.
+//! The first word of a name selects what an RDAP client (RFC 9082, RFC 9083) has to cope with, as
+//! in `missing-1.example` or `busy.example`; `/rdap/help` lists the words. `/rdap-asked` shows how
+//! often each path was requested, so that tests can check that nothing was requested twice.
 
 mod objects;
 
@@ -18,7 +18,7 @@ use crate::date::at;
 use crate::plan::Plan;
 use crate::request::Request;
 
-/// First words of names, and what happens to who asks for them.
+/// First words of names, and how they are answered.
 const WORDS: [(&str, &str); 22] = [
     ("missing", "404: not registered"),
     ("bad", "400"),
@@ -48,17 +48,17 @@ const WORDS: [(&str, &str); 22] = [
 ];
 
 const LONGEST_LABEL: usize = 255;
-/// More paths than this are not counted.
+/// The most paths that are counted.
 const MOST_COUNTED: usize = 200_000;
 const REFUSALS: u32 = 2;
 const HUGE: u64 = 50_000_000;
 
-/// How often each path was asked.
+/// Counts how often each path was requested.
 #[derive(Debug, Default)]
 pub(crate) struct Asked(Mutex<BTreeMap<String, u32>>);
 
 impl Asked {
-    /// One more; how many there were before.
+    /// Counts a request; returns how many there were before.
     fn count(&self, path: &str) -> u32 {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if counts.len() >= MOST_COUNTED && !counts.contains_key(path) {
@@ -75,7 +75,7 @@ impl Asked {
     }
 }
 
-/// What each path was asked, as JSON.
+/// The counts of all paths, as JSON.
 pub(super) fn asked(asked: &Asked) -> Plan {
     Plan::text(StatusCode::OK, asked.told().to_string())
 }
@@ -116,7 +116,7 @@ pub(super) fn plan(request: &Request, path: &str, asked: &Asked, registrar: bool
     answer(&object, request, word(name) == "fresh")
 }
 
-/// The name's first word, if it is one of ours.
+/// The first word of the name, if it is one of [`WORDS`].
 fn word(name: &str) -> &'static str {
     let first = name.split(['.', '-']).next().unwrap_or_default();
     let known = WORDS.iter().find(|(word, _)| *word == first);
@@ -169,7 +169,7 @@ fn halved(word: &str, name: &str, host: &str) -> Plan {
     }
 }
 
-/// Where the registry says that its registrar answers.
+/// Where the registry says that the registrar answers.
 fn related(word: &str, name: &str, host: &str) -> Option<(String, &'static str)> {
     const RDAP: &str = "application/rdap+json";
     let there = format!("{host}/registrar/domain/{name}");
@@ -196,7 +196,7 @@ fn registrars(word: &str, name: &str, host: &str, request: &Request) -> Plan {
     }
 }
 
-/// The authority that the client asked for, with its port.
+/// The authority that the client requested, with its port.
 fn host(request: &Request) -> String {
     match request.uri.authority() {
         Some(authority) => authority.to_string(),
@@ -232,13 +232,13 @@ fn hash(bytes: &[u8]) -> u64 {
     })
 }
 
-/// An error with its reason, as RFC 9083, section 6 has it.
+/// An error with its reason (RFC 9083, section 6).
 fn error(status: StatusCode, why: &str) -> Plan {
     let body = objects::error(status.as_u16(), why).to_string();
     typed(Plan::new(status, Body::Held(body.into())))
 }
 
-/// RFC 7480, sections 4.2 and 5.6.
+/// Sets the media type of RDAP (RFC 7480, sections 4.2 and 5.6).
 fn typed(plan: Plan) -> Plan {
     plan.with(
         header::CONTENT_TYPE,

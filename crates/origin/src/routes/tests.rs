@@ -1,4 +1,4 @@
-//! Routes are tested as what they are: a function.
+//! Routes are pure functions, and are tested as such.
 
 use std::time::Duration;
 

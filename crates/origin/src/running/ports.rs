@@ -1,4 +1,4 @@
-//! The sockets of an origin: the same port on each address, and on UDP as on TCP.
+//! The sockets of an origin: the same port on each address, for TCP and UDP.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
@@ -7,7 +7,7 @@ use roundtrip_net::{Listening, listen, listen_udp};
 
 use crate::{Knobs, ListenKnobs, OriginError, Quic};
 
-/// A free port on one address may be taken on another: so often is another one tried.
+/// How often another port is tried: a port that is free on one address may be taken on another.
 const ATTEMPTS: u32 = 32;
 
 #[derive(Debug)]
@@ -102,7 +102,7 @@ fn try_all(knobs: &ListenKnobs, mut port: u16, with_udp: bool) -> Result<Bound, 
     Ok((tcp, udp))
 }
 
-/// A socket that was bound and cannot be used.
+/// The error for a socket that was bound and cannot be used.
 pub(super) fn failed(knobs: &Knobs, source: io::Error) -> OriginError {
     let any = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
     OriginError::Listen {

@@ -1,4 +1,4 @@
-//! An origin on a thread of its own, with a runtime of its own.
+//! An origin on a separate thread, with its own runtime.
 
 use std::future::Future;
 use std::sync::mpsc;
@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::Running;
 use crate::OriginError;
 
-/// Ends its thread, and waits for that, when it is dropped.
+/// Dropping it ends its thread, and waits for that.
 pub(super) struct Thread {
     stop: Option<oneshot::Sender<()>>,
     handle: Option<JoinHandle<()>>,
@@ -31,7 +31,7 @@ impl Thread {
             .spawn(move || {
                 runtime.block_on(async {
                     if ready.send(starting.await).is_ok() {
-                        // Ends when told to, and when nobody is left who could.
+                        // Ends when told to, or when the sender is gone.
                         let _ = stopped.await;
                     }
                 });
@@ -50,7 +50,7 @@ impl Drop for Thread {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(handle) = self.handle.take() {
-            // It panics in no case we know; if it did, its server is gone as well.
+            // The thread is not known to panic; if it did, its server is gone as well.
             let _ = handle.join();
         }
     }

@@ -1,11 +1,13 @@
-//! What carries HTTP/3: quinn, or our own engine. The rest of the server does not know which.
+//! The transport of HTTP/3: quinn, or our own engine. The rest of the server does not know which.
 
 use std::future::Future;
 
 use bytes::Bytes;
 use h3::quic::{self, StreamId};
 use quinn::VarInt;
-use roundtrip_http::dock::{self, Link};
+use roundtrip_quic_tokio::{
+    BidiStream, Connection, H3Connection, H3SendStream, OpenStreams, RecvStream,
+};
 
 use crate::quic::Confirmation;
 
@@ -31,18 +33,19 @@ pub(crate) trait Carrier: Send + 'static {
 
     fn reins(&self) -> Self::Reins;
 
-    /// Is the handshake complete? Until then, what arrives may be a replay.
+    /// Whether the handshake is complete. Before that, what arrives may be a replay.
     fn is_confirmed(&mut self) -> bool;
 
     fn close(&self, code: u64);
 
-    /// Waits for the end.
+    /// Waits until the connection is closed.
     fn closed(&self) -> impl Future<Output = ()> + Send;
 }
 
-/// What a server's streams are held by.
+/// Controls a server's streams.
 pub(crate) trait Reins: Clone + Send + 'static {
-    /// So much more may be read of the stream, whose answer is from now on ours to end.
+    /// Raises the read allowance of a stream by `allowance` bytes. From then on, the server has to
+    /// finish its answer.
     fn entrust(&self, stream: impl FnOnce() -> StreamId, allowance: u64);
 }
 
@@ -88,32 +91,32 @@ impl Carrier for Quinn {
     }
 }
 
-/// It bounds nothing by the stream, and cannot tell which it is while it reads.
+/// quinn has no limit by stream, and cannot tell the stream's ID during a read.
 impl Reins for () {
     fn entrust(&self, _: impl FnOnce() -> StreamId, _: u64) {}
 }
 
-pub(crate) struct Own(Link);
+pub(crate) struct Own(Connection);
 
 impl Own {
-    pub(crate) fn new(link: Link) -> Self {
+    pub(crate) fn new(link: Connection) -> Self {
         Self(link)
     }
 }
 
 impl Carrier for Own {
-    type Bidi = dock::Stream;
-    type Sending = dock::Outgoing;
-    type Receiving = dock::Receiving;
-    type Opener = dock::Opener;
-    type Transport = dock::Transport;
-    type Reins = Link;
+    type Bidi = BidiStream;
+    type Sending = H3SendStream;
+    type Receiving = RecvStream;
+    type Opener = OpenStreams;
+    type Transport = H3Connection;
+    type Reins = Connection;
 
-    fn transport(&self) -> dock::Transport {
-        self.0.transport()
+    fn transport(&self) -> H3Connection {
+        H3Connection::new(&self.0)
     }
 
-    fn reins(&self) -> Link {
+    fn reins(&self) -> Connection {
         self.0.clone()
     }
 
@@ -130,8 +133,8 @@ impl Carrier for Own {
     }
 }
 
-impl Reins for Link {
+impl Reins for Connection {
     fn entrust(&self, stream: impl FnOnce() -> StreamId, allowance: u64) {
-        Link::entrust(self, stream().into_inner(), allowance);
+        self.take_over(stream().into_inner(), allowance);
     }
 }

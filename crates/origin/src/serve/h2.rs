@@ -1,5 +1,5 @@
-//! A connection of HTTP/2. The `h2` crate speaks the protocol; here a stream becomes an [`Exchange`], and the connection
-//! ends as knobs and faults want it.
+//! An HTTP/2 connection. The `h2` crate implements the protocol; here a stream becomes an
+//! [`Exchange`], and the connection ends as knobs and faults say.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +41,7 @@ where
     let Some(struck) = streams(&mut connection, &link, &site).await else {
         return;
     };
-    // Frames of our own making cannot be put between those of the engine: garbage ends as a close does.
+    // Our own bytes cannot be inserted between the engine's frames: garbage ends like a close.
     let stall = struck.kind == FaultKind::Stall;
     linger(&mut connection, if stall { STALL } else { LAST_WORDS }).await;
     if struck.kind == FaultKind::Reset {
@@ -49,7 +49,7 @@ where
     }
 }
 
-/// Keeps the engine going without answering anybody, so that what is queued leaves.
+/// Polls the engine without accepting requests, so that queued frames leave.
 async fn linger<IO>(connection: &mut Connection<IO, Bytes>, span: Duration)
 where
     IO: AsyncRead + AsyncWrite + Unpin,
@@ -63,13 +63,14 @@ where
     let _ = timeout(span, accepting).await;
 }
 
-/// A fault has struck one stream. The others are kept as they are: dropping them would tell the client.
+/// A fault in one stream. The other streams are kept: dropping them would send resets to the
+/// client.
 struct Struck {
     kind: FaultKind,
     _streams: JoinSet<()>,
 }
 
-/// Accepts streams until the end of the connection, or until a fault strikes in one of them.
+/// Accepts streams until the connection ends, or until a fault occurs in one of them.
 async fn streams<IO>(
     connection: &mut Connection<IO, Bytes>,
     link: &Link,
@@ -116,12 +117,12 @@ async fn run(
     match answer(&mut stream, &request, &site).await {
         Ok(()) => stream.dismiss_body(),
         Err(Ended::Fault(kind)) => {
-            // Only the first fault is waited for; the connection ends with it, and so does this task.
+            // Only the first fault counts: it ends the connection, and with it this task.
             let _ = struck.try_send(kind);
             tokio::time::sleep(STALL).await;
         }
         Err(Ended::Cut) => {
-            // Queued DATA is dropped by a reset.
+            // A reset drops queued DATA.
             tokio::time::sleep(LAST_WORDS).await;
             stream.reset();
         }
@@ -143,7 +144,7 @@ impl Stream {
         }
     }
 
-    /// After a full answer, a body that was not read is not wanted (RFC 9113, section 8.1).
+    /// After a complete answer, rejects the rest of an unread body (RFC 9113, section 8.1).
     fn dismiss_body(&mut self) {
         if !self.body.is_end_stream()
             && let Some(send) = &mut self.send
@@ -172,7 +173,8 @@ impl Exchange for Stream {
     async fn receive(&mut self) -> Result<Option<Bytes>, Ended> {
         match self.body.data().await {
             None => {
-                // They are of the body: left unread they would look like a body that nobody wanted.
+                // Trailers belong to the body: unread, they would look like a body that was
+                // rejected.
                 let trailers = self.body.trailers().await;
                 trailers.map(|_| None).map_err(|_| Ended::Gone)
             }
@@ -210,7 +212,7 @@ impl Exchange for Stream {
         Ok(())
     }
 
-    /// A head is one frame for the engine: the fault strikes before it.
+    /// The engine sends a head as one frame, so the fault occurs before it.
     async fn half_head(&mut self, _: StatusCode, _: HeaderMap) -> Result<(), Ended> {
         Ok(())
     }
@@ -219,7 +221,7 @@ impl Exchange for Stream {
         self.send(bytes, last).await
     }
 
-    /// The engine sends on its own as soon as the connection is polled.
+    /// The engine sends whenever the connection is polled.
     async fn flush(&mut self) -> Result<(), Ended> {
         Ok(())
     }

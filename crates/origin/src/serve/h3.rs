@@ -1,5 +1,5 @@
-//! A connection of HTTP/3. The `h3` crate speaks the protocol over whatever carries it; here a stream becomes an [`Exchange`],
-//! and the connection ends as knobs and faults want it.
+//! An HTTP/3 connection. The `h3` crate implements the protocol over any transport; here a stream
+//! becomes an [`Exchange`], and the connection ends as knobs and faults say.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,9 +18,9 @@ use crate::FaultKind;
 use crate::request::Request;
 use crate::site::Site;
 
-/// How long a client that was told to go may take.
+/// How long a client may take to close after GOAWAY.
 const GOODBYE: Duration = Duration::from_secs(1);
-/// So much of a request may be read until something was made of it.
+/// The read allowance of a request in bytes, until the server has handled what was read.
 const PIECE: u64 = 1 << 20;
 
 type Connection<C> = h3::server::Connection<<C as Carrier>::Transport, Bytes>;
@@ -35,7 +35,8 @@ pub(crate) async fn serve<C: Carrier>(mut carrier: C, site: Arc<Site>) {
         return;
     };
     let Some(struck) = streams(&mut connection, &mut carrier, &site).await else {
-        // Whoever was told to go closes the connection; closing it here could overtake the last answer.
+        // After GOAWAY the client closes the connection; closing it here could overtake the last
+        // answer.
         let _ = timeout(GOODBYE, carrier.closed()).await;
         return;
     };
@@ -51,13 +52,14 @@ pub(crate) async fn serve<C: Carrier>(mut carrier: C, site: Arc<Site>) {
     carrier.close(code.value());
 }
 
-/// A fault has struck one stream. The others are kept as they are: dropping them would tell the client.
+/// A fault in one stream. The other streams are kept: dropping them would send resets to the
+/// client.
 struct Struck {
     kind: FaultKind,
     _streams: JoinSet<()>,
 }
 
-/// Accepts streams until the end of the connection, or until a fault strikes in one of them.
+/// Accepts streams until the connection ends, or until a fault occurs in one of them.
 async fn streams<C: Carrier>(
     connection: &mut Connection<C>,
     carrier: &mut C,
@@ -111,12 +113,12 @@ async fn run<C: Carrier>(
             let _ = timeout(PATIENCE, stream.stream.finish()).await;
         }
         Err(Ended::Fault(kind)) => {
-            // Only the first fault is waited for; the connection ends with it, and so does this task.
+            // Only the first fault counts: it ends the connection, and with it this task.
             let _ = struck.try_send(kind);
             tokio::time::sleep(STALL).await;
         }
         Err(Ended::Cut) => {
-            // What is queued is dropped by a reset.
+            // A reset drops queued data.
             tokio::time::sleep(LAST_WORDS).await;
             stream.stream.stop_stream(Code::H3_INTERNAL_ERROR);
         }
@@ -166,7 +168,7 @@ impl<C: Carrier> Exchange for Stream<C> {
         self.send_head(status, headers).await
     }
 
-    /// A head is one frame for the engine: the fault strikes before it.
+    /// The engine sends a head as one frame, so the fault occurs before it.
     async fn half_head(&mut self, _: StatusCode, _: HeaderMap) -> Result<(), Ended> {
         Ok(())
     }
@@ -175,7 +177,7 @@ impl<C: Carrier> Exchange for Stream<C> {
         self.stream.send_data(bytes).await.map_err(|_| Ended::Gone)
     }
 
-    /// The engine sends on its own.
+    /// The engine sends by itself.
     async fn flush(&mut self) -> Result<(), Ended> {
         Ok(())
     }

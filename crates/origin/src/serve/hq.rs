@@ -1,11 +1,11 @@
-//! HTTP/0.9 over QUIC (`hq-interop`), which tests of interoperability speak: a stream brings `GET /path`, and takes the body
-//! home, bare. Errors have no form but their text.
+//! HTTP/0.9 over QUIC (`hq-interop`), as used by interoperability tests: a stream carries `GET
+//! /path`, and the bare body comes back. An error is only its text.
 
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method, StatusCode, Uri, Version};
-use roundtrip_http::dock::{Link, Receiving, Sending};
+use roundtrip_quic_tokio::{Connection, RecvStream, SendStream};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -14,18 +14,18 @@ use crate::FaultKind;
 use crate::request::Request;
 use crate::site::Site;
 
-/// A request is one line.
+/// The longest request, in bytes; it is one line.
 const LONGEST: usize = 8 * 1024;
-/// Whoever misbehaves is told so by this code; there are no others.
+/// The only error code, for clients that misbehave.
 const FAILED: u64 = 1;
 
 /// Serves until the connection ends.
-pub(crate) async fn serve(link: Link, site: Arc<Site>) {
+pub(crate) async fn serve(link: Connection, site: Arc<Site>) {
     let mut running = JoinSet::new();
     let mut idle_since = Instant::now();
     loop {
         tokio::select! {
-            accepted = link.accept_bidi() => {
+            accepted = link.accept_bi() => {
                 let Ok((sending, receiving)) = accepted else {
                     return;
                 };
@@ -40,7 +40,7 @@ pub(crate) async fn serve(link: Link, site: Arc<Site>) {
     }
 }
 
-async fn run(link: Link, sending: Sending, mut receiving: Receiving, site: Arc<Site>) {
+async fn run(link: Connection, sending: SendStream, mut receiving: RecvStream, site: Arc<Site>) {
     let early = !link.is_connected();
     let Ok(Some(request)) = timeout(PATIENCE, read(&mut receiving, early)).await else {
         site.counters.bad_requests.increment();
@@ -49,7 +49,7 @@ async fn run(link: Link, sending: Sending, mut receiving: Receiving, site: Arc<S
     site.counters.hq_requests.increment();
     let mut stream = Bare(sending);
     match answer(&mut stream, &request, &site).await {
-        // A stream that is let go of unfinished is reset.
+        // Dropping an unfinished stream resets it.
         Ok(()) => drop(stream.0.finish()),
         Err(Ended::Fault(FaultKind::Stall)) => tokio::time::sleep(STALL).await,
         Err(Ended::Fault(_)) => {
@@ -61,11 +61,11 @@ async fn run(link: Link, sending: Sending, mut receiving: Receiving, site: Arc<S
     }
 }
 
-/// The request, if the line is one.
-async fn read(receiving: &mut Receiving, early: bool) -> Option<Request> {
+/// The request, if the line is valid.
+async fn read(receiving: &mut RecvStream, early: bool) -> Option<Request> {
     let mut line = BytesMut::new();
     while !line.contains(&b'\n') {
-        let Some(bytes) = receiving.read().await.ok()? else {
+        let Some(bytes) = receiving.read_chunk().await.ok()? else {
             break;
         };
         line.extend_from_slice(&bytes);
@@ -91,7 +91,7 @@ fn parse(line: &[u8], early: bool) -> Option<Request> {
     })
 }
 
-struct Bare(Sending);
+struct Bare(SendStream);
 
 impl Exchange for Bare {
     async fn receive(&mut self) -> Result<Option<Bytes>, Ended> {
@@ -111,7 +111,7 @@ impl Exchange for Bare {
     }
 
     async fn piece(&mut self, bytes: Bytes, _last: bool) -> Result<(), Ended> {
-        self.0.write(bytes).await.map_err(|_| Ended::Gone)
+        self.0.write_chunk(bytes).await.map_err(|_| Ended::Gone)
     }
 
     async fn flush(&mut self) -> Result<(), Ended> {

@@ -1,4 +1,4 @@
-//! A stream of which some bytes were read already, to find out what it speaks.
+//! A stream with some bytes that were already read, to detect its protocol.
 
 use std::io;
 use std::pin::Pin;

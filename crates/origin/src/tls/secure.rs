@@ -1,4 +1,5 @@
-//! The handshake over TCP: to its end, or into a fault; and the stream behind it, which knows what came early.
+//! The TLS handshake over TCP: completed, or ended by a fault; and the stream after it, which knows
+//! what came early.
 
 use std::io;
 use std::pin::Pin;
@@ -14,7 +15,7 @@ use crate::fuse::Wire;
 use crate::tcp::Early;
 use crate::{Counters, FaultPhase};
 
-/// A connection that finished its handshake, or brought early data in it.
+/// A connection that completed its handshake, or received early data in it.
 pub(crate) struct Secure {
     stream: Stream<Wire>,
     early: Early,
@@ -27,8 +28,8 @@ impl Secure {
     }
 }
 
-/// Shakes hands. Where early data may come, the first bytes are read instead, because they may come before the end of the
-/// handshake; they are returned.
+/// Performs the handshake. If early data is possible, reads and returns the first bytes instead,
+/// because they may arrive before the end of the handshake.
 pub(crate) async fn establish(
     wire: Wire,
     config: &Arc<ServerConfig>,
@@ -68,7 +69,7 @@ impl Secure {
     }
 }
 
-/// Goes as far into the handshake as the fault wants it, and no further: to the `ClientHello`, or to half of the answer.
+/// Performs the handshake up to the fault: to the `ClientHello`, or to half of the answer.
 pub(crate) async fn approach(
     wire: &mut Wire,
     config: &Arc<ServerConfig>,
@@ -106,7 +107,7 @@ impl AsyncRead for Secure {
     ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
-        // Nothing but early data can be read before the end of the handshake.
+        // Before the end of the handshake, only early data can be read.
         let early = self.stream.is_handshaking();
         self.early.set(early);
         if early {

@@ -1,4 +1,4 @@
-//! What a server remembers of sessions, and the ways in which it can disappoint a client that remembers too.
+//! The server's session storage, and the ways in which it can disappoint a client.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use rustls::time_provider::TimeProvider;
 
 use crate::Counters;
 
-/// Gives out tickets and knows none of them later.
+/// Issues tickets that it later rejects.
 #[derive(Debug)]
 pub(super) struct Forgetful;
 
@@ -33,8 +33,8 @@ impl StoresServerSessions for Forgetful {
     }
 }
 
-/// A clock that gains two minutes whenever it is looked at. By it, no ticket has the age that its client states, so that
-/// sessions are resumed and their early data is not taken (RFC 8446, section 8.3).
+/// A clock that gains two minutes each time it is read. By it, no ticket has the age that its client
+/// states, so sessions are resumed and their early data is rejected (RFC 8446, section 8.3).
 #[derive(Debug, Default)]
 pub(super) struct DriftingClock(AtomicU64);
 
@@ -47,7 +47,7 @@ impl TimeProvider for DriftingClock {
     }
 }
 
-/// Another memory, whose successes are counted.
+/// Another session storage, whose successful lookups are counted.
 #[derive(Debug, Clone)]
 pub(super) struct Counted {
     storage: Arc<dyn StoresServerSessions>,

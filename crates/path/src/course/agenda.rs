@@ -1,4 +1,4 @@
-//! What is to be done when: first by time, then by who came first.
+//! Schedules the next steps of packets and hops, ordered by time and then by insertion.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -9,11 +9,11 @@ use crate::packet::Packet;
 
 #[derive(Debug)]
 pub(super) enum Errand {
-    /// A packet reaches the hop at this place.
+    /// A packet reaches the hop at this index.
     Pass(Packet, Direction, usize),
     /// A packet leaves the path.
     Leave(Packet, Direction),
-    /// The hop at this place wants to be woken.
+    /// The hop at this index asked to be woken.
     Wake(usize),
 }
 
@@ -66,7 +66,7 @@ impl Errand {
     }
 }
 
-/// The heap's greatest is the earliest.
+/// Reversed, because `BinaryHeap` pops its greatest element: the earliest entry.
 impl Ord for Entry {
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.number).cmp(&(self.at, self.number))

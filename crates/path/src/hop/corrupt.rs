@@ -1,4 +1,5 @@
-//! A bit that flips on the way, behind the IP header: the receiver's checksum finds it, and the packet is lost there.
+//! Flips a bit behind the IP header. The receiver's checksum finds it, and the packet is lost
+//! there.
 
 use std::time::Duration;
 
@@ -14,7 +15,8 @@ pub(crate) struct Corrupt {
 
 impl Hop for Corrupt {
     fn pass(&mut self, mut packet: Packet, way: Direction, at: Duration, exit: &mut Exit) {
-        // Three numbers for each packet, whatever becomes of it: fates do not depend on lengths.
+        // Always three numbers for each packet: the fate of later packets must not depend on
+        // lengths.
         let (hit, place, bit) = (
             self.random.unit(),
             self.random.next_u64(),

@@ -1,4 +1,4 @@
-//! Distance: each packet arrives so much later, give or take the jitter, and some are overtaken.
+//! Delays each packet by the distance and the jitter, and lets some be overtaken.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub(crate) struct Delay {
     jitter: Option<Jitter>,
     reorder: Option<Reorder>,
     random: Random,
-    /// When the last packet that kept its place leaves: jitter by itself lets nobody overtake.
+    /// When the last packet that kept its order leaves: jitter alone reorders nothing.
     last: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! A packet that arrives twice.
+//! Delivers some packets twice.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! A link with a smaller MTU than its neighbours believe: it fragments where it may, and otherwise tells the sender, or
-//! keeps silent and swallows.
+//! A link with a smaller MTU than its neighbours believe. It fragments where IP allows; otherwise
+//! it tells the sender, or drops the packet silently.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::direction::Direction;
 use crate::link::Mtu;
 use crate::packet::Packet;
 
-/// In whose name it tells: addresses of the path's own subnets that nobody else has.
+/// The source addresses of its ICMP errors: unused addresses of the path's own subnets.
 const ROUTER_V4: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 254));
 const ROUTER_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 0xfe));
 
@@ -25,7 +25,7 @@ impl Hop for SmallMtu {
             return;
         }
         if let Ok(read) = wire::Packet::parse(packet.ip()) {
-            // RFC 791 §3.2; with «don't fragment», and in IPv6, it is not for a router to cut.
+            // RFC 791 §3.2: routers must not cut packets with «don't fragment», or any of IPv6.
             if let Ok(fragments) = wire::fragments(&read, usize::from(mtu)) {
                 for fragment in fragments {
                     let mut part = packet.clone();
@@ -67,7 +67,7 @@ mod tests {
         IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 2)),
     ];
 
-    /// A datagram of so many bytes, IP header included.
+    /// A datagram of `length` bytes, IP header included.
     fn datagram(version: usize, length: usize, fragments_as: Option<u16>) -> Vec<u8> {
         let header = [20, 40][version];
         let mut udp = vec![0, 1, 0, 2, 0, 0, 0xff, 0xff];

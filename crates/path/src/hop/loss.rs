@@ -1,4 +1,4 @@
-//! Packets that never arrive: at random, in bursts, by number, or because of what they are.
+//! Loses packets: at random, in bursts, by number, or by what they carry.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use roundtrip_model::Random;
 
 pub(crate) struct Lose {
     rules: Vec<Rule>,
-    /// Packets that came by, the first being number 1.
+    /// Packets that came by; the first is number 1.
     number: u64,
 }
 
-/// A [`Loss`] with what it remembers.
+/// A [`Loss`] with its state.
 struct Rule {
     loss: Loss,
     random: Random,
@@ -45,7 +45,8 @@ impl Hop for Lose {
     fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut Exit) {
         self.number += 1;
         let number = self.number;
-        // Each rule draws for each packet: what one decides does not shift the numbers of another.
+        // Each rule draws for each packet, so that one rule's decision does not shift another's
+        // numbers.
         let hits = self
             .rules
             .iter_mut()
@@ -62,7 +63,8 @@ impl Rule {
         let hit = match &self.loss {
             Loss::Share(share) => self.random.unit() < *share,
             Loss::Bursts { share, length } => {
-                // Gilbert 1960: within a burst all are lost; it ends after `length` packets on average.
+                // Gilbert 1960: all packets of a burst are lost; it ends after `length` packets
+                // on average.
                 let draw = self.random.unit();
                 let enter = share / (length * (1.0 - share));
                 self.in_burst = if self.in_burst {

@@ -1,4 +1,4 @@
-//! Times at which nothing comes through: a handover, a satellite out of sight, a cable pulled.
+//! Drops everything at certain times: a handover, a satellite out of sight, an unplugged cable.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::packet::Packet;
 
 pub(crate) struct Dark {
     outages: Vec<Outage>,
-    /// When the path was built: outages are counted from it.
+    /// When the path was built; outages are relative to it.
     start: Duration,
 }
 

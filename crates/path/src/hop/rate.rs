@@ -1,5 +1,5 @@
-//! A bottleneck: packets leave one after the other, as fast as the link carries them; the others wait, as far as there
-//! is room.
+//! A bottleneck: packets leave one after the other at the rate of the link; others wait in its
+//! queue while there is room.
 
 mod backlog;
 mod codel;
@@ -20,12 +20,12 @@ pub(crate) struct Bottleneck {
     backlog: Backlog,
     room: u64,
     codel: Option<CoDel>,
-    /// When the last packet's last bit has left.
+    /// When the last bit of the last packet has left.
     free_at: Duration,
 }
 
 impl Bottleneck {
-    /// `start` is when a trace begins to count.
+    /// `start` is the time zero of a rate trace.
     pub(crate) fn new(rate: &Rate, queue: Queue, start: Duration) -> Self {
         let pace = Pace::new(rate, start);
         Self {
@@ -72,7 +72,7 @@ impl Hop for Bottleneck {
     }
 
     fn wake(&mut self, at: Duration, exit: &mut Exit) {
-        // The moment at which the link is free, whatever the clock says by now.
+        // The moment at which the link is free, even if the clock has moved on.
         let now = self.free_at.min(at);
         let next = match &mut self.codel {
             Some(codel) => codel.next(now, &mut self.backlog, exit),
@@ -96,9 +96,10 @@ mod tests {
         Duration::from_millis(ms)
     }
 
-    /// Sends a packet of 1000 bytes at each of these times, and wakes the hop whenever it wants.
+    /// Sends a packet of 1000 bytes at each of these times (ms), and wakes the hop whenever it asks
+    /// to be.
     fn through(queue: &str, sent: impl IntoIterator<Item = u64>) -> (Vec<u64>, usize) {
-        // One such packet takes a millisecond.
+        // Such a packet takes a millisecond.
         let rate = "8mbit".parse().unwrap();
         let mut hop = Bottleneck::new(&rate, queue.parse().unwrap(), Duration::ZERO);
         let (mut times, mut lost) = (Vec::new(), 0);
@@ -131,16 +132,16 @@ mod tests {
 
     #[test]
     fn what_finds_no_room_is_lost() {
-        // One on the wire, and five thousand bytes of room.
+        // One on the wire, and room for five thousand bytes.
         let (times, lost) = through("5ms", [0; 10]);
         assert_eq!((times, lost), ((1..=6).collect(), 4));
-        // However small the room, one may wait.
+        // However small the queue is, one packet may wait.
         assert_eq!(through("1B", [0; 3]), (vec![1, 2], 1));
     }
 
     #[test]
     fn codel_ends_a_queue_that_stands() {
-        // One in each millisecond keeps the queue as long as the first burst made it.
+        // One packet each millisecond keeps the queue as long as the first burst made it.
         let burst = || std::iter::repeat_n(0, 40).chain(1..2000);
         let (standing, none) = through("1000ms", burst());
         let (controlled, dropped) = through("1000ms,codel", burst());

@@ -1,11 +1,11 @@
-//! How much a delay varies, and how the variation is spread.
+//! The variation of a delay, and its distribution.
 
 use std::str::FromStr;
 use std::time::Duration;
 
 use roundtrip_model::Random;
 
-/// What is added to the delay of each packet, never less than nothing. Packets keep their order.
+/// Added to the delay of each packet; never negative. Packets keep their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jitter {
     pub by: Duration,
@@ -14,16 +14,16 @@ pub struct Jitter {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shape {
-    /// Anything from nothing to `by`, evenly.
+    /// Uniform between zero and `by`.
     #[default]
     Uniform,
-    /// The upper half of a bell, of deviation `by`.
+    /// The positive half of a normal distribution with deviation `by`.
     Normal,
-    /// Mostly little, sometimes much: Pareto's law with exponent 3, whose mean is `by`.
+    /// Mostly little, sometimes much: a Pareto distribution with exponent 3 and mean `by`.
     Pareto,
 }
 
-/// Beyond so many times `by`, even a heavy tail ends.
+/// The longest jitter, in multiples of `by`: even a heavy tail is cut there.
 const LONGEST: f64 = 50.0;
 
 impl Jitter {
@@ -31,7 +31,7 @@ impl Jitter {
         let times = match self.shape {
             Shape::Uniform => random.unit(),
             Shape::Normal => random.normal().abs(),
-            // Of Lomax' form: 2·((1−u)^(−1/3) − 1) has the mean 1.
+            // In Lomax form, 2·((1−u)^(−1/3) − 1) has the mean 1.
             Shape::Pareto => 2.0 * ((1.0 - random.unit()).powf(-1.0 / 3.0) - 1.0),
         };
         self.by.mul_f64(times.clamp(0.0, LONGEST))

@@ -9,9 +9,9 @@ pub enum Loss {
     Share(f64),
     /// The same share, in bursts of this mean length: `1%x4`.
     Bursts { share: f64, length: f64 },
-    /// By number, the first packet of the way being 1: `nth:3` or `nth:3+4+9`.
+    /// By number; the first packet of the direction is 1: `nth:3` or `nth:3+4+9`.
     Numbers(BTreeSet<u64>),
-    /// The first ones of a kind: `syn`, or the first two: `syn*2`.
+    /// The first segments of a kind: `syn`, or the first two: `syn*2`.
     First { what: Target, times: u32 },
 }
 
@@ -21,11 +21,11 @@ pub enum Target {
     Syn,
     SynAck,
     Fin,
-    /// One that bears data.
+    /// A segment with data.
     Data,
-    /// The last one of a write: it bears data and PSH.
+    /// The last segment of a write: with data and PSH.
     LastSegment,
-    /// One that begins with a TLS ClientHello.
+    /// A segment that begins with a TLS ClientHello.
     ClientHello,
 }
 
@@ -83,7 +83,7 @@ fn bursts(share: f64, length: &str) -> Result<Loss, String> {
         .ok()
         .filter(|length| (1.0..=1e6).contains(length))
         .ok_or_else(|| format!("`{length}` is no length of a burst, which is 1 or more"))?;
-    // Bursts of this length with one packet between them are the most that there can be.
+    // At most, bursts of this length follow each other with one packet in between.
     if share > length / (length + 1.0) {
         return Err(format!(
             "a loss of {}% leaves no room between bursts of {length}",

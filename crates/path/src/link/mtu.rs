@@ -1,4 +1,4 @@
-//! A link that carries less than its neighbours believe, and whether it says so.
+//! A link with a smaller MTU than its neighbours believe, and whether it says so.
 
 use std::str::FromStr;
 
@@ -6,11 +6,12 @@ use std::str::FromStr;
 pub struct Mtu {
     /// The longest IP packet that passes.
     pub bytes: u16,
-    /// Whether it answers «packet too big», as it must (RFC 1191, RFC 8201); if not, it is a black hole (RFC 2923).
+    /// Whether it answers «packet too big», as it must (RFC 1191, RFC 8201). If not, it is a black
+    /// hole (RFC 2923).
     pub says_so: bool,
 }
 
-/// RFC 791: every host takes 576 bytes, and IPv4 links may carry as little as 68.
+/// The smallest MTU of an IPv4 link, in bytes (RFC 791; hosts take 576).
 const LEAST: u16 = 68;
 
 impl FromStr for Mtu {

@@ -1,9 +1,10 @@
-//! When a link carries nothing.
+//! Times at which a link carries nothing.
 
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Nothing passes from `from` to `until`, counted from the building of the path; with `every`, again and again.
+/// Nothing passes from `from` to `until`, relative to the start of the path; repeated each `every`,
+/// if set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
     pub from: Duration,
@@ -24,7 +25,7 @@ impl Outage {
 impl FromStr for Outage {
     type Err = String;
 
-    /// `2s-3s`, or `0s-100ms/15s` for a tenth of a second out of each 15.
+    /// `2s-3s`, or `0s-100ms/15s`: a tenth of a second out of every 15.
     fn from_str(text: &str) -> Result<Self, String> {
         let (window, every) = match text.split_once('/') {
             Some((window, every)) => (window, Some(roundtrip_model::parse_duration(every)?)),

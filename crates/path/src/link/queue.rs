@@ -1,4 +1,4 @@
-//! How much may wait before a bottleneck, and who has to go when it is too much.
+//! The size of the queue before a bottleneck, and what is dropped when it is full.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -12,21 +12,21 @@ pub struct Queue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
     Bytes(u64),
-    /// As much as the bottleneck carries in this time, one packet at least.
+    /// As much as the bottleneck carries in this time, and at least one packet.
     Time(Duration),
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Discipline {
-    /// What finds no room is lost.
+    /// Packets that find no room are lost.
     #[default]
     DropTail,
-    /// Controlled delay (RFC 8289): who has waited too long is lost.
+    /// Controlled delay (RFC 8289): packets that have waited too long are lost.
     CoDel,
 }
 
 impl Default for Queue {
-    /// A tenth of a second, which is many a router's habit.
+    /// A tenth of a second, as in many routers.
     fn default() -> Self {
         Self {
             room: Room::Time(Duration::from_millis(100)),
@@ -38,7 +38,7 @@ impl Default for Queue {
 impl FromStr for Queue {
     type Err = String;
 
-    /// `100ms`, `64kB`, `30000B`, each with `,codel` or `,drop-tail`; `codel` alone.
+    /// `100ms`, `64kB`, `30000B`, each with `,codel` or `,drop-tail`; or `codel` alone.
     fn from_str(text: &str) -> Result<Self, String> {
         let mut queue = Self::default();
         for word in text.split(',') {

@@ -1,4 +1,4 @@
-//! How fast a link carries.
+//! The rate of a link.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use super::Trace;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rate {
-    /// Bits a second.
+    /// In bits per second.
     Constant(u64),
-    /// As a trace says.
+    /// As recorded in a trace.
     Trace(Arc<Trace>),
 }
 

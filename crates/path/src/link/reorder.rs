@@ -1,9 +1,9 @@
-//! Packets that are overtaken.
+//! Reordering: packets that are overtaken.
 
 use std::str::FromStr;
 use std::time::Duration;
 
-/// This share of packets is held back by so much.
+/// The share of packets that are held back, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reorder {
     pub share: f64,
@@ -13,7 +13,7 @@ pub struct Reorder {
 impl FromStr for Reorder {
     type Err = String;
 
-    /// `2%` (by 1 ms), or `2%,5ms`.
+    /// `2%` (held back by 1 ms), or `2%,5ms`.
     fn from_str(text: &str) -> Result<Self, String> {
         let (share, by) = text.split_once(',').unwrap_or((text, "1ms"));
         Ok(Self {

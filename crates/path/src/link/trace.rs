@@ -1,20 +1,20 @@
-//! A rate that varies as it was once recorded, in mahimahi's format: one line for each chance to send 1500 bytes, with
-//! the millisecond at which it comes; after the last line it starts over.
+//! A recorded rate that varies, in mahimahi's format: each line is a chance to send 1500 bytes and
+//! names its millisecond; after the last line the trace starts again.
 
 use std::path::Path;
 use std::time::Duration;
 
-/// A file longer than this is no trace.
+/// The largest trace file that is read, in bytes.
 const LONGEST_FILE: u64 = 64 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// In ascending order, milliseconds; not empty, and the last is not 0.
+    /// In ascending order, in milliseconds; not empty, and the last one is not 0.
     chances: Vec<u64>,
 }
 
 impl Trace {
-    /// What one chance carries.
+    /// The bytes that one chance carries.
     pub(crate) const CHANCE: usize = 1500;
 
     pub fn read(file: &Path) -> Result<Self, String> {
@@ -53,20 +53,20 @@ impl Trace {
         Ok(Self { chances })
     }
 
-    /// When the `number`-th chance comes, counted from 0 and on through all repetitions.
+    /// The time of the chance with this number, counted from 0 through all repetitions.
     pub(crate) fn chance(&self, number: u64) -> Duration {
         let (rounds, place) = (number / self.count(), number % self.count());
         let within = self.chances.get(place as usize).copied().unwrap_or(0);
         Duration::from_millis(rounds * self.length() + within)
     }
 
-    /// The first chance at or after this time.
+    /// The number of the first chance at or after this time.
     pub(crate) fn first_from(&self, time: Duration) -> u64 {
-        // A chance comes at the start of its millisecond: one that has begun is over.
+        // A chance comes at the start of its millisecond: if that has begun, the chance is over.
         let ms = u64::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
         let (rounds, within) = (ms / self.length(), ms % self.length());
         let place = self.chances.partition_point(|chance| *chance < within);
-        // At the very end of a round, its last chances are still to come.
+        // At the very end of a round, the last chances of that round are still to come.
         let last = match (within, rounds.checked_sub(1)) {
             (0, Some(before)) => {
                 let place = self
@@ -79,7 +79,7 @@ impl Trace {
         last + place as u64
     }
 
-    /// Bits a second, on average.
+    /// The mean rate, in bits per second.
     pub(crate) fn mean(&self) -> u64 {
         self.count() * Self::CHANCE as u64 * 8 * 1000 / self.length()
     }

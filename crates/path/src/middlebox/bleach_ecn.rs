@@ -1,5 +1,5 @@
-//! A box that clears the ECN bits of the IP header, as many access networks did: the ends agree on ECN in their
-//! handshake, and no mark ever arrives (RFC 3168 §18.1.2).
+//! A box that clears the ECN bits of the IP header, as many access networks did: the ends agree on
+//! ECN in their handshake, and no mark ever arrives (RFC 3168 §18.1.2).
 
 use roundtrip_wire::packet::{Ecn, PacketMut};
 

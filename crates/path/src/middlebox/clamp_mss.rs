@@ -1,5 +1,6 @@
-//! A box that lowers the segment size that SYN and SYN-ACK announce, as routers before a tunnel or DSL do so that
-//! full segments fit and nobody depends on path MTU discovery (RFC 4459 §3.2, RFC 2923 §2.3).
+//! A box that lowers the segment size that SYN and SYN-ACK announce, as routers in front of tunnels
+//! and DSL lines do: full segments then fit, and nothing depends on path MTU discovery (RFC 4459
+//! §3.2, RFC 2923 §2.3).
 
 use roundtrip_wire::packet::{Flags, OptionValue, PacketMut};
 

@@ -1,5 +1,6 @@
-//! A box that lets a fast-opened handshake through and swallows the rest of the connection, which it never saw begin
-//! as it expects: what Linux calls a fast-open black hole (tcp_fastopen_blackhole_timeout_sec in ip-sysctl.rst).
+//! A box that lets a fast-opened handshake through and drops the rest of the connection, because it
+//! did not see it begin as expected. Linux calls this a fast-open black hole
+//! (tcp_fastopen_blackhole_timeout_sec in ip-sysctl.rst).
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::flow::{Flow, Flows, is_syn};
 
 const NAME: &str = "drop-after-syn-data";
 
-/// Longer than any client tries.
+/// How long a flow is remembered: longer than any client keeps trying.
 const LIFE: Duration = Duration::from_mins(30);
 
 pub(super) const KIND: Kind = Kind {
@@ -53,7 +54,7 @@ mod tests {
         hole.passes_untouched(down, 3, &segment(down, SYN_ACK, &[], b""));
         hole.loses(up, 4, &segment(up, ACK, &[], b""), super::NAME);
         hole.loses(down, 4, &data(down, 0, b"answer"), super::NAME);
-        // The SYN again, which has no data any more.
+        // The SYN again, without data this time.
         hole.passes_untouched(up, 5, &segment(up, SYN, &[], b""));
     }
 }

@@ -1,5 +1,5 @@
-//! A box that swallows DNS queries over UDP for one type of record, as some firewalls and home routers do with AAAA or
-//! HTTPS: the other answers come, this one never (RFC 4074 §4.1).
+//! A box that drops DNS queries over UDP for one record type, as some firewalls and home routers do
+//! with AAAA or HTTPS: other queries are answered, this one never (RFC 4074 §4.1).
 
 use roundtrip_wire::dns;
 use roundtrip_wire::packet::Packet;

@@ -1,5 +1,5 @@
-//! A box that drops all ICMP, as firewalls do whose owners fear pings: with a smaller MTU behind it, path MTU discovery
-//! fails (RFC 2923 §2.1).
+//! A box that drops all ICMP, as firewalls do that block pings: with a smaller MTU behind it, path
+//! MTU discovery fails (RFC 2923 §2.1).
 
 use roundtrip_wire::packet::{ICMP, ICMPV6, Packet};
 

@@ -1,5 +1,5 @@
-//! A network whose IPv6 leads nowhere: names have AAAA records, SYNs to them are never answered, and who does not race
-//! both versions waits (RFC 8305).
+//! A network whose IPv6 leads nowhere: names have AAAA records, SYNs to them are never answered,
+//! and clients that do not race both versions wait (RFC 8305).
 
 use roundtrip_wire::packet::{Packet, Version};
 

@@ -1,6 +1,7 @@
-//! A box that reads one segment and takes it for the whole ClientHello, as those of tldr.fail do: since post-quantum
-//! key shares made hellos longer than a segment, connections through it hang. The first segment passes; what carries
-//! the rest of the hello is swallowed, each time that it is sent again.
+//! A box that takes the first segment for the whole ClientHello, like those listed on tldr.fail:
+//! since post-quantum key shares made ClientHellos longer than a segment, connections through it
+//! hang. The first segment passes; segments with the rest of the ClientHello are dropped,
+//! retransmissions included.
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use crate::hello;
 
 const NAME: &str = "drop-split-hello";
 
-/// Longer than any client tries.
+/// How long a flow is remembered: longer than any client keeps trying.
 const LIFE: Duration = Duration::from_mins(30);
 
 pub(super) const KIND: Kind = Kind {
@@ -32,7 +33,7 @@ pub(super) const KIND: Kind = Kind {
     },
 };
 
-/// A hello that is not all in its first segment.
+/// A ClientHello that is not complete in its first segment.
 struct Split {
     sequence: u32,
     length: usize,
@@ -60,7 +61,7 @@ fn is_unwanted(packet: &Packet<'_>, at: Duration, hellos: &mut Flows<Split>) -> 
     })
 }
 
-/// The sequence number of the first byte of data; a SYN takes one itself. RFC 9293 §3.4.
+/// The sequence number of the first byte of data; a SYN takes one number itself (RFC 9293 §3.4).
 fn first_byte(segment: &Tcp<'_>) -> u32 {
     segment.sequence().wrapping_add(u32::from(is_syn(segment)))
 }
@@ -80,10 +81,10 @@ mod tests {
         for _ in 0..2 {
             filter.passes_untouched(up, 0, &data(up, 0, first));
             filter.loses(up, 0, &data(up, 1400, second), super::NAME);
-            // Cut in another way when it is sent again.
+            // Cut at another place when it is sent again.
             filter.loses(up, 0, &data(up, 1450, &second[50..]), super::NAME);
         }
-        // Behind the hello, and the other way.
+        // Data behind the ClientHello, and the other direction.
         filter.passes_untouched(up, 0, &data(up, hello.len(), b"later"));
         filter.passes_untouched(Direction::Down, 0, &data(Direction::Down, 1400, second));
     }

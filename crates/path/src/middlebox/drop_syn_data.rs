@@ -1,5 +1,5 @@
-//! A box that drops SYNs that carry data: fast open then costs a retransmission (RFC 7413 §7.1; the client sends the
-//! SYN again without data after its first timeout).
+//! A box that drops SYNs with data: fast open then costs a retransmission (RFC 7413 §7.1; after its
+//! first timeout, the client sends the SYN again without data).
 
 use roundtrip_wire::packet::Packet;
 

@@ -1,5 +1,6 @@
-//! A box that drops SYNs for what they ask: fast open, MPTCP, ECN, or any option that it does not know. Clients find
-//! out by a timeout, and ask for less (RFC 3168 §6.1.1.1, RFC 8684 §3.8, RFC 7413 §4.2.1).
+//! A box that drops SYNs because of their options: fast open, MPTCP, ECN, or any option that it
+//! does not know. Clients learn it from a timeout, and retry with less (RFC 3168 §6.1.1.1, RFC 8684
+//! §3.8, RFC 7413 §4.2.1).
 
 use roundtrip_wire::packet::{Flags, OptionValue, Packet, Tcp};
 
@@ -43,7 +44,7 @@ fn has(syn: &Tcp<'_>, which: impl Fn(OptionValue<'_>) -> bool) -> bool {
     syn.options().any(|option| which(option.value))
 }
 
-/// Those of RFC 9293 §3.2, RFC 7323 and RFC 2018.
+/// The options of RFC 9293 §3.2, RFC 7323 and RFC 2018.
 fn is_classic(value: OptionValue<'_>) -> bool {
     matches!(
         value,

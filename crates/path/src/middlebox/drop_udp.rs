@@ -1,4 +1,5 @@
-//! A box that lets no UDP through, or none to and from one port: `drop-udp:443` is what many companies do to QUIC.
+//! A box that drops all UDP, or UDP to and from one port: `drop-udp:443` is how many companies
+//! block QUIC.
 
 use roundtrip_wire::packet::{Packet, UDP};
 
@@ -25,7 +26,7 @@ fn port(text: &str) -> Result<u16, String> {
         .map_err(|_| format!("`{text}` is no port; write it like {NAME}:443"))
 }
 
-/// Later fragments have no port; without the first, nothing comes of them.
+/// Later fragments have no port; without the first one they are useless.
 fn is_unwanted(packet: &Packet<'_>, only: Option<u16>) -> bool {
     match only {
         Some(port) => {

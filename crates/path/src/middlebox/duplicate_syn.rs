@@ -1,5 +1,5 @@
-//! A network that delivers SYNs twice. With fast open a server may so get the same request twice: when the copy comes
-//! after the connection has ended, it opens another (RFC 7413 §6.1).
+//! A network that delivers SYNs twice. With fast open, a server may thus get a request twice: a
+//! copy that arrives after the connection has ended opens another one (RFC 7413 §6.1).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A box that is a rule and no more: what the rule finds is lost, the rest passes as it is.
+//! A box that is only a rule: packets that match are lost, others pass unchanged.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::hop::{Exit, Hop};
 use crate::packet::Packet;
 
 pub(super) struct Filter<R> {
-    /// The box's name, under which losses are booked.
+    /// The name of the box, under which losses are counted.
     pub(super) cause: &'static str,
     pub(super) unwanted: R,
 }

@@ -1,6 +1,6 @@
-//! A stateful firewall that forgets a connection which was silent for too long, and then does not know its packets any
-//! more: they are swallowed, or with `reset` answered with RST. Neither end is told when it happens (RFC 5382 §5,
-//! REQ-5; RFC 4787 §4.3).
+//! A stateful firewall that forgets a connection after a silence, and no longer knows its packets:
+//! it drops them, or with `reset` answers with RST. Neither end learns when that happens (RFC 5382
+//! §5, REQ-5; RFC 4787 §4.3).
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub(super) const KIND: Kind = Kind {
 struct IdleTimeout {
     flows: Flows<()>,
     life: Duration,
-    /// Whether it answers RST.
+    /// Whether it answers with RST.
     answers: bool,
 }
 
@@ -71,7 +71,8 @@ impl Hop for IdleTimeout {
 }
 
 impl IdleTimeout {
-    /// Whether the packet is one of a flow that is known by now, or of none: errors, fragments, other protocols.
+    /// Whether the packet's flow is known by now. True for packets without a flow: errors,
+    /// fragments, other protocols.
     fn knows(&mut self, packet: &wire::Packet<'_>, way: Direction, at: Duration) -> bool {
         let Some(flow) = Flow::of(packet, way) else {
             return true;
@@ -79,7 +80,7 @@ impl IdleTimeout {
         if self.flows.seen(&flow, at, self.life).is_some() {
             return true;
         }
-        // Connections begin with a SYN; all else with what the client sends.
+        // TCP connections begin with a SYN, other flows with any packet of the client.
         let begins = match packet.tcp() {
             Some(segment) => is_syn(&segment),
             None => way == Direction::Up && flow.protocol != TCP,

@@ -1,7 +1,7 @@
-//! A large NAT with several addresses, as mobile carriers have: each connection leaves with another address and port,
-//! so that a fast-open cookie, which is good for one address only, fails the next time (RFC 7413 §4.1.3.1; RFC 6888).
-//! It translates TCP, UDP, echoes, their fragments and the errors about them; nothing else passes, and nothing comes
-//! in that was not asked for.
+//! A large NAT with several addresses, as mobile carriers have: each connection leaves with another
+//! address and port, so a fast-open cookie, which is valid for one address only, fails the next
+//! time (RFC 7413 §4.1.3.1; RFC 6888). It translates TCP, UDP, echoes, their fragments and errors
+//! about them; nothing else passes, and nothing unsolicited comes in.
 
 mod error;
 mod pieces;
@@ -27,27 +27,27 @@ pub(super) const KIND: Kind = Kind {
     make: |_| Ok(Box::new(Nat::default())),
 };
 
-/// Its addresses: 198.18.0.100 and 2001:2::100, and so many from there on.
+/// The number of its addresses, which start at 198.18.0.100 and 2001:2::100.
 const ADDRESSES: u16 = 16;
 const FIRST_PORT: usize = 10_000;
 const PORTS: usize = 50_000;
 
-/// RFC 5382 REQ-5, RFC 4787 REQ-5 and RFC 5508 REQ-2: how long a silent mapping lives.
+/// How long a silent mapping lives (RFC 5382 REQ-5, RFC 4787 REQ-5 and RFC 5508 REQ-2).
 const TCP_LIFE: Duration = Duration::from_mins(124);
 const UDP_LIFE: Duration = Duration::from_mins(5);
 const ECHO_LIFE: Duration = Duration::from_mins(1);
 
-/// What a translation did, in words; nothing when there is none, and the packet is lost.
+/// A description of what was translated; `None` if the packet cannot be translated, and is lost.
 type Translated = Option<String>;
 
 #[derive(Default)]
 struct Nat {
-    /// What the client's side of a flow is outside.
+    /// The outside address of each flow, by the flow as the client knows it.
     outward: Flows<SocketAddr>,
-    /// And of a flow as it is known outside, what it is inside.
+    /// The inside address of each flow, by the flow as it is known outside.
     inward: Flows<SocketAddr>,
     pieces: Pieces,
-    /// Connections have a count of their own, so that one never has the address of that before it.
+    /// Counts connections alone, so that consecutive ones never get the same address.
     connections: usize,
     others: usize,
 }
@@ -86,7 +86,7 @@ impl Nat {
         put_end(&mut PacketMut::parse(ip).ok()?, way, flow, end)
     }
 
-    /// How a flow of the client is known outside.
+    /// The outside address of a flow of the client.
     fn outside(&mut self, flow: Flow, at: Duration) -> Option<SocketAddr> {
         let life = life(flow.protocol);
         let outside = *self.outward.seen(&flow, at, life)?;
@@ -94,12 +94,12 @@ impl Nat {
             client: outside,
             ..flow
         };
-        // Either table may have forgotten it by itself.
+        // Either table may have forgotten the flow.
         let inside = *self.inward.seen(&known_as, at, life)?;
         (inside == flow.client).then_some(outside)
     }
 
-    /// Whose flow it is that is known so outside.
+    /// The inside address of a flow that is known outside as `known_as`.
     fn inside(&mut self, known_as: Flow, at: Duration) -> Option<SocketAddr> {
         let life = life(known_as.protocol);
         let inside = *self.inward.seen(&known_as, at, life)?;
@@ -111,7 +111,7 @@ impl Nat {
         (outside == known_as.client).then_some(inside)
     }
 
-    /// A new mapping: the next address and the next port that are free. Echoes keep their identifier.
+    /// Creates a mapping to the next free address and port. Echoes keep their identifier.
     fn map(&mut self, flow: Flow, at: Duration) -> Option<SocketAddr> {
         let life = life(flow.protocol);
         let count = match flow.protocol {
@@ -164,7 +164,7 @@ fn life(protocol: u8) -> Duration {
     }
 }
 
-/// Puts the client's side of a packet of this way in its place.
+/// Replaces the client's address and port in a packet of this direction.
 fn put_end(packet: &mut PacketMut<'_>, way: Direction, flow: Flow, end: SocketAddr) -> Translated {
     let from = flow.client;
     put(packet, way, end.ip())?;

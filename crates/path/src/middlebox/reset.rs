@@ -1,5 +1,5 @@
-//! A firewall that answers RST in the server's name: to each SYN, to the first data, or to a ClientHello that offers
-//! TLS 1.3. Of a connection that it breaks, it resets the server's side as well.
+//! A firewall that sends RST in the server's name: to each SYN, to the first data, or to a
+//! ClientHello that offers TLS 1.3. It also resets the server's side of the connection.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::packet::Packet;
 
 const NAME: &str = "reset";
 
-/// Hellos are gathered up to this length, and for this long.
+/// The longest ClientHello that is collected, in bytes, and for how long it is remembered.
 const LONGEST_HELLO: usize = 16_384;
 const LIFE: Duration = Duration::from_mins(1);
 
@@ -45,7 +45,7 @@ enum Trigger {
     Tls13(Flows<Gathered>),
 }
 
-/// The beginning of a hello, and which byte comes next.
+/// The beginning of a ClientHello, and the sequence number of its next byte.
 struct Gathered {
     stream: Vec<u8>,
     next: u32,
@@ -66,7 +66,7 @@ impl Hop for Reset {
         if let Some(reset) = wire::reset(&read) {
             exit.answer(&reset, way.opposite(), at, why);
         }
-        // To a SYN, the server knows of no connection yet.
+        // After a SYN, the server does not know a connection yet.
         if let Some(reset) = in_the_name_of(&read, &segment).filter(|_| !is_syn(&segment)) {
             exit.answer(&reset, way, at, why);
         }
@@ -87,7 +87,7 @@ impl Trigger {
     }
 }
 
-/// Whether this segment completes a hello that offers TLS 1.3.
+/// Whether this segment completes a ClientHello that offers TLS 1.3.
 fn completes_tls13(
     hellos: &mut Flows<Gathered>,
     flow: Flow,
@@ -106,7 +106,7 @@ fn completes_tls13(
         _ if hello::declared_length(payload).is_some_and(|length| length <= LONGEST_HELLO) => {
             payload.to_vec()
         }
-        // A bare acknowledgment, or out of order: as before.
+        // A pure acknowledgement, or out of order: nothing changes.
         Some(begun) => {
             hellos.remember(flow, begun, at);
             return false;
@@ -123,14 +123,14 @@ fn completes_tls13(
     }
 }
 
-/// A reset as the segment's sender would send it in its place.
+/// A reset as the sender of the segment would send it.
 fn in_the_name_of(packet: &wire::Packet<'_>, segment: &Tcp<'_>) -> Option<Vec<u8>> {
     let mut reset = Vec::with_capacity(20);
     reset.extend(segment.source_port().to_be_bytes());
     reset.extend(segment.destination_port().to_be_bytes());
     reset.extend(segment.sequence().to_be_bytes());
     reset.extend(segment.acknowledgment().to_be_bytes());
-    // Five words of header, no window, no urgent data; the checksum comes last.
+    // Five words of header, no window, no urgent data; the checksum is computed last.
     reset.extend([5 << 4, 0, 0, 0, 0, 0, 0, 0]);
     let envelope = Envelope::new(packet.source(), packet.destination(), TCP);
     let mut composed = wire::compose(&envelope, &reset).ok()?;
@@ -209,7 +209,7 @@ mod tests {
         firewall.passes_untouched(UP, 0, &segment(UP, ACK, &[], b""));
         let second = data(UP, 1400, second);
         assert_eq!(resets(&mut firewall, &second).len(), 2);
-        // It knows no more of it.
+        // It has forgotten the connection.
         firewall.passes_untouched(UP, 0, &second);
     }
 

@@ -8,7 +8,7 @@ use crate::direction::Direction;
 use crate::hop::{Exit, Hop};
 use crate::packet::Packet;
 
-/// The change, which says what it did if it did something.
+/// The change; it returns a description of what it did, if anything.
 pub(super) struct Rewrite<C>(pub(super) C);
 
 impl<C> Hop for Rewrite<C>

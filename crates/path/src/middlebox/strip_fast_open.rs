@@ -1,5 +1,5 @@
-//! A box that overwrites the TCP fast-open option in SYN and SYN-ACK with padding, as some firewalls do
-//! (RFC 7413 §7.1). Data in the SYN stays; a server without the option ignores it.
+//! A box that overwrites the TCP fast-open option in SYN and SYN-ACK with padding, as some
+//! firewalls do (RFC 7413 §7.1). Data in the SYN stays; a server without the option ignores it.
 
 use roundtrip_wire::packet::{Flags, OptionValue, PacketMut};
 
@@ -29,7 +29,7 @@ mod tests {
 
     #[test]
     fn the_option_becomes_padding_in_both_of_its_forms() {
-        // At an odd offset: a NOP, then fast open with a cookie of eight bytes, then MSS and a NOP.
+        // At an odd offset: a NOP, fast open with a cookie of eight bytes, then MSS and a NOP.
         let with_cookie = [1, 34, 10, 1, 2, 3, 4, 5, 6, 7, 8, 2, 4, 5, 0xb4, 0];
         let experimental = [254, 4, 0xf9, 0x89];
         let mut strip = Trial::of("strip-fast-open");

@@ -1,5 +1,6 @@
-//! A policer: what comes faster than its rate is dropped at once, without a queue that would have slowed the sender
-//! gently. Carriers police so what they call video; a burst of a tenth of a second goes through before it bites.
+//! A policer: packets above its rate are dropped at once, without a queue that would slow the
+//! sender gently. Carriers police video like this; a burst of a tenth of a second passes before
+//! drops begin.
 
 use std::time::Duration;
 
@@ -12,7 +13,8 @@ use crate::link::Rate;
 
 const NAME: &str = "throttle";
 
-/// What may come at once, in time at the full rate, and at least in bytes: an initial window of TCP (RFC 6928 §2).
+/// The size of the bucket: this time at the full rate, and at least an initial window of TCP, in
+/// bytes (RFC 6928 §2).
 const BURST: Duration = Duration::from_millis(100);
 const LEAST_BURST: f64 = 10.0 * 1500.0;
 
@@ -35,10 +37,10 @@ pub(super) const KIND: Kind = Kind {
     },
 };
 
-/// A bucket of tokens, one for each byte that may pass now.
+/// A token bucket: one token for each byte that may pass now.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
-    /// Bytes a second.
+    /// In bytes per second.
     rate: f64,
     room: f64,
     tokens: f64,
@@ -82,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_burst_passes_and_then_the_rate() {
-        // A packet of 1000 bytes each millisecond is the rate, and a hundred of them the burst.
+        // A packet of 1000 bytes each millisecond is the rate; a hundred of them are the burst.
         let mut policer = Trial::of("throttle:8mbit");
         let ip = datagram(Direction::Up, false, 443, &[7; 972]);
         for _ in 0..100 {
@@ -94,7 +96,7 @@ mod tests {
         let passed = (2..1000).flat_map(|ms| [ms, ms]);
         let passed = passed.filter(|ms| policer.send(Direction::Up, *ms, &ip).1.is_empty());
         assert!((996..=999).contains(&passed.count()));
-        // The other way has a bucket of its own.
+        // The other direction has another bucket.
         let back = datagram(Direction::Down, false, 443, &[7; 972]);
         policer.passes_untouched(Direction::Down, 1000, &back);
     }

@@ -1,5 +1,5 @@
-//! What the boxes' tests have in common: packets between client and server, and a box to put them through. Whatever
-//! comes out of a box must have right checksums.
+//! Shared by the tests of all boxes: packets between client and server, and a box to send them
+//! through. Every packet that leaves a box must have right checksums.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -18,10 +18,10 @@ pub(crate) const SYN_ACK: u8 = SYN | ACK;
 
 pub(crate) const CLIENT_PORT: u16 = 40_000;
 pub(crate) const SERVER_PORT: u16 = 443;
-/// Of every segment that says nothing else.
+/// The sequence number of segments unless a test sets another.
 pub(crate) const SEQUENCE: u32 = 1000;
 
-/// From which to which address packets of this way and version go.
+/// Source and destination of packets in this direction and IP version.
 pub(crate) fn ends(way: Direction, is_v6: bool) -> (IpAddr, IpAddr) {
     let of = |side: crate::wiring::Side| {
         if is_v6 {
@@ -51,7 +51,7 @@ pub(crate) fn segment_v6(way: Direction, flags: u8, options: &[u8], payload: &[u
     packet(way, true, TCP, &transport)
 }
 
-/// A segment of data, so many bytes into the connection.
+/// A segment with data, `offset` bytes into the connection.
 pub(crate) fn data(way: Direction, offset: usize, payload: &[u8]) -> Vec<u8> {
     let sequence = SEQUENCE + 1 + offset as u32;
     packet(
@@ -101,7 +101,7 @@ fn ports(way: Direction) -> [u8; 4] {
     [a, b, c, d]
 }
 
-/// The bytes of a segment's options.
+/// The options of a segment, as bytes.
 pub(crate) fn options(ip: &[u8]) -> &[u8] {
     let read = Read::parse(ip).unwrap();
     let at = read.header_length();
@@ -111,7 +111,7 @@ pub(crate) fn options(ip: &[u8]) -> &[u8] {
 /// A box under test.
 pub(crate) struct Trial(Box<dyn Hop>);
 
-/// What came out.
+/// A packet that left the box.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Passed {
     pub(crate) way: Direction,
@@ -121,12 +121,12 @@ pub(crate) struct Passed {
 }
 
 impl Trial {
-    /// The box that a user writes so.
+    /// Makes the box from its textual form, such as `nat`.
     pub(crate) fn of(text: &str) -> Self {
         Self(text.parse::<Middlebox>().unwrap().make().unwrap())
     }
 
-    /// What comes out, and what was lost why.
+    /// What comes out, and the causes of what was lost.
     pub(crate) fn send(
         &mut self,
         way: Direction,
@@ -150,7 +150,7 @@ impl Trial {
         (passed.collect(), lost.collect())
     }
 
-    /// One packet comes out, with right checksums.
+    /// Expects one packet to come out, with right checksums.
     pub(crate) fn one(&mut self, way: Direction, ms: u64, ip: &[u8]) -> Passed {
         let (mut passed, lost) = self.send(way, ms, ip);
         assert!(lost.is_empty() && passed.len() == 1, "{passed:?} {lost:?}");
@@ -164,13 +164,13 @@ impl Trial {
         assert!(passed.remarks.is_empty(), "{passed:?}");
     }
 
-    /// As it is, though its checksums mean nothing.
+    /// Expects the packet to pass unchanged, although its checksums mean nothing.
     pub(crate) fn passes_unread(&mut self, ip: &[u8]) {
         let (passed, lost) = self.send(Direction::Up, 0, ip);
         assert_eq!((passed.len(), lost.len(), &passed[0].ip[..]), (1, 0, ip));
     }
 
-    /// Nothing comes out, and the loss is booked under this name.
+    /// Expects nothing to come out, and the loss to be counted under this name.
     pub(crate) fn loses(&mut self, way: Direction, ms: u64, ip: &[u8], cause: &str) {
         let (passed, lost) = self.send(way, ms, ip);
         assert!(passed.is_empty() && lost == [cause], "{passed:?} {lost:?}");

@@ -1,5 +1,6 @@
-//! A radio that sleeps: the first packet after a silence wakes it and waits meanwhile, and so do those behind it. What
-//! a phone's modem does, or Wi-Fi in power saving: the first round trip looks longer than the path is.
+//! A radio that sleeps: the first packet after a silence wakes it and waits for that, and so do the
+//! packets behind it. Phones' modems and Wi-Fi power saving do this; the first round trip looks
+//! longer than the path is.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use crate::hop::{Exit, Hop};
 use crate::packet::Packet;
 use roundtrip_model::parse_duration;
 
-/// Until it sleeps again, where nothing else is said: modems keep their channel for about ten seconds.
+/// The default silence after which it sleeps: modems keep their channel for about ten seconds.
 const SILENCE: Duration = Duration::from_secs(10);
 
 pub(super) const KIND: Kind = Kind {
@@ -34,7 +35,7 @@ pub(super) const KIND: Kind = Kind {
 struct WakeUp {
     takes: Duration,
     silence: Duration,
-    /// When the last packet went through.
+    /// When the last packet passed.
     last: Option<Duration>,
     awake_at: Duration,
 }

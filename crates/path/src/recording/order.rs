@@ -1,16 +1,17 @@
-//! Puts sights in the order of their times: a packet's entry is known with its fate, which may come much later.
+//! Sorts sights by time: a packet's entry is written together with its fate, which may be known
+//! much later.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::{Note, Sight};
 
-/// Stamps of packets that are fetched later may be earlier by this much.
+/// Packets that are fetched later may have timestamps earlier by this much.
 const SLACK: Duration = Duration::from_millis(20);
 
 #[derive(Default)]
 pub(super) struct Order {
-    /// Those whose fate is not known.
+    /// Packets whose fate is not known yet.
     under_way: BTreeSet<(Duration, u64)>,
     entries: BTreeMap<u64, Duration>,
     waiting: BTreeMap<(Duration, u64), Sight>,
@@ -41,7 +42,7 @@ impl Order {
         }
     }
 
-    /// What nothing can come before any more.
+    /// Takes the sights that nothing earlier can follow any more.
     pub(super) fn ripe(&mut self) -> BTreeMap<(Duration, u64), Sight> {
         let mut until = self.latest.saturating_sub(SLACK);
         if let Some((first, _)) = self.under_way.first() {
@@ -51,7 +52,7 @@ impl Order {
         std::mem::replace(&mut self.waiting, later)
     }
 
-    /// All that is left.
+    /// Takes everything that is left.
     pub(super) fn rest(self) -> BTreeMap<(Duration, u64), Sight> {
         self.waiting
     }

@@ -1,4 +1,4 @@
-//! Writes sights to a file as pcapng.
+//! Writes sights to a pcapng file.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -11,12 +11,12 @@ use super::order::Order;
 use super::{End, Note, Sight};
 use crate::wiring::{CLIENT, SERVER, Side};
 
-/// How often the file is brought up to date, for whoever looks at it meanwhile.
+/// How often the file is flushed, for those who read it while it grows.
 const RHYTHM: Duration = Duration::from_millis(500);
 
 pub(super) struct Writer {
     file: File,
-    /// Realtime at the path's clock's zero.
+    /// The realtime clock at zero of the path's clock.
     epoch: Duration,
     blocks: pcapng::Writer,
 }
@@ -42,7 +42,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Writes until there is nobody who could tell more.
+    /// Writes until the relay has hung up.
     pub(super) fn write_all(mut self, notes: &Receiver<Note>) -> io::Result<()> {
         let mut order = Order::default();
         let mut next = Instant::now() + RHYTHM;
@@ -83,7 +83,7 @@ impl Writer {
             time: u64::try_from(time).ok(),
             original_length: u32::try_from(sight.packet.len()).unwrap_or(u32::MAX),
             data: sight.packet.into(),
-            // As the host at this end sees it.
+            // As seen by the host at this end.
             direction: Some(if sight.leaves {
                 pcapng::Direction::Inbound
             } else {

@@ -1,7 +1,8 @@
-//! The relay's loop: fetch what has arrived, do what is due, sleep until either happens.
+//! The relay's loop: fetch frames that have arrived, do what is due, sleep until either happens.
 //!
-//! A packet's time begins when the kernel stamped its arrival, so that neither this thread's wake-up nor a burst before
-//! it adds to a delay. The thread sleeps until shortly before the next errand and spins the last stretch.
+//! The time of a packet begins with the kernel's timestamp of its arrival, so neither a late
+//! wake-up of this thread nor a preceding burst adds to a delay. The thread sleeps until shortly
+//! before the next step is due and spins for the rest.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -22,33 +23,33 @@ use crate::syscall::packet::{Arrival, BATCH};
 use crate::syscall::{child, time};
 use crate::wiring::{CLIENT, SERVER};
 
-/// Bytes under way that the relay holds at most: 10 Gbit/s for 100 ms.
+/// The most bytes under way: 10 Gbit/s for 100 ms.
 const CAPACITY: usize = 128 << 20;
 
-/// The longest frame that a packet socket hands out: a super-segment with its headers.
+/// The longest frame that a packet socket delivers, in bytes: a super-segment with its headers.
 const LONGEST: usize = HEADERS + 65_536;
 
-/// In dense traffic, errands that are closer together than this are done together.
+/// In dense traffic, steps that are closer together than this are done together.
 const LEAST_PAUSE: Duration = Duration::from_micros(50);
 
-/// Buffers that are kept for the next frames.
+/// The number of buffers that are kept for reuse.
 const SPARE: usize = 4096;
 
 pub(super) struct Carrier {
     course: Course,
     mtu: u16,
-    /// Where packets of each way come from.
+    /// Where packets of each direction come from.
     from: PerWay<Arc<Tap>>,
     to: PerWay<Arc<Tap>>,
     stop: Arc<OwnedFd>,
     ledgers: Arc<Mutex<PerWay<Ledger>>>,
     margin: Margin,
     tempo: Tempo,
-    /// When the last packet of each way arrived.
+    /// When the last packet of each direction arrived.
     latest: PerWay<Duration>,
     recording: Option<Recording>,
     out: Yield,
-    /// What a frame is fetched into, and as long as it may be.
+    /// Receive buffers, each of the greatest length.
     buffers: Vec<Vec<u8>>,
     longest: usize,
     spare: Vec<Vec<u8>>,
@@ -62,7 +63,7 @@ impl Carrier {
         ledgers: Arc<Mutex<PerWay<Ledger>>>,
     ) -> Self {
         let [client, server] = taps.map(Arc::new);
-        // Room for one byte more than the MTU: a longer frame is seen to be longer.
+        // Room for one byte more than the MTU, to detect frames that are too long.
         let longest = if plan.offload {
             LONGEST
         } else {
@@ -92,9 +93,10 @@ impl Carrier {
         }
     }
 
-    /// Until it is stopped; then tells whether what was to be recorded was.
+    /// Runs until it is stopped; then returns the first error of the recording.
     pub(super) fn run(mut self) -> io::Result<()> {
-        // All are best effort: without them the relay is less exact, or sees its host's signals.
+        // Both are best effort: without them the relay is less exact, or receives its host's
+        // signals.
         let _ = child::block_signals();
         let _ = time::sharpen_timers();
         let _ = time::come_sooner();
@@ -109,11 +111,12 @@ impl Carrier {
         }
     }
 
-    /// Takes in frames that have arrived, and tells how many; there may be more when it was a whole batch.
+    /// Fetches frames that have arrived, and returns how many. If it was a whole batch, there may
+    /// be more.
     fn fetch(&mut self, way: Direction) -> usize {
         let mut arrivals = [Arrival::default(); BATCH];
         let tap = Arc::clone(self.from.get(way));
-        // An error says that there is nothing, or that the wire's other end is going away.
+        // An error means that there is nothing, or that the other end of the wire is going away.
         let count = tap
             .receive(&mut self.buffers, &mut arrivals)
             .unwrap_or_default();
@@ -126,7 +129,7 @@ impl Carrier {
         let ledger = ledgers.get_mut(way);
         for (place, arrival) in arrivals.into_iter().take(count).enumerate() {
             let stamp = arrival.stamp.map(|stamp| stamp.saturating_sub(epoch));
-            // Two processors may have stamped them in another order than that of the wire.
+            // Two processors may have timestamped frames in another order than that of the wire.
             let latest = self.latest.get_mut(way);
             let at = stamp.unwrap_or_else(time::monotonic).max(*latest);
             *latest = at;
@@ -135,13 +138,13 @@ impl Carrier {
             }
         }
         if count == BATCH {
-            // This much at once: the kernel may have had to throw some away.
+            // After a full batch, the kernel may have dropped some.
             ledger.tally.missed += tap.take_missed();
         }
         count
     }
 
-    /// Makes a packet of the frame in this buffer, if it is one for the other side and can be carried.
+    /// Makes a packet of the frame in this buffer, if it is for the other side and can be carried.
     fn take_in(
         &mut self,
         place: usize,
@@ -181,13 +184,13 @@ impl Carrier {
         Some(Packet::arrived(bytes, at, number))
     }
 
-    /// Sends all whose time has come, and books who was lost.
+    /// Sends everything that is due, and counts losses.
     fn deliver(&mut self) {
         if self.out.departures.is_empty() && self.out.losses.is_empty() {
             return;
         }
         let ledgers = Arc::clone(&self.ledgers);
-        // Locked before anything is sent: whoever has received a packet finds it counted.
+        // Locked before anything is sent, so that a received packet is already counted.
         let mut ledgers = lock(&ledgers);
         for loss in self.out.losses.drain(..) {
             ledgers.get_mut(loss.way).lose(loss.cause);
@@ -220,7 +223,8 @@ impl Carrier {
         }
     }
 
-    /// Sleeps until a frame arrives or an errand is nearly due; spins the last stretch before it is, if that is granted.
+    /// Sleeps until a frame arrives or a step is nearly due; then spins for the rest, if that is
+    /// granted.
     fn rest(&mut self) -> Rest {
         let now = time::monotonic();
         let due = self.course.due();
@@ -237,7 +241,7 @@ impl Carrier {
             return Rest::Go;
         }
         let margin = self.margin.length();
-        // Within the margin but not granted: sleeping, if late, is what is left.
+        // Within the margin but not granted: sleep, even if that ends late.
         let sleep = left.map(|left| left.checked_sub(margin).unwrap_or(left));
         let watched = [
             self.from.up.as_fd(),
@@ -256,13 +260,13 @@ impl Carrier {
     }
 }
 
-/// Sends a batch of one way, and books it.
+/// Sends a batch in one direction, and counts it.
 fn send(tap: &Tap, batch: &mut [Departure], ledger: &mut Ledger) {
     let mut rest = batch;
     while !rest.is_empty() {
         let now = time::monotonic();
         let frames = rest.iter().map(|departure| departure.packet.frame());
-        // What the wire does not take is gone, and the next one gets its chance.
+        // A frame that the wire does not accept is lost; the next one is tried.
         let sent = tap.send(frames).unwrap_or(0);
         let (left, after) = rest.split_at_mut(sent.min(rest.len()));
         for departure in left.iter_mut() {

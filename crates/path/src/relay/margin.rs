@@ -1,5 +1,6 @@
-//! How long before a release to stop sleeping and spin: what this machine's wake-ups turn out to need, and no more
-//! than a quarter of a processor. In dense traffic, spinning would starve the very programs that are measured.
+//! How long before a release to stop sleeping and spin: as long as wake-ups of this machine turn
+//! out to need, and at most a quarter of a processor. In dense traffic, spinning would starve the
+//! very programs that are measured.
 
 use std::time::Duration;
 
@@ -7,18 +8,19 @@ const LEAST: Duration = Duration::from_micros(20);
 /// Beyond this, being late is the lesser evil.
 const MOST: Duration = Duration::from_micros(150);
 
-/// Up by nine when a wake-up came later than this, down by one when not: settles where nine in ten are in time.
+/// The steps by which the margin grows after a late wake-up, and shrinks after one in time: it
+/// settles where nine in ten are in time.
 const UP: Duration = Duration::from_micros(9);
 const DOWN: Duration = Duration::from_micros(1);
 
-/// One part in so many of the time may be spun, and so much of it be saved up.
+/// One part in `SHARE` of the time may be spent spinning, and up to `PURSE` of it can be saved up.
 const SHARE: u32 = 4;
 const PURSE: Duration = Duration::from_millis(1);
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Margin {
     length: Duration,
-    /// Spinning still granted, as of `reckoned`.
+    /// Spinning time that is still granted, as of `reckoned`.
     purse: Duration,
     reckoned: Duration,
 }
@@ -48,7 +50,7 @@ impl Margin {
         self.length = wanted.clamp(LEAST, MOST);
     }
 
-    /// Whether to spin for `left` from `now` on; if so, it is paid for.
+    /// Whether to spin for `left` from `now` on. If so, the time is deducted.
     pub(super) fn grant(&mut self, now: Duration, left: Duration) -> bool {
         let earned = now.saturating_sub(self.reckoned) / SHARE;
         self.reckoned = now;
@@ -77,7 +79,7 @@ mod tests {
 
     #[test]
     fn it_settles_where_most_wake_ups_are_in_time() {
-        // Nineteen in twenty take 50 µs, the last one 10 ms.
+        // Nineteen in twenty take 50 µs, the twentieth takes 10 ms.
         let margin = after((0..5000).map(|turn| if turn % 20 == 0 { 10_000 } else { 50 }));
         let near = Duration::from_micros(40)..Duration::from_micros(70);
         assert!(near.contains(&margin), "{margin:?}");

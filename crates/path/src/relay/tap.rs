@@ -1,4 +1,4 @@
-//! Where the relay takes frames off a wire, and puts them on it: a packet socket, or the descriptor of a TAP device.
+//! Where the relay reads and writes frames: a packet socket, or the descriptor of a TAP device.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,7 +8,7 @@ use crate::syscall::tun;
 
 #[derive(Debug)]
 pub(crate) enum Tap {
-    /// On one end of a veth pair.
+    /// At one end of a veth pair.
     Socket(OwnedFd),
     Device(OwnedFd),
 }
@@ -32,7 +32,8 @@ impl Tap {
         }
     }
 
-    /// How many frames were lost since the last call because nobody fetched them; a device does not tell.
+    /// How many frames were lost since the last call because they were not fetched in time. Always
+    /// 0 for a device, which does not tell.
     pub(super) fn take_missed(&self) -> u64 {
         match self {
             Self::Socket(socket) => packet::take_missed(socket.as_fd()).unwrap_or(0),

@@ -1,18 +1,20 @@
-//! How dense the traffic is, and hence how the relay rests: watching for each packet, or looking in from time to time.
+//! Measures how dense the traffic is, and hence how the relay rests: waiting for each packet, or
+//! polling from time to time.
 //!
-//! Being woken for each packet costs far more than carrying it. A packet's time begins with the kernel's stamp, so in
-//! dense traffic the relay may come for it later, as long as that is well before the packet is due.
+//! Waking up for each packet costs far more than carrying it. The time of a packet begins with the
+//! kernel's timestamp, so in dense traffic the relay may fetch it later, as long as that is well
+//! before the packet is due.
 
 use std::time::Duration;
 
-/// Packets that come closer together than this are dense traffic.
+/// Packets closer together than this, on average, are dense traffic.
 const DENSE: Duration = Duration::from_micros(100);
-/// How long a rest is in dense traffic, whatever the path; longer ones only where the delay hides them.
+/// The length of a rest in dense traffic; longer than the least one only if the delay hides it.
 const LEAST: Duration = Duration::from_micros(50);
 const MOST: Duration = Duration::from_micros(400);
-/// The mean gap follows the last few packets: each counts for one part in so many.
+/// The weight of a new gap in the moving average is one part in this many.
 const MEMORY: u32 = 16;
-/// Longer gaps tell nothing more.
+/// Longer gaps are counted as this long.
 const LONGEST_GAP: Duration = Duration::from_millis(2);
 
 #[derive(Debug)]
@@ -32,7 +34,7 @@ impl Tempo {
         }
     }
 
-    /// So many packets were fetched at `now`.
+    /// Notes that `count` packets were fetched at `now`.
     pub(super) fn fetched(&mut self, count: usize, now: Duration) {
         let passed = now.saturating_sub(self.last).min(LONGEST_GAP);
         let count = u32::try_from(count).unwrap_or(u32::MAX).min(MEMORY);
@@ -44,7 +46,7 @@ impl Tempo {
         }
     }
 
-    /// How long to look away, in dense traffic.
+    /// How long to rest in dense traffic; `None` if the traffic is not dense.
     pub(super) fn pause(&self) -> Option<Duration> {
         (self.gap < DENSE).then(|| (self.delay / 4).clamp(LEAST, MOST))
     }

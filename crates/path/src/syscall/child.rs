@@ -1,7 +1,9 @@
-//! A forked child of a process that may have many threads, and what such a child may call.
+//! A forked child of a process that may have many threads, and the calls that such a child may
+//! make.
 //!
-//! Between `fork` and `_exit` only async-signal-safe calls are allowed (signal-safety(7)): no allocation, no lock,
-//! no panic. What the child does is given by the caller as a closure bound to that rule.
+//! Between `fork` and `_exit` only async-signal-safe calls are allowed (signal-safety(7)): no
+//! allocation, no lock, no panic. The child runs a closure of the caller, which must obey that
+//! rule.
 
 #![allow(unsafe_code)]
 
@@ -11,18 +13,21 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use super::{check, check_length, descriptor};
 
-/// A child process and the line to it.
+/// A child process and the connection to it.
 #[derive(Debug)]
 pub(crate) struct Child {
     process: libc::pid_t,
     line: Option<OwnedFd>,
 }
 
-/// Forks a child that runs `body` with its end of the line, signals blocked, and then exits.
+/// Forks a child that runs `body` with its end of the connection, with signals blocked, and then
+/// exits.
 ///
 /// # Safety
-/// `body` and all it calls must be async-signal-safe: the child is a copy of one thread, and whatever lock another
-/// thread held at that moment (the allocator's, stdout's) stays locked in it for ever.
+///
+/// `body` and everything that it calls must be async-signal-safe: the child is a copy of one
+/// thread, and any lock that another thread held at that moment (the allocator's, stdout's) stays
+/// locked in it for ever.
 pub(crate) unsafe fn fork(body: impl FnOnce(BorrowedFd<'_>)) -> io::Result<Child> {
     use std::os::fd::AsFd;
     let (ours, theirs) = descriptor::pair()?;
@@ -30,13 +35,13 @@ pub(crate) unsafe fn fork(body: impl FnOnce(BorrowedFd<'_>)) -> io::Result<Child
     // SAFETY: the child's obligations are passed on to our caller.
     let process = unsafe { libc::fork() };
     if process == 0 {
-        // The copy of our end must not keep the line open when the parent is gone.
+        // The child's copy of our end must not keep the connection open when the parent is gone.
         drop(ours);
         body(theirs.as_fd());
         // SAFETY: ends the child at once, without the parent's exit handlers.
         unsafe { libc::_exit(0) }
     }
-    // Signals stay blocked in the child, so that no handler of the parent's ever runs in it.
+    // Signals stay blocked in the child, so that no handler of the parent ever runs there.
     let forked = check(process);
     restore_signals(&former)?;
     Ok(Child {
@@ -46,7 +51,8 @@ pub(crate) unsafe fn fork(body: impl FnOnce(BorrowedFd<'_>)) -> io::Result<Child
 }
 
 impl Child {
-    /// Waits for the child's message: its length in `bytes`, and the descriptors that came with it.
+    /// Waits for the child's message: returns its length in `bytes`, and the descriptors that came
+    /// with it.
     pub(crate) fn receive(&self, bytes: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
         use std::os::fd::AsFd;
         match &self.line {
@@ -57,13 +63,13 @@ impl Child {
 }
 
 impl Drop for Child {
-    /// Hangs up, which is the child's sign to finish, and reaps it.
+    /// Closes the connection, which tells the child to finish, and reaps it.
     fn drop(&mut self) {
         self.line = None;
         loop {
             // SAFETY: a null status is allowed; only our own child is waited for.
             let waited = unsafe { libc::waitpid(self.process, std::ptr::null_mut(), 0) };
-            // ECHILD: the process ignores SIGCHLD, and the kernel has reaped already.
+            // ECHILD: the process ignores SIGCHLD, and the kernel has already reaped the child.
             if waited >= 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
                 return;
             }
@@ -71,12 +77,13 @@ impl Drop for Child {
     }
 }
 
-/// In a child that stays: lets go of all that it inherited but its line, so that it holds open neither a pipe that
-/// somebody waits on, nor a terminal, nor a directory; and takes a name by which `ps` shows it.
+/// For a child that stays: closes everything that it inherited except its connection, so that it
+/// keeps no pipe, terminal or directory open; and sets the name that `ps` shows.
 pub(crate) fn detach(line: BorrowedFd<'_>, name: &CStr) {
     let kept = line.as_raw_fd().unsigned_abs();
-    // SAFETY: these calls take integers and zero-ended strings. Descriptors closed here belong to objects in the copied
-    // memory of the parent which the child never touches again. Each is best effort: failing costs tidiness only.
+    // SAFETY: these calls take integers and zero-ended strings. Descriptors closed here belong to
+    // objects in the copied memory of the parent which the child never touches again. Each is best
+    // effort: failing costs tidiness only.
     unsafe {
         libc::setsid();
         libc::chdir(c"/".as_ptr());
@@ -88,7 +95,7 @@ pub(crate) fn detach(line: BorrowedFd<'_>, name: &CStr) {
     }
 }
 
-/// In a child: blocks until the other side of the line is gone.
+/// In a child: blocks until the other end of the connection is closed.
 pub(crate) fn await_hang_up(line: BorrowedFd<'_>) {
     let mut byte = [0_u8; 1];
     loop {
@@ -102,7 +109,7 @@ pub(crate) fn await_hang_up(line: BorrowedFd<'_>) {
     }
 }
 
-/// Ends a process without asking it.
+/// Kills a process with SIGKILL.
 pub(crate) fn kill(process: libc::pid_t) {
     // SAFETY: takes integers only; a process that is gone already is no harm.
     unsafe { libc::kill(process, libc::SIGKILL) };
@@ -113,7 +120,8 @@ pub(crate) fn own_process() -> libc::pid_t {
     unsafe { libc::getpid() }
 }
 
-/// In a relay thread too: whoever embeds a path keeps its signals for its own threads.
+/// Blocks all signals on this thread; also used by the relay's thread, so that the process's own
+/// threads handle its signals.
 pub(crate) fn block_signals() -> io::Result<libc::sigset_t> {
     // SAFETY: `sigset_t` is integers, for which zeroes are valid; both sets live through the calls.
     unsafe {

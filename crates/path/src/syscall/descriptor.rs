@@ -1,4 +1,4 @@
-//! Descriptors and how they travel: sockets, socket pairs, `SCM_RIGHTS`, event counters.
+//! Descriptors and how they are passed: sockets, socket pairs, `SCM_RIGHTS`, event counters.
 //!
 //! `socket` and `send_descriptors` do not allocate: a forked child calls them.
 
@@ -16,7 +16,8 @@ pub(crate) const MOST_DESCRIPTORS: usize = 12;
 /// Room for one control message of `MOST_DESCRIPTORS`, aligned as `cmsghdr` wants it.
 type Control = [u64; 2 + MOST_DESCRIPTORS / 2];
 
-/// A socket in the caller's network namespace, where it stays wherever its descriptor goes.
+/// Opens a socket in the caller's network namespace, where it stays wherever its descriptor is
+/// sent.
 pub(crate) fn socket(domain: i32, kind: i32, protocol: i32) -> io::Result<OwnedFd> {
     // SAFETY: takes integers only.
     let descriptor = check(unsafe { libc::socket(domain, kind | libc::SOCK_CLOEXEC, protocol) })?;
@@ -24,7 +25,8 @@ pub(crate) fn socket(domain: i32, kind: i32, protocol: i32) -> io::Result<OwnedF
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-/// Two ends that keep message boundaries; when the last copy of one closes, the other reads an end of file.
+/// Two connected sockets that keep message boundaries. When the last copy of one is closed, the
+/// other reads an end of file.
 pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut ends: [RawFd; 2] = [-1; 2];
     let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
@@ -34,7 +36,7 @@ pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
 }
 
-/// A counter whose descriptor turns readable once it was raised.
+/// An event counter: its descriptor is readable once it was raised.
 pub(crate) fn event() -> io::Result<OwnedFd> {
     // SAFETY: takes integers only.
     let descriptor = check(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
@@ -42,7 +44,7 @@ pub(crate) fn event() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-/// Raises an event counter: it stays readable from now on, for all who watch it.
+/// Raises an event counter: from now on it is readable for everyone who watches it.
 pub(crate) fn raise(event: BorrowedFd<'_>) -> io::Result<()> {
     let one = 1_u64.to_ne_bytes();
     // SAFETY: pointer and length are those of one live array.
@@ -68,8 +70,8 @@ pub(crate) fn send_descriptors(
     if !descriptors.is_empty() {
         let length = size_of_val(descriptors) as u32;
         message.msg_control = control.as_mut_ptr().cast();
-        // SAFETY: CMSG_SPACE and CMSG_LEN only compute; `control` has room for the most that was let through above,
-        // so the first header and its data lie inside it.
+        // SAFETY: CMSG_SPACE and CMSG_LEN only compute; `control` has room for the most that was
+        // let through above, so the first header and its data lie inside it.
         unsafe {
             message.msg_controllen = libc::CMSG_SPACE(length) as _;
             let header = libc::CMSG_FIRSTHDR(&raw const message);
@@ -88,7 +90,8 @@ pub(crate) fn send_descriptors(
     check_length(sent).map(drop)
 }
 
-/// Receives one message: its length in `bytes`, and the descriptors it bore. Length 0 is the end of file.
+/// Receives one message: returns its length in `bytes`, and its descriptors. A length of 0 is the
+/// end of file.
 pub(crate) fn receive_descriptors(
     line: BorrowedFd<'_>,
     bytes: &mut [u8],
@@ -113,11 +116,12 @@ pub(crate) fn receive_descriptors(
     Ok((length, take_descriptors(&message)))
 }
 
-/// The descriptors in a received message, each owned from here on.
+/// Takes ownership of the descriptors in a received message.
 fn take_descriptors(message: &libc::msghdr) -> Vec<OwnedFd> {
     let mut taken = Vec::new();
-    // SAFETY: the kernel filled the control buffer that `message` points at and set its length; the CMSG macros walk
-    // it within that length, and each number in an SCM_RIGHTS message is a descriptor just opened for us alone.
+    // SAFETY: the kernel filled the control buffer that `message` points at and set its length; the
+    // CMSG macros walk it within that length, and each number in an SCM_RIGHTS message is a
+    // descriptor just opened for us alone.
     unsafe {
         let header = libc::CMSG_FIRSTHDR(message);
         if header.is_null()

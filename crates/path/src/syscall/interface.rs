@@ -1,4 +1,4 @@
-//! What is asked of an interface by `ioctl`: its offloads (ethtool) and its flags.
+//! Reads and sets properties of an interface by `ioctl`: its offloads (ethtool) and its flags.
 
 #![allow(unsafe_code)]
 
@@ -7,24 +7,25 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use super::check;
 
-/// `ETHTOOL_GSTRINGS`, `ETHTOOL_GSSET_INFO`, `ETHTOOL_SFEATURES`, and the set of strings `ETH_SS_FEATURES`.
+/// `ETHTOOL_GSTRINGS`, `ETHTOOL_GSSET_INFO`, `ETHTOOL_SFEATURES`, and the set of strings
+/// `ETH_SS_FEATURES`.
 const GET_STRINGS: u32 = 0x1b;
 const GET_COUNTS: u32 = 0x37;
 const SET_FEATURES: u32 = 0x3b;
 const FEATURES: u32 = 4;
 /// `ETH_GSTRING_LEN`.
 const NAME: usize = 32;
-/// Linux 6.18 has 64.
+/// The most features of an interface; Linux 6.18 has 64.
 const MOST_FEATURES: usize = 128;
 
-/// Work that an interface may take over from the stack, or join up for it.
+/// Work that an interface can do for the stack.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Offload {
-    /// Cut TCP super-segments.
+    /// Cutting TCP super-segments.
     TcpSegmentation,
-    /// Cut super-segments just above the interface.
+    /// Cutting super-segments just above the interface.
     Segmentation,
-    /// Join arriving segments.
+    /// Joining arriving segments.
     Receive,
 }
 
@@ -45,8 +46,8 @@ pub(crate) fn switch_off(socket: BorrowedFd<'_>, name: &str, offload: Offload) -
     ask(socket, name, &mut command)
 }
 
-/// Switches a feature of the interface `name` off that has no command of its own. A kernel that has no such feature has
-/// nothing to switch off.
+/// Switches off a feature of the interface `name` that has no `ETHTOOL_S…` command. Does
+/// nothing on kernels without that feature.
 pub(crate) fn switch_off_feature(
     socket: BorrowedFd<'_>,
     name: &str,
@@ -68,7 +69,7 @@ pub(crate) fn switch_off_feature(
     ask(socket, name, &mut command)
 }
 
-/// The names of an interface's features, by their bits.
+/// The names of an interface's features, by bit.
 fn features(socket: BorrowedFd<'_>, name: &str) -> io::Result<Vec<String>> {
     // ethtool_gstrings { cmd, set, count, [ [u8; 32] ] }
     const WORDS: usize = NAME / 4;
@@ -105,12 +106,13 @@ fn count_features(socket: BorrowedFd<'_>, name: &str) -> io::Result<usize> {
 fn ask(socket: BorrowedFd<'_>, name: &str, command: &mut [u32]) -> io::Result<()> {
     let mut request = request(name)?;
     request.ifr_ifru.ifru_data = command.as_mut_ptr().cast();
-    // SAFETY: `request` names the interface and points at a command with room for its answer, both alive through the call.
+    // SAFETY: `request` names the interface and points at a command with room for its answer, both
+    // alive through the call.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) })
         .map(drop)
 }
 
-/// Whether the interface `name` is up and its wire connected, seen from the namespace of `socket`.
+/// Whether the interface `name` is up and its carrier is on, seen from the namespace of `socket`.
 pub(crate) fn is_running(socket: BorrowedFd<'_>, name: &str) -> io::Result<bool> {
     let mut request = request(name)?;
     // SAFETY: `request` names the interface and lives through the call.
@@ -126,7 +128,7 @@ pub(crate) fn is_running(socket: BorrowedFd<'_>, name: &str) -> io::Result<bool>
     Ok(libc::c_int::from(flags) & libc::IFF_RUNNING != 0)
 }
 
-/// The number of the interface `name` in the namespace of `socket`.
+/// The index of the interface `name` in the namespace of `socket`.
 pub(crate) fn index(socket: BorrowedFd<'_>, name: &str) -> io::Result<u32> {
     let mut request = request(name)?;
     // SAFETY: `request` names the interface and lives through the call.
@@ -154,7 +156,7 @@ pub(super) fn request(name: &str) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
-/// Gives a fresh TAP device its address on the wire and its MTU.
+/// Gives a new TAP device its hardware address and its MTU.
 pub(crate) fn name_device(
     socket: BorrowedFd<'_>,
     name: &str,

@@ -1,6 +1,7 @@
-//! Mounts: a private view of the file system, a file system in memory, a file shown in another's place.
+//! Mounts: a private view of the file system, a file system in memory, a file mounted over another.
 //!
-//! Nothing here allocates, so that a child forked from a multi-threaded process may call it (signal-safety(7)).
+//! Nothing here allocates, so that a child forked from a multi-threaded process may call it
+//! (signal-safety(7)).
 
 #![allow(unsafe_code)]
 
@@ -11,36 +12,36 @@ use std::ptr;
 
 use super::{check, check_length};
 
-/// Keeps whatever is mounted from now on to this mount namespace.
+/// Keeps all further mounts private to this mount namespace.
 pub(crate) fn make_private() -> io::Result<()> {
     mount(None, c"/", None, libc::MS_REC | libc::MS_PRIVATE)
 }
 
-/// Covers a directory with an empty file system in memory.
+/// Mounts an empty file system in memory over a directory.
 pub(crate) fn cover(directory: &CStr) -> io::Result<()> {
     let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
     mount(Some(c"names"), directory, Some(c"tmpfs"), flags)
 }
 
-/// Shows one file where another one is.
+/// Mounts one file over another.
 pub(crate) fn show(file: &CStr, place: &CStr) -> io::Result<()> {
     mount(Some(file), place, None, libc::MS_BIND)
 }
 
-/// Takes a cover off again; what is shown of it elsewhere stays.
+/// Unmounts a directory lazily: files of it that are mounted elsewhere stay.
 pub(crate) fn uncover(directory: &CStr) -> io::Result<()> {
     // SAFETY: the path ends with a zero byte.
     check(unsafe { libc::umount2(directory.as_ptr(), libc::MNT_DETACH) }).map(drop)
 }
 
-/// Writes a file that everybody may read.
+/// Creates a file that everybody may read.
 pub(crate) fn create_file(path: &CStr, content: &[u8]) -> io::Result<()> {
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
     // SAFETY: the path ends with a zero byte.
     let descriptor = check(unsafe { libc::open(path.as_ptr(), flags, 0o644) })?;
     // SAFETY: just opened, and owned by nobody else.
     let file = unsafe { OwnedFd::from_raw_fd(descriptor) };
-    // Whatever the caller's umask is.
+    // Regardless of the caller's umask.
     // SAFETY: takes integers only.
     check(unsafe { libc::fchmod(file.as_raw_fd(), 0o644) })?;
     let mut rest = content;

@@ -1,6 +1,7 @@
 //! Namespaces and capabilities: `unshare`, `setns`, `capget`, and the files under `/proc/self`.
 //!
-//! Nothing here allocates, so that a child forked from a multi-threaded process may call it (signal-safety(7)).
+//! Nothing here allocates, so that a child forked from a multi-threaded process may call it
+//! (signal-safety(7)).
 
 #![allow(unsafe_code)]
 
@@ -10,7 +11,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use super::{check, check_length};
 
-/// What this crate has to do with namespaces.
+/// The kinds of namespace that this crate uses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     User,
@@ -27,7 +28,7 @@ impl Kind {
         }
     }
 
-    /// Where the calling process finds its own namespace of this kind.
+    /// The `/proc` file of the calling process's own namespace of this kind.
     fn file(self) -> &'static CStr {
         match self {
             Self::User => c"/proc/self/ns/user",
@@ -37,24 +38,28 @@ impl Kind {
     }
 }
 
-/// Moves the caller into a new namespace: the whole process for `User`, the calling thread for others.
+/// Moves the caller into a new namespace: the whole process for `User`, the calling thread for the
+/// others.
 pub(crate) fn unshare(kind: Kind) -> io::Result<()> {
     // SAFETY: takes flags only, touches no memory of ours.
     check(unsafe { libc::unshare(kind.flag()) }).map(drop)
 }
 
-/// Moves the caller into an existing namespace: the process for `User`, the calling thread for `Network`.
+/// Moves the caller into an existing namespace: the process for `User`, the calling thread for
+/// `Network`.
 pub(crate) fn join(kind: Kind, namespace: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: the descriptor is borrowed, hence open; the kernel checks that it is a namespace of this kind.
+    // SAFETY: the descriptor is borrowed, hence open; the kernel checks that it is a namespace of
+    // this kind.
     check(unsafe { libc::setns(namespace.as_raw_fd(), kind.flag()) }).map(drop)
 }
 
-/// A handle on the namespace that the calling process is in. As long as it is open, the namespace lives.
+/// Opens the namespace that the calling process is in. The namespace lives as long as the
+/// descriptor is open.
 pub(crate) fn own(kind: Kind) -> io::Result<OwnedFd> {
     open(kind.file(), libc::O_RDONLY)
 }
 
-/// Writes `content` to an existing file in one call, as the files of `/proc` want it.
+/// Writes `content` to an existing file in one call, as files in `/proc` require.
 pub(crate) fn write_file(path: &CStr, content: &[u8]) -> io::Result<()> {
     let file = open(path, libc::O_WRONLY)?;
     // SAFETY: pointer and length are those of one live slice.
@@ -66,7 +71,7 @@ pub(crate) fn write_file(path: &CStr, content: &[u8]) -> io::Result<()> {
     }
 }
 
-/// The device and inode by which `/proc/PID/ns/net` names the same namespace.
+/// The device and inode by which `/proc/PID/ns/net` identifies the namespace.
 pub(crate) fn identity(namespace: BorrowedFd<'_>) -> io::Result<(u64, u64)> {
     // SAFETY: `stat` is plain integers, for which zeroes are valid; the kernel fills it.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
@@ -75,7 +80,7 @@ pub(crate) fn identity(namespace: BorrowedFd<'_>) -> io::Result<(u64, u64)> {
     Ok((stat.st_dev, stat.st_ino))
 }
 
-/// Capabilities by their bit in linux/capability.h.
+/// Capabilities by their bit number in linux/capability.h.
 #[derive(Clone, Copy, Debug)]
 #[repr(u32)]
 pub(crate) enum Capability {
@@ -85,7 +90,7 @@ pub(crate) enum Capability {
     Setfcap = 31,
 }
 
-/// Whether the caller may make and wire network namespaces where it stands.
+/// Whether the caller may create and wire network namespaces where it is.
 pub(crate) fn is_privileged() -> bool {
     use Capability::{NetAdmin, NetRaw, SysAdmin};
     [NetAdmin, NetRaw, SysAdmin].into_iter().all(holds)
@@ -96,13 +101,14 @@ pub(crate) fn holds(capability: Capability) -> bool {
     effective_capabilities().is_ok_and(|held| held & (1 << capability as u32) != 0)
 }
 
-/// The low word of the effective set; the capabilities known here are all below 32.
+/// The low word of the effective set; all capabilities used here are below 32.
 fn effective_capabilities() -> io::Result<u32> {
     /// `_LINUX_CAPABILITY_VERSION_3`: two words for each set.
     const VERSION: u32 = 0x2008_0522;
     let mut header = [VERSION, 0];
     let mut sets = [0_u32; 6]; // {effective, permitted, inheritable} twice
-    // SAFETY: version 3 reads two words from `header` and writes six into `sets`; both live through the call.
+    // SAFETY: version 3 reads two words from `header` and writes six into `sets`; both live through
+    // the call.
     let returned =
         unsafe { libc::syscall(libc::SYS_capget, header.as_mut_ptr(), sets.as_mut_ptr()) };
     check(returned as libc::c_int)?;

@@ -1,6 +1,8 @@
-//! Packet sockets: whole Ethernet frames in and out of one interface, stamped by the kernel on arrival.
+//! Packet sockets: whole Ethernet frames in and out of one interface, timestamped by the kernel on
+//! arrival.
 //!
-//! Each frame is preceded by a `virtio_net_hdr` (`PACKET_VNET_HDR`), which says what the sending stack left undone.
+//! Each frame is preceded by a `virtio_net_hdr` (`PACKET_VNET_HDR`), which says what the sending
+//! stack left undone.
 
 #![allow(unsafe_code)]
 
@@ -11,7 +13,7 @@ use std::time::Duration;
 
 use super::{check, descriptor};
 
-/// Room in the kernel for a burst that comes while the relay is not scheduled.
+/// Receive buffer in bytes: room for a burst that arrives while the relay is not scheduled.
 const RECEIVE_BUFFER: libc::c_int = 16 << 20;
 
 const PACKET_STATISTICS: libc::c_int = 6;
@@ -19,14 +21,16 @@ const PACKET_VNET_HDR: libc::c_int = 15;
 const PACKET_QDISC_BYPASS: libc::c_int = 20;
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 
-/// A packet socket that sees nothing yet. Does not allocate: a forked child opens it.
+/// Opens a packet socket that receives nothing yet. Does not allocate: a forked child calls it.
 pub(crate) fn open() -> io::Result<OwnedFd> {
     descriptor::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)
 }
 
-/// Lets the socket see all that arrives on one interface from the wire, and send on it past any queue.
+/// Makes the socket receive everything that arrives on one interface from the wire, and send on it
+/// past any queue.
 pub(crate) fn bind(socket: BorrowedFd<'_>, interface: u32) -> io::Result<()> {
-    // Above the host's limit needs a capability that old kernels want in the first user namespace.
+    // More than the host's limit needs a capability that old kernels want in the first user
+    // namespace.
     if set(
         socket,
         libc::SOL_SOCKET,
@@ -51,18 +55,18 @@ pub(crate) fn bind(socket: BorrowedFd<'_>, interface: u32) -> io::Result<()> {
     check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) }).map(drop)
 }
 
-/// Frames that one call fetches or sends.
+/// The most frames that one call fetches or sends.
 pub(crate) const BATCH: usize = 64;
 
-/// One arrived frame: how long, and when the kernel saw it (realtime clock).
+/// Length and kernel timestamp (realtime clock) of an arrived frame.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arrival {
     pub(crate) length: usize,
     pub(crate) stamp: Option<Duration>,
 }
 
-/// Fetches the frames that have arrived, header first, as many as there are buffers (and at most [`BATCH`]); tells how
-/// many there were. `WouldBlock` when there is none.
+/// Fetches frames that have arrived, header first, one for each buffer and at most [`BATCH`];
+/// returns how many. `WouldBlock` if there is none.
 pub(crate) fn receive(
     socket: BorrowedFd<'_>,
     buffers: &mut [Vec<u8>],
@@ -91,7 +95,8 @@ pub(crate) fn receive(
         message.msg_hdr.msg_controllen = size_of_val(control) as _;
         count += 1;
     }
-    // SAFETY: the first `count` messages point at buffers and control blocks that live through the call.
+    // SAFETY: the first `count` messages point at buffers and control blocks that live through the
+    // call.
     let received = check(unsafe {
         libc::recvmmsg(
             socket.as_raw_fd(),
@@ -111,7 +116,7 @@ pub(crate) fn receive(
     Ok(received)
 }
 
-/// Sends frames, header first, at most [`BATCH`] of them, and tells how many have left.
+/// Sends at most [`BATCH`] frames, header first, and returns how many have left.
 pub(crate) fn send<'a>(
     socket: BorrowedFd<'_>,
     frames: impl Iterator<Item = &'a [u8]>,
@@ -131,7 +136,8 @@ pub(crate) fn send<'a>(
         message.msg_hdr.msg_iovlen = 1;
         count += 1;
     }
-    // SAFETY: the first `count` messages point at frames that live through the call and are only read.
+    // SAFETY: the first `count` messages point at frames that live through the call and are only
+    // read.
     let sent = check(unsafe {
         libc::sendmmsg(
             socket.as_raw_fd(),
@@ -143,11 +149,12 @@ pub(crate) fn send<'a>(
     Ok(usize::try_from(sent).unwrap_or(0))
 }
 
-/// How many frames the kernel threw away since the last call because nobody fetched them in time.
+/// How many frames the kernel dropped since the last call because they were not fetched in time.
 pub(crate) fn take_missed(socket: BorrowedFd<'_>) -> io::Result<u64> {
     let mut statistics = [0_u32; 2]; // tpacket_stats: packets, drops
     let mut length = size_of_val(&statistics) as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes into the array, which lives through the call.
+    // SAFETY: the kernel writes at most `length` bytes into the array, which lives through the
+    // call.
     check(unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
@@ -161,8 +168,8 @@ pub(crate) fn take_missed(socket: BorrowedFd<'_>) -> io::Result<u64> {
 }
 
 fn stamp(message: &libc::msghdr) -> Option<Duration> {
-    // SAFETY: the kernel filled the control buffer that `message` points at and set its length; the CMSG macros walk
-    // it within that length, and a SCM_TIMESTAMPNS message holds one `timespec`.
+    // SAFETY: the kernel filled the control buffer that `message` points at and set its length; the
+    // CMSG macros walk it within that length, and a SCM_TIMESTAMPNS message holds one `timespec`.
     unsafe {
         let mut header = libc::CMSG_FIRSTHDR(message);
         while !header.is_null() {

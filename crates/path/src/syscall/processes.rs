@@ -1,6 +1,7 @@
-//! The process table, read without allocating: who is inside a network namespace, and their end.
+//! Finds and kills the processes inside a network namespace, without allocating.
 //!
-//! Called in a forked child only, hence raw `getdents64` into a buffer on the stack instead of `std::fs::read_dir`.
+//! Only called in a forked child, hence raw `getdents64` into a buffer on the stack instead of
+//! `std::fs::read_dir`.
 
 #![allow(unsafe_code)]
 
@@ -10,16 +11,16 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::{check, check_length, child};
 
-/// Where the parts of a `linux_dirent64` lie: inode (8), offset (8), record length (2), type (1), name.
+/// Offsets in a `linux_dirent64`: inode (8), offset (8), record length (2), type (1), name.
 const RECORD_LENGTH: usize = 16;
 const RECORD_NAME: usize = 19;
 
-/// Entries of one `getdents64`, aligned as the kernel writes them.
+/// Directory entries of one `getdents64`, aligned as the kernel writes them.
 #[repr(align(8))]
 struct Entries([u8; 4096]);
 
-/// Kills each process, but for the caller, whose network namespace is one of `namespaces` (device and inode).
-/// Returns how many there were.
+/// Kills every process except the caller whose network namespace is one of `namespaces` (device and
+/// inode). Returns how many there were.
 pub(crate) fn kill_inside(namespaces: &[(u64, u64)]) -> io::Result<usize> {
     // SAFETY: the path ends with a zero byte.
     let table = check(unsafe {
@@ -55,7 +56,7 @@ pub(crate) fn kill_inside(namespaces: &[(u64, u64)]) -> io::Result<usize> {
     }
 }
 
-/// The first entry's process, if its name is a number, and the entries after it.
+/// The process of the first entry, if its name is a number, and the remaining entries.
 fn next_process(entries: &[u8]) -> Option<(Option<libc::pid_t>, &[u8])> {
     let length = entries.get(RECORD_LENGTH..RECORD_LENGTH + 2)?;
     let length = usize::from(u16::from_ne_bytes(length.try_into().ok()?));
@@ -80,7 +81,7 @@ fn end_if_inside(process: libc::pid_t, namespaces: &[(u64, u64)]) -> bool {
     inside
 }
 
-/// The network namespace of a process; none when it is dying, or not ours to look at.
+/// The network namespace of a process; `None` if it is dying, or may not be inspected.
 fn namespace_of(process: libc::pid_t) -> Option<(u64, u64)> {
     let mut path = [0_u8; 32];
     let mut space: &mut [u8] = &mut path;

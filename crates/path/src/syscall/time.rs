@@ -6,17 +6,18 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
-/// Time since an arbitrary start that never jumps: what delays are counted in.
+/// Time since an arbitrary start that never jumps; delays are measured on it.
 pub(crate) fn monotonic() -> Duration {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// Time since 1970: what the kernel stamps packets with.
+/// Time since 1970; the kernel's timestamps of packets are on it.
 pub(crate) fn realtime() -> Duration {
     read(libc::CLOCK_REALTIME)
 }
 
-/// What the realtime clock shows at the monotonic clock's zero. Read until nothing came between the readings.
+/// The realtime clock at zero of the monotonic clock. Read again until both readings are close
+/// together.
 pub(crate) fn epoch() -> Duration {
     let mut best: Option<(Duration, Duration)> = None;
     for _ in 0..4 {
@@ -32,8 +33,8 @@ pub(crate) fn epoch() -> Duration {
     best.map_or(Duration::ZERO, |(_, epoch)| epoch)
 }
 
-/// Waits until one of `watched` is readable or `limit` has passed (no limit: until one is readable).
-/// Tells which are readable; a signal or the limit ends the wait with none.
+/// Waits until one of `watched` is readable or `limit` has passed (`None`: no limit). Returns which
+/// are readable; after a signal or the limit, none.
 pub(crate) fn wait_readable<const N: usize>(
     watched: [BorrowedFd<'_>; N],
     limit: Option<Duration>,
@@ -45,7 +46,8 @@ pub(crate) fn wait_readable<const N: usize>(
     });
     let limit = limit.map(timespec);
     let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: the array and its length agree, `limit` is null or lives through the call, no signal mask is given.
+    // SAFETY: the array and its length agree, `limit` is null or lives through the call, no signal
+    // mask is given.
     let ready = unsafe {
         libc::ppoll(
             polled.as_mut_ptr(),
@@ -57,7 +59,7 @@ pub(crate) fn wait_readable<const N: usize>(
     polled.map(|entry| ready > 0 && entry.revents != 0)
 }
 
-/// Sleeps without being woken early by anybody who watches a descriptor.
+/// Sleeps without watching descriptors.
 pub(crate) fn pause(duration: Duration) {
     let duration = timespec(duration);
     // SAFETY: no descriptors, a limit that lives through the call, no signal mask.
@@ -71,19 +73,19 @@ pub(crate) fn pause(duration: Duration) {
     };
 }
 
-/// Asks the kernel to wake this thread when it said, not up to 50 µs later (`PR_SET_TIMERSLACK`).
+/// Asks the kernel to wake this thread on time, not up to 50 µs later (`PR_SET_TIMERSLACK`).
 pub(crate) fn sharpen_timers() -> io::Result<()> {
     // SAFETY: takes integers only, and concerns the calling thread alone.
     super::check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) }).map(drop)
 }
 
-/// Asks to be preferred to others where that is allowed, and in any case for short turns on the processor, which come
-/// sooner when others want it too (`sched_setattr`, Linux 6.12).
+/// Asks for a higher priority, if that is allowed, and in any case for short time slices, which are
+/// scheduled sooner when others compete for the processor (`sched_setattr`, Linux 6.12).
 pub(crate) fn come_sooner() -> io::Result<()> {
     schedule(PREFERRED).or_else(|_| schedule(0))
 }
 
-/// As nice(1) counts.
+/// The nice(1) value.
 const PREFERRED: i32 = -15;
 
 fn schedule(nice: i32) -> io::Result<()> {

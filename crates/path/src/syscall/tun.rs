@@ -1,4 +1,4 @@
-//! TAP devices: an interface in a namespace whose wire is a descriptor, one frame for each read and write.
+//! TAP devices: an interface whose wire is a descriptor, with one frame for each read and write.
 //!
 //! `open` does not allocate: a forked child calls it.
 
@@ -11,13 +11,14 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use super::packet::{Arrival, BATCH};
 use super::{check, check_length};
 
-/// linux/if_tun.h.
+/// From linux/if_tun.h.
 const TUNSETIFF: libc::Ioctl = 0x4004_54ca_u32 as libc::Ioctl;
 const TUNSETIFINDEX: libc::Ioctl = 0x4004_54da_u32 as libc::Ioctl;
 const DEVICE: &CStr = c"/dev/net/tun";
 
-/// An interface of this name and number in the calling thread's network namespace, which is gone with the descriptor.
-/// Its frames are preceded by a `virtio_net_hdr`, as those of our packet sockets are.
+/// Creates an interface of this name and index in the calling thread's network namespace. It is
+/// removed when the descriptor is closed. Frames are preceded by a `virtio_net_hdr`, as with our
+/// packet sockets.
 pub(crate) fn open(name: &str, index: u32) -> io::Result<OwnedFd> {
     let flags = libc::O_RDWR | libc::O_NONBLOCK | libc::O_CLOEXEC;
     // SAFETY: the name ends with a zero byte, as its type promises.
@@ -34,7 +35,7 @@ pub(crate) fn open(name: &str, index: u32) -> io::Result<OwnedFd> {
     Ok(device)
 }
 
-/// As [`super::packet::receive`]: the frames that are there, unstamped.
+/// Like [`super::packet::receive`], without timestamps.
 pub(crate) fn receive(
     device: BorrowedFd<'_>,
     buffers: &mut [Vec<u8>],
@@ -60,7 +61,7 @@ pub(crate) fn receive(
     Ok(count)
 }
 
-/// As [`super::packet::send`].
+/// Like [`super::packet::send`].
 pub(crate) fn send<'a>(
     device: BorrowedFd<'_>,
     frames: impl Iterator<Item = &'a [u8]>,

@@ -1,4 +1,4 @@
-//! The wire without anything in between: `client eth0 – eth0 server`. The sides are as they are with the relay.
+//! The bare wire: `client eth0 – eth0 server`. The sides are the same as with the relay.
 
 use std::os::fd::AsFd;
 
@@ -11,7 +11,8 @@ use crate::keeper::Estate;
 use crate::rtnetlink::{End, Rtnetlink};
 use crate::syscall::interface::{self, Offload};
 
-/// The kernel tells of a carrier late where both ends have the same number (`linkwatch_urgent_event`).
+/// Differs from the client's index: with equal ones, the kernel reports the carrier late
+/// (`linkwatch_urgent_event`).
 const SERVER_INDEX: u32 = END_INDEX + 1;
 
 pub(crate) fn wire(estate: Estate, manner: Manner) -> Result<Wired, Error> {
@@ -66,8 +67,9 @@ fn await_side(links: &Rtnetlink, side: Side) -> Result<(), Error> {
     })
 }
 
-/// Leaves an interface no segmentation, neither TCP's nor UDP's: the stack cuts whatever is longer than the MTU just above
-/// it, whoever made it, and joins nothing that comes. Checksums stay as they are: the wire cannot damage anything.
+/// Disables all segmentation offloads of an interface, for TCP and UDP: the stack cuts everything
+/// longer than the MTU just above the interface, and joins nothing that arrives. Checksums are not
+/// touched: the wire cannot damage anything.
 fn cut_above(links: &Rtnetlink, end: End<'_>) -> Result<(), Error> {
     let segments = [
         Offload::TcpSegmentation,

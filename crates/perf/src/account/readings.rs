@@ -1,4 +1,5 @@
-//! Readings of the kernel's accounts: the thread's clock, the core's line in `/proc/stat`, its `ksoftirqd`.
+//! Reads the kernel's accounts: the thread's clock, the core's line in `/proc/stat`, its
+//! `ksoftirqd`.
 
 use std::fs;
 use std::net::UdpSocket;
@@ -9,14 +10,16 @@ use roundtrip_net::cpu::ThreadCpu;
 
 use super::{Core, Usage};
 
-/// `/proc/stat` counts in these, whatever the kernel's own: `USER_HZ` is 100 on every Linux of today.
+/// The unit of `/proc/stat`: `USER_HZ` is 100 on every Linux of today, whatever the kernel uses
+/// inside.
 const TICK: Duration = Duration::from_millis(10);
-/// Long enough to meet the thread's time slices.
+/// The duration of the trial: long enough to include time slices.
 const TRIAL: Duration = Duration::from_millis(60);
-/// What of a trial has to be missing, so that interrupts are counted apart: sending to oneself spends a third there.
+/// The share of the trial's time that must be missing to conclude that interrupts are counted
+/// separately: sending to oneself spends a third there.
 const MISSING: f64 = 0.1;
 
-/// Runs from its making until it is read, on one thread.
+/// Measures one thread from its creation until it is read.
 pub(crate) struct Meter {
     began: Instant,
     thread: ThreadCpu,
@@ -26,7 +29,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// `core` is where this thread is kept.
+    /// `core` is the processor that this thread is pinned to.
     pub(crate) fn start(core: Option<usize>) -> Self {
         Self {
             core: core.and_then(Line::of),
@@ -54,13 +57,13 @@ impl Meter {
     }
 }
 
-/// A core so far.
+/// The counters of a core so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Line {
     busy: Duration,
     idle: Duration,
     interrupts: Duration,
-    /// None where this process cannot see it.
+    /// `None` if this process cannot see it.
     ksoftirqd: Option<Duration>,
 }
 
@@ -71,7 +74,8 @@ impl Line {
         Some(line)
     }
 
-    /// proc_stat(5): user nice system idle iowait irq softirq steal guest guest_nice, the last two within the first.
+    /// proc_stat(5): user nice system idle iowait irq softirq steal guest guest_nice; the last two
+    /// are included in the first two.
     fn parse(stat: &str, core: usize) -> Option<Self> {
         let mut fields = stat.lines().find_map(|line| {
             let mut fields = line.split_ascii_whitespace();
@@ -112,7 +116,7 @@ impl Line {
     }
 }
 
-/// The time of a core's `ksoftirqd`, by its `schedstat`. Its process is looked for once.
+/// The processor time of a core's `ksoftirqd`, from its `schedstat`. Its process is searched once.
 fn ksoftirqd(core: usize) -> Option<Duration> {
     static KNOWN: OnceLock<Vec<(usize, u32)>> = OnceLock::new();
     let known = KNOWN.get_or_init(|| {
@@ -130,7 +134,7 @@ fn ksoftirqd(core: usize) -> Option<Duration> {
     Some(ran)
 }
 
-/// How long a thread ran, and how long it waited for its turn.
+/// How long a thread ran, and how long it was runnable without running.
 fn schedstat(file: &str) -> Option<(Duration, Duration)> {
     let text = fs::read_to_string(file).ok()?;
     let mut fields = text.split_ascii_whitespace().map(str::parse);
@@ -138,13 +142,14 @@ fn schedstat(file: &str) -> Option<(Duration, Duration)> {
     Some((next()?, next()?))
 }
 
-/// How long the calling thread has waited for its turn so far.
+/// How long the calling thread has been runnable without running, so far.
 fn waited() -> Option<Duration> {
     Some(schedstat("/proc/thread-self/schedstat")?.1)
 }
 
-/// Whether this kernel counts interrupts apart from threads. A thread that never sleeps makes as many of them as it can:
-/// if its own time and its waits for its turn do not fill the time that passed, they are counted elsewhere.
+/// Whether this kernel counts interrupts separately from threads. A thread that never sleeps causes
+/// as many interrupts as it can: if its own time and its waits do not add up to the time that
+/// passed, interrupts are counted elsewhere.
 pub(crate) fn counts_apart() -> bool {
     static APART: OnceLock<bool> = OnceLock::new();
     *APART.get_or_init(|| try_it().is_some_and(|missing| missing > MISSING))
@@ -157,7 +162,7 @@ fn try_it() -> Option<f64> {
     let (began, before, used) = (Instant::now(), waited()?, ThreadCpu::now());
     let mut buffer = [0; 64];
     while began.elapsed() < TRIAL {
-        // A full buffer costs the same interrupt.
+        // A full buffer causes the same interrupt.
         let _ = socket.send(&buffer);
         let _ = socket.recv(&mut buffer);
     }

@@ -1,4 +1,4 @@
-//! The place of an engine that was not built in: it says how to build it, and does nothing else.
+//! A placeholder for an engine that was not built in: it only says how to build it.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,5 @@
-//! A connection of the TCP family as the lanes use it: blocking, read through one large buffer, its system calls counted.
+//! A connection of the TCP family as the lanes use it: blocking, with one large read buffer and
+//! counted system calls.
 
 use std::io::{self, BufRead, BufReader, IoSlice, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -11,25 +12,25 @@ use super::{PATIENCE, Wire};
 use crate::error::PerfError;
 use crate::plan::Congestion;
 
-/// One system call takes so much, where so much is there.
+/// The most bytes that one system call reads.
 const READ_AT_ONCE: usize = 256 * 1024;
 const BACKLOG: i32 = 1024;
 
 pub(super) trait Channel: BufRead + Send {
-    /// Hands all of it to the kernel.
+    /// Passes all bytes to the kernel.
     fn send(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Nothing more will be sent.
+    /// Ends the sending direction.
     fn finish(&mut self) -> io::Result<()>;
 
     fn line(&self) -> &Line;
 }
 
-/// A connected socket with a buffer before it.
+/// A connected socket with a read buffer.
 #[derive(Debug)]
 pub(super) struct Line(BufReader<Counted>);
 
-/// Counts the calls that carried something.
+/// Counts the system calls that transferred data.
 #[derive(Debug)]
 struct Counted {
     stream: TcpStream,
@@ -43,7 +44,7 @@ pub(super) fn listen(at: SocketAddr, congestion: Congestion) -> Result<TcpListen
         socket.set_reuse_address(true)?;
         socket.bind(&at.into())?;
         socket.listen(BACKLOG)?;
-        // On Linux, this is how long `accept` waits.
+        // On Linux, this timeout also limits `accept`.
         socket.set_read_timeout(Some(PATIENCE))
     };
     listening().map_err(|source| PerfError::Listen { at, source })?;
@@ -83,7 +84,7 @@ impl Line {
         Ok(Self(BufReader::with_capacity(READ_AT_ONCE, counted)))
     }
 
-    /// A read gives up after this, with `WouldBlock`.
+    /// Limits reads to this time; then they fail with `WouldBlock`.
     pub(super) fn set_read_timeout(&self, time: Duration) -> io::Result<()> {
         self.stream().set_read_timeout(Some(time))
     }
@@ -92,7 +93,7 @@ impl Line {
         self.stream().shutdown(Shutdown::Write)
     }
 
-    /// What the kernel and we have counted.
+    /// The counters of the kernel, and our own.
     pub(super) fn wire(&self) -> Wire {
         let counted = self.0.get_ref();
         let mut wire = Wire {

@@ -1,5 +1,5 @@
-//! What the TCP family does with its channels: a connection and a thread for each lane, all on the core of their side.
-//! How a channel is made is the transport's.
+//! The work of the TCP family on its channels: a connection and a thread for each lane, all on the
+//! core of their side. The transport makes the channels.
 
 use std::io::{self, BufRead};
 use std::net::{SocketAddr, TcpListener};
@@ -17,14 +17,14 @@ use crate::protocol::{CHANNEL_HEAD, ENDLESS, Head};
 /// How often a lane that waits for bytes looks at the clock.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// What makes a channel of a connection.
+/// Makes a channel of a connection.
 pub(super) trait Ends: Sync {
     type Channel: Channel;
 
     fn open(&self, line: Line) -> Result<Self::Channel, PerfError>;
 }
 
-/// Where the connections of lanes arrive.
+/// A listener for the connections of lanes.
 struct Listening<E> {
     listener: TcpListener,
     address: SocketAddr,
@@ -36,7 +36,7 @@ struct Listening<E> {
 struct Until {
     deadline: Option<Instant>,
     share: Option<u64>,
-    /// Bulk lanes that are not done: requests beside them go on as long.
+    /// The number of bulk lanes that are not done: requests beside them go on until it is 0.
     bulk: AtomicUsize,
 }
 
@@ -97,7 +97,7 @@ fn accept(listener: &TcpListener) -> Result<Line, PerfError> {
     })
 }
 
-/// Each on a thread of its own, which inherits network and core.
+/// Runs each on a new thread, which inherits network and core.
 fn on_threads<T: Send>(
     items: impl IntoIterator<Item = T>,
     work: impl Fn(T) -> Result<Side, PerfError> + Sync,
@@ -183,7 +183,7 @@ impl<'a, C: Channel> Visitor<'a, C> {
         Ok(())
     }
 
-    /// Done when the server has all of it.
+    /// Sends; done when the server has received everything.
     fn give(&mut self, until: &Until) -> io::Result<()> {
         let follows = until.share.unwrap_or(ENDLESS);
         let head = Head { wanted: 0, follows };
@@ -250,7 +250,7 @@ impl<'a, C: Channel> Host<'a, C> {
                 _ => None,
             };
         }
-        // Who is gone already needs no farewell.
+        // If the client is already gone, it needs no orderly end.
         let _ = self.channel.finish();
         self.side.usage = meter.read();
         self.side.wire = self.channel.line().wire();
@@ -258,7 +258,7 @@ impl<'a, C: Channel> Host<'a, C> {
         Ok(self.side)
     }
 
-    /// None where the client has ended.
+    /// Reads a head; `None` if the client has ended.
     fn head(&mut self) -> io::Result<Option<Head>> {
         if self.channel.fill_buf()?.is_empty() {
             return Ok(None);
@@ -275,7 +275,7 @@ impl<'a, C: Channel> Host<'a, C> {
         while left > 0 {
             let part = part_of(&self.payload, left);
             match self.channel.send(part) {
-                // Who asked for no end makes one by going.
+                // A client that asked for endless data ends it by closing.
                 Err(_) if head.wanted == ENDLESS => return Ok(()),
                 sent => sent?,
             }
@@ -286,7 +286,7 @@ impl<'a, C: Channel> Host<'a, C> {
     }
 }
 
-/// Reads so much and forgets it; [`ENDLESS`] ends with the channel.
+/// Reads and discards this many bytes; [`ENDLESS`] ends with the channel.
 fn drain(
     channel: &mut (impl BufRead + ?Sized),
     wanted: u64,

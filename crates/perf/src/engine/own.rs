@@ -1,4 +1,4 @@
-//! QUIC by our own engine: what its knobs mean to it. One thread, one socket, no runtime.
+//! QUIC by our own engine: how its knobs are applied. One thread, one socket, no runtime.
 
 mod machine;
 

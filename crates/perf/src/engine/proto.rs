@@ -1,5 +1,6 @@
-//! QUIC by quinn-proto, the state machine below quinn, under a loop of ours: one thread, bursts of any length, no runtime.
-//! What differs from `quinn` beside it is not the protocol, but who moves the bytes.
+//! QUIC by quinn-proto, the state machine below quinn, in our own loop: one thread, bursts of any
+//! length, no runtime. The protocol is the same as in `quinn`; the code that moves the bytes
+//! differs.
 
 mod machine;
 
@@ -18,9 +19,9 @@ use crate::plan::{AckEvery, Datagram, Knobs, Role};
 use crate::protocol::NAME;
 use machine::{Mirror, Proto as Machine};
 
-/// What 64 KiB have room for, of the datagrams that an Ethernet carries.
+/// The default number of datagrams in a burst: as many Ethernet-sized ones as fit 64 KiB.
 const USUAL_BURST: usize = 44;
-/// RFC 9000 §14.
+/// The shortest maximum datagram size, in bytes (RFC 9000 §14).
 const SHORTEST: u16 = 1200;
 
 pub(super) struct Proto;
@@ -77,7 +78,7 @@ fn burst(knobs: &Knobs) -> usize {
 fn transport(knobs: &Knobs, role: Role) -> TransportConfig {
     let mut config = tuned(knobs);
     if let (Datagram::Mirror(bytes), Role::Client) = (knobs.datagram, role) {
-        // Its first datagrams are padded to the least that it believes in.
+        // Its first datagrams are padded to the minimum MTU that it assumes.
         config
             .initial_mtu(bytes)
             .min_mtu(bytes)

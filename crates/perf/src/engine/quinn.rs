@@ -1,4 +1,4 @@
-//! QUIC by quinn, as it is: one runtime on the calling thread, and those of its knobs that it gives out.
+//! Unmodified quinn: one runtime on the calling thread, and the knobs that it offers.
 
 mod client;
 mod server;
@@ -24,7 +24,7 @@ use socket::{Calls, Counting};
 pub(super) use client::config as client_config;
 pub(super) use server::config as server_config;
 
-/// The greatest burst that quinn puts together (`MAX_TRANSMIT_SEGMENTS`).
+/// The most datagrams in a burst of quinn (`MAX_TRANSMIT_SEGMENTS`).
 const MOST_BURST: usize = 10;
 const DONE: VarInt = VarInt::from_u32(0);
 
@@ -62,7 +62,7 @@ impl Engine for Quinn {
     }
 }
 
-/// Within a runtime.
+/// Must be called within a runtime.
 fn endpoint(
     at: SocketAddr,
     server: Option<ServerConfig>,
@@ -78,7 +78,7 @@ fn endpoint(
     opening().map_err(|source| PerfError::Listen { at, source })
 }
 
-/// Its knobs, as far as they are those of quinn-proto.
+/// Applies the knobs, as far as they concern quinn-proto.
 pub(super) fn tuned(knobs: &Knobs) -> TransportConfig {
     let mut config = TransportConfig::default();
     config
@@ -86,7 +86,8 @@ pub(super) fn tuned(knobs: &Knobs) -> TransportConfig {
         .max_idle_timeout(PATIENCE.try_into().ok())
         .congestion_controller_factory(congestion(knobs.congestion));
     if let Some(AckEvery::Packets(packets)) = knobs.ack_every {
-        // The threshold is how many may come without an acknowledgement at once (draft-ietf-quic-ack-frequency §4).
+        // The threshold is the number of packets that need not be acknowledged at once
+        // (draft-ietf-quic-ack-frequency §4).
         let mut frequency = AckFrequencyConfig::default();
         frequency.ack_eliciting_threshold(packets.saturating_sub(1).into());
         config.ack_frequency_config(Some(frequency));
@@ -108,8 +109,8 @@ fn congestion(control: Congestion) -> Arc<dyn ControllerFactory + Send + Sync> {
     }
 }
 
-/// What quinn has counted on a connection. It does not tell which of its packets carry something again, nor what its
-/// windows held back.
+/// The counters of a connection. quinn does not tell which packets are retransmissions, nor what
+/// its windows held back.
 pub(super) fn wire(stats: &ConnectionStats) -> Wire {
     Wire {
         packets_sent: Some(stats.udp_tx.datagrams),
@@ -118,7 +119,7 @@ pub(super) fn wire(stats: &ConnectionStats) -> Wire {
         acks_received: Some(stats.frame_rx.acks),
         lost: Some(stats.path.lost_packets),
         retransmitted: None,
-        // Those of the socket, which connections share.
+        // Counted by the socket, which connections share.
         send_calls: Some(0),
         receive_calls: Some(0),
         largest: Some(stats.path.current_mtu.into()),
@@ -126,7 +127,7 @@ pub(super) fn wire(stats: &ConnectionStats) -> Wire {
     }
 }
 
-/// Of all connections of a side together.
+/// The counters of all connections of a side.
 fn wires(connections: &[Connection], calls: &Calls) -> Wire {
     let each = connections.iter().map(|one| wire(&one.stats()));
     let mut all = each.reduce(Wire::with).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! QUIC by s2n-quic, as it is: one runtime on the calling thread, and those of its knobs that it gives out. Its windows,
-//! its pacing and how it acknowledges stay as its makers set them; the TLS below it is ours, as with every engine.
+//! Unmodified s2n-quic: one runtime on the calling thread, and the knobs that it offers. Windows,
+//! pacing and acknowledgements are its defaults; the TLS below it is ours, as with every engine.
 
 mod client;
 mod server;
@@ -20,9 +20,10 @@ use crate::error::{PerfError, PlanError};
 use crate::identity::{Identity, Trust};
 use crate::plan::{Congestion, Datagram, Knobs};
 
-/// What it takes unless it may not burst at all (`MAX_BURST_PACKETS`); there is nothing between.
+/// The length of a burst unless bursts are off (`MAX_BURST_PACKETS`); nothing in between is
+/// possible.
 const BURST: usize = 10;
-/// What of an MTU is no datagram's, as it counts.
+/// The bytes of an MTU that are not part of a datagram, as s2n-quic counts.
 const BELOW_IPV4: u16 = 8 + 20;
 const BELOW_IPV6: u16 = 8 + 40;
 
@@ -66,7 +67,7 @@ impl Engine for S2n {
     }
 }
 
-/// The socket. Of the same family as the peer's.
+/// A socket of the peer's address family.
 fn socket(at: SocketAddr, knobs: &Knobs) -> io::Result<Io> {
     let mut io = Io::builder()
         .with_receive_address(at)?
@@ -82,7 +83,7 @@ fn socket(at: SocketAddr, knobs: &Knobs) -> io::Result<Io> {
     io.build()
 }
 
-/// As many streams as any work has, and an end of what does not answer. Nothing else differs from its own.
+/// Allows enough streams for any work, and a timeout; everything else is the default.
 fn limits() -> io::Result<Limits> {
     let limits = Limits::new()
         .with_max_idle_timeout(PATIENCE)
@@ -91,7 +92,7 @@ fn limits() -> io::Result<Limits> {
     limits.map_err(io::Error::other)
 }
 
-/// Starts an endpoint of either side: what builds them has the same methods, and no trait.
+/// Starts an endpoint of either side: both builders have the same methods, but no common trait.
 macro_rules! started {
     ($builder:expr, $tls:expr, $at:expr, $knobs:expr, $tally:expr) => {{
         use s2n_quic::provider::congestion_controller::{Bbr, Cubic};
@@ -164,7 +165,7 @@ impl Incoming for ReceiveStream {
 mod tests {
     use super::*;
 
-    /// Bursts leave no trace in what it tells: one call of its sends several of them.
+    /// Its events do not show bursts: one call of its sends several of them.
     #[test]
     fn bursts_are_its_own_or_none() {
         let described = |gso| {

@@ -1,5 +1,6 @@
-//! Engines whose streams are futures, as quinn and s2n-quic have them: one runtime on the calling thread, a task for each
-//! lane of the client and for each stream of the server. How connections are made and counted is the engines' own.
+//! Engines whose streams are futures, such as quinn and s2n-quic: one runtime on the calling
+//! thread, a task for each lane of the client and for each stream of the server. The engines make
+//! and count connections.
 
 pub(super) mod client;
 pub(super) mod server;
@@ -11,10 +12,10 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::error::PerfError;
 
-/// How many pieces of a stream are taken at once.
+/// The most pieces of a stream that are received at once.
 const PIECES: usize = 32;
 
-/// A connection of the client's.
+/// A connection of the client.
 pub(super) trait Caller: Clone + Send + Sync + 'static {
     type To: Outgoing;
     type From: Incoming;
@@ -22,26 +23,26 @@ pub(super) trait Caller: Clone + Send + Sync + 'static {
     fn open(&self) -> impl Future<Output = Result<(Self::To, Self::From), PerfError>> + Send;
 }
 
-/// A connection of the server's.
+/// A connection of the server.
 pub(super) trait Called: Send + 'static {
     type To: Outgoing;
     type From: Incoming;
 
-    /// None when the connection is over.
+    /// `None` when the connection is over.
     fn accept(&mut self) -> impl Future<Output = Option<(Self::To, Self::From)>> + Send;
 }
 
-/// Our half of a stream.
+/// The sending half of a stream.
 pub(super) trait Outgoing: Send + 'static {
-    /// Hands it over, as soon as there is room.
+    /// Sends the bytes, once there is room.
     fn send(&mut self, part: Bytes) -> impl Future<Output = Result<(), PerfError>> + Send;
 
     fn finish(&mut self) -> Result<(), PerfError>;
 }
 
-/// The other side's half of a stream.
+/// The receiving half of a stream.
 pub(super) trait Incoming: Send + 'static {
-    /// So many of the pieces have been filled; none at its end.
+    /// Fills pieces and returns how many; 0 at the end of the stream.
     fn receive(
         &mut self,
         pieces: &mut [Bytes],
@@ -55,7 +56,7 @@ pub(super) fn runtime() -> Result<Runtime, PerfError> {
         .map_err(PerfError::io("cannot start a runtime"))
 }
 
-/// Reads to the end of a stream and forgets it all; each piece is `see`n as it comes.
+/// Reads and discards a stream to its end; calls `see` with each piece.
 async fn drain(
     stream: &mut impl Incoming,
     mut see: impl FnMut(&[u8]) + Send,
@@ -69,7 +70,7 @@ async fn drain(
     Ok(())
 }
 
-/// So much of the payload as is left, without a copy.
+/// As much of the payload as is left to send, without a copy.
 fn part_of(payload: &Bytes, left: u64) -> Bytes {
     let n = payload
         .len()

@@ -1,4 +1,4 @@
-//! TCP without anything over it, as the kernel has it.
+//! TCP without anything on top.
 
 use std::io::{self, BufRead, Read, Write};
 use std::net::SocketAddr;

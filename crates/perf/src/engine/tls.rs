@@ -1,5 +1,6 @@
-//! TLS 1.3 over TCP, by rustls: the yardstick. What the application hands over becomes records and leaves in one system
-//! call (`writev`); what comes is read in large pieces and looked at where it was decrypted.
+//! TLS 1.3 over TCP by rustls: the reference. What the application writes becomes records that
+//! leave in one system call (`writev`); input is read in large pieces and inspected where it was
+//! decrypted.
 
 use std::io::{self, BufRead, Read};
 use std::net::SocketAddr;
@@ -16,16 +17,16 @@ use crate::plan::Knobs;
 
 pub(super) struct Tls;
 
-/// Connections that come.
+/// Accepted connections.
 pub(super) struct Guests(Arc<ServerConfig>);
 
-/// Connections that go.
+/// Opened connections.
 pub(super) struct Visits(Arc<ClientConfig>);
 
 pub(super) struct Sealed {
     tls: Connection,
     line: Line,
-    /// Decrypted, and not yet consumed.
+    /// Bytes that are decrypted, and not yet consumed.
     ready: usize,
 }
 
@@ -69,7 +70,7 @@ impl Ends for Visits {
 
 impl Sealed {
     fn shake(mut tls: Connection, mut line: Line) -> Result<Self, PerfError> {
-        // A write is encrypted whole, however large it is.
+        // A write is encrypted at once, however large it is.
         tls.set_buffer_limit(None);
         while tls.is_handshaking() {
             tls.complete_io(&mut line)
@@ -89,7 +90,7 @@ impl Sealed {
         Ok(())
     }
 
-    /// Decrypts until there is something to see, or the end.
+    /// Decrypts until there is plaintext, or the end.
     fn decrypt(&mut self) -> io::Result<()> {
         while self.ready == 0 && self.tls.read_tls(&mut self.line)? > 0 {
             let state = self.tls.process_new_packets().map_err(io::Error::other)?;
@@ -122,7 +123,7 @@ impl Channel for Sealed {
 impl BufRead for Sealed {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.ready == 0 {
-            // Bytes of records that came with others are decrypted already.
+            // Records that arrived together with others are already decrypted.
             let state = self.tls.process_new_packets().map_err(io::Error::other)?;
             self.ready = state.plaintext_bytes_to_read();
             if state.peer_has_closed() && self.ready == 0 {

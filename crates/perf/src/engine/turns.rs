@@ -1,5 +1,6 @@
-//! The loop of a side, on one thread, whatever the machine that speaks QUIC: take in, hear, give out; wait where there was
-//! nothing of it. A burst leaves by one call, what came is taken in by few, and nobody hands anything to anybody else.
+//! The event loop of a side, on one thread, for any QUIC implementation without I/O: receive,
+//! handle events, send; wait if there was nothing to do. A burst leaves in one call, input arrives
+//! in few, and nothing is passed between threads.
 
 mod answers;
 mod lanes;
@@ -18,18 +19,19 @@ use crate::error::PerfError;
 pub(super) use machine::{Burst, Heard, Machine, Streams};
 pub(super) use sides::{Serving, drive};
 
-/// Datagrams come joined where the interface joins them, else one by one: then this many by one call.
+/// The number of receive slots: datagrams arrive coalesced if the interface does that, otherwise
+/// this many in one call.
 const SLOTS: usize = 64;
-/// The longest burst of the longest datagrams.
+/// The size of the send buffer: the longest burst of the longest datagrams, in bytes.
 const BUFFER: usize = 64 << 10;
-/// What may come before somebody reads it.
+/// The most bytes that are received before they are read.
 const EARFUL: usize = 60 << 10;
-/// Bursts of a connection in a row before acknowledgements are heard again.
+/// Bursts of a connection in a row before acknowledgements are received again.
 const BURSTS: usize = 4;
-/// How long the farewell is waited for: who does not hear it finds out in time.
+/// How long to wait for the peer to answer a close; a peer that misses it times out.
 const FAREWELL: Duration = Duration::from_millis(100);
 
-/// What a side does with what it hears.
+/// What a side does with the events of its connections.
 trait Guest<M: Machine> {
     fn hear(
         &mut self,
@@ -38,7 +40,7 @@ trait Guest<M: Machine> {
         heard: Heard<<M::Connection as Streams>::Id>,
     ) -> Result<(), PerfError>;
 
-    /// Between turns: for what time alone brings about.
+    /// Called between turns, for what depends on time alone.
     fn act(&mut self, of: M::Handle, connection: &mut M::Connection) -> Result<(), PerfError>;
 
     /// When `act` has something to do.
@@ -48,13 +50,13 @@ trait Guest<M: Machine> {
 struct Turns<M: Machine> {
     machine: M,
     socket: Datagrams,
-    /// None while it is read.
+    /// `None` while it is being read.
     intake: Option<Intake>,
     buffer: Vec<u8>,
     handles: Vec<M::Handle>,
-    /// The kernel had no room: a burst that waits for it.
+    /// A burst that waits because the kernel had no room.
     held: Option<Burst>,
-    /// Of connections that are gone.
+    /// The counters of connections that are gone.
     past: Option<Wire>,
 }
 
@@ -79,14 +81,14 @@ impl<M: Machine> Turns<M> {
             .map_err(PerfError::io("the socket has no address"))
     }
 
-    /// Hears of nobody else.
+    /// Connects the socket to its only peer.
     fn connect(&mut self, to: SocketAddr) -> Result<(), PerfError> {
         self.socket
             .connect(to)
             .map_err(PerfError::io("there is no way to the server"))
     }
 
-    /// Goes on until the guest has what it wants; whoever waits longer than `patience` waits no longer.
+    /// Runs until the guest is done; fails after waiting for longer than `patience`.
     fn run<G: Guest<M>>(
         &mut self,
         guest: &mut G,
@@ -113,7 +115,7 @@ impl<M: Machine> Turns<M> {
         Ok(())
     }
 
-    /// Says goodbye on all connections.
+    /// Closes all connections.
     fn close(&mut self) -> Result<(), PerfError> {
         let now = Instant::now();
         for handle in &self.handles {
@@ -125,7 +127,7 @@ impl<M: Machine> Turns<M> {
         Ok(())
     }
 
-    /// Of all connections together, and of the socket they share.
+    /// The counters of all connections, and of the socket that they share.
     fn wire(&mut self) -> Wire {
         let mut all = self.past;
         for handle in &self.handles {
@@ -140,7 +142,8 @@ impl<M: Machine> Turns<M> {
         all
     }
 
-    /// Hears of each run before it takes the next one in: what came is read while the cache still has it.
+    /// Handles each run before it receives the next one: the data is read while it is still in the
+    /// cache.
     fn take_in(&mut self, guest: &mut impl Guest<M>) -> Result<bool, PerfError> {
         let mut intake = self.intake.take().unwrap_or_else(|| Intake::new(SLOTS));
         let told = match self.socket.receive(&mut intake) {
@@ -177,7 +180,7 @@ impl<M: Machine> Turns<M> {
         }
         let mut reply = Vec::new();
         while let Some(burst) = self.machine.reply(&mut reply) {
-            // A reply to nobody that is lost is asked for again.
+            // If a reply outside of connections is lost, the peer asks again.
             let _ = send(&self.socket, &burst, &reply);
         }
     }
@@ -242,14 +245,14 @@ impl<M: Machine> Turns<M> {
         Ok(went)
     }
 
-    /// Sends what waits in the buffer; false while there is no room.
+    /// Sends what waits in the buffer; `false` if there is no room.
     fn send(&mut self, burst: Burst) -> io::Result<bool> {
         match send(&self.socket, &burst, &self.buffer) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.held = Some(burst);
                 Ok(false)
             }
-            // It is found to be lost in time.
+            // The packet will be declared lost.
             Err(error) if is_too_long(&error) => Ok(true),
             sent => sent.map(|()| true),
         }

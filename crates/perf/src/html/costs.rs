@@ -1,4 +1,5 @@
-//! What each arm cost either side: bars of the median round, divided into the program's time, the kernel's, and interrupts.
+//! What each arm cost either side: bars of the median round, divided into the program's time, the
+//! kernel's, and interrupts.
 
 use maud::{Markup, html};
 use roundtrip_model::Summary;
@@ -12,13 +13,13 @@ use crate::plan::Work;
 
 const ROW: usize = 66;
 const BAR: usize = 14;
-/// Below the row's name, and below the sender's bar.
+/// The vertical offset of the sender's bar, below the row's name, and of the receiver's below that.
 const SENDER: usize = 20;
 const RECEIVER: usize = 38;
-/// How far the longest bar goes: its figure stands behind it.
+/// The right end of the scale, relative to the longest bar: its figure needs room.
 const REACH: f64 = 1.55;
 
-/// Whose time it was, with its hatching.
+/// The parts of a bar, each with its hatching.
 const PARTS: [(&str, &str); 3] = [
     ("the program", "url(#network)"),
     ("the kernel", "url(#server)"),
@@ -69,7 +70,7 @@ fn legend() -> Markup {
     }
 }
 
-/// What the interrupts' part means depends on the kernel.
+/// A note about the interrupts' part, which depends on the kernel.
 fn interrupts(outcome: &Outcome) -> &'static str {
     let pin = outcome.plan.pin;
     match pin.sender.or(pin.receiver) {
@@ -124,7 +125,7 @@ fn bar(
     }
 }
 
-/// Program, kernel, interrupts, of the round nearest to the median.
+/// The times of program, kernel and interrupts, in the round nearest to the median.
 fn typical(
     arm: &ArmOutcome,
     median: f64,
@@ -140,8 +141,8 @@ fn typical(
     nearest.map_or([0.0; 3], |(usage, cost)| parts(&usage, cost))
 }
 
-/// Divides a cost as the usage is divided. Where no sample met the thread, all of its time counts as the kernel's: that is
-/// where most of it is.
+/// Divides a cost in proportion to the usage. If no sample met the thread, all of its time counts
+/// as the kernel's: most of it is spent there.
 pub(super) fn parts(usage: &Usage, cost: f64) -> [f64; 3] {
     let cpu = usage.cpu().as_secs_f64();
     if cpu <= 0.0 {

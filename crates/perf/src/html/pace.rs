@@ -1,4 +1,4 @@
-//! Who set the pace of each arm, in words, and how busy both sides were.
+//! What limited the rate of each arm, in words, and how busy both sides were.
 
 use maud::{Markup, html};
 use roundtrip_model::Summary;

@@ -1,5 +1,5 @@
-//! What a sender's core could carry, relative to TLS: the arms as the steps of a stair, in the order in which they were
-//! written.
+//! The possible throughput of a sender's core, relative to TLS: the arms as steps of a staircase,
+//! in the order in which they were written.
 
 use maud::{Markup, html};
 use roundtrip_report::clean;

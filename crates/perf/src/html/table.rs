@@ -1,4 +1,5 @@
-//! All figures of all arms as a table: medians of the rounds, with their span where one number would hide it.
+//! All figures of all arms as a table: medians of the rounds, with their range if one number would
+//! hide it.
 
 use maud::{Markup, html};
 use roundtrip_model::Summary;
@@ -8,7 +9,7 @@ use super::amount;
 use crate::engine::{Side, Wire};
 use crate::outcome::{ArmOutcome, Outcome, Visit};
 
-/// A row of the table: arms stand side by side, so that a page of a few arms stays narrow.
+/// A row of the table. Arms are columns, so that a page with few arms stays narrow.
 type Row = (&'static str, Figure);
 type Figure = Box<dyn Fn(&ArmOutcome) -> Option<String>>;
 

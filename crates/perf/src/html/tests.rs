@@ -1,4 +1,4 @@
-//! The page says what was measured, in words as in pictures, and fetches nothing.
+//! The page says what was measured, in words and pictures, and loads nothing.
 
 use std::time::Duration;
 

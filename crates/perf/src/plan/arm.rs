@@ -1,4 +1,4 @@
-//! One way to carry bytes, with its knobs: a value that parses and prints as one word, `quic+ack10+gso1`.
+//! One way to carry bytes, with its knobs: a value that is written as one word, `quic+ack10+gso1`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -31,7 +31,7 @@ pub enum Transport {
     Quic,
 }
 
-/// Whose code it is.
+/// Whose implementation of QUIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Engine {
@@ -39,10 +39,10 @@ pub enum Engine {
     Rustls,
     /// Crate `quic`.
     Own,
-    /// quinn-proto, under a loop of ours.
+    /// quinn-proto, in our own loop.
     Proto,
     Quinn,
-    /// s2n-quic, where it was built in.
+    /// s2n-quic, if it was built in.
     S2n,
 }
 
@@ -90,7 +90,7 @@ impl Arm {
         }
     }
 
-    /// Turns what was said for all arms on those that it concerns; what it says stays behind what the arm itself says.
+    /// Parses an arm. General knobs apply if they concern it; the arm's own knobs override them.
     fn read(text: &str, general: &Tuning, engine: Option<Engine>) -> Result<Self, PlanError> {
         let unknown = || PlanError::Arm { text: text.into() };
         let mut words = text.split('+');
@@ -116,7 +116,7 @@ impl Arm {
         Ok(arm)
     }
 
-    /// All of them. What was said for all has to concern one at least.
+    /// Parses all arms. Each general knob has to concern at least one.
     pub fn read_all<'a>(
         texts: impl IntoIterator<Item = &'a str>,
         general: &Tuning,
@@ -147,7 +147,7 @@ impl Arm {
         engine::of(self.engine).check(&self.knobs)
     }
 
-    /// Without it a figure would be another's.
+    /// Rejects our own AES-GCM if it is not available: the figure would be another cipher's.
     fn check_packet_aead(&self) -> Result<(), PlanError> {
         let instead = if !self.knobs.packet_aead {
             return Ok(());
@@ -163,7 +163,7 @@ impl Arm {
 }
 
 impl Tuning {
-    /// Each knob that was turned, with whom it concerns.
+    /// Each knob that was set, and the transports that have it.
     fn turned(&self) -> impl Iterator<Item = (&'static str, &'static str, &'static [Transport])> {
         const QUIC_ALONE: &[Transport] = &[Transport::Quic];
         [
@@ -178,7 +178,7 @@ impl Tuning {
         .flatten()
     }
 
-    /// A knob that turns nothing anywhere was turned by mistake.
+    /// Rejects general knobs that concern no arm: they are a mistake.
     fn refuse_idle(&self, arms: &[Arm]) -> Result<(), PlanError> {
         for (knob, concerns, who) in self.turned() {
             if !arms.iter().any(|arm| who.contains(&arm.transport)) {
@@ -212,7 +212,7 @@ impl Tuning {
         tuning
     }
 
-    /// One word of an arm.
+    /// Parses one word of an arm.
     fn hear(&mut self, word: &str, arm: &str) -> Result<(), PlanError> {
         let place = |digits: char| digits.is_ascii_digit();
         let number = |prefix: &str| {
@@ -281,7 +281,7 @@ impl FromStr for Arm {
     }
 }
 
-/// Only what differs from an arm without knobs.
+/// Writes only what differs from an arm without knobs.
 impl fmt::Display for Arm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.transport.word())?;

@@ -1,4 +1,4 @@
-//! What can be turned on an arm, and how each is written. Who can turn what is the arms' and the engines' to say.
+//! The knobs of an arm, and how each is written. Arms and engines decide who has which.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,23 +8,23 @@ use serde::{Deserialize, Serialize};
 use super::range;
 use crate::error::PlanError;
 
-/// What a packet of 1500 bytes has room for below IPv6.
+/// The default size of mirrored datagrams in bytes: what fits a packet of 1500 bytes over IPv6.
 const MIRRORED: u16 = 1452;
 pub(super) const DEFAULT_WRITE: usize = 64 * 1024;
 
-/// As they are in the end, for one arm.
+/// The final knobs of one arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Knobs {
     pub congestion: Congestion,
     pub cipher: Cipher,
-    /// What the application hands over at once.
+    /// The bytes that the application writes at once.
     pub write_size: usize,
-    /// Packets for an acknowledgement; none: as the engine has it.
+    /// Packets per acknowledgement; `None` is the engine's default.
     pub ack_every: Option<AckEvery>,
-    /// Datagrams in one system call at most; none: as the engine has it.
+    /// The most datagrams per system call; `None` is the engine's default.
     pub gso: Option<usize>,
     pub datagram: Datagram,
-    /// Packets are sealed by AES-GCM of our own.
+    /// Whether packets are sealed by our own AES-GCM.
     #[serde(default)]
     pub packet_aead: bool,
 }
@@ -44,14 +44,14 @@ impl Default for Knobs {
 }
 
 impl Knobs {
-    /// Bursts that an engine can make.
+    /// Checks that an engine can make bursts of this size.
     pub(crate) fn check_gso(&self, most: usize) -> Result<(), PlanError> {
         self.gso
             .map_or(Ok(()), |burst| range("--gso", burst as u64, 1, most as u64))
     }
 }
 
-/// As they were said: what is not said stays as it is.
+/// Knobs as the user set them; `None` keeps the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tuning {
     pub congestion: Option<Congestion>,
@@ -83,20 +83,20 @@ pub enum Cipher {
 #[serde(rename_all = "lowercase")]
 pub enum AckEvery {
     Packets(u32),
-    /// As a share of the congestion window.
+    /// As a fraction of the congestion window.
     Auto,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Datagram {
-    /// What the engine does of itself.
+    /// The engine's default.
     Engine,
-    /// The UDP payload, in bytes.
+    /// The UDP payload in bytes.
     Of(u16),
-    /// The server's are as long as the client's first ones, which are so long.
+    /// The server uses the size of the client's first datagrams, which is this.
     Mirror(u16),
-    /// RFC 8899.
+    /// Path MTU discovery (RFC 8899).
     Discover,
 }
 
@@ -187,7 +187,8 @@ impl fmt::Display for AckEvery {
     }
 }
 
-/// A number of bytes: 65536, 64k, 1m, 2g; k, m and g are powers of 1024, and kB, MB and GB of 1000.
+/// Parses a number of bytes: 65536, 64k, 1m, 2g. k, m and g are powers of 1024; kB, MB and GB of
+/// 1000.
 pub fn size(text: &str) -> Result<u64, PlanError> {
     let how = "write bytes, as in 65536, 64k or 2GB";
     let digits = text.trim_end_matches(char::is_alphabetic);

@@ -1,4 +1,4 @@
-//! Plans that can be, and those that are refused with a reason.
+//! Plans that are possible, and those that are rejected with a reason.
 
 use std::time::Duration;
 
@@ -97,7 +97,7 @@ fn an_engine_that_was_not_built_in_says_how_to_build_it() {
     assert!(elsewhere.contains("chosen for quic"), "{elsewhere}");
 }
 
-/// Whether it can be had is the program's and the processor's to say, never silently.
+/// The program and the processor decide whether it is available; it is never ignored silently.
 #[test]
 fn packets_are_sealed_as_the_arm_says_or_not_at_all() {
     let text = "quic+aes256+packetaead";

@@ -1,4 +1,4 @@
-//! What the transport has to carry, and how the pattern becomes lanes that each do one thing.
+//! What the transport has to carry, and how a pattern becomes lanes that do one thing each.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use crate::error::PlanError;
 const MOST_MESSAGE: u64 = 1 << 30;
 const MOST_LANES: u64 = 10_000;
 
-/// The same for every arm.
+/// The work, which is the same for every arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
     pub pattern: Pattern,
-    /// In each connection; over TCP each has a connection of its own.
+    /// Streams of each connection; over TCP, each stream is a connection.
     pub streams: u32,
     pub connections: u32,
     pub amount: Amount,
@@ -26,13 +26,13 @@ pub struct Work {
 pub enum Pattern {
     /// The server sends without end.
     Down,
-    /// The client does.
+    /// The client sends without end.
     Up,
-    /// Each stream is two: one each way.
+    /// Each stream is two: one in each direction.
     Both,
     /// On each stream one request after the other.
     Requests { request: u64, response: u64 },
-    /// Down on every stream, and one more on which requests are made.
+    /// The server sends on every stream, and one more stream carries requests.
     Mixed { request: u64, response: u64 },
 }
 
@@ -40,11 +40,11 @@ pub enum Pattern {
 #[serde(rename_all = "kebab-case")]
 pub enum Amount {
     For(Duration),
-    /// In all, divided among the lanes that carry bulk.
+    /// The total, divided among the bulk lanes.
     Bytes(u64),
 }
 
-/// One thing that goes on until it is done.
+/// A stream's task that goes on until the work is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
     Down,
@@ -53,7 +53,7 @@ pub enum Lane {
 }
 
 impl Work {
-    /// What a connection carries at once.
+    /// The lanes of one connection.
     pub fn lanes(&self) -> Vec<Lane> {
         let (each, once): (&[Lane], Option<Lane>) = match self.pattern {
             Pattern::Down => (&[Lane::Down], None),
@@ -68,7 +68,7 @@ impl Work {
         streams.chain(once).collect()
     }
 
-    /// The share of a bulk lane, where bytes are counted and not seconds.
+    /// The bytes of one bulk lane, if the amount is in bytes.
     pub fn share(&self) -> Option<u64> {
         let Amount::Bytes(bytes) = self.amount else {
             return None;
@@ -77,7 +77,7 @@ impl Work {
         Some(bytes.div_ceil((bulk * u64::from(self.connections)).max(1)))
     }
 
-    /// Of the two, who sends the payload?
+    /// Which side sends the payload.
     pub fn sender(&self) -> Role {
         match self.pattern {
             Pattern::Up => Role::Client,
@@ -112,7 +112,7 @@ impl Work {
     }
 }
 
-/// Which end of a connection.
+/// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {

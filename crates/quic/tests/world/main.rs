@@ -11,7 +11,6 @@ mod hostile;
 mod link;
 mod losses;
 mod node;
-#[cfg(feature = "packet-aead")]
 mod packet_aead;
 mod paths;
 mod simulation;

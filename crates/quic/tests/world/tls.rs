@@ -35,7 +35,6 @@ impl Identity {
     }
 
     /// The client's cryptography, and the server's.
-    #[cfg(feature = "packet-aead")]
     pub(crate) fn between(client: CryptoProvider, server: CryptoProvider) -> Self {
         Self::made_of(vec![NAME.to_owned()], [b"test"; 2], [client, server])
     }

@@ -11,8 +11,8 @@ use super::{Client, From, Source, Trouble};
 use crate::answer::{Answer, AnswerError};
 use crate::credentials::{CredentialsError, Secret};
 use crate::manners::Verdict;
+use crate::memory::Authority;
 use crate::memory::answers::{Decision, Received, Request, Stored};
-use crate::memory::origin::Origin;
 use crate::pool::{Ask, Reply};
 use crate::text::State;
 
@@ -146,7 +146,7 @@ impl Client {
     /// Waits for leave to ask, and asks again as often as a complaining server may be asked.
     async fn ask_politely(&self, ask: &Ask, personal: bool) -> Result<(Reply, Duration), Trouble> {
         let target = &ask.target;
-        let origin = Origin::of(target);
+        let origin = Authority::from(target);
         let mut patience = Duration::ZERO;
         let mut ask = ask.clone();
         let mut challenges = 0;

@@ -11,9 +11,9 @@ use roundtrip_model::{Scheme, Target};
 use roundtrip_tls::{Client, Keepsake};
 use tokio::time::{Instant, sleep};
 
-use crate::memory::origin::{Origin, Session, Transport};
-use crate::memory::{Memory, Stamp};
-use crate::pool::{self, Pool};
+use crate::memory::origin::{Session, Transport};
+use crate::memory::{Authority, Memory, Stamp};
+use crate::pool::Pool;
 
 /// Sessions that are taken where one connection carries everything: the rest is for other processes. Servers give new
 /// ones on each connection.
@@ -29,9 +29,9 @@ pub(super) struct Keeping {
     memory: Arc<Memory>,
     tls: Arc<Client>,
     tokens: Tokens,
-    prepared: RefCell<HashSet<Origin>>,
+    prepared: RefCell<HashSet<Authority>>,
     /// Whose sessions were taken.
-    taken: RefCell<Vec<(Origin, Transport)>>,
+    taken: RefCell<Vec<(Authority, Transport)>>,
 }
 
 impl Keeping {
@@ -47,7 +47,7 @@ impl Keeping {
 
     /// Before an origin is asked for the first time: what was learnt of it, and a session or two.
     pub(super) fn prepare(&self, target: &Target, pool: &Pool, now: Stamp) {
-        let origin = Origin::of(target);
+        let origin = Authority::from(target);
         let secure = target.scheme == Scheme::Https;
         if !self.memory.is_somewhere()
             || !secure
@@ -61,7 +61,7 @@ impl Keeping {
             Some("http/1.1") => TAKEN_H1,
             _ => TAKEN,
         };
-        pool.recall(&state.knowledge(&pool::Origin::of(target), now));
+        pool.recall(&state.knowledge(&target.origin(), now));
         self.plant(&origin, Transport::Tcp, taken, now);
         if quic {
             self.plant(&origin, Transport::Quic, TAKEN, now);
@@ -71,7 +71,7 @@ impl Keeping {
         }
     }
 
-    fn plant(&self, origin: &Origin, transport: Transport, most: usize, now: Stamp) {
+    fn plant(&self, origin: &Authority, transport: Transport, most: usize, now: Stamp) {
         for _ in 0..most {
             let Some(session) = self.memory.take_session(origin, transport, now) else {
                 return;
@@ -124,7 +124,7 @@ impl Keeping {
             return;
         }
         for learnt in pool.learnt().into_iter().filter(|l| l.origin.is_secure()) {
-            let origin = Origin::new(&learnt.origin.host, learnt.origin.port);
+            let origin = Authority::new(&learnt.origin.host, learnt.origin.port);
             let host = origin.host();
             let tcp = self.tls.keepsakes(false, host);
             let quic = self.tls.keepsakes(true, host);

@@ -1,7 +1,5 @@
 //! What goes wrong with credentials, without ever repeating one.
 
-use roundtrip_model::TargetError;
-
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
     #[error("the user or the password holds a control character, which no request can carry")]
@@ -16,11 +14,6 @@ pub enum CredentialsError {
     Encoding,
     #[error("{0}")]
     Unread(#[from] roundtrip_tls::SecretError),
-    #[error("{source}")]
-    Origin {
-        #[from]
-        source: TargetError,
-    },
     #[error(
         "{origin} asks for Basic, which over http shows the password to everyone on the path; ask over https"
     )]

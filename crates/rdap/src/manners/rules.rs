@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::bucket::Limit;
-use crate::memory::origin::Origin;
+use crate::memory::Authority;
 
 /// A second, to each origin of which nothing else is known.
 const DEFAULT_RATE: f64 = 10.0;
@@ -112,7 +112,7 @@ impl Rules {
     }
 
     /// How fast an origin may be asked; none for as fast as can be.
-    pub fn limit(&self, origin: &Origin) -> Option<Limit> {
+    pub fn limit(&self, origin: &Authority) -> Option<Limit> {
         let is_it = |host: &Host| {
             host.name == origin.host() && host.port.is_none_or(|port| port == origin.port())
         };
@@ -129,17 +129,17 @@ impl Rules {
     }
 
     /// How many personal data sets an origin gives in 24 hours, where it has said so.
-    pub fn personal(&self, origin: &Origin) -> Option<u16> {
+    pub fn personal(&self, origin: &Authority) -> Option<u16> {
         known(origin)?.personal
     }
 
     /// How many connections an origin wants at most, where it has said so.
-    pub fn connections(&self, origin: &Origin) -> Option<u8> {
+    pub fn connections(&self, origin: &Authority) -> Option<u8> {
         known(origin)?.connections
     }
 }
 
-fn known(origin: &Origin) -> Option<&'static Known> {
+fn known(origin: &Authority) -> Option<&'static Known> {
     KNOWN.iter().find(|known| known.host == origin.host())
 }
 
@@ -161,7 +161,7 @@ fn read_host(text: &str) -> Option<Host> {
         "" => None,
         port => Some(port.parse().ok()?),
     };
-    let name = Origin::new(name, 0).host().to_owned();
+    let name = Authority::new(name, 0).host().to_owned();
     (!name.is_empty() && !name.contains(['/', ' '])).then_some(Host { name, port })
 }
 
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     fn limit(rules: &Rules, host: &str, port: u16) -> Option<(f64, u64)> {
-        let limit = rules.limit(&Origin::new(host, port))?;
+        let limit = rules.limit(&Authority::new(host, port))?;
         Some((limit.a_second(), limit.burst()))
     }
 
@@ -202,11 +202,11 @@ mod tests {
         assert_eq!(limit(&rules, "rdap.example", 443), Some((10.0, 20)));
         let (rate, burst) = limit(&rules, "RDAP.lacnic.net", 443).unwrap();
         assert!((rate * 60.0 - 10.0).abs() < 0.001 && burst == 1);
-        let ripe = Origin::new("rdap.db.ripe.net", 443);
+        let ripe = Authority::new("rdap.db.ripe.net", 443);
         assert_eq!(rules.limit(&ripe).unwrap().burst(), 20);
         assert_eq!(rules.personal(&ripe), Some(1000));
         assert_eq!(rules.connections(&ripe), Some(3));
-        assert_eq!(rules.personal(&Origin::new("rdap.example", 443)), None);
+        assert_eq!(rules.personal(&Authority::new("rdap.example", 443)), None);
     }
 
     #[test]

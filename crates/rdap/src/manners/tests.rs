@@ -41,8 +41,8 @@ fn run<T>(future: impl Future<Output = T>) -> T {
     runtime.unwrap().block_on(future)
 }
 
-fn origin(host: &str) -> Origin {
-    Origin::new(host, 443)
+fn origin(host: &str) -> Authority {
+    Authority::new(host, 443)
 }
 
 fn elapsed(manners: &Manners) -> u64 {

@@ -9,9 +9,9 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
+use super::Authority;
 use super::Memory;
 use super::codec::{Form, Reader, Writer};
-use super::origin::Origin;
 
 /// Numbers in the file.
 pub const NUMBERS: usize = 20;
@@ -49,7 +49,7 @@ pub(crate) enum Lack<T> {
 }
 
 impl Memory {
-    pub(crate) fn limits(self: &Arc<Self>, origin: &Origin) -> Option<LimitsFile> {
+    pub(crate) fn limits(self: &Arc<Self>, origin: &Authority) -> Option<LimitsFile> {
         let name = file_name(&origin.file_name()?);
         let memory = Arc::clone(self);
         let place = self.origins()?;

@@ -6,14 +6,11 @@
 mod file;
 mod knowledge;
 
-use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use roundtrip_model::Target;
-
 use super::place::Place;
-use super::{Memory, Stamp};
+use super::{Authority, Memory, Stamp};
 
 /// Of either transport. Servers send two after a handshake; more than a few connections at once are impolite.
 const MOST_SESSIONS: usize = 8;
@@ -23,15 +20,6 @@ const LONGEST_BLOB: usize = 32 << 10;
 /// RFC 8446 §4.6.1: no ticket lives longer than seven days.
 const LONGEST_SESSION: Duration = Duration::from_hours(168);
 const LONGEST_FILE: u64 = 1 << 20;
-/// Longer names do not fit with their endings into the 255 bytes of a file's name.
-const LONGEST_NAME: usize = 220;
-
-/// A host and a port: who is asked, and who must be asked politely.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Origin {
-    host: String,
-    port: u16,
-}
 
 /// How a session was made, and how alone it can be resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -86,52 +74,6 @@ pub struct OriginState {
     /// The oldest first.
     pub(super) sessions: Vec<Session>,
     pub(super) quic_tokens: Vec<Vec<u8>>,
-}
-
-impl Origin {
-    /// The same host in another case is the same host.
-    pub fn new(host: &str, port: u16) -> Self {
-        let host = host.trim_end_matches('.').to_ascii_lowercase();
-        Self { host, port }
-    }
-
-    pub fn of(target: &Target) -> Self {
-        Self::new(&target.host_name(), target.port)
-    }
-
-    pub fn host(&self) -> &str {
-        &self.host
-    }
-
-    pub fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// How files of this origin begin; none if the host has no name that could be real.
-    pub(super) fn file_name(&self) -> Option<String> {
-        let mut name = String::with_capacity(self.host.len() + 8);
-        for byte in self.host.bytes() {
-            if byte.is_ascii_alphanumeric() || byte == b'.' || byte == b'-' {
-                name.push(char::from(byte));
-            } else {
-                let _ = write!(name, "%{byte:02x}");
-            }
-        }
-        let _ = write!(name, "_{}", self.port);
-        // Hidden files are those that are not yet in place.
-        (name.len() <= LONGEST_NAME && !name.starts_with(['.', '_'])).then_some(name)
-    }
-}
-
-impl std::fmt::Display for Origin {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let host = &self.host;
-        match self.port {
-            443 => f.write_str(host),
-            port if host.contains(':') => write!(f, "[{host}]:{port}"),
-            port => write!(f, "{host}:{port}"),
-        }
-    }
 }
 
 impl std::fmt::Debug for Session {
@@ -208,7 +150,7 @@ impl OriginState {
 
 impl Memory {
     /// What is known of an origin, without what is over. Sessions and tokens are taken with [`Memory::take_session`].
-    pub fn origin(&self, origin: &Origin, now: Stamp) -> OriginState {
+    pub fn origin(&self, origin: &Authority, now: Stamp) -> OriginState {
         let place_and_name = self.origins().zip(origin.file_name());
         place_and_name.map_or_else(OriginState::default, |(place, name)| {
             self.read_origin(place, &name, now)
@@ -218,7 +160,7 @@ impl Memory {
     /// Changes what is known, while no other process does. Nothing is written if nothing changes.
     pub fn change_origin<T>(
         &self,
-        origin: &Origin,
+        origin: &Authority,
         now: Stamp,
         change: impl FnOnce(&mut OriginState) -> T,
     ) -> Option<T> {
@@ -243,7 +185,7 @@ impl Memory {
     }
 
     /// A session that no other process will show. One that cannot be taken out of the file is not used.
-    pub fn take_session(&self, origin: &Origin, kind: Transport, now: Stamp) -> Option<Session> {
+    pub fn take_session(&self, origin: &Authority, kind: Transport, now: Stamp) -> Option<Session> {
         // Most origins have none: no lock for those.
         if self.origin(origin, now).sessions(kind) == 0 {
             return None;
@@ -251,7 +193,7 @@ impl Memory {
         self.change_origin(origin, now, |state| state.take_session(kind))?
     }
 
-    pub fn take_quic_token(&self, origin: &Origin, now: Stamp) -> Option<Vec<u8>> {
+    pub fn take_quic_token(&self, origin: &Authority, now: Stamp) -> Option<Vec<u8>> {
         if self.origin(origin, now).quic_tokens.is_empty() {
             return None;
         }

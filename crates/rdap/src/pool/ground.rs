@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use roundtrip_http::Tokens;
-use roundtrip_model::{Moment, Recorder};
+use roundtrip_model::{Moment, Origin, Recorder};
 use roundtrip_tls::{Client, TlsError};
 
+use super::Settings;
 use super::names::Names;
-use super::{Origin, Settings};
 
 pub(super) struct Ground {
     pub(super) settings: Settings,

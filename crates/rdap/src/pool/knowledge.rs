@@ -4,10 +4,9 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use roundtrip_model::Origin;
 use roundtrip_wire::alt_svc::{self, AltSvc};
 use tokio::time::Instant;
-
-use super::Origin;
 
 /// A peer that names a longer life is not believed. RFC 7838 sets no bound; a week is what browsers keep.
 const LONGEST_LIFE: Duration = Duration::from_hours(7 * 24);

@@ -5,11 +5,11 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use roundtrip_model::{Answer, Http, NameFacts};
+use roundtrip_model::{Answer, Http, NameFacts, Origin};
 use roundtrip_net::{ResolveError, Resolver, Wanted};
 use tokio::time::Instant;
 
-use super::{Family, Fault, Origin, OriginKnowledge, Settings};
+use super::{Family, Fault, OriginKnowledge, Settings};
 
 /// How long addresses without a lifetime are believed: those of the hosts file.
 const DEFAULT_LIFE: Duration = Duration::from_mins(1);

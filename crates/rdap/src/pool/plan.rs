@@ -1,11 +1,11 @@
 //! What one connection offers: the wish, the scheme, and what is known of the origin. Pure.
 
 use roundtrip_http::Speech;
-use roundtrip_model::{Http, Memory, NameFacts, Security, Strategy};
+use roundtrip_model::{Http, Memory, NameFacts, Origin, Security, Strategy};
 use roundtrip_tls::Offer;
 
+use super::Fault;
 use super::knowledge::Known;
-use super::{Fault, Origin};
 
 /// How one connection is tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     fn plan(strategy: &str, url: &str, known: &Known, early: bool) -> Result<Plan, Fault> {
-        let origin = Origin::of(&Target::parse(url).unwrap());
+        let origin = Target::parse(url).unwrap().origin();
         let found = NameFacts::new(&origin.host, Answer::Literal, Vec::new());
         Plan::of(strategy.parse().unwrap(), &origin, known, &found, early)
     }
@@ -173,7 +173,7 @@ mod tests {
         assert!(quic(auto).is_none());
         let forced = plan("h3", "https://a:444/", &nothing, true).unwrap();
         assert!(forced.tcp.is_none() && quic(forced) == Some(444));
-        let origin = Origin::of(&Target::parse("https://a/").unwrap());
+        let origin = Target::parse("https://a/").unwrap().origin();
         let mut known = Known::default();
         known.hear(b"h3=\":8443\"", &origin);
         assert_eq!(

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip_http::Tokens;
-use roundtrip_model::{Clock, Memory, Strategy};
+use roundtrip_model::{Clock, Memory, Origin, Strategy};
 use roundtrip_net::{Bind, SystemClock};
 use roundtrip_tls::{Client, Identity, Roots};
 
-use super::{Origin, OriginKnowledge};
+use super::OriginKnowledge;
 
 /// As many as browsers take.
 const H1_CONNECTIONS: usize = 6;

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use roundtrip_http::{Connection, Transport};
-use roundtrip_model::EarlyData;
+use roundtrip_model::{EarlyData, Origin};
 use tokio::sync::oneshot;
 
 use super::ground::{Ground, count};
@@ -15,7 +15,7 @@ use super::knowledge::Known;
 use super::lane::{Lane, Solo};
 use super::opening::{Arrival, open, patience};
 use super::plan::is_solo;
-use super::{Fault, Origin, OriginKnowledge};
+use super::{Fault, OriginKnowledge};
 pub(super) use seat::Seat;
 use state::{State, Waiter};
 

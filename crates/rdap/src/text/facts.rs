@@ -5,6 +5,8 @@ mod contact;
 mod domain;
 pub(super) mod number;
 
+use roundtrip_wire::calendar::SECONDS_PER_DAY;
+
 use super::paint::Tone;
 use super::when::distance;
 use crate::answer::{Date, Entity, Item, Object};
@@ -216,7 +218,7 @@ impl Facts {
         let Some(date) = event.date() else {
             return Some(Value::new(text).note("not a date").tone(Tone::Warn));
         };
-        let soon = date.seconds.saturating_sub(self.now.seconds) < 30 * crate::answer::DAY;
+        let soon = date.seconds.saturating_sub(self.now.seconds) < 30 * SECONDS_PER_DAY;
         let tone = match date.seconds < self.now.seconds {
             true if action == "expiration" => Tone::Bad,
             false if action == "expiration" && soon => Tone::Warn,

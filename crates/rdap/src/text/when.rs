@@ -1,12 +1,16 @@
 //! How far a date is from now, as people say it.
 
-use crate::answer::{DAY, Date};
+use roundtrip_wire::calendar::SECONDS_PER_DAY;
+
+use crate::answer::Date;
 
 /// `in 43 days`, `3 years ago`, `today` for a day without a time.
 pub(super) fn distance(date: Date, now: Date) -> String {
     let span = date.seconds.saturating_sub(now.seconds);
-    let days = span.unsigned_abs() / DAY.unsigned_abs();
-    if date.day_only && date.seconds.div_euclid(DAY) == now.seconds.div_euclid(DAY) {
+    let days = span.unsigned_abs() / SECONDS_PER_DAY.unsigned_abs();
+    if date.day_only
+        && date.seconds.div_euclid(SECONDS_PER_DAY) == now.seconds.div_euclid(SECONDS_PER_DAY)
+    {
         return "today".into();
     }
     // A year has 365.2425 days, a month the twelfth part of it.

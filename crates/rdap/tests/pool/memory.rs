@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use roundtrip_origin::{EarlyData, Quic};
-use roundtrip_rdap::pool::{Origin, OriginKnowledge, Pool};
+use roundtrip_rdap::pool::{OriginKnowledge, Pool};
 use roundtrip_tls::Roots;
 
 use crate::scene::{Scene, at_once};
@@ -85,7 +85,7 @@ async fn a_protocol_that_was_remembered_in_vain_is_forgotten() {
     });
     let known = OriginKnowledge {
         alpn: Some("h2".into()),
-        ..OriginKnowledge::new(Origin::of(&scene.target("/")))
+        ..OriginKnowledge::new(scene.target("/").origin())
     };
     let pool = scene.pool_with("auto+0rtt+reuse", |settings| settings.known = vec![known]);
     let reply = pool.fetch(&scene.ask("/")).await.unwrap();

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use roundtrip_origin::Quic;
-use roundtrip_rdap::pool::{Alternative, Ask, Origin, OriginKnowledge, Pool};
+use roundtrip_rdap::pool::{Alternative, Ask, OriginKnowledge, Pool};
 
 use crate::scene::Scene;
 
@@ -18,7 +18,7 @@ fn tcp_is_used_where_quic_is_silent() {
             left: Duration::from_hours(1),
             persist: false,
         }),
-        ..OriginKnowledge::new(Origin::of(&target))
+        ..OriginKnowledge::new(target.origin())
     }];
     let took = scene.run(async move || {
         let pool = Pool::new(settings).unwrap();

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use roundtrip_gate::GateError;
-use roundtrip_gate::keeping::{Form, Keeper, Shown};
+use roundtrip_gate::manage::{Form, Keeper, Shown};
 use roundtrip_rdap::answer::Date;
 use serde_json::{Value, json};
 use tokio::runtime::Builder;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use roundtrip_store::{
-    Clock, Memory, Near, NearSettings, Once, Origin, Place, Record, Redb, Store, StoreError,
+    CacheStatus, Clock, Memory, Near, NearSettings, Once, Place, Record, Redb, Store, StoreError,
     TakesOnce,
 };
 
@@ -139,8 +139,8 @@ fn another_threads_revocation_is_heard() {
             tokio::task::spawn_local(near.clone().run());
             near.put("s", &Record::new("YTpi", None)).await.unwrap();
             let held = near.get("s").await.unwrap().unwrap().revoked;
-            let origin = near.get("s").await.unwrap().unwrap().origin;
-            assert_eq!(origin, Origin::Near);
+            let status = near.get("s").await.unwrap().unwrap().status;
+            assert_eq!(status, CacheStatus::Hit);
             let other = place.clone();
             let revoking = std::thread::spawn(move || {
                 on_a_thread(async { other.on_this_thread().revoke("s").await.unwrap() })

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use roundtrip_store::{
-    Near, NearSettings, Once, Origin, Record, Redis, RedisSettings, Store, StoreError, TakesOnce,
+    CacheStatus, Near, NearSettings, Once, Record, Redis, RedisSettings, Store, StoreError,
+    TakesOnce,
 };
 use roundtrip_tls::Secret;
 use roundtrip_wire::resp::Value;
@@ -104,7 +105,7 @@ fn what_another_client_does_is_pushed() {
         let asked = near.counts().asked;
         for _ in 0..100 {
             let found = near.get("a").await.unwrap().unwrap();
-            assert_eq!(found.origin, Origin::Near);
+            assert_eq!(found.status, CacheStatus::Hit);
         }
         assert_eq!(near.counts().asked, asked);
         other.ask(&["DEL", "a"]).await;
@@ -168,7 +169,7 @@ fn a_cut_connection_flushes_all() {
         assert!(near.get("b").await.unwrap().is_some());
         assert!(!b.is_fired());
         until("it is remembered again", async || {
-            near.get("b").await.unwrap().unwrap().origin == Origin::Near
+            near.get("b").await.unwrap().unwrap().status == CacheStatus::Hit
         })
         .await;
     });
@@ -195,7 +196,7 @@ fn a_server_that_goes_and_comes_back() {
         let error = strict.get("a").await.err().unwrap();
         assert!(matches!(error, StoreError::Down { .. }), "{error}");
         until("grace", async || {
-            graced.get("a").await.unwrap().unwrap().origin == Origin::Grace
+            graced.get("a").await.unwrap().unwrap().status == CacheStatus::Stale
         })
         .await;
         let error = graced.get("unknown").await.err().unwrap();
@@ -208,7 +209,7 @@ fn a_server_that_goes_and_comes_back() {
         eventually("what is gone ends", revoked.fired()).await;
         for near in [&strict, &graced] {
             until("it is served again", async || {
-                matches!(near.get("a").await, Ok(Some(found)) if found.origin == Origin::Near)
+                matches!(near.get("a").await, Ok(Some(found)) if found.status == CacheStatus::Hit)
             })
             .await;
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip_store::{
-    Address, Near, NearSettings, Origin, Redis, RedisSettings, Store, StoreError,
+    Address, CacheStatus, Near, NearSettings, Redis, RedisSettings, Store, StoreError,
 };
 use roundtrip_tls::{Roots, Stream};
 use roundtrip_wire::resp::{Decoder, Value};
@@ -92,7 +92,7 @@ fn a_server_of_version_5_is_asked_each_time() {
         let near = Near::new(store, NearSettings::default());
         for _ in 0..3 {
             let found = near.get("a").await.unwrap().unwrap();
-            assert_eq!(found.origin, Origin::Store);
+            assert_eq!(found.status, CacheStatus::Miss);
         }
         assert_eq!(near.counts().asked, 3);
     });
@@ -109,7 +109,7 @@ fn a_server_that_refuses_tracking_is_asked_each_time() {
         let near = Near::new(Redis::new(Arc::new(settings)), NearSettings::default());
         for _ in 0..3 {
             let found = near.get("a").await.unwrap().unwrap();
-            assert_eq!(found.origin, Origin::Store);
+            assert_eq!(found.status, CacheStatus::Miss);
         }
     });
 }

@@ -1,38 +1,39 @@
-//! The TLS libraries known here: how each is recognised and which version speaks what.
+//! The known TLS libraries: how each is recognised, and which version supports what.
 //!
-//! The releases that brought TLS 1.2 and 1.3 stand beside each make. Where a library names its
-//! groups in text, a post-quantum group is believed from its bytes rather than from its version.
+//! The releases that introduced TLS 1.2 and 1.3 are listed with each library. If a library names
+//! its groups in text, post-quantum support is judged by its bytes rather than by its version.
 
 use std::fmt;
 
 use crate::check::{Area, Subject};
 use crate::version::Version;
 
-/// A kind of library, by the name of its file.
+/// A kind of library, identified by its file name.
 pub(super) struct Make {
     pub(super) subject: Subject,
-    /// The file's name, with `*`.
+    /// The file name, with `*`.
     pub(super) file: &'static str,
-    /// Texts that are looked for in it.
+    /// Texts to look for in it.
     pub(super) markers: &'static [&'static str],
-    /// Judges by what followed each marker; none is «not this library after all».
+    /// Identifies the library by what followed each marker; `None` means that it is another
+    /// library.
     pub(super) identify: fn(&[Vec<String>]) -> Option<Library>,
-    /// How the names of its packages begin.
+    /// The prefixes of its package names.
     pub(super) packages: &'static [&'static str],
-    /// What to do about an old one.
+    /// Advice about an old version.
     pub(super) remedy: &'static str,
 }
 
 /// What a file turned out to be.
 pub(super) struct Library {
-    /// Set where the file's name misleads: `LibreSSL`'s is called libcrypto too.
+    /// Set if the file name misleads: `LibreSSL` is called libcrypto too.
     pub(super) subject: Option<Subject>,
     pub(super) version: Option<Version>,
     pub(super) tls: Tls,
     pub(super) post_quantum: PostQuantum,
 }
 
-/// The highest version of TLS.
+/// The highest supported version of TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tls {
     V1_0,
@@ -41,18 +42,18 @@ pub(super) enum Tls {
     Unknown,
 }
 
-/// Whether it speaks X25519MLKEM768.
+/// Whether it supports X25519MLKEM768.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PostQuantum {
-    /// Sent in the first `ClientHello`.
+    /// Sent in the first `ClientHello` by default.
     Default,
-    /// There, but a program must ask for it.
+    /// Supported, but a program has to ask for it.
     Possible,
     No,
     Unknown,
 }
 
-/// How the hybrid group is written in most libraries.
+/// The name of the hybrid group in most libraries.
 const HYBRID: &str = "X25519MLKEM768";
 
 pub(super) const MAKES: [Make; 5] = [
@@ -103,13 +104,13 @@ const LIBRESSL: Subject = Subject::new("tls-libressl", Area::Tls, "LibreSSL");
 const BORINGSSL: Subject = Subject::new("tls-boringssl", Area::Tls, "BoringSSL");
 const AWS_LC: Subject = Subject::new("tls-aws-lc", Area::Tls, "AWS-LC");
 
-/// `OpenSSL` and its descendants, which all name the library libcrypto.
+/// `OpenSSL` and its forks, which all call the library libcrypto.
 fn crypto(captures: &[Vec<String>]) -> Option<Library> {
     let [openssl, libressl, hybrid, boringssl, aws_lc, ..] = captures else {
         return None;
     };
     let hybrid = !hybrid.is_empty();
-    // Descendants call themselves compatible with OpenSSL 1.1.1, so they come first.
+    // Forks claim compatibility with OpenSSL 1.1.1, so they are checked first.
     if !aws_lc.is_empty() {
         return Some(modern(AWS_LC, version(aws_lc), hybrid));
     }
@@ -141,7 +142,7 @@ fn crypto(captures: &[Vec<String>]) -> Option<Library> {
     })
 }
 
-/// Libraries without releases of old: TLS 1.3, and the hybrid group if its name is in them.
+/// Libraries without old releases: TLS 1.3, and the hybrid group if its name is in them.
 fn modern(subject: Subject, version: Option<Version>, hybrid: bool) -> Library {
     Library {
         subject: Some(subject),
@@ -197,7 +198,7 @@ fn mbedtls(captures: &[Vec<String>]) -> Option<Library> {
     })
 }
 
-/// What wolfSSL speaks is chosen when it is built, so its bytes decide.
+/// wolfSSL's protocols are chosen at build time, so its bytes decide.
 fn wolfssl(captures: &[Vec<String>]) -> Option<Library> {
     let [name, tls_1_3, hybrid, ..] = captures else {
         return None;
@@ -218,15 +219,15 @@ fn wolfssl(captures: &[Vec<String>]) -> Option<Library> {
     })
 }
 
-/// The longest-numbered of the captures that read as versions, the first of several: prose in a
-/// library may speak of «OpenSSL 3.0».
+/// The version with the most parts among the captures, the first of several: prose in a library may
+/// mention «OpenSSL 3.0».
 fn version(captures: &[String]) -> Option<Version> {
     let mut versions: Vec<Version> = captures.iter().filter_map(|t| Version::parse(t)).collect();
     versions.sort_by_key(|version| std::cmp::Reverse(version.base().matches('.').count()));
     versions.into_iter().next()
 }
 
-/// The highest TLS version, given the releases that brought 1.3 and 1.2.
+/// The highest TLS version, given the releases that introduced 1.3 and 1.2.
 fn since(version: &Version, v1_3: (u32, u32, u32), v1_2: (u32, u32, u32)) -> Tls {
     let at_least = |(major, minor, patch)| version.at_least(major, minor, patch);
     match (at_least(v1_3), at_least(v1_2)) {

@@ -1,4 +1,4 @@
-//! Libraries made of bytes, as real ones carry their versions.
+//! Libraries made of bytes, with versions embedded as in real ones.
 
 use super::*;
 use crate::scene::fake::{self, Fake};

@@ -1,22 +1,22 @@
-//! How each runtime is found and read, and which of its versions speaks TLS 1.3.
+//! Finds the runtimes and their versions, and knows which versions support TLS 1.3.
 //!
-//! TLS 1.3 came on by default with Go 1.13, JDK 11 and 8u341, and Node 12.
+//! TLS 1.3 is on by default since Go 1.13, JDK 11 and 8u341, and Node 12.
 
 use crate::scan;
 use crate::scene::Scene;
 use crate::version::Version;
 
-/// A language runtime and where its version stands.
+/// A language runtime and where its version is found.
 pub(super) struct Runtime {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
-    /// Files that tell the version.
+    /// Files that contain the version.
     pub(super) files: &'static [&'static str],
     pub(super) read: fn(&Scene, &str) -> Option<Found>,
     pub(super) remedy: &'static str,
 }
 
-/// What a file told.
+/// The version found in a file.
 pub(super) struct Found {
     pub(super) value: String,
     pub(super) tls_1_3: bool,
@@ -112,7 +112,8 @@ fn node(scene: &Scene, path: &str) -> Option<Found> {
     let file = scene.root.open_file(path).ok()?;
     let found = scan::scan(file, scan::PROGRAM, &["node-v", "OpenSSL "]).ok()?;
     let mut versions = found.iter().map(|captures| {
-        // `node-v20.11.0-headers.tar.gz` is one of the texts, and so are versions of others.
+        // One of the texts is `node-v20.11.0-headers.tar.gz`; others are versions of other
+        // software.
         let texts = captures.iter().filter_map(|text| text.split('-').next());
         let versions = texts.filter_map(Version::parse);
         versions.max_by_key(Version::numbers)
@@ -156,7 +157,7 @@ fn spoken(tls_1_3: bool) -> &'static str {
     }
 }
 
-/// The 345 of `1.8.0_345`.
+/// The update number: 345 in `1.8.0_345`.
 fn update(version: &str) -> u32 {
     let after = version.split_once('_').map_or("", |(_, update)| update);
     let digits = after

@@ -1,4 +1,4 @@
-//! Claims that hold, that do not, that cannot be judged, and that are refused.
+//! Claims that hold, that do not, that cannot be judged, and that are rejected.
 
 use proptest::prelude::*;
 
@@ -18,7 +18,7 @@ impl Results for Table {
         match function {
             Function::Median => median(first),
             Function::RoundTrips => (first == "reuse").then_some(5.0),
-            // Who is not measured has none.
+            // An arm that was not measured has no ratio.
             Function::RatioToTls => {
                 let ratios = arms.iter().filter_map(|arm| Some(median(arm)? / 900.0));
                 ratios.max_by(f64::total_cmp)
@@ -69,7 +69,7 @@ fn what_holds_and_what_does_not() {
         ("-median(reuse) < 0 ms", true),
         ("ratio_to_tls(reuse) >= 0.5", true),
         ("ratio_to_tls(h3+0rtt, no-reuse, absent) == 0.9", true),
-        // From the left, and products first.
+        // Left-associative, products first.
         ("20 - 5 - 5 == 10", true),
         ("2 + 3 * 4 == 14", true),
         ("8 / 4 / 2 == 1", true),

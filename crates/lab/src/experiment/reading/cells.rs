@@ -1,4 +1,4 @@
-//! Arms times variants, and arms times the values of a sweep: everything that will be measured.
+//! Combines arms with variants and with the values of a sweep: everything that will be measured.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::experiment::format::{self, File};
 use crate::experiment::{Arm, Cell, Client, Measure, Point, Sweep, Words};
 use roundtrip_path::WordError;
 
-/// What an arm is before any variant, in the order of the file.
+/// The arms before any variant, in the order of the file.
 pub(super) struct Cells {
     plain: Vec<Cell>,
     baseline: Option<String>,
@@ -87,7 +87,7 @@ impl Cells {
                     path: cell.path.with(&said),
                     offload: variant.offload.unwrap_or(cell.offload),
                     concurrency: variant.concurrency.unwrap_or(cell.concurrency),
-                    // Held against its own kind, under the same conditions, where that is measured.
+                    // Compared with the same variant of its baseline, if that is measured.
                     against: within
                         .map(|name| format!("{name}{suffix}"))
                         .or(cell.against.clone()),
@@ -107,7 +107,7 @@ impl Cells {
         Ok(cells)
     }
 
-    /// The baseline once more (or its first variant, where arms are measured in variants alone).
+    /// The baseline once more (or its first variant, if arms are measured in variants alone).
     fn control(&self, cells: &[Cell]) -> Option<Cell> {
         let baseline = self.baseline.as_ref()?;
         let same = cells.iter().find(|cell| cell.name == *baseline);

@@ -1,4 +1,4 @@
-//! The parts of a file on their own: path words, settings, servers, clients.
+//! Reads the parts of a file: path words, settings, servers, clients.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::experiment::{
 
 type Servers = BTreeMap<String, Arc<Server>>;
 
-/// When our own client gives up, unless an arm says another time.
+/// The time limit of our own client, unless an arm sets one.
 const LONGEST: Duration = Duration::from_secs(30);
 
 pub(super) fn words(said: &BTreeMap<String, Spanned<Value>>) -> Result<Words, Unplaced> {
@@ -29,7 +29,7 @@ pub(super) fn words(said: &BTreeMap<String, Spanned<Value>>) -> Result<Words, Un
     Ok(words)
 }
 
-/// A value, or several.
+/// One value, or a list of values.
 pub(super) fn values(value: &Value) -> Result<Vec<String>, FlawKind> {
     match value {
         Value::Array(values) => values.iter().map(scalar).collect(),
@@ -54,7 +54,7 @@ pub(super) fn settings(
     settings.iter().map(one).collect()
 }
 
-/// `known` are those above it in the file.
+/// `known` contains the servers above it in the file.
 pub(super) fn server(server: &format::Server, known: &Servers) -> Result<Server, Unplaced> {
     let kind = match (&server.knobs, &server.command) {
         (Some(said), None) => ServerKind::Origin(Box::new(knobs(said)?)),

@@ -1,4 +1,4 @@
-//! What a file may say, and how it is told what it may not.
+//! What a file may contain, and how errors are reported.
 
 use super::*;
 use crate::experiment::Client;

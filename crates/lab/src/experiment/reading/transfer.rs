@@ -1,4 +1,4 @@
-//! An arm that carries bytes: how it is written, and what of an arm says nothing to it.
+//! Reads arms that carry bytes, and rejects fields that do not apply to them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::{At, FlawKind, Unplaced, parts, refuse};
 use crate::experiment::format::{self, File, Measure};
 use crate::experiment::{Arm, Cell, Client, Server, ServerKind, Transfer};
 
-/// Unless the file says how long, or how much.
+/// The default duration of a transfer.
 const USUAL: Duration = Duration::from_secs(1);
 
 pub(super) fn arm(arm: &format::Arm, word: &Spanned<String>, file: &File) -> Result<Arm, Unplaced> {
@@ -39,7 +39,7 @@ pub(super) fn arm(arm: &format::Arm, word: &Spanned<String>, file: &File) -> Res
     })
 }
 
-/// What a plan refuses is refused before anything is measured.
+/// Rejects what the plan of `perf` would reject, before anything is measured.
 pub(super) fn check(cell: &Cell, at: Range<usize>) -> Result<(), Unplaced> {
     let Client::Transfer(transfer) = &cell.arm.client else {
         return Ok(());
@@ -48,7 +48,7 @@ pub(super) fn check(cell: &Cell, at: Range<usize>) -> Result<(), Unplaced> {
     plan.check().at(at)
 }
 
-/// Said of the arm or of all, and heard by none.
+/// The first field, of the arm or of the file, that does not apply to transfers.
 fn foreign(arm: &format::Arm, file: &File) -> Option<&'static str> {
     [
         (arm.server.is_some(), "server"),

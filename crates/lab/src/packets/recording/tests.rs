@@ -1,4 +1,4 @@
-//! Recordings that are put together here, packet by packet, and what is read in them.
+//! Reads artificial recordings, built packet by packet.
 
 use roundtrip_wire::packet::{Envelope, TCP, compose};
 use roundtrip_wire::pcapng::{Interface, LinkType, Section, Writer};
@@ -31,7 +31,7 @@ fn segment(from: End, port: u16, of: &Segment<'_>) -> Vec<u8> {
     compose(&Envelope::new(source, destination, TCP), &bytes).unwrap()
 }
 
-/// Writes sights of packets: the millisecond, the end, whether it comes out there, the packet, what is said of it.
+/// Writes packets: the millisecond, the end, whether it arrives there, the packet, the comment.
 struct Tape(Writer);
 
 impl Tape {
@@ -67,7 +67,7 @@ impl Tape {
         self.0.packet(&captured).unwrap();
     }
 
-    /// From one end to the other within 10 ms.
+    /// Sends a packet from one end to the other, in 10 ms.
     fn cross(&mut self, ms: u64, from: End, port: u16, of: &Segment<'_>) {
         let packet = segment(from, port, of);
         self.see(ms, from, false, &packet, &["delivered after 10.000 ms"]);
@@ -168,7 +168,7 @@ fn a_copy_that_the_path_makes_is_not_the_client_s() {
         &twin,
         &["the path's own copy of a SYN"],
     );
-    // Sequence numbers begin again after the last.
+    // Sequence numbers wrap around.
     tape.cross(30, End::Client, 5000, &Segment(ACK, 6, 8, &[], b"a"));
     let packets = tape.read();
     assert_eq!(packets.len(), 3);

@@ -1,4 +1,5 @@
-//! Transfers held against TLS over TCP: by what the sender's core was paid, and by what was published.
+//! Compares transfers with TLS over TCP: by the cost of the sender's core, and by published
+//! figures.
 
 use roundtrip_perf::plan::Transport;
 
@@ -20,7 +21,8 @@ pub(super) fn add(experiment: &Experiment, arms: &mut [ArmOutcome]) {
     }
 }
 
-/// Is the one TLS over TCP, under the conditions of the other? The first that is comes before its repetition.
+/// Whether `tls` is TLS over TCP under the conditions of `cell`. The first such cell is no
+/// repetition.
 fn is_tls_of(tls: &Cell, cell: &Cell) -> bool {
     let transport = |cell: &Cell| match &cell.arm.client {
         Client::Transfer(transfer) => Some(transfer.arm.transport),
@@ -32,7 +34,7 @@ fn is_tls_of(tls: &Cell, cell: &Cell) -> bool {
         && (tls.offload, &tls.path) == (cell.offload, &cell.path)
 }
 
-/// Of two throughputs that were published in one unit.
+/// The ratio of two published throughputs in the same unit.
 fn published(experiment: &Experiment, name: &str, tls: &str) -> Option<f64> {
     let throughput = |name: &str, unit: &str| {
         let mut all = experiment.published.iter();

@@ -1,5 +1,5 @@
-//! What the registry answers: objects of RFC 9083, made of the name, address or number alone, so that every run sees the
-//! same bytes.
+//! The registry's answers: objects of RFC 9083, derived from the name, address or number alone, so
+//! that every run gets the same bytes.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ const CREATED: &str = "2004-03-11T09:00:00Z";
 const EXPIRES: &str = "2031-03-11T09:00:00Z";
 const CHANGED: &str = "2026-02-01T12:00:00Z";
 const UPDATED: &str = "2026-10-01T00:00:00Z";
-/// Answers on one page of a search, and in all.
+/// The results on one page of a search, and in total.
 const PAGE: u64 = 50;
 const FOUND: u64 = 120;
 
@@ -35,7 +35,8 @@ pub(super) fn domain(name: &str, related: Option<&(String, &'static str)>) -> Va
     object
 }
 
-/// The registrar's view of the same name: it knows the registrant, and withholds the address (RFC 9537).
+/// The registrar's object for the same name: it contains the registrant, and withholds the address
+/// (RFC 9537).
 pub(super) fn registrars_domain(name: &str, related: Option<&str>) -> Value {
     let related = related.map(|href| (href.to_owned(), "application/rdap+json"));
     let mut object = domain(name, related.as_ref());
@@ -75,7 +76,7 @@ pub(super) fn autnum(number: u32) -> Value {
     object
 }
 
-/// The network of 256 (IPv4) or 2^80 (IPv6) addresses that holds the one asked for.
+/// The network of 256 (IPv4) or 2^80 (IPv6) addresses that contains the requested one.
 pub(super) fn network(text: &str) -> Option<Value> {
     let address = text.split('/').next()?.parse().ok()?;
     let (first, last, version, bits) = match address {
@@ -105,7 +106,7 @@ pub(super) fn network(text: &str) -> Option<Value> {
     Some(object)
 }
 
-/// A search, page after page (RFC 8977).
+/// A page of a search (RFC 8977).
 pub(super) fn domains(pattern: &str, cursor: Option<u64>, host: &str) -> Value {
     let from = cursor.unwrap_or(0).min(FOUND);
     let until = (from + PAGE).min(FOUND);

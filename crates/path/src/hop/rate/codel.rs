@@ -1,30 +1,31 @@
-//! Controlled delay: when nobody has waited less than the target for a whole interval, somebody is lost; then the next
-//! ones after ever shorter times, until the queue is short again (RFC 8289 §5).
+//! CoDel, the controlled-delay queue (RFC 8289 §5): once no packet has waited less than the target
+//! for a whole interval, one is dropped, then further ones after ever shorter times, until the
+//! queue is short again.
 
 use std::time::Duration;
 
 use super::backlog::{Backlog, Waiting};
 use crate::hop::Exit;
 
-/// RFC 8289 §4.2 and §4.3.
+/// The acceptable waiting time, and how long it may be exceeded (RFC 8289 §4.2 and §4.3).
 const TARGET: Duration = Duration::from_millis(5);
 const INTERVAL: Duration = Duration::from_millis(100);
-/// No more than one packet of this size waiting is no queue.
+/// With no more than one packet of this size (bytes) waiting, there is no queue.
 const ONE_PACKET: u64 = 1514;
 
 #[derive(Debug, Default)]
 pub(super) struct CoDel {
-    /// When the delay will have been over the target for an interval.
+    /// When the delay will have been above the target for a whole interval.
     first_above: Option<Duration>,
     dropping: bool,
     drop_next: Duration,
-    /// Drops since dropping began, and what it was when dropping began last.
+    /// Drops since dropping began, and that count when dropping last began.
     count: u32,
     last_count: u32,
 }
 
 impl CoDel {
-    /// The next one to be served; those dropped before it go to `exit`.
+    /// Takes the next packet to be sent; packets dropped before it go to `exit`.
     pub(super) fn next(
         &mut self,
         now: Duration,
@@ -56,7 +57,7 @@ impl CoDel {
         Some(first)
     }
 
-    /// The first in the queue, and whether it may be dropped.
+    /// Takes the first packet of the queue, and whether it may be dropped.
     fn take(&mut self, now: Duration, backlog: &mut Backlog) -> Option<(Waiting, bool)> {
         let Some(first) = backlog.pop() else {
             self.first_above = None;

@@ -1,4 +1,4 @@
-//! When a packet's last bit has left.
+//! Computes when the last bit of a packet has left.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,12 +6,12 @@ use std::time::Duration;
 use crate::link::{Rate, Room, Trace};
 
 pub(super) enum Pace {
-    /// Bits a second.
+    /// In bits per second.
     Constant(u64),
     Trace {
         trace: Arc<Trace>,
         start: Duration,
-        /// The chance in use, and the bytes that it still carries.
+        /// The index of the transmission chance in use, and the bytes that it can still carry.
         chance: u64,
         left: usize,
     },
@@ -30,7 +30,7 @@ impl Pace {
         }
     }
 
-    /// The bytes that find room.
+    /// The bytes that a queue of this size holds.
     pub(super) fn bytes(&self, room: Room) -> u64 {
         let rate = match self {
             Self::Constant(bits) => *bits,
@@ -42,7 +42,7 @@ impl Pace {
         }
     }
 
-    /// When a packet of so many bytes has left that may begin to leave at `from`.
+    /// When a packet of `bytes` bytes has left that may start at `from`.
     pub(super) fn finish(&mut self, from: Duration, bytes: usize) -> Duration {
         match self {
             Self::Constant(bits) => {
@@ -93,11 +93,11 @@ mod tests {
             let finish = pace.finish(start + Duration::from_micros(from_us), bytes);
             finish.saturating_sub(start).as_millis()
         };
-        // Two small packets share the first chance, a large one takes the second, too.
+        // Two small packets share the first chance; a large one takes the second as well.
         assert_eq!([at(0, 500), at(0, 1000), at(0, 1500)], [1, 1, 1]);
-        // The chance at 5 ms goes by unused; the next is a millisecond into the second round.
+        // The chance at 5 ms goes unused; the next one is a millisecond into the second round.
         assert_eq!(at(5500, 100), 6);
-        // What is larger than a chance takes several.
+        // A packet larger than a chance takes several.
         assert_eq!(at(6500, 1501), 11);
     }
 }

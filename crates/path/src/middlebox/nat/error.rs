@@ -1,4 +1,5 @@
-//! ICMP errors, which quote the packet that they are about as the other side of the box knows it. RFC 5508 §4.
+//! Translates ICMP errors, which quote a packet as the other side of the box knows it (RFC 5508
+//! §4).
 
 use std::time::Duration;
 
@@ -8,13 +9,13 @@ use super::{Nat, Translated, put, put_end};
 use crate::direction::Direction;
 use crate::flow::Flow;
 
-/// Of an ICMP error, before what it quotes.
+/// Length of an ICMP error's header, before the quoted packet.
 const HEADER: usize = 8;
 
-/// Translates what it quotes, and its own address where that is the client's.
+/// Translates the quoted packet, and the outer address if it is the client's.
 pub(super) fn translate(nat: &mut Nat, ip: &mut [u8], way: Direction, at: Duration) -> Translated {
     let read = Packet::parse(ip).ok()?;
-    // Its checksum is written anew below, which must not hide that it was wrong. RFC 5508 REQ-3.
+    // The checksum is recomputed below, which must not hide that it was wrong (RFC 5508 REQ-3).
     if read.checksum_is_right() != Some(true) {
         return None;
     }
@@ -24,7 +25,7 @@ pub(super) fn translate(nat: &mut Nat, ip: &mut [u8], way: Direction, at: Durati
     };
     let quoted = ip.get_mut(read_at(ip)?..)?;
     let mut inner = PacketMut::parse(quoted).ok()?;
-    // It went the other way.
+    // The quoted packet went in the other direction.
     let back = way.opposite();
     let flow = Flow::of(&inner.view(), back)?;
     let end = match way {
@@ -33,7 +34,7 @@ pub(super) fn translate(nat: &mut Nat, ip: &mut [u8], way: Direction, at: Durati
     };
     put_end(&mut inner, back, flow, end)?;
     let mut outer = PacketMut::parse(ip).ok()?;
-    // A router on the way speaks in its own name.
+    // Errors of routers on the way have the router's address.
     if outer_end == flow.client.ip() {
         put(&mut outer, way, end.ip())?;
     }

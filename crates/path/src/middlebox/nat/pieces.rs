@@ -1,14 +1,15 @@
-//! Fragments: only the first tells its ports, so the box remembers what became of it until the others have come.
+//! Fragments: only the first has ports, so the NAT remembers its translation until the others have
+//! come.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
 use roundtrip_wire::packet::Packet;
 
-/// Datagrams of which fragments may be under way at a time.
+/// The most datagrams whose fragments may be under way at a time.
 const MOST: usize = 64;
 
-/// What the fragments of a datagram have in common. RFC 791 §3.2, RFC 8200 §4.5.
+/// What the fragments of a datagram have in common (RFC 791 §3.2, RFC 8200 §4.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Key {
     source: IpAddr,
@@ -26,7 +27,7 @@ impl Key {
     }
 }
 
-/// The address that the client's side of each datagram became.
+/// The translated address of the client's side, by datagram.
 #[derive(Debug, Default)]
 pub(super) struct Pieces(VecDeque<(Key, IpAddr)>);
 

@@ -1,4 +1,4 @@
-//! What the box makes of packets there and back.
+//! What the NAT makes of packets in both directions.
 
 use std::net::SocketAddr;
 
@@ -16,7 +16,7 @@ use crate::flow::Flow;
 const UP: Direction = Direction::Up;
 const DOWN: Direction = Direction::Down;
 
-/// The client's end as this packet tells it.
+/// The client's address and port in this packet.
 fn client_of(ip: &[u8], way: Direction) -> SocketAddr {
     Flow::of(&Packet::parse(ip).unwrap(), way).unwrap().client
 }
@@ -29,7 +29,7 @@ fn from_port(port: u16, ip: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What the server sends back to where the packet seems to come from.
+/// The server's reply to where the packet seems to come from.
 fn answered(outside: &[u8], answer: &[u8]) -> Vec<u8> {
     let seen = client_of(outside, UP);
     let mut bytes = answer.to_vec();
@@ -83,7 +83,7 @@ fn nothing_comes_in_that_was_not_asked_for() {
     let out = nat.one(UP, 0, &datagram(UP, false, 53, b"?")).ip;
     let stranger = answered(&out, &datagram(DOWN, false, 54, b"!"));
     nat.loses(DOWN, 0, &stranger, "nat");
-    // IGMP, and bytes that are no packet.
+    // IGMP, and bytes that are not a packet.
     nat.loses(UP, 0, &packet(UP, false, 2, &[0; 8]), "nat");
     nat.loses(UP, 0, b"", "nat");
 }
@@ -120,7 +120,7 @@ fn errors_tell_each_side_of_its_own_packet() {
         let mut nat = Trial::of("nat");
         let sent = datagram(UP, is_v6, 443, &[7; 1200]);
         let out = nat.one(UP, 0, &sent).ip;
-        // A router behind the box finds it too big.
+        // A router behind the NAT finds the packet too big.
         let router = if is_v6 {
             "2001:2::fe".parse().unwrap()
         } else {
@@ -137,7 +137,7 @@ fn errors_tell_each_side_of_its_own_packet() {
         let quoted = read.icmp().unwrap().body();
         assert_eq!(quoted, &sent[..quoted.len()]);
 
-        // And the client finds that nobody listens.
+        // The client answers that nothing listens there.
         let answer = answered(&out, &datagram(DOWN, is_v6, 443, b"late"));
         let inside = nat.one(DOWN, 2, &answer).ip;
         let (protocol, head) = if is_v6 {
@@ -185,7 +185,7 @@ fn fragments_follow_their_first() {
         .collect();
     let outside = client_of(&passed[0], UP);
     assert_ne!(outside.port(), CLIENT_PORT);
-    // Together they are a datagram whose checksum is right.
+    // Reassembled, they are a datagram with a right checksum.
     let joined: Vec<u8> = passed
         .iter()
         .flat_map(|piece| piece[20..].to_vec())

@@ -1,4 +1,4 @@
-//! Crate `quic` as a machine that the loop turns.
+//! Adapts crate `quic` to the loop in `turns`.
 
 use std::net::SocketAddr;
 use std::time::Instant;
@@ -170,7 +170,7 @@ impl Streams for Connection {
             acks_received: Some(stats.acks_received),
             lost: Some(stats.packets_lost),
             retransmitted: Some(stats.stream_bytes_resent / u64::from(stats.datagram.max(1))),
-            // Those of the socket, which connections share.
+            // Counted by the socket, which connections share.
             send_calls: Some(0),
             receive_calls: Some(0),
             largest: Some(stats.datagram.into()),

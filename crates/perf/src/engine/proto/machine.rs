@@ -1,4 +1,5 @@
-//! quinn-proto as a machine that the loop turns: its endpoint, its connections, and what they tell each other.
+//! Adapts quinn-proto to the loop in `turns`: its endpoint, its connections, and the events between
+//! them.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -18,17 +19,17 @@ use crate::engine::quinn::wire;
 use crate::engine::turns::{Burst, Heard, Machine, Streams};
 use crate::error::PerfError;
 
-/// Makes a server's configuration for datagrams of this size.
+/// Makes a server configuration for datagrams of this size.
 pub(super) type Mirror = Box<dyn Fn(u16) -> ServerConfig>;
 
 pub(super) struct Proto {
     endpoint: Endpoint,
-    /// By their handles, which are small numbers.
+    /// By their handles, which are small integers.
     connections: Vec<Option<Connection>>,
     fresh: VecDeque<ConnectionHandle>,
     replies: VecDeque<(Burst, Vec<u8>)>,
     mirror: Option<Mirror>,
-    /// Datagrams of a burst, at most.
+    /// The most datagrams in a burst.
     burst: usize,
 }
 
@@ -67,7 +68,7 @@ impl Proto {
         }
     }
 
-    /// Takes it as it is, or with datagrams as long as its first one.
+    /// Accepts a connection with the configured datagram size, or with that of its first datagram.
     fn admit(&mut self, now: Instant, incoming: Incoming, length: usize) {
         let length = u16::try_from(length).unwrap_or(u16::MAX);
         let config = self.mirror.as_ref().map(|of| Arc::new(of(length)));
@@ -91,7 +92,7 @@ impl Machine for Proto {
 
     fn receive(&mut self, now: Instant, arrival: Arrival<'_>) {
         let ecn = EcnCodepoint::from_bits(arrival.ecn);
-        // Packets are kept beyond this call, so they move out of the intake, once for the whole run.
+        // Packets are kept beyond this call, so the whole run is copied out of the intake once.
         let mut run = BytesMut::from(&*arrival.bytes);
         while !run.is_empty() {
             let datagram = run.split_to(arrival.stride.min(run.len()));
@@ -157,7 +158,7 @@ impl Machine for Proto {
         Some(burst(&transmit))
     }
 
-    /// It takes it for lost in time, and finds out by itself that the way has become narrower.
+    /// Nothing to do: the packet will be declared lost, and MTU detection notices the smaller path.
     fn on_too_long(&mut self, _: ConnectionHandle, _: usize) {}
 
     fn deadline(&mut self, of: ConnectionHandle) -> Option<Instant> {
@@ -202,7 +203,7 @@ impl Streams for Connection {
         let whole = bytes.len();
         let mut rest = [bytes];
         let mut taken = 0;
-        // It tells that there is room again to whom it has told that there is none.
+        // Writable events are only sent after a write that was blocked.
         while taken < whole {
             match self.send_stream(to).write_chunks(&mut rest) {
                 Ok(written) => taken += written.bytes,
@@ -228,7 +229,8 @@ impl Streams for Connection {
                 Err(error) => break Err(PerfError::broken(error)),
             }
         };
-        // Whether credit is to be sent: the loop asks for packets in any case.
+        // Ignored: it tells whether credit is to be sent, but the loop polls for packets in any
+        // case.
         let _ = chunks.finalize();
         ended
     }

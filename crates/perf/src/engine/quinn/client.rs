@@ -28,7 +28,7 @@ pub(super) async fn drive(to: SocketAddr, trust: &Trust, job: &Job) -> Result<Si
     for connection in &connections {
         connection.close(DONE, b"");
     }
-    // What is not heard of the farewell is found out by the server in time.
+    // If the server misses the close, it times out.
     let _ = timeout(PATIENCE, endpoint.wait_idle()).await;
     let mut side = done?;
     (side.usage, side.wire) = (usage, wire);

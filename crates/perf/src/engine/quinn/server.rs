@@ -1,4 +1,4 @@
-//! The server: takes the connections of one client, and ends with them.
+//! The server: accepts the connections of one client, and ends with them.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::identity::{self, Identity};
 use crate::plan::Cipher;
 
 pub(super) struct Serving {
-    // Before the runtime that it lives on.
+    // Dropped before the runtime that it runs on.
     endpoint: Endpoint,
     calls: Arc<Calls>,
     address: SocketAddr,
@@ -87,7 +87,7 @@ impl Station for Serving {
     }
 }
 
-/// Until the last of the connections that are expected has ended.
+/// Waits until the last of the expected connections has ended.
 async fn attend(endpoint: &Endpoint, counter: &Arc<Counter>) -> Result<Vec<Connection>, PerfError> {
     let (mut connections, mut tasks) = (Vec::new(), JoinSet::new());
     for _ in 0..counter.job.work.connections {

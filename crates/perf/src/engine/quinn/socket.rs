@@ -1,5 +1,5 @@
-//! quinn's own socket, with two additions: the system calls that carried something are counted, and bursts can be kept
-//! shorter than quinn would make them.
+//! quinn's own socket with two additions: it counts system calls that transferred data, and it can
+//! shorten bursts.
 
 use std::fmt;
 use std::io::{self, IoSliceMut};

@@ -35,7 +35,7 @@ pub(super) async fn drive(to: SocketAddr, trust: &Trust, job: &Job) -> Result<Si
         connection.close(0_u8.into());
     }
     drop(handles);
-    // What is not heard of the farewell is found out by the server in time.
+    // If the server misses the close, it times out.
     let _ = timeout(PATIENCE, client.wait_idle()).await;
     let mut side = done?;
     (side.usage, side.wire) = (usage, wire);

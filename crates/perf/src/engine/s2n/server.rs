@@ -1,4 +1,4 @@
-//! The server: takes the connections of one client, and ends with them.
+//! The server: accepts the connections of one client, and ends with them.
 
 use std::io;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ use crate::identity::Identity;
 use crate::plan::Knobs;
 
 pub(super) struct Serving {
-    // Before the runtime that it lives on.
+    // Dropped before the runtime that it runs on.
     server: Server,
     tally: Arc<Tally>,
     address: SocketAddr,
@@ -83,7 +83,7 @@ impl Station for Serving {
     }
 }
 
-/// Until the last of the connections that are expected has ended.
+/// Waits until the last of the expected connections has ended.
 async fn attend(server: &mut Server, counter: &Arc<Counter>) -> Result<(), PerfError> {
     let mut tasks = JoinSet::new();
     for _ in 0..counter.job.work.connections {

@@ -1,5 +1,5 @@
-//! What an endpoint of s2n-quic tells of itself while it works, added up over all of its connections. It does not tell
-//! which of its packets carry something again, nor what its windows held back.
+//! The events of an s2n-quic endpoint, added up over all of its connections. It does not tell which
+//! packets are retransmissions, nor what its windows held back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,11 +21,11 @@ pub(super) struct Tally {
     lost: AtomicU64,
     send_calls: AtomicU64,
     receive_calls: AtomicU64,
-    /// As it is now; connections of a side share their path.
+    /// The current value; connections of a side share their path.
     largest: AtomicU64,
 }
 
-/// Hears of everything. The one task of an endpoint calls it, so that what it adds to needs no lock.
+/// Receives all events. Only the one task of an endpoint calls it, so its counters need no lock.
 pub(super) struct Listener(pub(super) Arc<Tally>);
 
 impl Tally {
@@ -76,7 +76,7 @@ impl Subscriber for Listener {
         }
     }
 
-    /// A probe that was too long is no loss.
+    /// A lost MTU probe is not a loss.
     fn on_packet_lost(&mut self, (): &mut (), _: &ConnectionMeta, event: &PacketLost<'_>) {
         add(&self.0.lost, usize::from(!event.is_mtu_probe));
     }

@@ -1,4 +1,5 @@
-//! The client's work: all lanes of all connections at once, until they are done or the clock says so.
+//! The client's work: all lanes of all connections at once, until they are done or the time is
+//! over.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -23,7 +24,7 @@ struct Until {
     bulk: Arc<AtomicUsize>,
 }
 
-/// Where a client's socket is bound.
+/// The wildcard address for a client's socket.
 pub(in crate::engine) fn anywhere(to: SocketAddr) -> SocketAddr {
     let here: IpAddr = match to {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -40,7 +41,7 @@ pub(in crate::engine) async fn work<C: Caller>(
     let bulk = lanes.iter().filter(|lane| lane.is_bulk()).count() * connections.len();
     let time = match job.work.amount {
         Amount::For(time) => time,
-        // An end that is not looked for: a day.
+        // Not expected to be reached: a day.
         Amount::Bytes(_) => Duration::from_hours(24),
     };
     let until = Until {
@@ -89,7 +90,7 @@ async fn take<C: Caller>(connection: &C, until: &Until, job: &Job) -> Result<Sid
         side.received += piece.len() as u64;
         job.pulse.add(piece.len());
     });
-    // Past the deadline nobody reads on.
+    // After the deadline, the rest is not read.
     if let Ok(ended) = timeout_at(until.deadline, all).await {
         ended?;
         if side.received != wanted {
@@ -101,7 +102,7 @@ async fn take<C: Caller>(connection: &C, until: &Until, job: &Job) -> Result<Sid
     Ok(side)
 }
 
-/// Done when the server has all of it.
+/// Sends; done when the server has received everything.
 async fn give<C: Caller>(connection: &C, until: &Until, job: &Job) -> Result<Side, PerfError> {
     let (mut to, mut from) = connection.open().await?;
     to.send(Bytes::from_static(&[0; STREAM_HEAD])).await?;

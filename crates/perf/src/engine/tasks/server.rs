@@ -1,4 +1,4 @@
-//! The server's answers: to each stream as many bytes as its head asks for, and what all of them come to.
+//! The server's answers: to each stream as many bytes as its head asks for, and the total of all.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -12,7 +12,7 @@ use crate::engine::{Job, Side, Wire};
 use crate::error::PerfError;
 use crate::protocol::StreamHead;
 
-/// What the streams of all connections share.
+/// Shared by the streams of all connections.
 pub(in crate::engine) struct Counter {
     /// Starts with the first stream.
     meter: OnceLock<Meter>,
@@ -22,13 +22,13 @@ pub(in crate::engine) struct Counter {
     pub(in crate::engine) job: Job,
 }
 
-/// Until the connection is over.
+/// Runs until the connection is over.
 pub(in crate::engine) async fn answer_streams(mut connection: impl Called, counter: Arc<Counter>) {
     let mut streams = JoinSet::new();
     while let Some((to, from)) = connection.accept().await {
         counter.begin();
         let counter = counter.clone();
-        // A stream that breaks takes nothing with it: the client counts what it received.
+        // An error affects only its stream: the client counts what it received.
         streams.spawn(async move { counter.answer(to, from).await.ok() });
         while streams.try_join_next().is_some() {}
     }

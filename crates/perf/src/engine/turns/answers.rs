@@ -1,4 +1,5 @@
-//! The server: answers each stream with as many bytes as its head asks for, and ends with its connections.
+//! The server: answers each stream with as many bytes as its head asks for, and ends with its
+//! connections.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -19,7 +20,7 @@ pub(super) struct Answers<M: Machine> {
     core: Option<usize>,
     /// Starts with the first stream.
     meter: Option<Meter>,
-    /// Connections that will come, and that are not over.
+    /// The number of connections that are expected or not over.
     expected: u32,
     going: u32,
     side: Side,
@@ -73,7 +74,7 @@ impl<M: Machine> Answers<M> {
         });
         self.side.received += came as u64;
         self.pulse.add(came);
-        // A stream that breaks takes nothing with it: the client counts what it received.
+        // An error affects only its stream: the client counts what it received.
         let wanted = answer.head.wanted();
         if let Some(wanted) = wanted.filter(|_| ended.unwrap_or(false) && !answer.asked) {
             answer.asked = true;

@@ -1,4 +1,4 @@
-//! The client: opens the lanes of all its connections at once, and looks at the clock.
+//! The client: opens the lanes of all its connections at once, and watches the clock.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -12,21 +12,21 @@ use crate::error::PerfError;
 use crate::plan::{Amount, Lane};
 use crate::protocol::{ENDLESS, STREAM_HEAD};
 
-/// How often the clock is looked at past the end.
+/// How often the clock is checked after the end.
 const GLANCE: Duration = Duration::from_millis(50);
 
 pub(super) struct Lanes<M: Machine> {
     going: HashMap<Place<M>, Going>,
-    /// What each connection shall carry, and for how long.
+    /// The lanes of each connection.
     wanted: Vec<Lane>,
     amount: Amount,
     share: Option<u64>,
     expected: u32,
-    /// Connections whose lanes wait to be opened.
+    /// Connections with lanes that are not opened yet.
     fresh: Vec<(M::Handle, Vec<Lane>)>,
     began: bool,
     deadline: Option<Instant>,
-    /// Bulk lanes that are not done: requests beside them go on as long.
+    /// The number of bulk lanes that are not done: requests beside them go on until it is 0.
     bulk: usize,
     payload: Bytes,
     pulse: Pulse,
@@ -41,7 +41,7 @@ type Place<M> = (
 
 struct Going {
     lane: Lane,
-    /// Still to be written.
+    /// The bytes still to be written.
     left: u64,
     came: u64,
     written: bool,
@@ -93,7 +93,7 @@ impl<M: Machine> Lanes<M> {
             .is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    /// Opens as many lanes as the server lets us.
+    /// Opens as many lanes as the server allows.
     fn open(&mut self, handle: M::Handle, connection: &mut M::Connection) -> Result<(), PerfError> {
         let Some(at) = self.fresh.iter().position(|(of, _)| *of == handle) else {
             return Ok(());
@@ -193,7 +193,7 @@ impl<M: Machine> Lanes<M> {
         Ok(())
     }
 
-    /// Past the deadline nobody reads on, and nobody begins anything.
+    /// After the deadline nothing is read, and nothing new begins.
     fn stop(&mut self, handle: M::Handle, connection: &mut M::Connection) -> Result<(), PerfError> {
         self.fresh.retain(|(of, _)| *of != handle);
         self.going

@@ -1,4 +1,4 @@
-//! What the loop asks of a QUIC engine that does no I/O, and what the work asks of its connections.
+//! What the loop needs from a QUIC implementation without I/O, and the work from its connections.
 
 use std::hash::Hash;
 use std::net::{IpAddr, SocketAddr};
@@ -15,85 +15,86 @@ pub(in crate::engine) trait Machine {
     type Handle: Copy + Eq + Hash;
     type Connection: Streams;
 
-    /// Takes in a run of datagrams from one peer.
+    /// Handles a run of datagrams from one peer.
     fn receive(&mut self, now: Instant, arrival: Arrival<'_>);
 
-    /// The next connection that somebody else has begun.
+    /// The next connection that a peer has opened.
     fn accept(&mut self) -> Option<Self::Handle>;
 
-    /// What leaves and belongs to no connection.
+    /// The next datagrams that belong to no connection.
     fn reply(&mut self, buffer: &mut Vec<u8>) -> Option<Burst>;
 
-    /// Does what is due.
+    /// Does everything that is due on a connection.
     fn settle(&mut self, now: Instant, of: Self::Handle);
 
     fn connection(&mut self, of: Self::Handle) -> Option<&mut Self::Connection>;
 
-    /// What leaves next by one call.
+    /// The next burst of a connection.
     fn transmit(&mut self, now: Instant, of: Self::Handle, buffer: &mut Vec<u8>) -> Option<Burst>;
 
-    /// A datagram of this length did not fit the way.
+    /// Reports that a datagram of this length did not fit the path.
     fn on_too_long(&mut self, of: Self::Handle, length: usize);
 
-    /// When something will be due.
+    /// When something will be due on a connection.
     fn deadline(&mut self, of: Self::Handle) -> Option<Instant>;
 
-    /// Nothing will come of it any more.
+    /// Whether the connection has ended for good.
     fn is_gone(&mut self, of: Self::Handle) -> bool;
 
-    /// Says goodbye.
+    /// Closes the connection.
     fn close(&mut self, now: Instant, of: Self::Handle);
 }
 
-/// A connection, as the work sees it: streams both ways, and what happened.
+/// A connection as the work sees it: streams in both directions, and events.
 pub(in crate::engine) trait Streams {
     type Id: Copy + Eq + Hash;
 
     fn poll(&mut self) -> Option<Heard<Self::Id>>;
 
-    /// None where the peer allows no more for now.
+    /// `None` if the peer allows no more for now.
     fn open(&mut self) -> Option<Self::Id>;
 
     fn accept(&mut self) -> Option<Self::Id>;
 
-    /// Takes as much as there is room for. If that is not all, [`Heard::Writable`] follows.
+    /// Writes as much as there is room for. If that is not all, [`Heard::Writable`] follows.
     fn write(&mut self, to: Self::Id, bytes: Bytes) -> Result<usize, PerfError>;
 
     fn finish(&mut self, stream: Self::Id) -> Result<(), PerfError>;
 
-    /// Reads what there is and forgets it; true at the stream's end.
+    /// Reads and discards what there is; `true` at the end of the stream.
     fn drain(&mut self, from: Self::Id, see: impl FnMut(&[u8])) -> Result<bool, PerfError>;
 
-    /// What it has counted, but for the system calls.
+    /// The counters of the connection, without those of system calls.
     fn wire(&self) -> Wire;
 }
 
-/// What happened on a connection.
+/// An event of a connection.
 pub(in crate::engine) enum Heard<Id> {
     Connected,
-    /// And why.
+    /// The connection was closed, for this reason.
     Closed(String),
-    /// One or more.
+    /// The peer opened one or more streams.
     Opened,
     Readable(Id),
     Writable(Id),
     Stopped(Id),
-    /// Nothing that concerns the work.
+    /// An event that does not concern the work.
     Other,
 }
 
-/// What leaves by one call, from the beginning of a buffer.
+/// Datagrams that leave in one call, from the start of a buffer.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine) struct Burst {
     pub(in crate::engine) to: SocketAddr,
     pub(in crate::engine) from: Option<IpAddr>,
     pub(in crate::engine) ecn: u8,
-    /// The length of each datagram but the last, which may be shorter.
+    /// The length of each datagram except the last, which may be shorter.
     pub(in crate::engine) segment: usize,
     pub(in crate::engine) length: usize,
 }
 
-/// Writes what is left, as far as it goes; true when it is all written, and the stream's end with it.
+/// Writes what is left, as far as possible; `true` when everything is written, including the end of
+/// the stream.
 pub(super) fn pour<C: Streams>(
     connection: &mut C,
     stream: C::Id,

@@ -1,4 +1,4 @@
-//! The two sides of a measurement by turns: from the socket to the account, whatever the machine.
+//! The two sides of a measurement in the loop: from the socket to the account, for any machine.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -9,7 +9,7 @@ use crate::account::Meter;
 use crate::engine::{Job, PATIENCE, Side, Station};
 use crate::error::PerfError;
 
-/// The client's, on connections that the machine has begun.
+/// Runs the client's side, on connections that the machine has opened.
 pub(in crate::engine) fn drive<M: Machine>(
     to: SocketAddr,
     machine: M,
@@ -34,7 +34,7 @@ pub(in crate::engine) fn drive<M: Machine>(
     Ok(side)
 }
 
-/// The server's.
+/// The server's side.
 pub(in crate::engine) struct Serving<M: Machine> {
     turns: Turns<M>,
     address: SocketAddr,

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use roundtrip_model::Origin;
+
 use super::{Addresses, Alternative, OriginState, Stamp};
 use crate::pool::{self, OriginKnowledge};
 
@@ -10,7 +12,7 @@ const UNSAID: Duration = Duration::ZERO;
 
 impl OriginState {
     /// For the pool; nothing that is over is told.
-    pub fn knowledge(&self, origin: &pool::Origin, now: Stamp) -> OriginKnowledge {
+    pub fn knowledge(&self, origin: &Origin, now: Stamp) -> OriginKnowledge {
         let alternative = self.alt_svc.as_ref().filter(|known| known.expires > now);
         let addresses = self.addresses.as_ref().filter(|known| known.expires > now);
         OriginKnowledge {
@@ -66,7 +68,7 @@ mod tests {
     fn what_is_learnt_is_told_again_until_it_is_over() {
         let minutes = Duration::from_mins;
         let known = OriginKnowledge {
-            origin: pool::Origin::of(&Target::parse("https://a.example/").unwrap()),
+            origin: Target::parse("https://a.example/").unwrap().origin(),
             alpn: Some("h2".into()),
             alt_svc: Some(pool::Alternative {
                 port: 443,
@@ -94,7 +96,7 @@ mod tests {
 
     #[test]
     fn what_was_not_heard_again_is_kept() {
-        let origin = pool::Origin::of(&Target::parse("https://a.example/").unwrap());
+        let origin = Target::parse("https://a.example/").unwrap().origin();
         let mut state = OriginState {
             alpn: Some("h2".into()),
             rtt: Some(Duration::from_millis(20)),
