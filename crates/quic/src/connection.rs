@@ -28,7 +28,6 @@ mod timers;
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -91,14 +90,11 @@ pub struct Connection {
     local_ids: LocalIds,
     remote_ids: RemoteIds,
     paths: Paths,
-    mtu: Mtu,
     control: Control,
     asks: Asks,
     timers: Timers,
     spin: Spin,
     chance: Chance,
-    /// Packets of each space that are sent whatever the window says. RFC 9002 §7.5.
-    probes: [u8; 3],
     untimely: Vec<Untimely>,
     farewell: Option<Farewell>,
     events: VecDeque<Event>,
@@ -110,9 +106,6 @@ pub struct Connection {
     clock: Time,
     /// The size of the datagram that is being read.
     datagram_received: usize,
-    /// The size of the client's first datagram: only a server knows it.
-    first_datagram: Option<u16>,
-    peer_max_datagram: u64,
 }
 
 impl Connection {
@@ -134,7 +127,6 @@ impl Connection {
         let path = Path::new(opening.remote, opening.local, true);
         let mut connection = Self::new(now, opening, crypto, handshake, destination, path, chance);
         connection.remember();
-        connection.tell_recovery();
         Ok(connection)
     }
 
@@ -157,10 +149,7 @@ impl Connection {
         let path = Path::new(opening.remote, opening.local, arrival.validated);
         let peer = arrival.source;
         let mut connection = Self::new(now, opening, crypto, handshake, peer, path, chance);
-        connection.first_datagram = Some(arrival.datagram);
-        connection.mtu = connection.new_mtu();
-        connection.recovery.set_datagram(connection.mtu.current());
-        connection.tell_recovery();
+        connection.recovery.on_first_datagram(arrival.datagram);
         Ok(connection)
     }
 
@@ -174,27 +163,23 @@ impl Connection {
         mut chance: Chance,
     ) -> Self {
         let config = opening.transport;
-        let peer_max_datagram = u64::from(u16::MAX);
-        let ceiling = ceiling(path.remote.ip());
-        let mtu = Mtu::new(config.datagram, None, peer_max_datagram, ceiling);
+        let mtu = Mtu::new(config.datagram, path.remote.ip());
         Self {
             side: crypto.side(),
             version: opening.version,
             state: State::Open,
-            recovery: Recovery::new(now, &config, mtu.current(), chance.number()),
+            recovery: Recovery::new(now, &config, mtu, chance.number()),
             received: Space::ALL.map(|space| Received::new(space, &config)),
             streams: Streams::new(crypto.side(), &config),
             handshake,
             local_ids: LocalIds::new(opening.issuer),
             remote_ids: RemoteIds::new(peer),
             paths: Paths::new(path),
-            mtu,
             control: Control::default(),
             asks: Asks::default(),
             timers: Timers::new(now, config.idle_timeout),
             spin: Spin::new(chance.number()),
             chance,
-            probes: [0; 3],
             untimely: Vec::new(),
             farewell: None,
             events: VecDeque::new(),
@@ -203,8 +188,6 @@ impl Connection {
             feedback: Feedback::default(),
             clock: now,
             datagram_received: 0,
-            first_datagram: None,
-            peer_max_datagram,
             crypto,
             config,
         }
@@ -239,13 +222,5 @@ fn space_of(level: Level) -> Space {
         Level::Initial => Space::Initial,
         Level::Handshake => Space::Handshake,
         Level::Early | Level::OneRtt => Space::Data,
-    }
-}
-
-/// What Ethernet carries: 1500 bytes, less the headers of IP and UDP.
-fn ceiling(remote: IpAddr) -> u16 {
-    match remote {
-        IpAddr::V4(_) => 1472,
-        IpAddr::V6(_) => 1452,
     }
 }

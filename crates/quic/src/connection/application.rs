@@ -79,8 +79,8 @@ impl Connection {
 
     /// The socket refused a datagram of that size: it is longer than the path's limit.
     pub fn on_too_big(&mut self, size: usize) {
-        self.mtu.too_big(u16::try_from(size).unwrap_or(u16::MAX));
-        self.recovery.set_datagram(self.mtu.current());
+        let size = u16::try_from(size).unwrap_or(u16::MAX);
+        self.recovery.on_too_big(size);
     }
 
     pub fn side(&self) -> Side {
@@ -159,7 +159,7 @@ impl Connection {
         let rtt = self.recovery.rtt();
         let streams = self.streams.counters();
         Stats {
-            datagram: self.mtu.current(),
+            datagram: self.recovery.datagram(),
             window: self.recovery.window(),
             in_flight: self.recovery.in_flight(),
             rtt: rtt.smoothed(),

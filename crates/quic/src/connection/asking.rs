@@ -66,7 +66,7 @@ impl Connection {
             AckPolicy::Unasked => return,
             AckPolicy::Every(packets) => packets.max(1),
             AckPolicy::EighthOfWindow => {
-                let datagram = u64::from(self.mtu.current()).max(1);
+                let datagram = u64::from(self.recovery.datagram()).max(1);
                 (self.recovery.window() / SHARE_OF_WINDOW / datagram).clamp(2, MOST_PACKETS)
             }
         };

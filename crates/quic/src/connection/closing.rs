@@ -1,6 +1,6 @@
 //! The end of a connection: said, heard, or timed out. RFC 9000 §10.
 
-use roundtrip_wire::quic::{Frame, Pen, Side, number_length, set_length};
+use roundtrip_wire::quic::{Frame, Pen, Side, set_length};
 
 use super::sending::SAMPLED;
 use super::{Connection, LEAST_DATAGRAM, State, space_of};
@@ -154,8 +154,7 @@ impl Connection {
         pads: bool,
     ) -> Option<usize> {
         let space = space_of(level);
-        let next = self.recovery.upcoming(space);
-        let number_length = number_length(next + 2, self.recovery.largest_acked(space));
+        let number_length = self.recovery.number_length(space, 2);
         let number = self.recovery.next_number(space);
         let end = room.len().checked_sub(TAG)?;
         let mut pen = Pen::new(room.get_mut(..end)?);

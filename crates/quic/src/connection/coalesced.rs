@@ -2,9 +2,7 @@
 //!
 //! RFC 9000 §12.2 and §14.1.
 
-use roundtrip_wire::quic::{
-    LongKind, Pen, Side, number_length, set_length, write_long, write_short,
-};
+use roundtrip_wire::quic::{LongKind, Pen, Side, set_length, write_long, write_short};
 
 use super::sending::{SAMPLED, put_number};
 use super::{Connection, LEAST_DATAGRAM, space_of};
@@ -56,8 +54,9 @@ impl Connection {
             return None;
         }
         let limit = self.segment(buffer.len(), LEAST_DATAGRAM)?.min(LONGEST);
-        let probes = self.probes.iter().sum();
-        let permitted = self.permitted(now, limit as u16, 1, probes) > 0;
+        let probes = Space::ALL.map(|space| self.recovery.probes(space));
+        let probes = probes.iter().sum();
+        let permitted = self.recovery.permitted(now, limit as u16, 1, probes) > 0;
         let mut drafts = Vec::new();
         let mut at = 0;
         for level in [
@@ -89,17 +88,17 @@ impl Connection {
     }
 
     fn has_work(&self, now: Time, level: Level) -> bool {
-        let space = space_of(level).index();
+        let space = space_of(level);
         match level {
             Level::Initial | Level::Handshake => {
                 self.crypto.has(level)
-                    && (self.received[space].is_due(now)
+                    && (self.received[space.index()].is_due(now)
                         || self.crypto.wants_to_send(level)
-                        || self.probes[space] > 0)
+                        || self.recovery.probes(space) > 0)
             }
             Level::Early => {
                 self.sends_early()
-                    && (self.probes[space] > 0
+                    && (self.recovery.probes(space) > 0
                         || self.control.has_early_work()
                         || self.streams.has_control()
                         || self.streams.wants_to_send())
@@ -119,7 +118,7 @@ impl Connection {
         let space = space_of(level);
         let next = self.recovery.upcoming(space);
         // A number may be skipped: one byte more than enough is enough for both.
-        let number_length = number_length(next + 2, self.recovery.largest_acked(space));
+        let number_length = self.recovery.number_length(space, 2);
         let end = datagram.len().checked_sub(TAG)?;
         let mut pen = Pen::new(datagram.get_mut(start..end)?);
         let (length_at, number_at) = self.write_header(level, &mut pen, next, number_length)?;

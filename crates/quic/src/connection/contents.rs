@@ -54,8 +54,7 @@ impl Connection {
             self.streams.write_control(pen, &mut self.items);
             contents.chunk = self.write_chunks(pen);
         }
-        let probes = &mut self.probes[space.index()];
-        if *probes > 0 {
+        if self.recovery.probes(space) > 0 {
             if pen.position() == before && Frame::Ping.write(pen) {
                 self.items.push(Item::Ping);
             }
@@ -63,7 +62,7 @@ impl Connection {
             if level == Level::OneRtt && self.asks.is_known() {
                 Frame::ImmediateAck.write(pen);
             }
-            *probes -= 1;
+            self.recovery.on_probe_sent(space);
         }
         contents.eliciting = pen.position() > before;
         contents

@@ -4,13 +4,25 @@ use std::time::Duration;
 
 use super::Connection;
 use crate::crypto::Level;
-use crate::recovery::Feedback;
+use crate::recovery::{Feedback, Recovery};
 use crate::sent::Item;
 use crate::space::Space;
 
 impl Connection {
-    /// Reads `feedback` and clears it.
-    pub(super) fn settle(&mut self, feedback: &mut Feedback) {
+    /// Lets recovery settle packets, and tells those whose contents they carried.
+    pub(super) fn settle<T>(
+        &mut self,
+        settle: impl FnOnce(&mut Recovery, &mut Feedback) -> T,
+    ) -> T {
+        let mut feedback = std::mem::take(&mut self.feedback);
+        let outcome = settle(&mut self.recovery, &mut feedback);
+        self.on_settled(&feedback);
+        feedback.clear();
+        self.feedback = feedback;
+        outcome
+    }
+
+    fn on_settled(&mut self, feedback: &Feedback) {
         for chunk in &feedback.acked {
             self.streams.on_acked(chunk);
         }
@@ -26,15 +38,7 @@ impl Connection {
         self.stats.packets_lost += feedback.lost_packets;
         self.stats.bytes_lost += feedback.lost_bytes;
         self.stats.spurious += feedback.spurious;
-        if let Some(size) = feedback.lost_size
-            && self.mtu.on_lost(size)
-        {
-            self.recovery.set_datagram(self.mtu.current());
-        }
-        if feedback.acked_size > 0 {
-            self.mtu.on_acked(feedback.acked_size);
-        }
-        feedback.clear();
+        self.recovery.on_sizes(feedback);
     }
 
     fn on_item_acked(&mut self, space: Space, item: &Item) {
@@ -46,11 +50,7 @@ impl Connection {
             Item::Stream(chunk) => self.streams.on_acked(&chunk),
             Item::Ack { largest } => self.received[space.index()].on_ack_acked(largest),
             Item::RetireConnectionId(_) => self.remote_ids.on_retirement_acked(),
-            Item::MtuProbe(size) => {
-                if self.mtu.on_probe_acked(size) {
-                    self.recovery.set_datagram(self.mtu.current());
-                }
-            }
+            Item::MtuProbe(size) => self.recovery.on_mtu_probe_acked(size),
             // The peer obeys from now on.
             Item::AckFrequency(sequence) => {
                 if let Some(ask) = self.control.ask.filter(|ask| ask.sequence == sequence) {
@@ -97,7 +97,7 @@ impl Connection {
                 self.control.ask_waits |= is_newest;
             }
             Item::PathChallenge(data) => self.paths.on_challenge_lost(data),
-            Item::MtuProbe(size) => self.mtu.on_probe_lost(size),
+            Item::MtuProbe(size) => self.recovery.on_mtu_probe_lost(size),
             // A later one says more, and a challenge that got no answer is asked again.
             Item::Ack { .. } | Item::PathResponse | Item::Ping => {}
             _ => self.streams.on_item_lost(item),

@@ -8,6 +8,7 @@ use roundtrip_wire::quic::{Ack, Frame, Frames, PacketKind, Side};
 use super::{Connection, State, opening, space_of};
 use crate::crypto::Level;
 use crate::error::{CloseReason, Violation};
+use crate::recovery::AckContext;
 use crate::space::Space;
 use crate::{Code, Event, Time, Way};
 
@@ -83,7 +84,7 @@ impl Connection {
             Frame::Ack(ref ack) => self.on_ack(now, level, ack)?,
             Frame::Crypto { offset, data } => {
                 self.crypto.receive(level, offset, data)?;
-                self.progress(now)?;
+                self.on_handshake_bytes(now)?;
             }
             Frame::Close {
                 code,
@@ -196,16 +197,21 @@ impl Connection {
             }
             _ => Duration::ZERO,
         };
-        let mut feedback = std::mem::take(&mut self.feedback);
-        let result = self.recovery.on_ack(now, space, ack, delay, &mut feedback);
+        let context = AckContext {
+            now,
+            space,
+            delay,
+            progress: self.progress(),
+        };
+        let newest = self.settle(|recovery, feedback| {
+            let result = recovery.on_ack(&context, ack, feedback);
+            result.map(|()| feedback.newest)
+        })?;
         if space == Space::Data
-            && let Some(newest) = feedback.newest
+            && let Some(newest) = newest
         {
             self.crypto.on_acked_in_phase(newest);
         }
-        self.settle(&mut feedback);
-        self.feedback = feedback;
-        result?;
         if space == Space::Data {
             self.reconsider_asking(now);
             if self.crypto.is_update_due() {

@@ -11,8 +11,7 @@ use super::opening::other;
 use super::{Connection, State};
 use crate::crypto::Level;
 use crate::error::{CloseReason, Violation};
-use crate::mtu::Mtu;
-use crate::recovery;
+use crate::recovery::Progress;
 use crate::space::Space;
 use crate::{Code, Event, Time};
 
@@ -91,20 +90,23 @@ impl Connection {
             return;
         }
         self.clock = now;
-        match self.crypto.proceed().and_then(|()| self.progress(now)) {
+        match self
+            .crypto
+            .proceed()
+            .and_then(|()| self.on_handshake_bytes(now))
+        {
             Ok(()) => self.retry_untimely(now),
             Err(violation) => self.fail(&violation),
         }
     }
 
     /// After handshake bytes.
-    pub(super) fn progress(&mut self, now: Time) -> Result<(), Violation> {
+    pub(super) fn on_handshake_bytes(&mut self, now: Time) -> Result<(), Violation> {
         let is_complete = self.crypto.is_handshake_complete();
         // A client's are authentic when the handshake is complete; a server needs them before, to answer at all.
         if !self.handshake.has_parameters && (self.side == Side::Server || is_complete) {
             self.take_parameters()?;
         }
-        self.tell_recovery();
         if is_complete && !self.handshake.is_complete {
             self.complete(now);
         }
@@ -152,24 +154,21 @@ impl Connection {
             Space::Data => return,
         }
         self.recovery.discard(space);
-        self.probes[space.index()] = 0;
-        self.tell_recovery();
     }
 
     /// An acknowledgement of a Handshake packet came.
     pub(super) fn validate_peer(&mut self) {
-        if !self.handshake.peer_validated {
-            self.handshake.peer_validated = true;
-            self.tell_recovery();
-        }
+        self.handshake.peer_validated = true;
     }
 
-    pub(super) fn tell_recovery(&mut self) {
-        self.recovery.set_handshake_state(recovery::Handshake {
+    #[inline]
+    pub(super) fn progress(&self) -> Progress {
+        Progress {
             has_handshake_keys: self.crypto.has(Level::Handshake),
-            confirmed: self.handshake.is_confirmed,
-            peer_validated: self.handshake.peer_validated || self.side == Side::Server,
-        });
+            is_complete: self.handshake.is_complete,
+            is_confirmed: self.handshake.is_confirmed,
+            is_peer_validated: self.handshake.peer_validated || self.side == Side::Server,
+        }
     }
 
     fn take_parameters(&mut self) -> Result<(), Violation> {
@@ -223,16 +222,11 @@ impl Connection {
             return Ok(());
         }
         self.streams.refuse_early();
-        let mut feedback = std::mem::take(&mut self.feedback);
-        self.recovery.retransmit_all(Space::Data, &mut feedback);
-        // Streams begin anew: what their chunks were is of no use.
-        feedback.acked.clear();
-        feedback.lost.clear();
-        feedback.acked_items.clear();
-        feedback.lost_items.clear();
-        self.settle(&mut feedback);
-        self.feedback = feedback;
-        self.probes[Space::Data.index()] = 0;
+        self.settle(|recovery, feedback| {
+            recovery.retransmit_all(Space::Data, feedback);
+            // Streams begin anew: what their chunks were is of no use.
+            feedback.clear();
+        });
         self.tell(Event::EarlyRefused);
         Ok(())
     }
@@ -260,19 +254,8 @@ impl Connection {
                 ours.min(theirs)
             };
         }
-        self.peer_max_datagram = parameters.max_udp_payload_size;
-        self.mtu = self.new_mtu();
-        self.recovery.set_datagram(self.mtu.current());
-    }
-
-    pub(super) fn new_mtu(&self) -> Mtu {
-        let ceiling = super::ceiling(self.paths.active.remote.ip());
-        Mtu::new(
-            self.config.datagram,
-            self.first_datagram,
-            self.peer_max_datagram,
-            ceiling,
-        )
+        self.recovery
+            .on_peer_max_datagram(parameters.max_udp_payload_size);
     }
 
     /// RFC 9000 §17.2.5.2: once, before anything else has come, and only with a good tag.
@@ -291,14 +274,12 @@ impl Connection {
         self.handshake.retry_source = Some(retry.source);
         self.handshake.token = Bytes::copy_from_slice(retry.token);
         self.remote_ids.set_first(retry.source);
-        let mut feedback = std::mem::take(&mut self.feedback);
-        // Early data is sent again too: the server has kept nothing.
-        for space in [Space::Initial, Space::Data] {
-            self.recovery.retransmit_all(space, &mut feedback);
-        }
-        self.settle(&mut feedback);
-        self.feedback = feedback;
-        self.probes = [0; 3];
+        self.settle(|recovery, feedback| {
+            // Early data is sent again too: the server has kept nothing.
+            for space in [Space::Initial, Space::Data] {
+                recovery.retransmit_all(space, feedback);
+            }
+        });
         self.crypto.restart(&retry.source);
     }
 

@@ -7,7 +7,7 @@ use roundtrip_wire::quic::Side;
 
 use super::Connection;
 use super::paths::Path;
-use crate::{DatagramSize, Event, Time, Way};
+use crate::{Event, Time, Way};
 
 impl Connection {
     /// A client goes on from another address; false where the peer forbids it, or has given no id to do so unseen.
@@ -82,12 +82,8 @@ impl Connection {
 
     /// Nothing is known of the new path. RFC 9000 §9.4.
     fn begin_anew(&mut self) {
-        if self.config.datagram == DatagramSize::Discover {
-            self.first_datagram = None;
-        }
-        self.mtu = self.new_mtu();
-        let config = self.config.clone();
-        self.recovery.on_new_path(&config, self.mtu.current());
+        let remote = self.paths.active.remote.ip();
+        self.recovery.on_new_path(&self.config, remote);
     }
 
     pub(super) fn on_path_response(&mut self, data: [u8; 8]) {

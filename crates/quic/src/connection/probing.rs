@@ -2,13 +2,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use roundtrip_wire::quic::{Frame, Pen, number_length};
+use roundtrip_wire::quic::{Frame, Pen};
 
 use super::paths::Owed;
 use super::sending::put_number;
 use super::{Connection, LEAST_DATAGRAM};
 use crate::crypto::{Level, TAG};
-use crate::recovery::Allowance;
 use crate::sent::Item;
 use crate::space::Space;
 use crate::{Time, Transmit};
@@ -89,25 +88,15 @@ impl Connection {
         if !self.handshake.is_confirmed || !self.paths.active.validated {
             return None;
         }
-        let probe = self.mtu.probe(now)?;
-        let size = usize::from(probe);
-        if size > buffer.len() {
-            return None;
-        }
-        if !matches!(
-            self.recovery.allowance(now, probe, 1),
-            Allowance::Packets(_)
-        ) {
-            return None;
-        }
+        let probe = self.recovery.mtu_probe(now, buffer.len())?;
         let target = Target {
             remote: self.paths.active.remote,
             local: self.paths.active.local,
-            size,
+            size: usize::from(probe),
         };
         self.items.push(Item::MtuProbe(probe));
         let transmit = self.transmit_alone(now, &Frame::Ping, target, buffer)?;
-        self.mtu.on_probe_sent(probe);
+        self.recovery.on_mtu_probe_sent(probe);
         self.paths.active.on_sent(transmit.length);
         Some(transmit)
     }
@@ -121,7 +110,7 @@ impl Connection {
         buffer: &mut [u8],
     ) -> Option<Transmit> {
         let next = self.recovery.upcoming(Space::Data);
-        let number_length = number_length(next + 2, self.recovery.largest_acked(Space::Data));
+        let number_length = self.recovery.number_length(Space::Data, 2);
         let room = target.size.min(buffer.len());
         let mut pen = Pen::new(buffer.get_mut(..room.checked_sub(TAG)?)?);
         let header = self.write_header(Level::OneRtt, &mut pen, next, number_length);

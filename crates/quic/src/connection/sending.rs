@@ -1,11 +1,10 @@
 //! Bursts: what leaves next, and the loop that makes bulk data cheap.
 
-use roundtrip_wire::quic::{Pen, number_length, write_short};
+use roundtrip_wire::quic::{Pen, write_short};
 
 use super::{Connection, State};
 use crate::burst::{ECT0, LONGEST, MOST};
 use crate::crypto::{Level, TAG};
-use crate::recovery::Allowance;
 use crate::sent::Chunk;
 use crate::space::Space;
 use crate::{Time, Transmit};
@@ -83,7 +82,6 @@ impl Connection {
     }
 
     fn transmit_open(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
-        self.timers.paced = None;
         self.recovery.begin_burst(now);
         if self.paths.has_work()
             && let Some(transmit) = self.transmit_challenges(now, buffer)
@@ -108,7 +106,8 @@ impl Connection {
         let ack_due = self.received[Space::Data.index()].is_due(now);
         let wants = self.has_control_work() || self.streams.wants_to_send();
         if !wants && !ack_due {
-            self.recovery.set_app_limited(self.mtu.current());
+            let datagram = self.recovery.datagram();
+            self.recovery.set_app_limited(datagram);
             return None;
         }
         let segment = self.segment(buffer.len(), super::LEAST_PACKET)?;
@@ -118,8 +117,8 @@ impl Connection {
             .min(self.paths.active.credit() / segment)
             .max(1);
         let permitted = if wants {
-            let probes = self.probes[Space::Data.index()];
-            self.permitted(now, segment as u16, most, probes)
+            let probes = self.recovery.probes(Space::Data);
+            self.recovery.permitted(now, segment as u16, most, probes)
         } else {
             0
         };
@@ -138,7 +137,7 @@ impl Connection {
 
     /// The size of datagrams; none where an address that is not validated allows less than `least`. RFC 9000 §8.1.
     pub(super) fn segment(&mut self, room: usize, least: usize) -> Option<usize> {
-        let size = usize::from(self.mtu.current()).min(room);
+        let size = usize::from(self.recovery.datagram()).min(room);
         let credit = self.paths.active.credit();
         if credit >= least.min(size) {
             return Some(size.min(credit));
@@ -147,23 +146,10 @@ impl Connection {
         None
     }
 
-    /// How many packets congestion control and pacing let go: probes always may. RFC 9002 §7.5.
-    pub(super) fn permitted(&mut self, now: Time, size: u16, most: usize, probes: u8) -> usize {
-        let allowed = match self.recovery.allowance(now, size, most) {
-            Allowance::Packets(count) => count.min(most),
-            Allowance::Window => 0,
-            Allowance::Paced(until) => {
-                self.timers.paced = Some(until);
-                0
-            }
-        };
-        allowed.max(usize::from(probes).min(most))
-    }
-
     /// More than stream data waits for 1-RTT packets.
     fn has_control_work(&self) -> bool {
         self.control.has_work()
-            || self.probes[Space::Data.index()] > 0
+            || self.recovery.probes(Space::Data) > 0
             || self.streams.has_control()
             || self.crypto.wants_to_send(Level::OneRtt)
     }
@@ -203,9 +189,9 @@ impl Connection {
 
     fn shape(&mut self) -> Option<Shape> {
         let next = self.recovery.upcoming(Space::Data);
-        let acked = self.recovery.largest_acked(Space::Data);
         // Long enough for the last packet of the burst.
-        let number_length = number_length(next + MOST as u64 + SKIPPED, acked);
+        let ahead = MOST as u64 + SKIPPED;
+        let number_length = self.recovery.number_length(Space::Data, ahead);
         let mut bytes = [0; LONGEST_SHORT];
         let number_at = write_short(
             &mut Pen::new(&mut bytes),

@@ -18,8 +18,6 @@ pub(super) struct Timers {
     pub(super) asked_since_received: bool,
     /// When something was sent that asks for an answer.
     pub(super) last_sent: Time,
-    /// Pacing lets the next burst go.
-    pub(super) paced: Option<Time>,
     /// The end of closing or draining.
     pub(super) close: Option<Time>,
     /// A server forgets the keys of 0-RTT. RFC 9001 §4.9.3.
@@ -33,7 +31,6 @@ impl Timers {
             alive: now,
             asked_since_received: false,
             last_sent: now,
-            paced: None,
             close: None,
             early_keys: None,
         }
@@ -51,13 +48,13 @@ impl Connection {
         // What must not be sent now makes nobody wait. RFC 9000 §8.1.
         let sends = self.paths.active.credit() >= super::LEAST_PACKET;
         [
-            self.recovery.deadline(),
+            self.recovery.deadline(self.progress()),
             self.received[Space::Data.index()]
                 .deadline()
                 .filter(|_| sends),
             self.idle_deadline(),
             self.keep_alive_deadline(),
-            self.timers.paced.filter(|_| sends),
+            self.recovery.paced().filter(|_| sends),
             self.timers.early_keys,
             self.old_keys_deadline(),
             self.paths.deadline(),
@@ -82,7 +79,7 @@ impl Connection {
         if is_due(self.idle_deadline(), now) {
             return self.time_out();
         }
-        if is_due(self.recovery.deadline(), now) {
+        if is_due(self.recovery.deadline(self.progress()), now) {
             self.on_recovery_timeout(now);
         }
         if is_due(self.paths.deadline(), now) {
@@ -96,30 +93,15 @@ impl Connection {
             self.timers.early_keys = None;
             self.crypto.discard(Level::Early);
         }
-        if is_due(self.timers.paced, now) {
-            self.timers.paced = None;
-        }
+        self.recovery.forget_paced(now);
         self.crypto.forget_old_keys(now, 3 * self.recovery.pto());
     }
 
     fn on_recovery_timeout(&mut self, now: Time) {
-        let mut feedback = std::mem::take(&mut self.feedback);
-        let timeout = self.recovery.on_timeout(now, &mut feedback);
-        self.settle(&mut feedback);
-        self.feedback = feedback;
-        if let Timeout::Probe { space, count } = timeout {
-            self.stats.probe_timeouts += 1;
-            self.probes[space.index()] = count as u8;
-            let in_a_row = self.recovery.ptos_in_a_row();
-            let falls = if self.handshake.is_complete {
-                self.mtu.on_probe_timeout(in_a_row)
-            } else {
-                self.mtu.on_handshake_timeout(in_a_row)
-            };
-            if falls {
-                self.recovery.set_datagram(self.mtu.current());
-            }
-        }
+        let progress = self.progress();
+        let timeout =
+            self.settle(|recovery, feedback| recovery.on_timeout(now, progress, feedback));
+        self.stats.probe_timeouts += u64::from(matches!(timeout, Timeout::Probe { .. }));
     }
 
     #[inline]
