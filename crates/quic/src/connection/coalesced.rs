@@ -5,16 +5,16 @@
 use roundtrip_wire::quic::{LongKind, Pen, Side, set_length, write_long, write_short};
 
 use super::sending::{SAMPLED, put_number};
-use super::{Connection, LEAST_DATAGRAM, space_of};
+use super::{Connection, MIN_DATAGRAM, space_of};
 use crate::crypto::{Level, TAG};
 use crate::sent::{Chunk, Item};
 use crate::space::Space;
 use crate::{Time, Transmit};
 
 /// Below that, no further packet is begun in a datagram.
-const LEAST_ROOM: usize = 128;
+const MIN_ROOM: usize = 128;
 /// What the length field of a long header can say, in the two bytes that it has here.
-const LONGEST: usize = 16_000;
+const MAX_PACKET: usize = 16_000;
 
 /// A packet that is written and not yet sealed.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Connection {
     }
 
     fn sends_early(&self) -> bool {
-        self.side == Side::Client
+        self.handshake.side() == Side::Client
             && !self.crypto.has(Level::OneRtt)
             && self.crypto.has(Level::Early)
     }
@@ -53,7 +53,7 @@ impl Connection {
         if !wanted {
             return None;
         }
-        let limit = self.segment(buffer.len(), LEAST_DATAGRAM)?.min(LONGEST);
+        let limit = self.segment(buffer.len(), MIN_DATAGRAM)?.min(MAX_PACKET);
         let probes = Space::ALL.map(|space| self.recovery.probes(space));
         let probes = probes.iter().sum();
         let permitted = self.recovery.permitted(now, limit as u16, 1, probes) > 0;
@@ -66,7 +66,7 @@ impl Connection {
             Level::OneRtt,
         ] {
             let is_alone = drafts.is_empty();
-            if !self.may_write(level, is_alone) || limit - at < LEAST_ROOM {
+            if !self.may_write(level, is_alone) || limit - at < MIN_ROOM {
                 continue;
             }
             if let Some(draft) = self.draft(now, level, buffer.get_mut(..limit)?, at, permitted) {
@@ -99,7 +99,7 @@ impl Connection {
             Level::Early => {
                 self.sends_early()
                     && (self.recovery.probes(space) > 0
-                        || self.control.has_early_work()
+                        || self.control.has_ping()
                         || self.streams.has_control()
                         || self.streams.wants_to_send())
             }
@@ -123,7 +123,7 @@ impl Connection {
         let mut pen = Pen::new(datagram.get_mut(start..end)?);
         let (length_at, number_at) = self.write_header(level, &mut pen, next, number_length)?;
         let before = pen.position();
-        let contents = self.write_contents(now, level, &mut pen, permitted);
+        let payload = self.write_payload(now, level, &mut pen, permitted);
         let written = pen.position() - before;
         if written == 0 {
             return None;
@@ -147,9 +147,9 @@ impl Connection {
             number_length,
             end,
             number,
-            chunk: contents.chunk,
+            chunk: payload.chunk,
             items: std::mem::take(&mut self.items),
-            eliciting: contents.eliciting,
+            eliciting: payload.eliciting,
         })
     }
 
@@ -177,10 +177,10 @@ impl Connection {
         let header = write_long(
             pen,
             kind,
-            self.version,
+            self.handshake.version(),
             destination,
             &source,
-            &self.handshake.token,
+            self.handshake.token(),
             number,
             number_length,
         )?;
@@ -190,12 +190,13 @@ impl Connection {
     /// Datagrams with an Initial packet that is to be acknowledged are large, and all that a client sends with one.
     /// RFC 9000 §14.1.
     fn pad(&self, drafts: &mut [Draft], buffer: &mut [u8], limit: usize) {
-        let wanted = match self.side {
+        let wanted = match self.handshake.side() {
             Side::Client => limit,
-            Side::Server => LEAST_DATAGRAM.min(limit),
+            Side::Server => MIN_DATAGRAM.min(limit),
         };
         let pads = drafts.iter().any(|draft| {
-            draft.level == Level::Initial && (self.side == Side::Client || draft.eliciting)
+            draft.level == Level::Initial
+                && (self.handshake.side() == Side::Client || draft.eliciting)
         });
         let Some(last) = drafts.last_mut().filter(|_| pads) else {
             return;
@@ -239,14 +240,17 @@ impl Connection {
             return None;
         }
         self.count_sent(now, count, 1, length, eliciting);
-        self.paths.active.on_sent(length);
+        self.paths.on_sent(length);
         // RFC 9001 §4.9.1.
-        if sent_handshake && self.side == Side::Client && self.crypto.has(Level::Initial) {
+        if sent_handshake
+            && self.handshake.side() == Side::Client
+            && self.crypto.has(Level::Initial)
+        {
             self.discard(Space::Initial);
         }
         Some(Transmit {
-            to: self.paths.active.remote,
-            from: self.paths.active.local,
+            to: self.paths.remote(),
+            from: self.paths.local(),
             ecn: self.mark(),
             segment: length,
             length,

@@ -1,6 +1,4 @@
-//! What became of sent packets, told to whom their contents belong.
-
-use std::time::Duration;
+//! Tells the owners of what packets carried what became of them: acknowledged, or lost.
 
 use super::Connection;
 use crate::crypto::Level;
@@ -51,10 +49,8 @@ impl Connection {
             Item::Ack { largest } => self.received[space.index()].on_ack_acked(largest),
             Item::RetireConnectionId(_) => self.remote_ids.on_retirement_acked(),
             Item::MtuProbe(size) => self.recovery.on_mtu_probe_acked(size),
-            // The peer obeys from now on.
             Item::AckFrequency(sequence) => {
-                if let Some(ask) = self.control.ask.filter(|ask| ask.sequence == sequence) {
-                    let delay = Duration::from_micros(ask.max_delay_us);
+                if let Some(delay) = self.ack_frequency.on_acked(sequence) {
                     self.recovery.set_max_ack_delay(delay);
                 }
             }
@@ -75,27 +71,11 @@ impl Connection {
                     .on_lost(level_of(space), offset, u64::from(length));
             }
             Item::Stream(chunk) => self.streams.on_lost(&chunk),
-            Item::NewConnectionId(sequence) => {
-                if !self.control.issued.contains(&sequence) {
-                    self.control.issued.push(sequence);
-                }
-            }
-            Item::RetireConnectionId(sequence) => {
-                if !self.control.retired.contains(&sequence) {
-                    self.control.retired.push(sequence);
-                }
-            }
-            Item::NewToken(which) => {
-                if !self.control.tokens_due.contains(&which) {
-                    self.control.tokens_due.push(which);
-                }
-            }
-            Item::HandshakeDone => self.control.handshake_done = true,
-            Item::AckFrequency(sequence) => {
-                // Only the newest counts. draft-ietf-quic-ack-frequency §4.
-                let is_newest = self.control.ask.is_some_and(|ask| ask.sequence == sequence);
-                self.control.ask_waits |= is_newest;
-            }
+            Item::NewConnectionId(sequence) => self.local_ids.on_announcement_lost(sequence),
+            Item::RetireConnectionId(sequence) => self.remote_ids.on_retirement_lost(sequence),
+            Item::NewToken(which) => self.control.on_token_lost(which),
+            Item::HandshakeDone => self.control.on_handshake_done_lost(),
+            Item::AckFrequency(sequence) => self.ack_frequency.on_lost(sequence),
             Item::PathChallenge(data) => self.paths.on_challenge_lost(data),
             Item::MtuProbe(size) => self.recovery.on_mtu_probe_lost(size),
             // A later one says more, and a challenge that got no answer is asked again.
