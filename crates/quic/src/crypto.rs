@@ -67,6 +67,8 @@ pub(crate) enum Closed {
 pub(crate) struct Crypto {
     levels: Levels,
     session: Session,
+    /// When a server forgets the keys of 0-RTT.
+    early_until: Option<Time>,
 }
 
 impl Crypto {
@@ -96,7 +98,11 @@ impl Crypto {
     fn new(session: Session, id: &ConnectionId) -> Self {
         let mut levels = Levels::default();
         levels.initial = session.initial_keys(id).map(Pair::new);
-        let mut crypto = Self { levels, session };
+        let mut crypto = Self {
+            levels,
+            session,
+            early_until: None,
+        };
         crypto.session.collect(&mut crypto.levels);
         crypto
     }
@@ -309,13 +315,26 @@ impl Crypto {
         phases.is_some_and(phases::Phases::phase)
     }
 
-    /// Keys of the last phase are kept, since then beside new ones that the peer uses.
-    pub(crate) fn old_keys_since(&self) -> Option<Time> {
-        self.levels.one_rtt.as_ref()?.old_keys_since()
+    /// A server opens packets of 0-RTT until then. RFC 9001 §4.9.3.
+    pub(crate) fn keep_early_keys_until(&mut self, until: Time) {
+        self.early_until = Some(until);
     }
 
-    /// Forgets the keys of the last phase once the peer has used the new ones for so long: three PTOs. RFC 9001 §6.5.
-    pub(crate) fn forget_old_keys(&mut self, now: Time, after: Duration) {
+    /// When keys are to be forgotten next; `after` is how long those of the last phase are kept beside new ones that the
+    /// peer uses: three PTOs. RFC 9001 §6.5.
+    pub(crate) fn deadline(&self, after: Duration) -> Option<Time> {
+        let phases = self.levels.one_rtt.as_ref();
+        let since = phases.and_then(phases::Phases::old_keys_since);
+        let old = since.map(|since| since.after(after));
+        self.early_until.into_iter().chain(old).min()
+    }
+
+    /// Forgets the keys whose time has come; `after` as for [`Self::deadline`].
+    pub(crate) fn on_timeout(&mut self, now: Time, after: Duration) {
+        if self.early_until.is_some_and(|until| until <= now) {
+            self.early_until = None;
+            self.discard(Level::Early);
+        }
         if let Some(phases) = &mut self.levels.one_rtt {
             phases.forget_old_keys(now, after);
         }

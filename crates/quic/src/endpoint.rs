@@ -24,7 +24,7 @@ use std::sync::Arc;
 use roundtrip_wire::quic::ConnectionId;
 use rustls::pki_types::ServerName;
 
-use crate::connection::{Chance, Connection, Opening};
+use crate::connection::{Connection, Opening, Random};
 use crate::error::ConnectError;
 use crate::{Time, Transmit, Way};
 use answers::Answers;
@@ -62,17 +62,17 @@ pub struct Endpoint {
     tokens_taken: u64,
     answers: Answers,
     timers: Timers,
-    chance: Chance,
+    random: Random,
 }
 
 impl Endpoint {
     /// Whatever of this endpoint must not be guessed comes from `seed`, which is used once: a second endpoint, or the
     /// same after a restart, takes another.
     pub fn new(server: Option<ServerConfig>, seed: [u8; 32]) -> Self {
-        let mut chance = Chance::new(&seed);
+        let mut random = Random::new(&seed);
         let key = server.as_ref().and_then(|server| server.key);
-        let key = key.unwrap_or_else(|| chance.seed());
-        let secrets = Arc::new(Secrets::new(chance.seed(), key));
+        let key = key.unwrap_or_else(|| random.seed());
+        let secrets = Arc::new(Secrets::new(random.seed(), key));
         Self {
             has_served: server.is_some(),
             server: server.map(Arc::new),
@@ -86,10 +86,10 @@ impl Endpoint {
             served: 0,
             tokens: Tokens::default(),
             tokens_taken: 0,
-            answers: Answers::new(chance.seed()),
+            answers: Answers::new(random.seed()),
             timers: Timers::default(),
             secrets,
-            chance,
+            random,
         }
     }
 
@@ -120,9 +120,9 @@ impl Endpoint {
             remote,
             local: None,
             issuer: Box::new(EndpointIssuer::of_client(self.secrets.clone(), handle)),
-            seed: self.chance.seed(),
+            seed: self.random.seed(),
         };
-        let first = self.chance.id();
+        let first = self.random.id();
         let (tls, token) = (config.tls.clone(), config.token.clone());
         let mut connection = Connection::client(now, opening, tls, server, token, first)?;
         if let Some(ear) = config.ear {

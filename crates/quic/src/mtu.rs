@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::{DatagramSize, Time};
@@ -23,6 +24,13 @@ const SUSPICIOUS: u8 = 3;
 /// One for each path.
 #[derive(Debug)]
 pub(crate) struct Mtu {
+    kind: DatagramSize,
+    /// The size of the client's first datagram: only a server knows it. The path carried it, if the other way.
+    first_seen: Option<u16>,
+    /// The peer's max_udp_payload_size.
+    peer_max: u64,
+    /// The largest UDP payload that the interface carries.
+    interface_max: u16,
     current: u16,
     /// Neither the peer nor the interface takes more.
     limit: u16,
@@ -47,17 +55,20 @@ enum Search {
 }
 
 impl Mtu {
-    /// `first_seen` is the size of the client's first datagram, for a server: the path carried it, if the other way.
-    /// `peer_max` is the peer's max_udp_payload_size; `ceiling` what the interface carries at most, as a UDP payload.
-    pub(crate) fn new(
+    /// For a path to `remote`, of a peer whose limits are not known yet.
+    pub(crate) fn new(kind: DatagramSize, remote: IpAddr) -> Self {
+        Self::with(kind, None, u64::from(u16::MAX), interface_max(remote))
+    }
+
+    fn with(
         kind: DatagramSize,
         first_seen: Option<u16>,
         peer_max: u64,
-        ceiling: u16,
+        interface_max: u16,
     ) -> Self {
         let limit = u16::try_from(peer_max)
             .unwrap_or(u16::MAX)
-            .min(ceiling)
+            .min(interface_max)
             .max(BASE);
         let (current, search) = match (kind, first_seen) {
             (DatagramSize::Fixed(size), _) | (DatagramSize::Mirror, Some(size)) => {
@@ -67,6 +78,10 @@ impl Mtu {
             (DatagramSize::Mirror | DatagramSize::Discover, None) => (BASE, Search::Running),
         };
         Self {
+            kind,
+            first_seen,
+            peer_max,
+            interface_max,
             current,
             limit,
             ceiling: limit,
@@ -75,6 +90,25 @@ impl Mtu {
             lost_probes: 0,
             suspicions: 0,
         }
+    }
+
+    /// Begins anew with the size of the client's first datagram.
+    pub(crate) fn on_first_datagram(&mut self, size: u16) {
+        *self = Self::with(self.kind, Some(size), self.peer_max, self.interface_max);
+    }
+
+    /// Begins anew with the peer's max_udp_payload_size.
+    pub(crate) fn on_peer_max(&mut self, peer_max: u64) {
+        *self = Self::with(self.kind, self.first_seen, peer_max, self.interface_max);
+    }
+
+    /// Begins anew on a path of which nothing is known. RFC 9000 §9.4.
+    pub(crate) fn on_new_path(&mut self, remote: IpAddr) {
+        let first_seen = match self.kind {
+            DatagramSize::Discover => None,
+            DatagramSize::Fixed(_) | DatagramSize::Mirror => self.first_seen,
+        };
+        *self = Self::with(self.kind, first_seen, self.peer_max, interface_max(remote));
     }
 
     /// What datagrams may hold.
@@ -210,5 +244,13 @@ impl Mtu {
             }
         }
         shrinks
+    }
+}
+
+/// What Ethernet carries: 1500 bytes, less the headers of IP and UDP.
+fn interface_max(remote: IpAddr) -> u16 {
+    match remote {
+        IpAddr::V4(_) => 1472,
+        IpAddr::V6(_) => 1452,
     }
 }

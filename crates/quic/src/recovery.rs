@@ -4,6 +4,7 @@
 //! row, and tells the controller once. Times and the state of the path are kept for each burst.
 
 mod acks;
+mod datagrams;
 mod delivery;
 mod ecn;
 mod feedback;
@@ -17,13 +18,17 @@ mod timers;
 
 use std::time::Duration;
 
+use roundtrip_wire::quic::number_length;
+
 use crate::congestion::{Controller, controller};
+use crate::mtu::Mtu;
 use crate::pacer::Pacer;
 use crate::rtt::Rtt;
 use crate::sent::entry::{ELICITING, MARKED, MTU_PROBE, OUTSTANDING};
 use crate::sent::{Bursts, Chunk, Entry, Item, Items};
 use crate::space::Space;
 use crate::{Time, Transport};
+pub(crate) use acks::AckContext;
 use delivery::Delivery;
 use ecn::Ecn;
 pub(crate) use feedback::Feedback;
@@ -53,7 +58,11 @@ pub(crate) struct Recovery {
     reordering: Reordering,
     ecn: Ecn,
     skips: Skips,
-    handshake: Handshake,
+    mtu: Mtu,
+    /// Packets of each space that are sent whatever the window says. RFC 9002 §7.5.
+    probes: [u8; 3],
+    /// When pacing lets the next burst go, if it was what held back the last.
+    paced: Option<Time>,
     /// A server may not send: it has used up three times what came. RFC 9002 §6.2.2.1.
     blocked: bool,
     ptos_in_a_row: u32,
@@ -64,14 +73,15 @@ pub(crate) struct Recovery {
     counters: Counters,
 }
 
-/// How far the handshake is, for the choice of probes. RFC 9002 §6.2.1, §6.2.2.1.
+/// How far the handshake is: timers and round trips depend on it. RFC 9002 §6.2.1, §6.2.2.1.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Handshake {
+pub(crate) struct Progress {
     pub(crate) has_handshake_keys: bool,
-    pub(crate) confirmed: bool,
+    pub(crate) is_complete: bool,
+    pub(crate) is_confirmed: bool,
     /// The peer is certain of this side's address. Always so for a server; for a client after an acknowledgement in the
     /// Handshake space, or once confirmed.
-    pub(crate) peer_validated: bool,
+    pub(crate) is_peer_validated: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -112,8 +122,8 @@ pub(crate) enum Timeout {
 }
 
 impl Recovery {
-    /// The seed decides which packet numbers are skipped.
-    pub(crate) fn new(now: Time, config: &Transport, datagram: u16, seed: u64) -> Self {
+    /// `mtu` is the search on the first path; `seed` decides which packet numbers are skipped.
+    pub(crate) fn new(now: Time, config: &Transport, mtu: Mtu, seed: u64) -> Self {
         Self {
             spaces: Default::default(),
             bursts: Bursts::new(),
@@ -125,13 +135,15 @@ impl Recovery {
             in_flight: 0,
             rtt: Rtt::new(config.initial_rtt),
             max_ack_delay: Duration::from_millis(25),
-            controller: controller(config.congestion, datagram),
+            controller: controller(config.congestion, mtu.current()),
             pacer: Pacer::new(config.pacing),
             delivery: Delivery::default(),
             reordering: Reordering::default(),
             ecn: Ecn::new(config.ecn),
             skips: Skips::new(seed),
-            handshake: Handshake::default(),
+            mtu,
+            probes: [0; 3],
+            paced: None,
             blocked: false,
             ptos_in_a_row: 0,
             anchor: now,
@@ -157,12 +169,20 @@ impl Recovery {
         self.spaces[space.index()].number
     }
 
+    #[cfg(test)]
     pub(crate) fn largest_acked(&self, space: Space) -> Option<u64> {
         self.spaces[space.index()].largest_acked
     }
 
+    /// How many bytes the number of a packet takes that is sent with at most `ahead` before it. RFC 9000 §17.1.
+    pub(crate) fn number_length(&self, space: Space, ahead: u64) -> usize {
+        let ledger = &self.spaces[space.index()];
+        number_length(ledger.number + ahead, ledger.largest_acked)
+    }
+
     /// What leaves from here on leaves now, in one burst.
     pub(crate) fn begin_burst(&mut self, now: Time) {
+        self.paced = None;
         self.end_burst();
         if self.in_flight == 0 {
             self.give_memory_back(now);
@@ -179,6 +199,46 @@ impl Recovery {
     /// Whether the datagrams of this burst carry ECT(0).
     pub(crate) fn ecn_mark(&self) -> bool {
         self.mark > 0
+    }
+
+    /// How many of the `want`ed datagrams congestion control and pacing let go, but no fewer than the probes that are due.
+    /// RFC 9002 §7.5.
+    pub(crate) fn permitted(&mut self, now: Time, size: u16, want: usize, probes: u8) -> usize {
+        let allowed = match self.allowance(now, size, want) {
+            Allowance::Packets(count) => count.min(want),
+            Allowance::Window => 0,
+            Allowance::Paced(until) => {
+                self.paced = Some(until);
+                0
+            }
+        };
+        allowed.max(usize::from(probes).min(want))
+    }
+
+    /// When the burst that pacing held back may leave.
+    pub(crate) fn paced(&self) -> Option<Time> {
+        self.paced
+    }
+
+    /// Forgets it once it has come.
+    pub(crate) fn forget_paced(&mut self, now: Time) {
+        self.paced = self.paced.filter(|until| *until > now);
+    }
+
+    /// How many probes are to be sent in that space, whatever the window says.
+    #[inline]
+    pub(crate) fn probes(&self, space: Space) -> u8 {
+        self.probes[space.index()]
+    }
+
+    pub(crate) fn on_probe_sent(&mut self, space: Space) {
+        let probes = &mut self.probes[space.index()];
+        *probes = probes.saturating_sub(1);
+    }
+
+    /// Calls off the probes of that space: what they would ask for is known.
+    pub(crate) fn cancel_probes(&mut self, space: Space) {
+        self.probes[space.index()] = 0;
     }
 
     /// How many of the `want`ed datagrams may leave.
@@ -271,14 +331,6 @@ impl Recovery {
         self.max_ack_delay = delay;
     }
 
-    pub(crate) fn set_datagram(&mut self, size: u16) {
-        self.controller.set_datagram(size);
-    }
-
-    pub(crate) fn set_handshake_state(&mut self, handshake: Handshake) {
-        self.handshake = handshake;
-    }
-
     pub(crate) fn set_blocked(&mut self, blocked: bool) {
         self.blocked = blocked;
     }
@@ -311,6 +363,7 @@ impl Recovery {
         self.ecn.is_capable()
     }
 
+    #[cfg(test)]
     pub(crate) fn ptos_in_a_row(&self) -> u32 {
         self.ptos_in_a_row
     }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use roundtrip_wire::quic::{Side, Version};
 use rustls::pki_types::CertificateDer;
 
-use super::{Connection, State};
+use super::Connection;
 use crate::crypto::Level;
 use crate::streams::{Dir, Peek, Read, ReadError, StreamId, WriteError};
 use crate::{Event, Stats};
@@ -14,7 +14,7 @@ use crate::{Event, Stats};
 impl Connection {
     /// What happened since it was asked last. After writing and reading, `transmit` has something to send.
     pub fn poll(&mut self) -> Option<Event> {
-        if let Some(event) = self.events.pop_front() {
+        if let Some(event) = self.events.poll() {
             return Some(event);
         }
         self.streams.poll().map(Event::Stream)
@@ -64,7 +64,7 @@ impl Connection {
 
     /// Asks the peer for a sign of life.
     pub fn ping(&mut self) {
-        self.control.ping = true;
+        self.control.ping();
     }
 
     /// False while that is not permitted. RFC 9001 §6.1.
@@ -79,45 +79,45 @@ impl Connection {
 
     /// The socket refused a datagram of that size: it is longer than the path's limit.
     pub fn on_too_big(&mut self, size: usize) {
-        self.mtu.too_big(u16::try_from(size).unwrap_or(u16::MAX));
-        self.recovery.set_datagram(self.mtu.current());
+        let size = u16::try_from(size).unwrap_or(u16::MAX);
+        self.recovery.on_too_big(size);
     }
 
     pub fn side(&self) -> Side {
-        self.side
+        self.handshake.side()
     }
 
     pub fn version(&self) -> Version {
-        self.version
+        self.handshake.version()
     }
 
     pub fn remote(&self) -> SocketAddr {
-        self.paths.active.remote
+        self.paths.remote()
     }
 
     /// The handshake came to its end, whatever became of the connection since.
     pub fn is_connected(&self) -> bool {
-        self.handshake.is_complete
+        self.handshake.is_complete()
     }
 
     /// It may still do so.
     pub fn is_handshaking(&self) -> bool {
-        self.state == State::Open && !self.handshake.is_complete
+        self.closing.is_open() && !self.handshake.is_complete()
     }
 
     /// Of a server: the client may be elsewhere than it says.
     pub(crate) fn is_unproved(&self) -> bool {
-        self.state == State::Open && !self.paths.active.validated
+        self.closing.is_open() && !self.paths.is_validated()
     }
 
     /// Nothing can be sent on streams any more.
     pub fn is_closed(&self) -> bool {
-        self.state != State::Open
+        !self.closing.is_open()
     }
 
     /// Over: it can be forgotten.
     pub fn is_drained(&self) -> bool {
-        self.state == State::Drained
+        self.closing.is_drained()
     }
 
     pub fn alpn(&self) -> Option<&[u8]> {
@@ -159,7 +159,7 @@ impl Connection {
         let rtt = self.recovery.rtt();
         let streams = self.streams.counters();
         Stats {
-            datagram: self.mtu.current(),
+            datagram: self.recovery.datagram(),
             window: self.recovery.window(),
             in_flight: self.recovery.in_flight(),
             rtt: rtt.smoothed(),

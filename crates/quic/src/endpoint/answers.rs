@@ -10,7 +10,7 @@ use roundtrip_wire::quic::{
     write_retry, write_version_negotiation,
 };
 
-use crate::connection::Chance;
+use crate::connection::Random;
 use crate::crypto::{InitialKeys, TAG};
 use crate::{Code, Time, Transmit, Way};
 
@@ -29,7 +29,7 @@ const VERSIONS: [Version; 2] = [Version::V1, Version::V2];
 #[derive(Debug)]
 pub(super) struct Answers {
     waiting: VecDeque<(Way, Vec<u8>)>,
-    chance: Chance,
+    random: Random,
     /// When the ration would be full again.
     spent_until: Time,
     retries: u64,
@@ -41,7 +41,7 @@ impl Answers {
     pub(super) fn new(seed: [u8; 32]) -> Self {
         Self {
             waiting: VecDeque::new(),
-            chance: Chance::new(&seed),
+            random: Random::new(&seed),
             spent_until: Time::ZERO,
             retries: 0,
             retried: None,
@@ -63,7 +63,7 @@ impl Answers {
 
     /// RFC 9000 §6.1; `dst` and `src` are those of the packet that is answered.
     pub(super) fn negotiate_version(&mut self, way: &Way, dst: &[u8], src: &[u8]) {
-        let [random, grease, ..] = self.chance.bytes();
+        let [random, grease, ..] = self.random.bytes();
         // One that nobody speaks, so that clients keep ignoring what they do not know. RFC 9000 §6.3.
         let grease = u32::from(grease) << 24 & 0xf0f0_f0f0 | 0x0a0a_0a0a;
         let versions = [VERSIONS[0], VERSIONS[1], Version(grease)];
@@ -111,7 +111,7 @@ impl Answers {
         }
         let mut datagram = Vec::with_capacity(length);
         while datagram.len() < length - TOKEN {
-            datagram.extend(self.chance.bytes());
+            datagram.extend(self.random.bytes());
         }
         datagram.truncate(length - TOKEN);
         if let Some(first) = datagram.first_mut() {

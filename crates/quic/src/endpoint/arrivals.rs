@@ -7,7 +7,7 @@ use roundtrip_wire::quic::{ConnectionId, LongKind, LongPacket, Packet, Packets};
 use super::issuer::EndpointIssuer;
 use super::tokens::{self, Proof};
 use super::{Endpoint, Handle, Retry, ServerConfig};
-use crate::connection::{Arrival, Chance, Connection, Opening};
+use crate::connection::{Arrival, Connection, Opening, Random};
 use crate::{Code, Time, Way};
 
 /// RFC 9000 §14.1: a client's Initial packets come in datagrams no smaller.
@@ -55,9 +55,9 @@ impl Endpoint {
                 self.secrets.clone(),
                 handle,
                 server.tokens,
-                Chance::new(&self.chance.seed()),
+                Random::new(&self.random.seed()),
             )),
-            seed: self.chance.seed(),
+            seed: self.random.seed(),
         };
         let begun = Connection::server(now, opening, server.tls.clone(), &arrival);
         let Ok(mut connection) = begun else {
@@ -123,9 +123,9 @@ impl Endpoint {
             Retry::AboveHandshakes(most) => self.unproved >= most,
         };
         if proof == Proof::None && must_prove {
-            let source = self.chance.id();
-            let chance = &mut self.chance;
-            let token = tokens::seal_retry(vault, chance, now, way.remote, &destination, &source)?;
+            let source = self.random.id();
+            let random = &mut self.random;
+            let token = tokens::seal_retry(vault, random, now, way.remote, &destination, &source)?;
             self.answers.retry(way, packet, &source, &token);
             return None;
         }

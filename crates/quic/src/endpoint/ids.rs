@@ -12,7 +12,7 @@ use super::Handle;
 pub(super) const ID: usize = 8;
 /// Ids of one connection differ in these bits of their sequence numbers.
 const SEQUENCE_BITS: u32 = 24;
-/// Luby and Rackoff: four rounds make a block cipher that even its decryption does not tell from chance.
+/// Luby and Rackoff: four rounds make a block cipher that even its decryption does not tell from random.
 const ROUNDS: u8 = 4;
 /// How many ids are remembered with what they mean.
 const REMEMBERED: usize = 256;

@@ -8,36 +8,42 @@ use roundtrip_wire::quic::Ack;
 use super::ecn::Report;
 use super::feedback::Feedback;
 use super::ledger::{Ledger, Settled, Told};
-use super::{Recovery, Time};
+use super::{Progress, Recovery, Time};
 use crate::congestion::Acknowledged;
 use crate::error::{Code, Violation};
 use crate::space::Space;
 
+/// When and how an ACK frame came.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AckContext {
+    pub(crate) now: Time,
+    pub(crate) space: Space,
+    /// How long the peer says that it waited.
+    pub(crate) delay: Duration,
+    pub(crate) progress: Progress,
+}
+
 impl Recovery {
-    /// An ACK frame, and how long the peer says that it waited. RFC 9002 §A.7.
+    /// Settles what an ACK frame acknowledges. RFC 9002 §A.7.
     pub(crate) fn on_ack(
         &mut self,
-        now: Time,
-        space: Space,
+        context: &AckContext,
         ack: &Ack<'_>,
-        delay: Duration,
         feedback: &mut Feedback,
     ) -> Result<(), Violation> {
-        self.on_ranges(now, space, ack.ranges(), ack.ecn, delay, feedback)
+        self.on_ranges(context, ack.ranges(), ack.ecn, feedback)
     }
 
-    /// The ranges of an ACK frame from the highest down, the counts of ECT(0), ECT(1) and CE if it has them, and how long
-    /// the peer says it waited.
+    /// The ranges of an ACK frame from the highest down, and the counts of ECT(0), ECT(1) and CE if it has them.
     pub(crate) fn on_ranges(
         &mut self,
-        now: Time,
-        space: Space,
+        context: &AckContext,
         ranges: impl IntoIterator<Item = RangeInclusive<u64>>,
         ecn: Option<[u64; 3]>,
-        delay: Duration,
         feedback: &mut Feedback,
     ) -> Result<(), Violation> {
         self.end_burst();
+        let &AckContext { now, space, .. } = context;
         let index = space.index();
         let mut ranges = ranges.into_iter().peekable();
         let Some(largest) = ranges.peek().map(|range| *range.end()) else {
@@ -69,11 +75,11 @@ impl Recovery {
         ledger.eliciting -= settled.eliciting;
         self.in_flight -= settled.bytes;
         if settled.packets + settled.spurious > 0 {
-            let sample = self.sample(now, space, largest, &settled, delay);
+            let sample = self.sample(context, largest, &settled);
             if grows {
                 self.hear_marks(now, space, ecn, &settled);
             }
-            self.conclude(now, space, &settled, sample, feedback);
+            self.conclude(context, &settled, sample, feedback);
         }
         Ok(())
     }
@@ -81,12 +87,11 @@ impl Recovery {
     /// RFC 9002 §5.1: only where the largest is new, and something new asked for the acknowledgement.
     fn sample(
         &mut self,
-        now: Time,
-        space: Space,
+        context: &AckContext,
         largest: u64,
         settled: &Settled,
-        delay: Duration,
     ) -> Option<Duration> {
+        let &AckContext { now, space, .. } = context;
         let (newest, burst) = settled.newest?;
         let old_path = space == Space::Data && newest < self.path_start;
         if newest != largest || settled.eliciting == 0 || old_path {
@@ -94,8 +99,8 @@ impl Recovery {
         }
         let delay = match space {
             Space::Initial => Duration::ZERO,
-            _ if self.handshake.confirmed => delay.min(self.max_ack_delay),
-            _ => delay,
+            _ if context.progress.is_confirmed => context.delay.min(self.max_ack_delay),
+            _ => context.delay,
         };
         let sample = now.since(self.bursts.get(burst).time);
         Some(self.rtt.on_sample(now, sample, delay))
@@ -122,12 +127,12 @@ impl Recovery {
     /// Losses first, then what arrived, each told once. RFC 9002 §A.7.
     fn conclude(
         &mut self,
-        now: Time,
-        space: Space,
+        context: &AckContext,
         settled: &Settled,
         sample: Option<Duration>,
         feedback: &mut Feedback,
     ) {
+        let &AckContext { now, space, .. } = context;
         if let Some((_, burst)) = settled.latest {
             let took = now.since(self.bursts.get(burst).time);
             self.reordering.on_took(took, self.rtt.loss_delay());
@@ -143,7 +148,7 @@ impl Recovery {
                 self.controller.on_acknowledged(&acknowledged);
             }
             // A server may acknowledge an Initial and still be unable to send: the client keeps its distance. RFC 9002 §6.2.1.
-            if self.handshake.peer_validated {
+            if context.progress.is_peer_validated {
                 self.ptos_in_a_row = 0;
             }
         }

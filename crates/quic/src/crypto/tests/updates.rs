@@ -74,11 +74,11 @@ fn either_end_updates_and_the_other_follows() {
         );
 
         // Until their keys are forgotten.
-        assert_eq!(ends.end(follower).old_keys_since(), Some(Time(7)));
-        ends.end(follower).forget_old_keys(Time(106), WAIT);
-        assert!(ends.end(follower).old_keys_since().is_some());
-        ends.end(follower).forget_old_keys(Time(107), WAIT);
-        assert_eq!(ends.end(follower).old_keys_since(), None);
+        assert_eq!(ends.end(follower).deadline(Duration::ZERO), Some(Time(7)));
+        ends.end(follower).on_timeout(Time(106), WAIT);
+        assert!(ends.end(follower).deadline(Duration::ZERO).is_some());
+        ends.end(follower).on_timeout(Time(107), WAIT);
+        assert_eq!(ends.end(follower).deadline(Duration::ZERO), None);
         assert_eq!(
             ends.open(follower, &mut lost, 5),
             Err(Closed::Undecryptable)
@@ -91,12 +91,12 @@ fn old_keys_are_kept_until_the_peer_has_answered() {
     let mut ends = settled();
     ends.client.on_acked_in_phase(1);
     assert!(ends.client.update_keys());
-    assert_eq!(ends.client.old_keys_since(), None);
-    ends.client.forget_old_keys(Time(1 << 40), WAIT);
+    assert_eq!(ends.client.deadline(Duration::ZERO), None);
+    ends.client.on_timeout(Time(1 << 40), WAIT);
     assert!(!ends.pass(Side::Server, 2).unwrap().key_phase);
     ends.pass(Side::Client, 2).unwrap();
     assert!(ends.pass(Side::Server, 3).unwrap().key_phase);
-    assert_eq!(ends.client.old_keys_since(), Some(Time(7)));
+    assert_eq!(ends.client.deadline(Duration::ZERO), Some(Time(7)));
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn keys_are_updated_again_and_again() {
             "keys of the last phase are kept"
         );
         for side in [Side::Client, Side::Server] {
-            ends.end(side).forget_old_keys(Time(1_000), WAIT);
+            ends.end(side).on_timeout(Time(1_000), WAIT);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What one packet carries: acknowledgements, handshake bytes, frames of the connection, stream data, in this order.
+//! The payload of one packet: acknowledgements, handshake bytes, frames of the connection, stream data, in this order.
 
 use roundtrip_wire::quic::{Frame, Pen, write_ack};
 
@@ -10,30 +10,28 @@ use crate::sent::{Chunk, Item};
 use crate::space::Space;
 
 /// The head of a CRYPTO frame at its largest, for offsets below 2^30: nobody's handshake is as long as that.
-const CRYPTO_HEAD: usize = 1 + 4 + 2;
+const MAX_CRYPTO_HEAD: usize = 1 + 4 + 2;
 /// Less of the handshake than this is not worth a frame.
-const LEAST_CRYPTO: usize = 16;
-/// A NEW_CONNECTION_ID, the longest of the small frames.
-const LONGEST_SMALL: usize = 1 + 8 + 8 + 1 + 20 + 16;
+const MIN_CRYPTO: usize = 16;
 
 /// What was written; the rest of it lies in `Connection::items`.
 #[derive(Debug, Default)]
-pub(super) struct Contents {
+pub(super) struct Payload {
     pub(super) chunk: Option<Chunk>,
     pub(super) eliciting: bool,
 }
 
 impl Connection {
     /// Fills a packet. Where it is not `permitted` by the congestion window, or by pacing, it only acknowledges.
-    pub(super) fn write_contents(
+    pub(super) fn write_payload(
         &mut self,
         now: Time,
         level: Level,
         pen: &mut Pen<'_>,
         permitted: bool,
-    ) -> Contents {
+    ) -> Payload {
         let space = space_of(level);
-        let mut contents = Contents::default();
+        let mut payload = Payload::default();
         if level != Level::Early && self.received[space.index()].has_any_pending() {
             self.write_acknowledgement(now, space, pen);
         }
@@ -42,9 +40,9 @@ impl Connection {
             // Else nothing would ever tell that the acknowledgements sent so far have come. RFC 9000 §13.2.4.
             if self.recovery.needs_ping(space) && Frame::Ping.write(pen) {
                 self.items.push(Item::Ping);
-                contents.eliciting = true;
+                payload.eliciting = true;
             }
-            return contents;
+            return payload;
         }
         if level != Level::Early {
             self.write_crypto(level, pen);
@@ -52,21 +50,20 @@ impl Connection {
         if space == Space::Data {
             self.write_control(level, pen);
             self.streams.write_control(pen, &mut self.items);
-            contents.chunk = self.write_chunks(pen);
+            payload.chunk = self.write_chunks(pen);
         }
-        let probes = &mut self.probes[space.index()];
-        if *probes > 0 {
+        if self.recovery.probes(space) > 0 {
             if pen.position() == before && Frame::Ping.write(pen) {
                 self.items.push(Item::Ping);
             }
             // The peer must not sit on what this probe asks for. draft-ietf-quic-ack-frequency §5.
-            if level == Level::OneRtt && self.asks.is_known() {
+            if level == Level::OneRtt && self.ack_frequency.is_supported() {
                 Frame::ImmediateAck.write(pen);
             }
-            *probes -= 1;
+            self.recovery.on_probe_sent(space);
         }
-        contents.eliciting = pen.position() > before;
-        contents
+        payload.eliciting = pen.position() > before;
+        payload
     }
 
     /// All stream data that has room: the first run apart, the others as items.
@@ -101,8 +98,8 @@ impl Connection {
 
     fn write_crypto(&mut self, level: Level, pen: &mut Pen<'_>) {
         while self.crypto.wants_to_send(level) {
-            let room = pen.room().saturating_sub(CRYPTO_HEAD);
-            if room < LEAST_CRYPTO {
+            let room = pen.room().saturating_sub(MAX_CRYPTO_HEAD);
+            if room < MIN_CRYPTO {
                 return;
             }
             let Some((offset, data)) = self.crypto.chunk(level, room) else {
@@ -116,63 +113,27 @@ impl Connection {
         }
     }
 
+    /// Frames of the connection. All but PING wait for 1-RTT keys: 0-RTT may carry neither RETIRE_CONNECTION_ID nor
+    /// NEW_TOKEN, and the others come up after the handshake.
     fn write_control(&mut self, level: Level, pen: &mut Pen<'_>) {
-        if self.control.ping && Frame::Ping.write(pen) {
-            self.control.ping = false;
-            self.items.push(Item::Ping);
-        }
-        if level != Level::OneRtt || !self.control.has_work() {
+        let items = &mut self.items;
+        self.control.write_ping(pen, items);
+        if level != Level::OneRtt {
             return;
         }
-        if self.control.handshake_done && Frame::HandshakeDone.write(pen) {
-            self.control.handshake_done = false;
-            self.items.push(Item::HandshakeDone);
-        }
-        if self.control.ask_waits
-            && let Some(ask) = self.control.ask
-        {
-            let frame = Frame::AckFrequency {
-                sequence: ask.sequence,
-                threshold: ask.threshold,
-                max_delay_us: ask.max_delay_us,
-                reordering: ask.reordering,
-            };
-            if frame.write(pen) {
-                self.control.ask_waits = false;
-                self.items.push(Item::AckFrequency(ask.sequence));
-            }
-        }
-        self.write_ids(pen);
-        while let Some((which, token)) = self.control.next_token() {
-            if !Frame::NewToken(token).write(pen) {
-                break;
-            }
-            self.control.tokens_due.pop();
-            self.items.push(Item::NewToken(which));
-        }
+        self.control.write_handshake_done(pen, items);
+        self.ack_frequency.write(pen, items);
+        self.remote_ids.write(pen, items);
+        self.local_ids.write(pen, items);
+        self.control.write_tokens(pen, items);
     }
 
-    fn write_ids(&mut self, pen: &mut Pen<'_>) {
-        while pen.room() > LONGEST_SMALL
-            && let Some(sequence) = self.control.retired.pop()
-        {
-            Frame::RetireConnectionId(sequence).write(pen);
-            self.items.push(Item::RetireConnectionId(sequence));
-        }
-        while pen.room() > LONGEST_SMALL
-            && let Some(sequence) = self.control.issued.pop()
-        {
-            let Some((id, reset_token)) = self.local_ids.get(sequence) else {
-                continue;
-            };
-            let frame = Frame::NewConnectionId {
-                sequence,
-                retire_prior_to: 0,
-                id,
-                reset_token,
-            };
-            frame.write(pen);
-            self.items.push(Item::NewConnectionId(sequence));
-        }
+    /// Frames of the connection wait for a 1-RTT packet.
+    #[inline]
+    pub(super) fn has_control_frames(&self) -> bool {
+        self.control.has_work()
+            || self.ack_frequency.has_work()
+            || self.remote_ids.has_work()
+            || self.local_ids.has_work()
     }
 }

@@ -1,15 +1,15 @@
-//! Numbers that a peer cannot guess, from a seed that the owner of the connection gave.
+//! Random numbers that a peer cannot guess, from a seed that the owner of the connection gave.
 
 use aws_lc_rs::hmac::{self, HMAC_SHA256, Key};
 use roundtrip_wire::quic::ConnectionId;
 
 #[derive(Debug)]
-pub(crate) struct Chance {
+pub(crate) struct Random {
     key: Key,
     count: u64,
 }
 
-impl Chance {
+impl Random {
     pub(crate) fn new(seed: &[u8; 32]) -> Self {
         Self {
             key: Key::new(HMAC_SHA256, seed),
@@ -23,7 +23,7 @@ impl Chance {
         tag.as_ref().first_chunk().copied().unwrap_or_default()
     }
 
-    /// For another of its kind, or for keys.
+    /// A seed for another of its kind, or for keys.
     pub(crate) fn seed(&mut self) -> [u8; 32] {
         self.count += 1;
         let tag = hmac::sign(&self.key, &self.count.to_be_bytes());

@@ -1,8 +1,9 @@
-//! Datagrams as they come: cut into packets, opened, and what follows from that they could be opened.
+//! Receives datagrams: cuts them into packets, opens these, and acts on what an authentic packet proves.
 
 use roundtrip_wire::quic::{ConnectionId, LongKind, Packet, Packets, Side};
 
-use super::{Connection, State, space_of};
+use super::closing::State;
+use super::{Connection, space_of};
 use crate::crypto::{Closed, Level};
 use crate::space::Space;
 use crate::{Time, Way};
@@ -10,16 +11,13 @@ use crate::{Time, Way};
 const FORM_LONG: u8 = 0x80;
 const FIXED: u8 = 0x40;
 const SPIN: u8 = 0x20;
-/// How many bytes are kept of packets whose keys have yet to come: a first flight (RFC 9002 §7.2). RFC 9001 §5.7.
-const EARLY_BYTES: usize = 16 << 10;
 
-/// A packet that came before its keys.
-#[derive(Debug)]
-pub(super) struct Untimely {
-    level: Level,
-    way: Way,
-    number_at: usize,
-    packet: Vec<u8>,
+/// The datagram that is being read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Datagram<'a> {
+    pub(super) now: Time,
+    pub(super) way: &'a Way,
+    pub(super) size: usize,
 }
 
 /// One packet within its datagram.
@@ -33,33 +31,41 @@ struct Place {
 }
 
 impl Connection {
-    /// All packets of one datagram, which is opened in place.
+    /// Handles all packets of one datagram, which is opened in place.
     pub(crate) fn receive(&mut self, now: Time, way: &Way, datagram: &mut [u8]) {
         self.clock = now;
         self.stats.datagrams_received += 1;
         self.stats.bytes_received += datagram.len() as u64;
-        match self.state {
+        let is_active = self.paths.is_active(way);
+        match self.closing.state() {
             State::Open => {}
-            State::Closing => return self.on_received_while_closing(way, datagram.len()),
-            State::Draining | State::Drained => return,
+            State::Closing if is_active => {
+                self.paths.on_received(datagram.len());
+                return self.closing.on_packet();
+            }
+            State::Closing | State::Draining | State::Drained => return,
         }
-        let is_active = way.remote == self.paths.active.remote;
         // Servers do not move, and nobody does before the handshake is confirmed. RFC 9000 §9.
-        if !is_active && (self.side == Side::Client || !self.handshake.is_confirmed) {
+        let may_move = self.handshake.side() == Side::Server && self.handshake.is_confirmed();
+        if !is_active && !may_move {
             return;
         }
-        if is_active && !self.paths.active.validated {
-            self.paths.active.on_received(datagram.len());
+        if is_active && !self.paths.is_validated() {
+            self.paths.on_received(datagram.len());
             self.recovery.set_blocked(false);
         }
-        self.datagram_received = datagram.len();
-        self.on_datagram(now, way, datagram);
-        if !self.untimely.is_empty() {
-            self.retry_untimely(now);
+        let context = Datagram {
+            now,
+            way,
+            size: datagram.len(),
+        };
+        self.read_packets(&context, datagram);
+        if !self.undecryptable.is_empty() {
+            self.open_undecryptable(now);
         }
     }
 
-    fn on_datagram(&mut self, now: Time, way: &Way, datagram: &mut [u8]) {
+    fn read_packets(&mut self, context: &Datagram<'_>, datagram: &mut [u8]) {
         let mut at = 0;
         let mut first_destination = None;
         while let Some(rest) = datagram.get_mut(at..)
@@ -73,7 +79,7 @@ impl Connection {
                         length: rest.len(),
                         source: None,
                     };
-                    self.on_packet(now, way, place, rest);
+                    self.on_packet(context, place, rest);
                 }
                 return;
             }
@@ -86,9 +92,9 @@ impl Connection {
             }
             let length = place.length;
             if let Some(packet) = rest.get_mut(..length) {
-                self.on_packet(now, way, place, packet);
+                self.on_packet(context, place, packet);
             }
-            if self.state != State::Open || length == 0 {
+            if !self.closing.is_open() || length == 0 {
                 return;
             }
             at += length;
@@ -98,7 +104,7 @@ impl Connection {
     /// Where a packet with a long header lies; Retry and version negotiation are dealt with at once.
     fn read_long(&mut self, rest: &[u8]) -> Option<(Place, ConnectionId)> {
         match Packets::new(rest).next()?.ok()? {
-            Packet::Long(long) if long.version == self.version => {
+            Packet::Long(long) if long.version == self.handshake.version() => {
                 let level = match long.kind {
                     LongKind::Initial => Level::Initial,
                     LongKind::ZeroRtt => Level::Early,
@@ -128,16 +134,14 @@ impl Connection {
         }
     }
 
-    fn on_packet(&mut self, now: Time, way: &Way, place: Place, packet: &mut [u8]) {
+    fn on_packet(&mut self, context: &Datagram<'_>, place: Place, packet: &mut [u8]) {
+        let now = context.now;
         let level = place.level;
         let space = space_of(level).index();
         if !self.crypto.can_open(level) {
-            return self.keep(way, place, packet);
+            return self.keep(context.way, place, packet);
         }
-        // A client forgets whoever answers from another id than the first that it heard of. RFC 9000 §7.2.
-        if let (Some(known), Some(source)) = (self.handshake.peer, place.source)
-            && known != source
-        {
+        if !self.handshake.accepts(place.source) {
             return;
         }
         let first = packet.first().copied().unwrap_or_default();
@@ -158,7 +162,7 @@ impl Connection {
                 }
                 return;
             }
-            Err(Closed::NoKeys) => return self.keep(way, place, packet),
+            Err(Closed::NoKeys) => return self.keep(context.way, place, packet),
             Err(Closed::Violation(violation)) => return self.fail(&violation),
         };
         self.stats.packets_received += 1;
@@ -169,78 +173,73 @@ impl Connection {
         self.on_opened(now, level, &place);
         let is_newest = opened.number >= expected;
         if is_newest && level == Level::OneRtt {
-            self.spin.on_received(self.side, first & SPIN != 0);
+            self.spin
+                .on_received(self.handshake.side(), first & SPIN != 0);
         }
         let Some(payload) = packet.get(opened.payload) else {
             return;
         };
-        match self.on_payload(now, way, level, payload) {
+        match self.on_payload(context, level, payload) {
             Ok(seen) => {
-                self.received[space].on_packet(now, opened.number, seen.eliciting, way.ecn);
-                if is_newest && !seen.probing && way.remote != self.paths.active.remote {
-                    self.on_moved(now, way);
+                let ecn = context.way.ecn;
+                self.received[space].on_packet(now, opened.number, seen.eliciting, ecn);
+                if is_newest && !seen.probing && !self.paths.is_active(context.way) {
+                    self.on_moved(context);
                 }
             }
             Err(violation) => self.fail(&violation),
         }
     }
 
-    /// What follows from that the peer has the keys.
+    /// Side effects of a packet that decrypts: the peer has the keys.
     fn on_opened(&mut self, now: Time, level: Level, place: &Place) {
-        self.timers.asked_since_received = false;
-        self.restart_idle(now);
-        if self.handshake.is_confirmed {
+        self.idle.on_received(now);
+        if self.handshake.is_confirmed() {
             return;
         }
-        if let (None, Some(source)) = (self.handshake.peer, place.source) {
-            self.handshake.peer = Some(source);
+        if let Some(source) = self.handshake.on_source(place.source) {
             self.remote_ids.set_first(source);
         }
-        if level == Level::Handshake && self.side == Side::Server {
-            self.paths.active.validated = true;
-            self.recovery.set_blocked(false);
+        if level == Level::Handshake && self.handshake.side() == Side::Server {
+            self.on_address_validated();
             if self.crypto.has(Level::Initial) {
                 self.discard(Space::Initial);
             }
         }
     }
 
+    /// Keeps a packet whose keys have yet to come.
     fn keep(&mut self, way: &Way, place: Place, packet: &[u8]) {
-        let kept: usize = self.untimely.iter().map(|kept| kept.packet.len()).sum();
-        if !self.crypto.awaits(place.level) || kept + packet.len() > EARLY_BYTES {
-            self.stats.undecryptable += 1;
-            return;
-        }
-        self.untimely.push(Untimely {
-            level: place.level,
-            way: *way,
-            number_at: place.number_at,
-            packet: packet.to_vec(),
-        });
+        let Place {
+            level, number_at, ..
+        } = place;
+        let is_kept =
+            self.crypto.awaits(level) && self.undecryptable.keep(level, way, number_at, packet);
+        self.stats.undecryptable += u64::from(!is_kept);
     }
 
-    pub(super) fn retry_untimely(&mut self, now: Time) {
-        if !self
-            .untimely
-            .iter()
-            .any(|kept| self.crypto.can_open(kept.level))
-        {
-            return;
-        }
-        for mut kept in std::mem::take(&mut self.untimely) {
+    /// Reads packets that came before their keys, if these have come.
+    pub(super) fn open_undecryptable(&mut self, now: Time) {
+        let crypto = &self.crypto;
+        for mut kept in self.undecryptable.take_if(|level| crypto.can_open(level)) {
             let place = Place {
                 level: kept.level,
                 number_at: kept.number_at,
-                length: kept.packet.len(),
+                length: kept.bytes.len(),
                 source: None,
             };
-            if self.state == State::Open {
-                self.on_packet(now, &kept.way, place, &mut kept.packet);
+            let context = Datagram {
+                now,
+                way: &kept.way,
+                size: kept.bytes.len(),
+            };
+            if self.closing.is_open() {
+                self.on_packet(&context, place, &mut kept.bytes);
             }
         }
     }
 
-    /// Does it end in a token that the peer gave us for this? RFC 9000 §10.3.1.
+    /// Whether the datagram ends in a token that the peer gave for a stateless reset. RFC 9000 §10.3.1.
     pub(crate) fn is_reset(&self, datagram: &[u8]) -> bool {
         datagram
             .last_chunk()
