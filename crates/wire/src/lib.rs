@@ -1,4 +1,4 @@
-//! Bytes to meaning and back: DNS, TLS hellos, QUIC, certificates, IP packets, captures, header fields, resolver files,
+//! Bytes to meaning and back: DNS, TLS hellos, QUIC, certificates, IP packets, captures, HTTP/1 and its fields, resolver files,
 //! netlink, what Redis is asked and answers.
 //!
 //! Sans-I/O: bytes come in as slices and go out as vectors; sockets, files and clocks belong to the
@@ -13,6 +13,7 @@ pub mod envelope;
 mod error;
 mod field;
 pub mod hosts;
+pub mod http1;
 pub mod http_date;
 pub mod jwt;
 pub mod message;

@@ -23,7 +23,7 @@ pub(crate) use readings::readings;
 pub(crate) use rewrite::Rewrite;
 
 /// A name and a value, as every protocol has them.
-pub(crate) type Field<'a> = httparse::Header<'a>;
+pub(crate) use roundtrip_wire::http1::Field;
 
 /// What was asked, before it is judged.
 #[derive(Debug, Clone, Copy)]

@@ -184,7 +184,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
                 let is_early = status == 425 && asked.early.is_some() && body == ResponseBody::None;
                 let is_interim = status < 200 && status != 101;
                 if !is_early && (!is_interim || interim_taken) {
-                    let mut room = [httparse::EMPTY_HEADER; 3];
+                    let mut room = [roundtrip_wire::http1::EMPTY_FIELD; 3];
                     let more = if is_interim {
                         &[]
                     } else {

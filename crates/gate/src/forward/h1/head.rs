@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use httparse::{ParserConfig, Status};
+use roundtrip_wire::http1::{self, HeadError, Strictness};
 
 use crate::config::Limits;
 use crate::judge::request::{Field, Refusal, Request, Version};
@@ -20,55 +20,44 @@ pub(crate) fn request<T>(
     take: impl FnOnce(&Request<'_>) -> T,
 ) -> Result<Option<(T, usize)>, Refusal> {
     let mut room = [const { MaybeUninit::uninit() }; MOST_FIELDS];
-    let mut parsed = httparse::Request::new(&mut []);
-    let config = ParserConfig::default();
     let room = room.get_mut(..limits.fields).unwrap_or(&mut []);
     let largest = usize::try_from(limits.head.0).unwrap_or(usize::MAX);
-    match config.parse_request_with_uninit_headers(&mut parsed, bytes, room) {
-        Ok(Status::Complete(length)) => {
-            let head = bytes.get(..length).unwrap_or_default();
-            if length > largest {
-                return Err(Refusal::HeadTooLarge);
-            }
-            if has_bare_line_feed(head) {
-                return Err(Refusal::BareLineFeed);
-            }
-            let version = match parsed.version {
-                Some(0) => Version::H10,
-                _ => Version::H11,
-            };
-            let request = Request {
-                method: parsed.method.unwrap_or_default(),
-                target: parsed.path.unwrap_or_default(),
-                authority: None,
-                version,
-                ended: false,
-                protocol: None,
-                fields: parsed.headers,
-            };
-            Ok(Some((take(&request), length)))
+    let head = match http1::request(bytes, room, Strictness::Strict) {
+        Ok(Some(head)) if head.length <= largest => head,
+        Ok(Some(_)) => return Err(Refusal::HeadTooLarge),
+        Ok(None) if bytes.len() > largest => return Err(Refusal::HeadTooLarge),
+        Ok(None) => return Ok(None),
+        Err(HeadError::TooManyFields) => return Err(Refusal::TooManyFields),
+        Err(HeadError::Version) => return Err(Refusal::NotHttp),
+        Err(HeadError::BareLineFeed) => {
+            let is_too_large = http1::end_of_head(bytes, 0) > Some(largest);
+            return Err(if is_too_large {
+                Refusal::HeadTooLarge
+            } else {
+                Refusal::BareLineFeed
+            });
         }
-        Ok(Status::Partial) if bytes.len() > largest => Err(Refusal::HeadTooLarge),
-        Ok(Status::Partial) => Ok(None),
-        Err(httparse::Error::TooManyHeaders) => Err(Refusal::TooManyFields),
-        Err(httparse::Error::Version) => Err(Refusal::NotHttp),
-        Err(_) => Err(Refusal::Malformed),
-    }
+        Err(HeadError::Status | HeadError::Malformed) => return Err(Refusal::Malformed),
+    };
+    let request = Request {
+        method: head.method,
+        target: head.target,
+        authority: None,
+        version: if head.is_http10 {
+            Version::H10
+        } else {
+            Version::H11
+        },
+        ended: false,
+        protocol: None,
+        fields: head.fields,
+    };
+    Ok(Some((take(&request), head.length)))
 }
 
 /// May a head end in what came after the first `before` bytes? An empty line is there, whoever is asked what a line is.
 pub(crate) fn may_end(bytes: &[u8], before: usize) -> bool {
-    let from = before.saturating_sub(2);
-    let new = bytes.get(from..).unwrap_or_default();
-    memchr::memchr_iter(b'\n', new).any(|at| {
-        let rest = new.get(at + 1..).unwrap_or_default();
-        rest.starts_with(b"\n") || rest.starts_with(b"\r\n")
-    })
-}
-
-/// Who takes a line to end at LF and who does not see different requests. RFC 9112 §2.2.
-fn has_bare_line_feed(head: &[u8]) -> bool {
-    memchr::memchr_iter(b'\n', head).any(|at| at == 0 || head.get(at - 1) != Some(&b'\r'))
+    http1::end_of_head(bytes, before.saturating_sub(2)).is_some()
 }
 
 /// A backend's head.
@@ -108,24 +97,21 @@ pub(crate) fn response<T>(
     take: impl FnOnce(&Response<'_>) -> T,
 ) -> Result<Option<(T, usize)>, BadResponse> {
     let mut room = [const { MaybeUninit::uninit() }; MOST_FIELDS];
-    let mut parsed = httparse::Response::new(&mut []);
-    let config = ParserConfig::default();
-    match config.parse_response_with_uninit_headers(&mut parsed, bytes, &mut room) {
-        Ok(Status::Complete(_)) if parsed.code < Some(100) => Err(BadResponse::NotHttp),
-        Ok(Status::Complete(length)) => {
-            let response = Response {
-                status: parsed.code.unwrap_or_default(),
-                reason: parsed.reason.unwrap_or_default(),
-                is_h10: parsed.version == Some(0),
-                fields: parsed.headers,
-            };
-            Ok(Some((take(&response), length)))
-        }
-        Ok(Status::Partial) if bytes.len() > LARGEST_HEAD => Err(BadResponse::TooLarge),
-        Ok(Status::Partial) => Ok(None),
-        Err(httparse::Error::TooManyHeaders) => Err(BadResponse::TooLarge),
-        Err(_) => Err(BadResponse::NotHttp),
-    }
+    let head = match http1::response(bytes, &mut room, Strictness::Tolerant) {
+        Ok(Some(head)) if head.status < 100 => return Err(BadResponse::NotHttp),
+        Ok(Some(head)) => head,
+        Ok(None) if bytes.len() > LARGEST_HEAD => return Err(BadResponse::TooLarge),
+        Ok(None) => return Ok(None),
+        Err(HeadError::TooManyFields) => return Err(BadResponse::TooLarge),
+        Err(_) => return Err(BadResponse::NotHttp),
+    };
+    let response = Response {
+        status: head.status,
+        reason: head.reason,
+        is_h10: head.is_http10,
+        fields: head.fields,
+    };
+    Ok(Some((take(&response), head.length)))
 }
 
 impl Response<'_> {
@@ -273,20 +259,6 @@ mod tests {
         assert_eq!(read(&many), Err(Refusal::TooManyFields));
         let large = format!("GET / HTTP/1.1\r\na: {}", "b".repeat(64 * 1024));
         assert_eq!(read(&large), Err(Refusal::HeadTooLarge));
-    }
-
-    #[test]
-    fn the_end_of_a_head_is_seen_however_it_comes() {
-        for text in [
-            "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
-            "GET / HTTP/1.1\nHost: a\n\n",
-        ] {
-            let seen: Vec<usize> = (1..=text.len())
-                .filter(|n| may_end(&text.as_bytes()[..*n], n - 1))
-                .collect();
-            assert_eq!(seen, [text.len()], "{text:?}");
-            assert!(may_end(format!("{text}more").as_bytes(), 3));
-        }
     }
 
     fn ends(text: &str, of_head: bool) -> Result<ResponseBody, BadResponse> {

@@ -4,6 +4,7 @@
 //! is taken, stays behind here, and what is malformed breaks the message.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
+use roundtrip_wire::http1::{self, EMPTY_FIELD};
 
 use super::chunked::Malformed;
 use crate::judge::request::{is_identity, overrides_method};
@@ -20,9 +21,8 @@ pub(crate) struct Trailers(Vec<u8>);
 impl Trailers {
     /// Of a section with the empty line that ends it.
     pub(crate) fn read(section: &[u8]) -> Result<Self, Malformed> {
-        let mut room = [httparse::EMPTY_HEADER; MOST_FIELDS];
-        let read = httparse::parse_headers(section, &mut room);
-        let Ok(httparse::Status::Complete((_, fields))) = read else {
+        let mut room = [EMPTY_FIELD; MOST_FIELDS];
+        let Ok(Some(fields)) = http1::trailers(section, &mut room) else {
             return Err(Malformed);
         };
         let mut trailers = Self::default();

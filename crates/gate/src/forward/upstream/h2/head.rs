@@ -1,10 +1,11 @@
 //! Heads between HTTP/1.1's form and HTTP/2's. RFC 9113 §8.2, §8.3.
 
 use std::io;
+use std::mem::MaybeUninit;
 
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
-use httparse::Status;
+use roundtrip_wire::http1::{self, Strictness};
 
 use super::invalid;
 use crate::forward::h1::Chunked;
@@ -24,17 +25,14 @@ pub(super) fn request(
     bytes: &[u8],
     secure: bool,
 ) -> io::Result<Option<(Request<()>, Framing, usize)>> {
-    let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
-    let mut parsed = httparse::Request::new(&mut fields);
-    let read = parsed
-        .parse(bytes)
-        .map_err(|_| invalid("this is no head"))?;
-    let Status::Complete(length) = read else {
+    let mut room = [const { MaybeUninit::uninit() }; MOST_FIELDS];
+    let read = http1::request(bytes, &mut room, Strictness::Tolerant);
+    let Some(head) = read.map_err(|_| invalid("this is no head"))? else {
         return Ok(None);
     };
-    let mut headers = HeaderMap::with_capacity(parsed.headers.len());
+    let mut headers = HeaderMap::with_capacity(head.fields.len());
     let (mut authority, mut framing) = (None, Framing::None);
-    for field in parsed.headers.iter() {
+    for field in head.fields {
         let is = |name: &str| field.name.eq_ignore_ascii_case(name);
         if is("host") {
             authority = Some(field.value);
@@ -56,15 +54,15 @@ pub(super) fn request(
     let uri = Uri::builder()
         .scheme(if secure { "https" } else { "http" })
         .authority(authority.ok_or_else(|| invalid("there is no Host"))?)
-        .path_and_query(parsed.path.unwrap_or("/"))
+        .path_and_query(head.target)
         .build()
         .map_err(|_| invalid("this target cannot stand in HTTP/2"))?;
     let mut request = Request::new(());
-    *request.method_mut() = Method::from_bytes(parsed.method.unwrap_or_default().as_bytes())
+    *request.method_mut() = Method::from_bytes(head.method.as_bytes())
         .map_err(|_| invalid("this method cannot stand in HTTP/2"))?;
     *request.uri_mut() = uri;
     *request.headers_mut() = headers;
-    Ok(Some((request, framing, length)))
+    Ok(Some((request, framing, head.length)))
 }
 
 fn counted(value: &[u8]) -> io::Result<Framing> {
