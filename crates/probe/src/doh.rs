@@ -8,10 +8,10 @@ use roundtrip_model::{Answer, Event, Exchange, Memory, Moment, NameFacts, Strate
 use roundtrip_net::{ResolveError, Wanted, add_answer};
 use roundtrip_wire::dns::{Kind, Message, Name, Query, Rcode};
 
-use crate::{Options, Prober, Trouble};
+use crate::{Options, ProbeError, Prober};
 
 /// An answer is a DNS message: more than this it cannot be.
-const LARGEST_ANSWER: usize = 64 * 1024;
+const MAX_ANSWER_LENGTH: usize = 64 * 1024;
 
 impl Prober {
     /// Asks `server` about `host`; the server's own name goes to the system's resolver.
@@ -20,7 +20,7 @@ impl Prober {
         server: &Target,
         host: &str,
         wanted: Wanted,
-    ) -> Result<NameFacts, Trouble> {
+    ) -> Result<NameFacts, ProbeError> {
         let name: Name = host.parse().map_err(|source| ResolveError::Name {
             name: host.chars().take(80).collect(),
             source,
@@ -74,10 +74,10 @@ impl Prober {
         server: &Target,
         name: &Name,
         kind: Kind,
-    ) -> Result<(Message, Duration), Trouble> {
+    ) -> Result<(Message, Duration), ProbeError> {
         // Id 0, so that caches on the way see equal questions as equal. RFC 8484 §4.1.
         let query = Query::new(0, name.clone(), kind);
-        let failed = |why: String| Trouble::Doh {
+        let failed = |why: String| ProbeError::Doh {
             server: server.redacted(),
             why,
         };
@@ -114,7 +114,7 @@ struct Bounded(Vec<u8>);
 
 impl std::io::Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if self.0.len() + bytes.len() > LARGEST_ANSWER {
+        if self.0.len() + bytes.len() > MAX_ANSWER_LENGTH {
             return Err(std::io::Error::other("the answer is too large"));
         }
         self.0.extend_from_slice(bytes);

@@ -5,7 +5,7 @@ use roundtrip_net::{Connect, Gauge, Socket};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-use crate::{Prober, Trouble, name};
+use crate::{ProbeError, Prober, name};
 
 const GREETING: &[u8] = b"hello\n";
 
@@ -27,7 +27,7 @@ impl Prober {
         .await
         {
             Ok(outcome) => outcome,
-            Err(_) => Err(Trouble::Timeout(limit)),
+            Err(_) => Err(ProbeError::Timeout(limit)),
         };
         recorder.record(Event::Finished);
         self.tally.over = self.clock.now();
@@ -46,7 +46,7 @@ impl Prober {
             fast_open: saved,
             ..strategy
         };
-        exchange.failure = outcome.err().map(|trouble| trouble.explain(&exchange));
+        exchange.failure = outcome.err().map(|error| error.explain(&exchange));
         exchange.findings = roundtrip_explain::findings(&exchange);
         exchange
     }
@@ -57,7 +57,7 @@ impl Prober {
         recorder: &Recorder,
         exchange: &mut Exchange,
         gauge: &mut Option<Gauge>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ProbeError> {
         let destination = self.destination(target);
         let facts = self.look_up(&destination, target, recorder).await?;
         let peers = name::peers(&facts, destination.port);
@@ -70,7 +70,7 @@ impl Prober {
         let opening = connect.open(&peers, recorder, &mut exchange.attempts);
         let mut socket = timeout(limit, opening)
             .await
-            .map_err(|_| Trouble::Timeout(limit))??;
+            .map_err(|_| ProbeError::Timeout(limit))??;
         self.tally.connections += 1;
         *gauge = socket.gauge().ok();
         let echo = exchange.echo.insert(EchoFacts::default());
@@ -95,7 +95,7 @@ impl Prober {
     }
 }
 
-async fn hear(socket: &mut Socket, echo: &mut EchoFacts) -> Result<(), Trouble> {
+async fn hear(socket: &mut Socket, echo: &mut EchoFacts) -> Result<(), ProbeError> {
     let mut heard = [0; GREETING.len()];
     let mut n = 0;
     while let Some(rest) = heard.get_mut(n..).filter(|rest| !rest.is_empty()) {
@@ -114,7 +114,7 @@ async fn hear(socket: &mut Socket, echo: &mut EchoFacts) -> Result<(), Trouble> 
         return Ok(());
     }
     let shown = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
-    Err(Trouble::Echo {
+    Err(ProbeError::Echo {
         wanted: shown(GREETING),
         got: shown(got),
     })

@@ -8,7 +8,7 @@ use roundtrip_model::{Scheme, Target};
 use crate::{OptionsError, Proxy};
 
 /// Longer lists of exceptions were not meant.
-const MOST_EXCEPTIONS: usize = 1000;
+const MAX_EXCEPTIONS: usize = 1000;
 
 /// What the environment says of proxies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl Environment {
     /// `read` reads a variable; an empty one is none.
     pub fn read(read: impl Fn(&str) -> Option<String>) -> Result<Self, OptionsError> {
         let read = |name: &str| read(name).filter(|value| !value.is_empty());
-        let exceptions = Exceptions::of(
+        let exceptions = Exceptions::parse(
             &read("no_proxy")
                 .or_else(|| read("NO_PROXY"))
                 .unwrap_or_default(),
@@ -61,7 +61,7 @@ impl Environment {
             Scheme::Https => self.https.as_ref()?,
             Scheme::Tcp => return None,
         };
-        let excepted = self.exceptions.hold(&target.host_name());
+        let excepted = self.exceptions.contains(&target.host_name());
         (!excepted).then_some((named.by, &named.proxy))
     }
 }
@@ -75,7 +75,7 @@ pub struct Exceptions {
 
 impl Exceptions {
     /// A list with commas or spaces between its parts.
-    pub fn of(list: &str) -> Self {
+    pub fn parse(list: &str) -> Self {
         let parts = list.split([',', ' ', '\t']).filter(|part| !part.is_empty());
         let bare = |part: &str| {
             let part = part.trim_start_matches('.').trim_end_matches('.');
@@ -83,11 +83,11 @@ impl Exceptions {
         };
         Self {
             all: list.trim() == "*",
-            hosts: parts.map(bare).take(MOST_EXCEPTIONS).collect(),
+            hosts: parts.map(bare).take(MAX_EXCEPTIONS).collect(),
         }
     }
 
-    pub(crate) fn hold(&self, host: &str) -> bool {
+    pub(crate) fn contains(&self, host: &str) -> bool {
         let host = host.trim_end_matches('.').trim_matches(['[', ']']);
         let host = host.to_ascii_lowercase();
         let address: Option<IpAddr> = host.parse().ok();
@@ -176,7 +176,8 @@ mod tests {
 
     #[test]
     fn exceptions_are_names_addresses_and_networks() {
-        let list = Exceptions::of(".example.com,LOCALHOST 192.0.2.0/24, [2001:db8::1],10.0.0.0/0x");
+        let list =
+            Exceptions::parse(".example.com,LOCALHOST 192.0.2.0/24, [2001:db8::1],10.0.0.0/0x");
         for held in [
             "example.com",
             "a.Example.com.",
@@ -184,7 +185,7 @@ mod tests {
             "192.0.2.200",
             "2001:db8::1",
         ] {
-            assert!(list.hold(held), "{held}");
+            assert!(list.contains(held), "{held}");
         }
         for other in [
             "notexample.com",
@@ -194,11 +195,11 @@ mod tests {
             "2001:db8::2",
             "com",
         ] {
-            assert!(!list.hold(other), "{other}");
+            assert!(!list.contains(other), "{other}");
         }
-        assert!(Exceptions::of("*").hold("anything"));
-        assert!(!Exceptions::of("").hold("anything"));
-        assert!(Exceptions::of("0.0.0.0/0").hold("198.51.100.1"));
-        assert!(!Exceptions::of("0.0.0.0/33").hold("198.51.100.1"));
+        assert!(Exceptions::parse("*").contains("anything"));
+        assert!(!Exceptions::parse("").contains("anything"));
+        assert!(Exceptions::parse("0.0.0.0/0").contains("198.51.100.1"));
+        assert!(!Exceptions::parse("0.0.0.0/33").contains("198.51.100.1"));
     }
 }

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use crate::again::lost_trip;
 use crate::open::{Learnt, Open, origin};
 use crate::plan::{Announced, Plan};
-use crate::{Prober, Trouble};
+use crate::{ProbeError, Prober};
 
 impl Prober {
     pub(crate) async fn exchange(
@@ -43,9 +43,9 @@ impl Prober {
         let mut enough = self.enough.subscribe();
         let outcome = tokio::select! {
             outcome = timeout(limit, self.attempt(&mut hop, kept, sink)) => {
-                outcome.unwrap_or(Err(Trouble::Timeout(limit)))
+                outcome.unwrap_or(Err(ProbeError::Timeout(limit)))
             }
-            _ = enough.wait_for(|enough| *enough) => Err(Trouble::Interrupted),
+            _ = enough.wait_for(|enough| *enough) => Err(ProbeError::Interrupted),
         };
         let recorder = hop.recorder;
         let ended = learnt.ended.unwrap_or_else(|| {
@@ -98,7 +98,7 @@ impl Prober {
         hop: &mut Hop<'_>,
         kept: Option<Open>,
         sink: &mut dyn Sink,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ProbeError> {
         hop.exchange.reused = kept.is_some();
         hop.exchange.kept = kept.as_ref().and_then(Open::past);
         let before = self.tally.not_kept.take();
@@ -160,15 +160,15 @@ impl Prober {
         open.connection.exchange(turn).await
     }
 
-    pub(crate) async fn connect_in_time(&mut self, hop: &mut Hop<'_>) -> Result<Open, Trouble> {
+    pub(crate) async fn connect_in_time(&mut self, hop: &mut Hop<'_>) -> Result<Open, ProbeError> {
         let limit = self.options.connect_timeout;
         timeout(limit, self.connect(hop))
             .await
-            .map_err(|_| Trouble::Timeout(limit))?
+            .map_err(|_| ProbeError::Timeout(limit))?
     }
 
     /// Everything from the plan to a connection that speaks.
-    async fn connect(&mut self, hop: &mut Hop<'_>) -> Result<Open, Trouble> {
+    async fn connect(&mut self, hop: &mut Hop<'_>) -> Result<Open, ProbeError> {
         let target = &hop.request.target;
         let proxy = self.options.proxy_for(target);
         let proxied = proxy.is_some();
@@ -194,7 +194,7 @@ impl Prober {
             spoken: spoken.map(|(_, http)| *http),
         };
         let safe = matches!(hop.request.method.as_str(), "GET" | "HEAD" | "OPTIONS");
-        let plan = Plan::of(hop.strategy, target, announced, proxied, safe)?;
+        let plan = Plan::new(hop.strategy, target, announced, proxied, safe)?;
         if hop.strategy.memory == Memory::EarlyData && !safe {
             hop.learnt.notes.push(format!(
                 "{} may not be replayed, so it was not sent as early data",
@@ -275,7 +275,7 @@ impl Prober {
     }
 
     /// What was learnt, put into an exchange whose timeline is complete.
-    pub(crate) fn conclude(exchange: &mut Exchange, learnt: &Learnt, trouble: Option<&Trouble>) {
+    pub(crate) fn conclude(exchange: &mut Exchange, learnt: &Learnt, error: Option<&ProbeError>) {
         exchange.attempts.clone_from(&learnt.trail.attempts);
         exchange.notes.extend_from_slice(&learnt.notes);
         exchange.tcp.clone_from(&learnt.tcp);
@@ -300,7 +300,7 @@ impl Prober {
         exchange.extra_trips =
             u32::from(quic.retry) + u32::from(quic.version_negotiation) + u32::from(retried);
         exchange.used = used(exchange);
-        exchange.failure = trouble.map(|trouble| trouble.explain(exchange));
+        exchange.failure = error.map(|error| error.explain(exchange));
         let account = roundtrip_explain::account(exchange);
         exchange.unexplained = account.unexplained;
         exchange.findings = account.findings;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use roundtrip_model::{Answer, Event, Http, NameFacts, Recorder, Scheme, Target};
 use roundtrip_net::Wanted;
 
-use crate::{Family, Prober, Trouble};
+use crate::{Family, ProbeError, Prober};
 
 /// How long a client waits for the HTTPS record once it has addresses. RFC 8305 §3 gives late answers 50 ms.
 const HTTPS_GRACE: Duration = Duration::from_millis(50);
@@ -41,7 +41,7 @@ impl Prober {
         destination: &Destination,
         target: &Target,
         recorder: &Recorder,
-    ) -> Result<NameFacts, Trouble> {
+    ) -> Result<NameFacts, ProbeError> {
         recorder.record(Event::LookupStarted);
         let mut facts = self.answer(destination, target).await?;
         let family = self.options.family;
@@ -52,7 +52,7 @@ impl Prober {
                 Family::V4 => "IPv4",
                 Family::V6 => "IPv6",
             };
-            return Err(Trouble::NoAddressOfFamily {
+            return Err(ProbeError::NoAddressOfFamily {
                 host: destination.host.clone(),
                 family,
             });
@@ -61,7 +61,7 @@ impl Prober {
         Ok(facts)
     }
 
-    async fn answer(&mut self, to: &Destination, target: &Target) -> Result<NameFacts, Trouble> {
+    async fn answer(&mut self, to: &Destination, target: &Target) -> Result<NameFacts, ProbeError> {
         if let Some(fixed) = self
             .options
             .overrides

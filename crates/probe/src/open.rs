@@ -13,7 +13,7 @@ use roundtrip_net::{Connect, Gauge};
 use roundtrip_tls::Offer;
 
 use crate::plan::Plan;
-use crate::{Prober, Trouble, name};
+use crate::{ProbeError, Prober, name};
 
 /// An open connection, with what there is to know about it.
 pub(crate) struct Open {
@@ -65,7 +65,7 @@ impl Prober {
         found: Option<&NameFacts>,
         recorder: &Recorder,
         learnt: &mut Learnt,
-    ) -> Result<Open, Trouble> {
+    ) -> Result<Open, ProbeError> {
         let port = self.destination(target).port;
         let peers = found.map(|f| name::peers(f, port)).unwrap_or_default();
         match (&plan.quic, plan.tcp) {
@@ -96,11 +96,11 @@ impl Prober {
         peers: &[SocketAddr],
         recorder: &Recorder,
         trail: &mut Trail,
-    ) -> Result<Open, Trouble> {
+    ) -> Result<Open, ProbeError> {
         let host = target.host_name();
         let opening = self.opening(&host, recorder);
         let opened = opening.over_quic(offer, peers, trail).await;
-        let opened = opened.map_err(|error| self.trouble(error))?;
+        let opened = opened.map_err(|error| self.error(error))?;
         Ok(Open::new(opened, target, recorder, 0))
     }
 
@@ -111,7 +111,7 @@ impl Prober {
         peers: &[SocketAddr],
         recorder: &Recorder,
         trail: &mut Trail,
-    ) -> Result<Open, Trouble> {
+    ) -> Result<Open, ProbeError> {
         let socket = match &self.options.unix_socket {
             Some(path) => Connect::open_unix(path, recorder)?,
             None => {
@@ -144,7 +144,7 @@ impl Prober {
         };
         let opening = self.opening(&host, recorder);
         let opened = opening.over_stream(stream, gauge, &speech, trail).await;
-        let opened = opened.map_err(|error| self.trouble(error))?;
+        let opened = opened.map_err(|error| self.error(error))?;
         Ok(Open::new(opened, target, recorder, proxy_status))
     }
 
@@ -158,12 +158,12 @@ impl Prober {
         }
     }
 
-    fn trouble(&self, error: OpenError) -> Trouble {
+    fn error(&self, error: OpenError) -> ProbeError {
         match error {
             OpenError::Net(error) => error.into(),
             OpenError::Tls(error) => error.into(),
             OpenError::Http(error) => error.into(),
-            OpenError::Alpn { wanted, got } => Trouble::Alpn { wanted, got },
+            OpenError::Alpn { wanted, got } => ProbeError::Alpn { wanted, got },
             OpenError::NoTls => self.no_tls(),
         }
     }

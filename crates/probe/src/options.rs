@@ -10,7 +10,7 @@ use roundtrip_model::{Scheme, Strategy, Target, TargetError};
 use roundtrip_net::Bind;
 use roundtrip_tls::{Identity, Roots};
 
-use crate::Trouble;
+use crate::ProbeError;
 use crate::environment::{Environment, Exceptions};
 use crate::plan::{Announced, Plan};
 
@@ -92,14 +92,14 @@ impl Options {
     /// A strategy that contradicts the URL needs no request to be found out.
     pub fn check_for(&self, target: &Target) -> Result<(), OptionsError> {
         let proxied = self.proxy_for(target).is_some();
-        Plan::of(self.strategy, target, Announced::default(), proxied, true)
+        Plan::new(self.strategy, target, Announced::default(), proxied, true)
             .map(drop)
-            .map_err(|trouble| OptionsError::Strategy(Box::new(trouble)))
+            .map_err(|error| OptionsError::Strategy(Box::new(error)))
     }
 
     /// The proxy that a target is asked through: the one that was named, or the environment's.
     pub fn proxy_for(&self, target: &Target) -> Option<&Proxy> {
-        let excepted = self.unproxied.hold(&target.host_name());
+        let excepted = self.unproxied.contains(&target.host_name());
         if excepted || target.scheme == Scheme::Tcp {
             return None;
         }
@@ -110,7 +110,7 @@ impl Options {
     /// The same, with the variable that names it, where nothing more particular was said.
     pub(crate) fn proxy_by_environment(&self, target: &Target) -> Option<(&'static str, &Proxy)> {
         let said = self.proxy.is_some() || self.unix_socket.is_some();
-        if said || self.unproxied.hold(&target.host_name()) {
+        if said || self.unproxied.contains(&target.host_name()) {
             return None;
         }
         self.environment.proxy_for(target)
@@ -169,7 +169,7 @@ pub enum OptionsError {
     #[error("{0}: {1}; --noproxy '*' asks without it")]
     Environment(&'static str, #[source] Box<OptionsError>),
     #[error(transparent)]
-    Strategy(Box<Trouble>),
+    Strategy(Box<ProbeError>),
     #[error("'{0}' is no proxy: only http:// and https:// proxies are supported")]
     ProxyScheme(String),
 }

@@ -3,7 +3,7 @@
 use roundtrip_model::{Http, HttpsRecord, Memory, Scheme, Security, Strategy, Target};
 use roundtrip_tls::Offer;
 
-use crate::Trouble;
+use crate::ProbeError;
 
 /// How one connection will be tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,14 +32,14 @@ pub(crate) struct Announced<'a> {
 }
 
 impl Plan {
-    pub(crate) fn of(
+    pub(crate) fn new(
         strategy: Strategy,
         target: &Target,
         announced: Announced<'_>,
         proxied: bool,
         safe_method: bool,
-    ) -> Result<Self, Trouble> {
-        let refuse = |why| Err(Trouble::Strategy { strategy, why });
+    ) -> Result<Self, ProbeError> {
+        let refuse = |why| Err(ProbeError::Strategy { strategy, why });
         let secure = match (target.scheme, strategy.security) {
             (Scheme::Https, Security::Clear) => {
                 return refuse("the URL says https; write http:// for clear text");
@@ -110,12 +110,12 @@ fn tcp_alpn(http: Http, asked: Http) -> Vec<&'static str> {
 mod tests {
     use super::*;
 
-    fn plan(strategy: &str, url: &str, alt_svc_h3: bool) -> Result<Plan, Trouble> {
+    fn plan(strategy: &str, url: &str, alt_svc_h3: bool) -> Result<Plan, ProbeError> {
         let announced = Announced {
             alt_svc_h3,
             ..Announced::default()
         };
-        Plan::of(
+        Plan::new(
             strategy.parse().unwrap(),
             &Target::parse(url).unwrap(),
             announced,
@@ -149,7 +149,7 @@ mod tests {
                 ..Announced::default()
             };
             let (strategy, target) = ("auto+0rtt", Target::parse("https://a/").unwrap());
-            Plan::of(strategy.parse().unwrap(), &target, announced, false, true).unwrap()
+            Plan::new(strategy.parse().unwrap(), &target, announced, false, true).unwrap()
         };
         let h2 = plan(Some(Http::H2));
         assert!(h2.tcp && h2.quic.is_none() && h2.insists.is_none());
@@ -178,7 +178,7 @@ mod tests {
         let strategy: Strategy = "h1+tls1.3+0rtt".parse().unwrap();
         let target = Target::parse("https://a/").unwrap();
         let unsafe_method =
-            Plan::of(strategy, &target, Announced::default(), false, false).unwrap();
+            Plan::new(strategy, &target, Announced::default(), false, false).unwrap();
         assert!(!unsafe_method.early_data && !unsafe_method.tls.unwrap().early_data);
     }
 }

@@ -14,13 +14,13 @@ use tokio::sync::watch;
 use crate::again::Tally;
 use crate::open::Open;
 use crate::spool::Spool;
-use crate::{Options, Trouble, redirect};
+use crate::{Options, ProbeError, redirect};
 
 /// Scheme, host and port.
 pub(crate) type Origin = (Scheme, String, u16);
 
 /// How long to wait for a ticket that comes after the response.
-const TICKET_WAIT: Duration = Duration::from_millis(500);
+const MAX_TICKET_WAIT: Duration = Duration::from_millis(500);
 const TICKET_STEP: Duration = Duration::from_millis(5);
 
 pub struct Prober {
@@ -87,12 +87,12 @@ impl Prober {
         self.refused(
             target,
             run,
-            &Trouble::Http(roundtrip_http::HttpError::Sink(error)),
+            &ProbeError::Http(roundtrip_http::HttpError::Sink(error)),
         )
     }
 
     /// An exchange that could not even begin.
-    pub(crate) fn refused(&self, target: &Target, run: u32, trouble: &Trouble) -> Exchange {
+    pub(crate) fn refused(&self, target: &Target, run: u32, error: &ProbeError) -> Exchange {
         let asked = self.options.strategy;
         let mut exchange = Exchange {
             url: target.redacted(),
@@ -101,7 +101,7 @@ impl Prober {
             used: asked,
             ..Exchange::default()
         };
-        exchange.failure = Some(trouble.explain(&exchange));
+        exchange.failure = Some(error.explain(&exchange));
         exchange
     }
 
@@ -119,7 +119,7 @@ impl Prober {
             timeline,
             ..Exchange::default()
         };
-        exchange.failure = Some(Trouble::Interrupted.explain(&exchange));
+        exchange.failure = Some(ProbeError::Interrupted.explain(&exchange));
         Some(exchange)
     }
 
@@ -155,8 +155,8 @@ impl Prober {
             if next.is_none()
                 && let Err(error) = aside.release()
             {
-                let trouble = Trouble::Http(roundtrip_http::HttpError::Sink(error));
-                exchange.failure.get_or_insert(trouble.explain(&exchange));
+                let error = ProbeError::Http(roundtrip_http::HttpError::Sink(error));
+                exchange.failure.get_or_insert(error.explain(&exchange));
             }
             hops.push(exchange);
         }
@@ -181,8 +181,8 @@ impl Prober {
         }
         match redirect::next(exchange, &request, &self.options) {
             Ok(next) => next.map(|request| (request, strategy)),
-            Err(trouble) => {
-                exchange.failure = Some(trouble.explain(exchange));
+            Err(error) => {
+                exchange.failure = Some(error.explain(exchange));
                 None
             }
         }
@@ -211,7 +211,7 @@ impl Prober {
     /// Tickets follow the handshake when the server likes: keep reading for a moment. RFC 8446 §4.6.1.
     async fn await_ticket(&mut self, quic: bool) {
         let mut waited = Duration::ZERO;
-        while waited < TICKET_WAIT
+        while waited < MAX_TICKET_WAIT
             && self
                 .tls
                 .as_ref()
@@ -244,7 +244,7 @@ impl Prober {
     }
 
     /// Makes the TLS client, if there is none yet.
-    pub(crate) fn prepare_tls(&mut self) -> Result<(), Trouble> {
+    pub(crate) fn prepare_tls(&mut self) -> Result<(), ProbeError> {
         if self.tls.is_none() {
             self.tls = Some(Client::new(
                 self.options.roots.clone(),
@@ -254,12 +254,12 @@ impl Prober {
         Ok(())
     }
 
-    pub(crate) fn tls_ready(&self) -> Result<&Client, Trouble> {
+    pub(crate) fn tls_ready(&self) -> Result<&Client, ProbeError> {
         self.tls.as_ref().ok_or_else(|| self.no_tls())
     }
 
-    pub(crate) fn no_tls(&self) -> Trouble {
-        Trouble::Strategy {
+    pub(crate) fn no_tls(&self) -> ProbeError {
+        ProbeError::Strategy {
             strategy: self.options.strategy,
             why: "TLS was not set up",
         }
@@ -269,13 +269,13 @@ impl Prober {
         self.tls.as_ref()
     }
 
-    pub(crate) fn resolver(&mut self) -> Result<&Resolver, Trouble> {
+    pub(crate) fn resolver(&mut self) -> Result<&Resolver, ProbeError> {
         if self.resolver.is_none() {
             self.resolver = Some(Resolver::system()?.asking(&self.options.name_servers));
         }
         self.resolver
             .as_ref()
-            .ok_or(Trouble::Name(roundtrip_net::ResolveError::NoServer))
+            .ok_or(ProbeError::Name(roundtrip_net::ResolveError::NoServer))
     }
 }
 

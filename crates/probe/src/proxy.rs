@@ -8,7 +8,7 @@ use roundtrip_tls::Offer;
 
 use crate::plan::Plan;
 use crate::request::decoded;
-use crate::{Prober, Trouble};
+use crate::{ProbeError, Prober};
 
 impl Prober {
     /// TLS to the proxy where it wants that, and a tunnel where the target needs one.
@@ -18,7 +18,7 @@ impl Prober {
         plan: &Plan,
         target: &Target,
         recorder: &Recorder,
-    ) -> Result<(Box<dyn Stream>, u16), Trouble> {
+    ) -> Result<(Box<dyn Stream>, u16), ProbeError> {
         let Some(proxy) = self.options.proxy_for(target) else {
             return Ok((stream, 0));
         };

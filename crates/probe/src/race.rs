@@ -8,7 +8,7 @@ use roundtrip_tls::Offer;
 
 use crate::open::{Learnt, Open};
 use crate::plan::Plan;
-use crate::{Prober, Trouble};
+use crate::{ProbeError, Prober};
 
 impl Prober {
     /// QUIC first; when it does not answer soon, or fails, TCP too; the first to be ready wins.
@@ -20,7 +20,7 @@ impl Prober {
         (peers, h3_peers): (&[SocketAddr], &[SocketAddr]),
         recorder: &Recorder,
         learnt: &mut Learnt,
-    ) -> Result<Open, Trouble> {
+    ) -> Result<Open, ProbeError> {
         let (quic_sheet, tcp_sheet) = (recorder.branch(), recorder.branch());
         let (mut quic_trail, mut tcp_trail) = (Trail::default(), Trail::default());
         let began = recorder.now();

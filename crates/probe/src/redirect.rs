@@ -4,14 +4,14 @@ use bytes::Bytes;
 use roundtrip_http::Request;
 use roundtrip_model::{Exchange, Target};
 
-use crate::{Options, Trouble};
+use crate::{Options, ProbeError};
 
 /// The next request, if the response asks for one and the options allow it.
 pub(crate) fn next(
     exchange: &Exchange,
     request: &Request,
     options: &Options,
-) -> Result<Option<Request>, Trouble> {
+) -> Result<Option<Request>, ProbeError> {
     let Some(http) = &exchange.http else {
         return Ok(None);
     };
@@ -21,9 +21,9 @@ pub(crate) fn next(
     let target = request
         .target
         .join(location)
-        .map_err(Trouble::BadRedirect)?;
+        .map_err(ProbeError::BadRedirect)?;
     if exchange.hop >= options.max_redirects {
-        return Err(Trouble::TooManyRedirects {
+        return Err(ProbeError::TooManyRedirects {
             limit: options.max_redirects,
             last: target.redacted(),
         });
@@ -118,11 +118,11 @@ mod tests {
         };
         assert!(matches!(
             next(&answered(302, "/", 3), &request("GET"), &options),
-            Err(Trouble::TooManyRedirects { .. })
+            Err(ProbeError::TooManyRedirects { .. })
         ));
         assert!(matches!(
             next(&answered(302, "gopher://x/", 0), &request("GET"), &options),
-            Err(Trouble::BadRedirect(_))
+            Err(ProbeError::BadRedirect(_))
         ));
         let idle = Options::default();
         assert!(

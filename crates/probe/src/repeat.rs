@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout};
 use crate::Prober;
 
 /// What is interrupted may take so long to say what is known of it.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+const MAX_FAREWELL_WAIT: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
@@ -81,7 +81,7 @@ async fn until(
             hops = &mut asking => return (hops, false),
             () = stop => {
                 enough.send_replace(true);
-                timeout(LAST_WORDS, asking).await
+                timeout(MAX_FAREWELL_WAIT, asking).await
             }
         }
     };

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 
 use crate::again::Tally;
 use crate::open::{Open, origin};
-use crate::{Prober, Trouble};
+use crate::{ProbeError, Prober};
 
 /// How several requests share connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,8 +83,8 @@ impl Prober {
         asks: &mut [Ask<S>],
         manner: Manner,
     ) -> Sequence {
-        if let Some(trouble) = self.refusal(asks, manner) {
-            return self.refuse(asks, manner, &trouble);
+        if let Some(error) = self.refusal(asks, manner) {
+            return self.refuse(asks, manner, &error);
         }
         let asked = self.options.strategy;
         let unprimed = asked.is_warm() && !self.options.cold && !self.primed;
@@ -125,9 +125,9 @@ impl Prober {
         }
     }
 
-    fn refuse<S>(&self, asks: &[Ask<S>], manner: Manner, trouble: &Trouble) -> Sequence {
+    fn refuse<S>(&self, asks: &[Ask<S>], manner: Manner, error: &ProbeError) -> Sequence {
         let asks = asks.iter().enumerate();
-        let refused = asks.map(|(n, ask)| vec![self.refused(&ask.target, n as u32, trouble)]);
+        let refused = asks.map(|(n, ask)| vec![self.refused(&ask.target, n as u32, error)]);
         Sequence {
             manner,
             asked: self.options.strategy,
@@ -178,7 +178,7 @@ impl Prober {
     }
 
     /// What cannot be done is known before anything is.
-    fn refusal<S>(&self, asks: &[Ask<S>], manner: Manner) -> Option<Trouble> {
+    fn refusal<S>(&self, asks: &[Ask<S>], manner: Manner) -> Option<ProbeError> {
         let strategy = self.options.strategy;
         let several = asks.len() > 1;
         let clear = |t: &Target| t.scheme == Scheme::Http && strategy.http == Http::Auto;
@@ -194,7 +194,7 @@ impl Prober {
         } else {
             return None;
         };
-        Some(Trouble::Strategy { strategy, why })
+        Some(ProbeError::Strategy { strategy, why })
     }
 }
 

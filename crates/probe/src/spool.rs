@@ -11,7 +11,7 @@ pub(crate) struct Spool<'a> {
 }
 
 /// A redirect's body is small; a larger one is no redirect's.
-const SPOOL_LIMIT: usize = 1 << 20;
+const MAX_SPOOLED_BODY: usize = 1 << 20;
 
 impl<'a> Spool<'a> {
     pub(crate) fn new(hold: bool, sink: &'a mut dyn Sink) -> Self {
@@ -32,7 +32,7 @@ impl<'a> Spool<'a> {
 impl Write for Spool<'_> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         match &mut self.held {
-            Some(held) if held.len() + bytes.len() <= SPOOL_LIMIT => {
+            Some(held) if held.len() + bytes.len() <= MAX_SPOOLED_BODY => {
                 held.extend_from_slice(bytes);
                 Ok(bytes.len())
             }

@@ -14,7 +14,7 @@ use crate::exchange::Hop;
 use crate::open::{Learnt, Open};
 use crate::sequence::ONE_BY_ONE;
 use crate::spool::Spool;
-use crate::{Prober, Trouble};
+use crate::{ProbeError, Prober};
 
 /// What a member's part in a wave came to.
 pub(crate) struct Verdict {
@@ -44,7 +44,7 @@ struct Part<'a> {
 }
 
 /// When and how a part ended, once it has.
-type End = Option<(Moment, Result<(), Trouble>)>;
+type End = Option<(Moment, Result<(), ProbeError>)>;
 
 /// What the parts have in common when the wave is over.
 struct Common {
@@ -53,7 +53,7 @@ struct Common {
     timeline: Timeline,
     /// What befell those that have not ended.
     over: Moment,
-    trouble: Trouble,
+    error: ProbeError,
 }
 
 impl Common {
@@ -69,7 +69,7 @@ impl Common {
             learnt: Learnt::default(),
             timeline: Timeline::default(),
             over: Moment::ZERO,
-            trouble: Trouble::Timeout(limit),
+            error: ProbeError::Timeout(limit),
         }
     }
 }
@@ -103,8 +103,8 @@ impl Prober {
             exchange: &mut common.exchange,
         };
         let carried = self.carry(&mut hop, kept, &mut parts, &mut ends, leaving);
-        if let Ok(Err(trouble)) = timeout(limit, carried).await {
-            common.trouble = trouble;
+        if let Ok(Err(error)) = timeout(limit, carried).await {
+            common.error = error;
         }
         common.over = recorder.now();
         let ended = |end: &End| end.as_ref().map_or(common.over, |(at, _)| *at);
@@ -147,7 +147,7 @@ impl Prober {
         parts: &mut [Part<'_>],
         ends: &mut [End],
         leaving: &mut Vec<JoinHandle<()>>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ProbeError> {
         hop.exchange.reused = kept.is_some();
         let mut open = match kept {
             Some(open) => open,
@@ -158,7 +158,7 @@ impl Prober {
             self.read_gauges(hop, &open);
             leaving.push(tokio::spawn(open.connection.close()));
             let why = ONE_BY_ONE;
-            return Err(Trouble::Strategy { strategy, why });
+            return Err(ProbeError::Strategy { strategy, why });
         }
         let mut turns = Vec::new();
         for part in parts {
@@ -173,7 +173,7 @@ impl Prober {
         }
         let mut ended = |place, outcome: Result<(), _>| {
             if let Some(end) = ends.get_mut(place) {
-                *end = Some((recorder.now(), outcome.map_err(Trouble::Http)));
+                *end = Some((recorder.now(), outcome.map_err(ProbeError::Http)));
             }
         };
         open.connection.exchange_all(turns, &mut ended).await;
@@ -191,8 +191,8 @@ impl Prober {
     fn judge(&mut self, part: Part<'_>, end: &End, common: &Common) -> Verdict {
         let (at, outcome) = match end {
             Some((at, Ok(()))) => (*at, None),
-            Some((at, Err(trouble))) => (*at, Some(trouble)),
-            None => (common.over, Some(&common.trouble)),
+            Some((at, Err(error))) => (*at, Some(error)),
+            None => (common.over, Some(&common.error)),
         };
         part.own.record_at(at, Event::Finished);
         let mut exchange = Exchange {
@@ -203,7 +203,7 @@ impl Prober {
             ..common.exchange.clone()
         };
         let taken = match outcome {
-            Some(Trouble::Http(error)) => went_with_connection(error, &part.facts),
+            Some(ProbeError::Http(error)) => went_with_connection(error, &part.facts),
             _ => false,
         };
         self.read_answer(&mut exchange, part.facts, &part.request.target);
@@ -213,10 +213,10 @@ impl Prober {
         if next.is_none()
             && let Err(error) = part.spool.release()
         {
-            let trouble = Trouble::Http(roundtrip_http::HttpError::Sink(error));
+            let error = ProbeError::Http(roundtrip_http::HttpError::Sink(error));
             exchange
                 .failure
-                .get_or_insert_with(|| trouble.explain(&common.exchange));
+                .get_or_insert_with(|| error.explain(&common.exchange));
         }
         Verdict {
             exchange,

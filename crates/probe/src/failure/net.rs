@@ -6,7 +6,7 @@ use roundtrip_model::{Exchange, FailureKind, PhaseName};
 use roundtrip_net::{NetError, ResolveError};
 
 use super::Words;
-use crate::Trouble;
+use crate::ProbeError;
 
 pub(super) fn name(error: &ResolveError) -> Words {
     let (kind, advice) = match error {
@@ -75,7 +75,7 @@ fn of_peers(kinds: impl Iterator<Item = io::ErrorKind>) -> (FailureKind, &'stati
 }
 
 /// Time ran out: say where, and what that usually means.
-pub(super) fn timeout(trouble: &Trouble, exchange: &Exchange, phase: PhaseName) -> Words {
+pub(super) fn timeout(error: &ProbeError, exchange: &Exchange, phase: PhaseName) -> Words {
     let peers: Vec<String> = exchange
         .attempts
         .iter()
@@ -118,5 +118,5 @@ pub(super) fn timeout(trouble: &Trouble, exchange: &Exchange, phase: PhaseName) 
             "the server is slow or stuck; --max-time waits longer",
         ),
     };
-    Words::new(kind, format!("{what}: {trouble}"), advice)
+    Words::new(kind, format!("{what}: {error}"), advice)
 }

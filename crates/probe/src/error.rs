@@ -8,7 +8,7 @@ use roundtrip_net::{NetError, ResolveError};
 use roundtrip_tls::TlsError;
 
 #[derive(Debug, thiserror::Error)]
-pub enum Trouble {
+pub enum ProbeError {
     #[error(transparent)]
     Name(#[from] ResolveError),
     #[error("the name server {server} could not be asked: {why}")]
