@@ -7,7 +7,7 @@ use crate::ProbeError;
 
 /// How one connection will be tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct ConnectionPlan {
     /// TLS over TCP, where the plan has TLS.
     pub(crate) tls: Option<Offer>,
     /// TCP is a way to go.
@@ -31,7 +31,7 @@ pub(crate) struct Announced<'a> {
     pub(crate) spoken: Option<Http>,
 }
 
-impl Plan {
+impl ConnectionPlan {
     pub(crate) fn new(
         strategy: Strategy,
         target: &Target,
@@ -110,12 +110,12 @@ fn tcp_alpn(http: Http, asked: Http) -> Vec<&'static str> {
 mod tests {
     use super::*;
 
-    fn plan(strategy: &str, url: &str, alt_svc_h3: bool) -> Result<Plan, ProbeError> {
+    fn plan(strategy: &str, url: &str, alt_svc_h3: bool) -> Result<ConnectionPlan, ProbeError> {
         let announced = Announced {
             alt_svc_h3,
             ..Announced::default()
         };
-        Plan::new(
+        ConnectionPlan::new(
             strategy.parse().unwrap(),
             &Target::parse(url).unwrap(),
             announced,
@@ -149,7 +149,7 @@ mod tests {
                 ..Announced::default()
             };
             let (strategy, target) = ("auto+0rtt", Target::parse("https://a/").unwrap());
-            Plan::new(strategy.parse().unwrap(), &target, announced, false, true).unwrap()
+            ConnectionPlan::new(strategy.parse().unwrap(), &target, announced, false, true).unwrap()
         };
         let h2 = plan(Some(Http::H2));
         assert!(h2.tcp && h2.quic.is_none() && h2.insists.is_none());
@@ -178,7 +178,7 @@ mod tests {
         let strategy: Strategy = "h1+tls1.3+0rtt".parse().unwrap();
         let target = Target::parse("https://a/").unwrap();
         let unsafe_method =
-            Plan::new(strategy, &target, Announced::default(), false, false).unwrap();
+            ConnectionPlan::new(strategy, &target, Announced::default(), false, false).unwrap();
         assert!(!unsafe_method.early_data && !unsafe_method.tls.unwrap().early_data);
     }
 }

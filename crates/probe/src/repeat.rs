@@ -73,14 +73,14 @@ async fn until(
     body: &mut dyn Sink,
     stop: impl Future<Output = ()>,
 ) -> (Vec<Exchange>, bool) {
-    let enough = prober.enough.clone();
+    let interrupter = prober.interrupter();
     let outcome = {
         let asking = prober.run(target, run, body);
         tokio::pin!(asking);
         tokio::select! {
             hops = &mut asking => return (hops, false),
             () = stop => {
-                enough.send_replace(true);
+                interrupter.interrupt();
                 timeout(MAX_FAREWELL_WAIT, asking).await
             }
         }

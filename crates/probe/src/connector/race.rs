@@ -1,4 +1,5 @@
-//! HTTP/3 and TCP side by side, where the target announces both: what each wrote, and what is told of the loser.
+//! HTTP/3 and TCP side by side, where the target announces both: what each recorded, and what is
+//! told of the loser.
 
 use std::net::SocketAddr;
 
@@ -6,21 +7,23 @@ use roundtrip_http::{Trail, race};
 use roundtrip_model::{Attempt, AttemptOutcome, Recorder, Target};
 use roundtrip_tls::Offer;
 
-use crate::open::{Learnt, Open};
-use crate::plan::Plan;
-use crate::{ProbeError, Prober};
+use super::Connector;
+use crate::ProbeError;
+use crate::connection::OpenConnection;
+use crate::observed::Observed;
+use crate::plan::ConnectionPlan;
 
-impl Prober {
+impl Connector {
     /// QUIC first; when it does not answer soon, or fails, TCP too; the first to be ready wins.
-    pub(crate) async fn race(
+    pub(super) async fn race(
         &self,
-        plan: &Plan,
+        plan: &ConnectionPlan,
         offer: &Offer,
         target: &Target,
         (peers, h3_peers): (&[SocketAddr], &[SocketAddr]),
         recorder: &Recorder,
-        learnt: &mut Learnt,
-    ) -> Result<Open, ProbeError> {
+        observed: &mut Observed,
+    ) -> Result<OpenConnection, ProbeError> {
         let (quic_sheet, tcp_sheet) = (recorder.branch(), recorder.branch());
         let (mut quic_trail, mut tcp_trail) = (Trail::default(), Trail::default());
         let began = recorder.now();
@@ -32,17 +35,17 @@ impl Prober {
         let quic_failed = raced.quic_failed.map(|error| error.to_string());
         if raced.over_quic && raced.outcome.is_ok() {
             recorder.absorb(&quic_sheet);
-            learnt.trail = quic_trail;
+            observed.trail = quic_trail;
             return raced.outcome;
         }
         recorder.absorb(&tcp_sheet);
-        learnt.trail = tcp_trail;
+        observed.trail = tcp_trail;
         let told = quic_failed
             .clone()
             .map_or(AttemptOutcome::Abandoned, AttemptOutcome::Failed);
         if let Some(peer) = h3_peers.first() {
             let (peer, ended) = (*peer, recorder.now());
-            learnt.trail.attempts.insert(
+            observed.trail.attempts.insert(
                 0,
                 Attempt {
                     peer,
@@ -54,7 +57,7 @@ impl Prober {
             );
         }
         let why = quic_failed.unwrap_or_else(|| "QUIC did not answer in time".into());
-        learnt
+        observed
             .notes
             .push(format!("HTTP/3 was announced but TCP was used: {why}"));
         raced.outcome

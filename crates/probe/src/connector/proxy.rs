@@ -1,21 +1,19 @@
 //! Through an HTTP proxy: TLS to it where it wants that, and a tunnel where the target needs one.
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use roundtrip_http::{Stream, open_tunnel};
 use roundtrip_model::{Event, Recorder, Scheme, Target};
 use roundtrip_tls::Offer;
 
-use crate::plan::Plan;
-use crate::request::decoded;
-use crate::{ProbeError, Prober};
+use super::Connector;
+use crate::ProbeError;
+use crate::plan::ConnectionPlan;
 
-impl Prober {
-    /// TLS to the proxy where it wants that, and a tunnel where the target needs one.
-    pub(crate) async fn through_proxy(
+impl Connector {
+    /// Returns the stream to the target, and the status of the answer to CONNECT, or zero.
+    pub(super) async fn through_proxy(
         &self,
         mut stream: Box<dyn Stream>,
-        plan: &Plan,
+        plan: &ConnectionPlan,
         target: &Target,
         recorder: &Recorder,
     ) -> Result<(Box<dyn Stream>, u16), ProbeError> {
@@ -50,29 +48,10 @@ impl Prober {
         let status = open_tunnel(
             stream.as_mut(),
             target,
-            &self.proxy_headers(target),
+            &self.options.proxy_headers(target),
             recorder,
         )
         .await?;
         Ok((stream, status))
     }
-
-    /// What the proxy, and nobody behind it, is told.
-    pub(crate) fn proxy_headers(&self, target: &Target) -> Vec<(String, String)> {
-        let mut headers = vec![("User-Agent".to_owned(), self.options.user_agent.clone())];
-        if let Some((user, password)) = self.options.proxy_for(target).and_then(|p| p.0.userinfo())
-        {
-            let token = basic(&decoded(user), &decoded(password));
-            headers.push(("Proxy-Authorization".into(), token));
-        }
-        headers
-    }
-}
-
-/// RFC 7617 §2.
-pub(crate) fn basic(user: &str, password: &str) -> String {
-    format!(
-        "Basic {}",
-        BASE64_STANDARD.encode(format!("{user}:{password}"))
-    )
 }

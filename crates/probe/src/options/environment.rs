@@ -5,7 +5,8 @@ use std::net::IpAddr;
 
 use roundtrip_model::{Scheme, Target};
 
-use crate::{OptionsError, Proxy};
+use super::error::OptionsError;
+use super::proxy::Proxy;
 
 /// Longer lists of exceptions were not meant.
 const MAX_EXCEPTIONS: usize = 1000;
