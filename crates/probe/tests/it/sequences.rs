@@ -1,5 +1,7 @@
 //! Three requests as one: what each manner and strategy costs as counted, as timed, and as the server saw it.
 
+pub(crate) mod without_a_path;
+
 use std::time::Duration;
 
 use roundtrip_model::{Event, Exchange, Moment};

@@ -1,7 +1,5 @@
 //! A kept connection that the server closes just as the next request leaves: asked again, and said.
 
-#![allow(clippy::unwrap_used)]
-
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
