@@ -55,7 +55,7 @@ impl OpenConnection {
         self.connection.has_streams()
     }
 
-    /// The byte stream below HTTP/1.1, which nothing reads between requests.
+    /// Returns the byte stream below HTTP/1.1, which nothing reads between requests.
     pub(crate) fn stream(&mut self) -> Option<&mut dyn Stream> {
         self.connection.stream()
     }
@@ -64,7 +64,7 @@ impl OpenConnection {
         self.connection.close().await;
     }
 
-    /// The recorder that notes the bytes of this connection.
+    /// Returns the recorder that notes the bytes of this connection.
     pub(crate) fn recorder(&self) -> Recorder {
         self.recorder.clone()
     }
@@ -82,17 +82,17 @@ impl OpenConnection {
         matches!(self.connection, Connection::H3(_))
     }
 
-    /// The path's round trip, as far as it is known.
+    /// Returns the path's round trip, as far as it is known.
     pub(crate) fn min_rtt(&self) -> Option<Duration> {
         self.transport.min_rtt()
     }
 
-    /// What it has carried before, as far as the kernel tells.
+    /// Returns what it has carried before, as far as the kernel tells.
     pub(crate) fn past(&self) -> Option<KeptFacts> {
         self.transport.past()
     }
 
-    /// What its gauges show now.
+    /// Reads its gauges.
     pub(crate) fn facts(&self) -> (Option<TcpFacts>, Option<QuicFacts>, Option<TlsFacts>) {
         let transport = &self.transport;
         (
@@ -123,7 +123,8 @@ pub(crate) struct KeptConnection {
 }
 
 impl KeptConnection {
-    /// Takes it out if another request can go to `target` on it. One that cannot be used is dropped.
+    /// Takes it out if another request can go to `target` on it. One that cannot be used is
+    /// dropped.
     pub(crate) fn take_for(&mut self, target: &Target) -> Option<OpenConnection> {
         let here = origin(target);
         let kept = self.open.take().filter(|open| open.origin == here)?;
@@ -143,7 +144,7 @@ impl KeptConnection {
         self.open = Some(open);
     }
 
-    /// Drops a connection after its last answer, and remembers why.
+    /// Drops a connection after its last answer, and notes why.
     pub(crate) fn drop_for(&mut self, why: NotKept, open: OpenConnection) {
         self.why_not = Some((open.origin, why));
     }
@@ -152,12 +153,12 @@ impl KeptConnection {
         self.open.is_some()
     }
 
-    /// The byte stream below HTTP/1.1 of the connection that is kept.
+    /// Returns the byte stream below HTTP/1.1 of the connection that is kept.
     pub(crate) fn stream(&mut self) -> Option<&mut dyn Stream> {
         self.open.as_mut().and_then(OpenConnection::stream)
     }
 
-    /// Tells why the connection before, to this target's origin, is not there any more; once.
+    /// Returns, once, why the connection before is not there any more, if it was to this origin.
     pub(crate) fn take_reason(&mut self, target: &Target) -> Option<NotKept> {
         let here = origin(target);
         let (_, why) = self.why_not.take().filter(|(to, _)| *to == here)?;

@@ -1,5 +1,5 @@
-//! From addresses to an open connection, as the plan wants it. `http` brings it up; here is what a
-//! prober has besides: a proxy, a Unix socket, a library that is slow on purpose.
+//! From addresses to an open connection, as the plan says. Crate `http` opens it; this module adds
+//! a proxy, a Unix socket, and a TLS library that is slow on purpose.
 
 mod proxy;
 mod race;
@@ -137,7 +137,7 @@ impl Connector {
             (stream, proxy_status) = self.through_proxy(stream, plan, target, recorder).await?;
         }
         if plan.tls.is_some() && !self.options.hello_delay.is_zero() {
-            // A library that computes lets nothing else happen on its thread.
+            // A library that computes blocks its thread, so this does too.
             recorder.timed(Task::Configure, || {
                 std::thread::sleep(self.options.hello_delay);
             });
@@ -187,7 +187,7 @@ impl Connector {
     }
 }
 
-/// The addresses that were found, with the port to connect to.
+/// Returns the addresses that were found, with the port to connect to.
 pub(crate) fn peers(facts: &NameFacts, port: u16) -> Vec<SocketAddr> {
     let addresses = facts.addresses.iter();
     addresses.map(|a| SocketAddr::new(*a, port)).collect()

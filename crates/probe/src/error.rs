@@ -1,4 +1,4 @@
-//! Every way an exchange can fail, with its source kept. `failure` puts it into words.
+//! Every way an exchange can fail, with its source kept. `failure` puts these into words.
 
 use std::time::Duration;
 
@@ -7,6 +7,7 @@ use roundtrip_model::Strategy;
 use roundtrip_net::{NetError, ResolveError};
 use roundtrip_tls::TlsError;
 
+/// The reason why an exchange failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
     #[error(transparent)]
@@ -40,7 +41,7 @@ pub enum ProbeError {
     Echo { wanted: String, got: String },
 }
 
-/// A limit that fits in a second is told in milliseconds: «within 0.0 s» says nothing.
+/// Spells a limit, in milliseconds below a second: «within 0.0 s» says nothing.
 fn spelt(limit: Duration) -> String {
     if limit < Duration::from_secs(1) {
         format!("{} ms", limit.as_micros() as f64 / 1e3)

@@ -18,7 +18,7 @@ pub(crate) use several::{Answered, ONE_BY_ONE, Part, exchange_all};
 #[derive(Default)]
 struct Answer {
     facts: HttpFacts,
-    /// When the last byte was here, before anybody read gauges.
+    /// The time of the last byte, taken before gauges are read.
     ended: Option<Moment>,
 }
 
@@ -62,7 +62,7 @@ pub(crate) async fn exchange(
     exchange
 }
 
-/// Asks, and asks once more where the connection that was kept turns out to be gone.
+/// Asks, and asks once more if the connection that was kept turns out to be closed.
 async fn attempt(
     exchanger: &mut Exchanger,
     transaction: &mut Transaction<'_>,

@@ -37,7 +37,7 @@ pub(crate) struct Exchanger {
     counts: Counts,
     /// Says whether the unmeasured request was made, which comes before the first that is measured.
     is_primed: bool,
-    /// What the unmeasured request paid, where it came to an answer.
+    /// The cost of the unmeasured request, if it was answered.
     primer: Option<Primer>,
 }
 
@@ -48,14 +48,14 @@ pub(crate) struct Transaction<'a> {
     pub(crate) strategy: Strategy,
     pub(crate) recorder: Recorder,
     pub(crate) observed: Observed,
-    /// What is known so far, timeline and answer aside.
+    /// The exchange so far, without timeline and answer.
     pub(crate) exchange: Exchange,
     /// The connection that was kept, until [`Exchanger::connection`] hands it out.
     kept: Option<OpenConnection>,
 }
 
 impl Transaction<'_> {
-    /// What the kept connection has carried before.
+    /// Returns what the kept connection has carried before.
     pub(crate) fn kept_facts(&self) -> Option<KeptFacts> {
         self.kept.as_ref().and_then(OpenConnection::past)
     }
@@ -107,7 +107,7 @@ impl Exchanger {
         Recorder::new(self.clock.clone())
     }
 
-    /// The time that one exchange may take.
+    /// Returns the time that one exchange may take, for the work it has to bound.
     pub(crate) fn time_limit(&self) -> TimeLimit {
         self.interruption.time_limit(self.options.max_time)
     }
@@ -116,7 +116,7 @@ impl Exchanger {
         self.is_primed
     }
 
-    /// Says that what a strategy presumes has been fetched, or tried to be, and what that paid.
+    /// Notes that the unmeasured request was made or is under way, and what it paid.
     pub(crate) fn set_primed(&mut self, paid: Option<Primer>) {
         (self.is_primed, self.primer) = (true, paid);
     }
@@ -158,8 +158,7 @@ impl Exchanger {
         }
     }
 
-    /// Goes on with a new timeline: what the connection so far still sends and hears is no part
-    /// of the next one's story.
+    /// Goes on with a branch of the timeline, which events of the connection so far do not reach.
     pub(crate) fn begin_again(&mut self, transaction: &mut Transaction<'_>) {
         transaction.recorder = transaction.recorder.branch();
         let url = transaction.exchange.url.clone();
@@ -180,7 +179,7 @@ impl Exchanger {
             .map_err(|_| ProbeError::Timeout(limit))?
     }
 
-    /// Does everything from the plan to a connection that speaks.
+    /// Looks the name up, makes a plan and opens a connection as the plan says.
     async fn connect(
         &mut self,
         transaction: &mut Transaction<'_>,
@@ -220,7 +219,7 @@ impl Exchanger {
                 request.method
             ));
         }
-        // Kept off the stack, where a look-up over HTTPS has another exchange within.
+        // Boxed: a look-up over HTTPS holds another exchange, and so another of these.
         let opening = self
             .connector
             .open(&plan, target, found, recorder, observed);

@@ -1,4 +1,5 @@
-//! Troubles in words: which phase, what was tried, what happened, how long it took, and what to do next.
+//! Errors in words: which phase, what was tried, what happened, how long it took, and what to do
+//! next.
 
 mod http;
 mod net;

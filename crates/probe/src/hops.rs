@@ -36,7 +36,8 @@ pub(crate) async fn follow(
 ) -> Vec<Exchange> {
     let mut next = Some(first);
     while let Some((request, strategy)) = next.take() {
-        // Only the last hop's body is wanted, and which that is shows in its head: bodies are kept aside.
+        // Only the last hop's body is wanted, and which that is shows in its head: bodies are kept
+        // aside.
         let mut spool = Spool::new(exchanger.options().follow, sink);
         let mut exchange = exchange(exchanger, &request, strategy, &mut spool).await;
         (exchange.run, exchange.hop) = (run, hops.len() as u32);

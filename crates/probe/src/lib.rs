@@ -10,8 +10,8 @@
 //! - `sequence`, `priming`, `hops`: which exchanges follow each other;
 //! - `exchange`: one request, or several at once on one connection;
 //! - `exchanger`: the steps of an exchange, and the owners of what lasts from one to the next:
-//!   `names` (addresses), `connector` (trust, tickets, tokens), `connection` (the one that is kept),
-//!   `protocols` (what origins announced), `interruption`, `counts`;
+//!   `names` (addresses), `connector` (trust, tickets, tokens), `connection` (the one that is
+//!   kept), `protocols` (what origins announced), `interruption`, `counts`;
 //! - `observed`, `answer`: what was learnt, as facts of an exchange;
 //! - `plan`, `request`, `options`: what is meant, and what to offer; pure;
 //! - `error`, `failure`: what went wrong, and the words for it.

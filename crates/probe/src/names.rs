@@ -1,5 +1,5 @@
-//! From a host to addresses, by the first source that knows it: flags, literals, DNS over HTTPS, the
-//! system's resolver.
+//! From a host to addresses, by the first source that knows it: flags, literals, DNS over HTTPS,
+//! the system's resolver.
 
 mod doh;
 
@@ -14,7 +14,7 @@ use crate::ProbeError;
 use crate::options::{Destination, Family, Options};
 pub(crate) use doh::Requester;
 
-/// How long a client waits for the HTTPS record once it has addresses. RFC 8305 §3 gives late answers 50 ms.
+/// The wait for the HTTPS record once there are addresses. RFC 8305 §3 gives late answers 50 ms.
 const HTTPS_GRACE: Duration = Duration::from_millis(50);
 
 /// Looks names up. Owns the resolver, which is made when it is first needed.

@@ -1,5 +1,5 @@
-//! What is observed of a connection, kept even when the way ends badly, and how it becomes part of
-//! an `Exchange`.
+//! Facts gathered while a connection is opened and used, which survive its failure, and how they
+//! become part of an `Exchange`.
 
 use roundtrip_http::Trail;
 use roundtrip_model::{
@@ -28,15 +28,15 @@ impl Observed {
         self.tls = self.tls.take().or_else(|| told.cloned());
         if let Some(gauge) = &self.trail.quic {
             self.quic.get_or_insert_with(|| gauge.facts());
-            // The server's hello, or what it showed.
+            // A server that was heard has sent its hello or its certificates.
             let heard = |facts: &TlsFacts| !facts.cipher.is_empty() || facts.chain.is_some();
             let seen = || Some(gauge.tls_facts()).filter(heard);
             self.tls = self.tls.take().or_else(seen);
         }
     }
 
-    /// Puts what was observed into an exchange whose timeline and answer are complete, and what
-    /// follows from that: the strategy that was used, the failure in words, the findings.
+    /// Completes an exchange that has its timeline and its answer. Adds the facts, and what follows
+    /// from them: the strategy that was used, the failure in words, the findings.
     pub(crate) fn conclude(&self, exchange: &mut Exchange, error: Option<&ProbeError>) {
         exchange.attempts.clone_from(&self.trail.attempts);
         exchange.notes.extend_from_slice(&self.notes);
@@ -69,8 +69,8 @@ impl Observed {
     }
 }
 
-/// Flights of a handshake as an observer counts them: changes of direction, and the client's last one, which leaves
-/// when the handshake is already over for it.
+/// Counts the flights of a handshake as an observer does: changes of direction, and the client's
+/// last one, which leaves when the handshake is already over for it.
 fn flights<'a>(events: impl Iterator<Item = &'a (Moment, Event)>, client_is_last: bool) -> u32 {
     let (mut count, mut last, mut under_way, mut finished) = (0, None, false, false);
     for (_, event) in events {
@@ -95,7 +95,7 @@ fn flights<'a>(events: impl Iterator<Item = &'a (Moment, Event)>, client_is_last
     count + u32::from(finished && client_is_last && last == Some(false))
 }
 
-/// What really happened, as a strategy.
+/// Returns what really happened, as a strategy.
 fn used(exchange: &Exchange) -> Strategy {
     let mut used = exchange.asked;
     used.reuse = exchange.reused;

@@ -1,4 +1,4 @@
-//! What the user meant, in one value. The command line fills it; nothing below looks at flags.
+//! The options of a prober, in one value. The command line fills it; nothing below looks at flags.
 
 mod environment;
 mod error;
@@ -42,15 +42,16 @@ pub struct Options {
     pub bind: Option<Bind>,
     pub unix_socket: Option<PathBuf>,
     pub proxy: Option<Proxy>,
-    /// What the environment says of proxies; by default, nothing is read of it.
+    /// The proxies that the environment names; none by default.
     pub environment: Environment,
-    /// `--noproxy`: asked directly, whatever the two above say.
+    /// `--noproxy`: these hosts are asked directly, whatever the two above say.
     pub unproxied: Exceptions,
     pub roots: Roots,
     pub identity: Option<Identity>,
     pub connect_timeout: Duration,
     pub max_time: Duration,
-    /// What a slow TLS library computes before its ClientHello (over TCP), for experiments; its wait is the client's.
+    /// For experiments: the time that a slow TLS library computes before its ClientHello (over
+    /// TCP). It counts as the client's.
     pub hello_delay: Duration,
 }
 
@@ -87,7 +88,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// What cannot be sent is known before anything is.
+    /// Checks that the request can be sent, before anything is.
     pub fn check(&self) -> Result<(), OptionsError> {
         let agent = ("User-Agent".to_owned(), self.user_agent.clone());
         let headers: Vec<_> = self.headers.iter().cloned().chain([agent]).collect();
@@ -95,7 +96,7 @@ impl Options {
         Ok(roundtrip_http::check_sendable(method, &headers)?)
     }
 
-    /// A strategy that contradicts the URL needs no request to be found out.
+    /// Checks that the strategy does not contradict the URL.
     pub fn check_for(&self, target: &Target) -> Result<(), OptionsError> {
         let proxied = self.proxy_for(target).is_some();
         ConnectionPlan::new(self.strategy, target, Announced::default(), proxied, true)
@@ -103,7 +104,7 @@ impl Options {
             .map_err(|error| OptionsError::Strategy(Box::new(error)))
     }
 
-    /// The proxy that a target is asked through: the one that was named, or the environment's.
+    /// Returns the proxy that a target is asked through: the option's, or the environment's.
     pub fn proxy_for(&self, target: &Target) -> Option<&Proxy> {
         let excepted = self.unproxied.contains(&target.host_name());
         if excepted || target.scheme == Scheme::Tcp {
@@ -113,7 +114,7 @@ impl Options {
         self.proxy.as_ref().or_else(environment)
     }
 
-    /// The same, with the variable that names it, where nothing more particular was said.
+    /// Returns the environment's proxy, and the variable that names it, unless an option says more.
     pub(crate) fn proxy_by_environment(&self, target: &Target) -> Option<(&'static str, &Proxy)> {
         let said = self.proxy.is_some() || self.unix_socket.is_some();
         if said || self.unproxied.contains(&target.host_name()) {
@@ -122,7 +123,7 @@ impl Options {
         self.environment.proxy_for(target)
     }
 
-    /// `--connect-to` and the proxy redirect the connection, never the request.
+    /// Returns where to connect. `--connect-to` and the proxy change that, and never the request.
     pub(crate) fn destination(&self, target: &Target) -> Destination {
         if let Some(proxy) = self.proxy_for(target) {
             return Destination {
@@ -141,7 +142,7 @@ impl Options {
     }
 }
 
-/// Where to connect, which is not always where the URL points.
+/// The host and port to connect to, which are not always the URL's.
 pub(crate) struct Destination {
     pub(crate) host: String,
     pub(crate) port: u16,

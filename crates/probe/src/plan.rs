@@ -1,16 +1,17 @@
-//! What to offer: a strategy, the target's scheme and what the name announced, made into versions and protocols. Pure.
+//! What to offer: versions and protocols, from a strategy, the target's scheme and what the name
+//! announced. Pure.
 
 use roundtrip_model::{Http, HttpsRecord, Memory, Scheme, Security, Strategy, Target};
 use roundtrip_tls::Offer;
 
 use crate::ProbeError;
 
-/// How one connection will be tried.
+/// The versions and protocols to try for one connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ConnectionPlan {
     /// TLS over TCP, where the plan has TLS.
     pub(crate) tls: Option<Offer>,
-    /// TCP is a way to go.
+    /// TCP may be tried.
     pub(crate) tcp: bool,
     pub(crate) quic: Option<Offer>,
     pub(crate) early_data: bool,
@@ -22,12 +23,13 @@ pub(crate) struct ConnectionPlan {
     pub(crate) via_proxy: bool,
 }
 
-/// What the world has announced about a target's HTTP/3.
+/// Announcements and earlier exchanges that tell what a target speaks.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Announced<'a> {
     pub(crate) https_record: Option<&'a HttpsRecord>,
     pub(crate) alt_svc_h3: bool,
-    /// What was spoken with this origin when it left a ticket, a cookie or a connection: these serve that protocol alone.
+    /// The protocol of the exchange that left a ticket, a cookie or a connection, which serve that
+    /// protocol alone.
     pub(crate) spoken: Option<Http>,
 }
 
@@ -97,7 +99,7 @@ impl ConnectionPlan {
     }
 }
 
-/// Who left the choice to the server still offers both.
+/// A strategy that leaves the choice to the server offers both.
 fn tcp_alpn(http: Http, asked: Http) -> Vec<&'static str> {
     match (http, asked) {
         (Http::H1, _) => vec!["http/1.1"],

@@ -1,5 +1,5 @@
-//! What a strategy presumes (a ticket, a cookie, an open connection), fetched by a request that
-//! nobody measures.
+//! The unmeasured request that fetches what a strategy presumes: a ticket, a cookie, an open
+//! connection.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub(crate) fn is_needed(exchanger: &Exchanger) -> bool {
     options.strategy.is_warm() && !options.cold && !exchanger.is_primed()
 }
 
-/// Asks once for the ticket, the cookie or the connection that this leaves behind.
+/// Makes the unmeasured request, and waits for the ticket.
 pub(crate) async fn prime(exchanger: &mut Exchanger, target: &Target) -> Vec<Exchange> {
     exchanger.set_primed(None);
     let strategy = exchanger.options().strategy;
@@ -40,7 +40,7 @@ pub(crate) async fn prime(exchanger: &mut Exchanger, target: &Target) -> Vec<Exc
     hops
 }
 
-/// Keeps reading for a moment: servers send tickets after the handshake, when they like. RFC 8446 §4.6.1.
+/// Keeps reading for a moment: servers may send tickets long after the handshake. RFC 8446 §4.6.1.
 async fn await_ticket(exchanger: &mut Exchanger, quic: bool) {
     let mut waited = Duration::ZERO;
     while waited < MAX_TICKET_WAIT && exchanger.lacks_ticket(quic) {
@@ -54,7 +54,7 @@ async fn await_ticket(exchanger: &mut Exchanger, quic: bool) {
     }
 }
 
-/// What these hops paid, where they came to an answer.
+/// Returns the cost of these hops, if they were answered.
 fn paid(hops: &[Exchange]) -> Option<Primer> {
     let last = hops.last().filter(|e| e.ok())?;
     Some(Primer {
@@ -64,7 +64,7 @@ fn paid(hops: &[Exchange]) -> Option<Primer> {
     })
 }
 
-/// The exchange that fetches a ticket shows none; it must still be one that remembers.
+/// Returns the memory of the unmeasured request: it must resume to keep a ticket, and shows none.
 fn memory(strategy: Strategy) -> Memory {
     if strategy.memory == Memory::Cold || strategy.http == Http::Echo {
         Memory::Cold

@@ -1,4 +1,4 @@
-//! The face of the crate: what asks.
+//! The face of the crate.
 
 use roundtrip_http::{HttpError, Sink};
 use roundtrip_model::{Exchange, Target};
@@ -8,7 +8,7 @@ use crate::interruption::Interrupter;
 use crate::sequence::{self, Ask, Manner, Sequence};
 use crate::{Options, ProbeError, hops, priming};
 
-/// Asks targets as its [`Options`] say, and remembers what one exchange leaves behind for the next:
+/// Asks targets as its [`Options`] say, and keeps what one exchange leaves behind for the next:
 /// tickets, cookies, `Alt-Svc`, an open connection.
 ///
 /// Three calls, in this order:
@@ -54,13 +54,13 @@ impl Prober {
         hops
     }
 
-    /// Asks for all targets, in this manner; bodies are dropped.
+    /// Asks for all targets, in this manner, and drops the bodies.
     pub async fn sequence(&mut self, targets: &[Target], manner: Manner) -> Sequence {
         let mut asks: Vec<_> = targets.iter().cloned().map(Ask::bodiless).collect();
         self.sequence_into(&mut asks, manner).await
     }
 
-    /// The same, with a place for each body.
+    /// Asks for all targets, in this manner, with a sink for each body.
     pub async fn sequence_into<S: Sink>(
         &mut self,
         asks: &mut [Ask<S>],

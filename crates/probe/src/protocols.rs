@@ -10,13 +10,13 @@ use crate::plan::Announced;
 pub(crate) struct Protocols {
     /// Origins whose `Alt-Svc` offers h3 at the same host and port.
     alt_svc_h3: Vec<Origin>,
-    /// What was spoken with an origin first. A ticket or a connection serves the protocol that it
-    /// came from, so the next request speaks it again.
+    /// The protocol that was spoken with an origin first. A ticket or a connection serves the
+    /// protocol that it came from, so the next request speaks it again.
     spoken: Vec<(Origin, Http)>,
 }
 
 impl Protocols {
-    /// What is known of a target before a connection is opened.
+    /// Returns what is known of a target before a connection is opened.
     pub(crate) fn announced<'a>(
         &self,
         target: &Target,

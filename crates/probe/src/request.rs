@@ -36,7 +36,7 @@ impl Options {
         if !self.body.is_empty() {
             add("Content-Type", "application/x-www-form-urlencoded".into());
         }
-        // `-H 'Accept:'` takes a header away, as with curl; one that is to be sent empty came as a space.
+        // `-H 'Accept:'` takes a header away, as with curl; one to be sent empty came as a space.
         let sent = self.headers.iter().filter(|(_, v)| !v.is_empty());
         headers.extend(sent.map(|(n, v)| (n.clone(), v.trim().to_owned())));
         let default = if self.body.is_empty() { "GET" } else { "POST" };

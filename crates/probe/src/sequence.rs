@@ -39,36 +39,37 @@ pub struct Ask<S> {
 }
 
 impl Ask<Nowhere> {
-    /// The body is read and dropped.
+    /// Makes a request whose body is read and dropped.
     pub fn bodiless(target: Target) -> Self {
         let sink = std::io::sink();
         Self { target, sink }
     }
 }
 
-/// What became of a sequence.
+/// The result of a sequence.
 #[derive(Debug, Clone)]
 pub struct Sequence {
     pub manner: Manner,
     pub asked: Strategy,
-    /// For each request, in their order, its hops: redirects, and attempts that had to be repeated. The last is the
-    /// answer or the failure.
+    /// For each request, in their order, its hops: redirects, and attempts that had to be repeated.
+    /// The last is the answer or the failure.
     pub hops: Vec<Vec<Exchange>>,
-    /// From the start to the end of the last answer; what a warm strategy presumes was there before.
+    /// The time from the start to the end of the last answer, without the unmeasured request.
     pub took: Duration,
-    /// Round trips on the critical path, as counted in the exchanges: what went at once counts once.
+    /// Round trips on the critical path, as counted in the exchanges: what went at once counts
+    /// once.
     pub round_trips: u32,
     /// Connections that were opened.
     pub connections: u32,
 }
 
 impl Sequence {
-    /// Each request's answer or failure, in their order.
+    /// Returns each request's answer or failure, in their order.
     pub fn exchanges(&self) -> impl Iterator<Item = &Exchange> {
         self.hops.iter().filter_map(|hops| hops.last())
     }
 
-    /// Was every request answered?
+    /// Says whether every request was answered.
     pub fn ok(&self) -> bool {
         self.exchanges().all(Exchange::ok)
     }
@@ -103,7 +104,7 @@ pub(crate) async fn run<S: Sink>(
     };
     let counts = exchanger.counts().end_sequence();
     exchanger.kept().forget_reason();
-    // Goodbyes take time, which is nobody's who waits for answers.
+    // Closing takes time, which no request waits for.
     for goodbye in leaving {
         let _ = goodbye.await;
     }
@@ -120,7 +121,7 @@ pub(crate) async fn run<S: Sink>(
     }
 }
 
-/// Returns what cannot be done, which is known before anything is.
+/// Says what cannot be done, before anything is tried.
 fn refusal<S>(exchanger: &Exchanger, asks: &[Ask<S>], manner: Manner) -> Option<ProbeError> {
     let strategy = exchanger.options().strategy;
     let several = asks.len() > 1;
@@ -200,8 +201,8 @@ async fn kept<S: Sink>(
     (all, trips)
 }
 
-/// Holds a connection that has done its work until all is over: tickets for those to come may still be on their way.
-/// HTTP/2 and 3 read on by themselves.
+/// Holds a connection that has done its work until all is over: tickets for later ones may still be
+/// on their way. HTTP/2 and 3 read on by themselves.
 async fn linger(mut open: OpenConnection, mut over: watch::Receiver<()>) {
     let reading = async {
         let mut buffer = [0; 1024];
@@ -212,7 +213,7 @@ async fn linger(mut open: OpenConnection, mut over: watch::Receiver<()>) {
     };
     tokio::select! {
         () = reading => {}
-        // Nobody sends: it ends with its sender.
+        // Nothing is sent: it ends when its sender is dropped.
         _ = over.changed() => {}
     }
     open.close().await;

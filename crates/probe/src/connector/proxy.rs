@@ -31,7 +31,7 @@ impl Connector {
                 alpn: vec!["http/1.1"],
                 quic: false,
             };
-            // What happens inside the hop to the proxy is not the target's handshake.
+            // The handshake with the proxy is not the target's.
             let aside = recorder.branch();
             let mut tls =
                 self.tls_ready()?

@@ -1,4 +1,5 @@
-//! The fast-open echo of `tcp://host:port`: `hello\n` there and back, twice. With fast open the first leaves in the SYN.
+//! The fast-open echo of `tcp://host:port`: `hello\n` there and back, twice. With fast open the
+//! first leaves in the SYN.
 
 use roundtrip_model::{EchoFacts, Event, Exchange, Http, Recorder, Security, Strategy, Target};
 use roundtrip_net::{Connect, Gauge, Socket};
@@ -11,7 +12,7 @@ use crate::exchanger::Exchanger;
 
 const GREETING: &[u8] = b"hello\n";
 
-/// Greets an echo server twice.
+/// Greets an echo server twice, within the time allowed to an exchange.
 pub(crate) async fn echo(
     exchanger: &mut Exchanger,
     target: &Target,

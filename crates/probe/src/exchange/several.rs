@@ -9,8 +9,8 @@ use super::retry::{lost_trip, went_with_connection};
 use crate::ProbeError;
 use crate::exchanger::{Exchanger, Transaction};
 
-/// Nobody deploys pipelining: answers wait for one another, and what was under way when one fails
-/// is unknown. RFC 9112 §9.3.2.
+/// HTTP/1.1 pipelining is not used: answers wait for one another, and after a failure it is unknown
+/// which requests were acted upon. RFC 9112 §9.3.2.
 pub(crate) const ONE_BY_ONE: &str =
     "HTTP/1.1 answers one request at a time; to ask at once takes h2 or h3";
 
@@ -23,7 +23,7 @@ pub(crate) struct Part<'a, K> {
     pub(crate) sink: K,
 }
 
-/// What one of several requests came to.
+/// The result for one of several requests.
 pub(crate) struct Answered<'a, K> {
     pub(crate) part: Part<'a, K>,
     pub(crate) exchange: Exchange,
@@ -39,15 +39,15 @@ struct Running<'a, K> {
     own: Recorder,
 }
 
-/// When and how a part ended, once it has.
+/// The time and outcome of a part, once it has ended.
 type End = Option<(Moment, Result<(), ProbeError>)>;
 
-/// What the parts have in common when all is over.
+/// The facts that all parts share when all is over.
 struct Common<'a> {
     transaction: Transaction<'a>,
     timeline: Timeline,
     over: Moment,
-    /// What befell those that have not ended.
+    /// The error of parts that have not ended.
     error: ProbeError,
 }
 
@@ -62,7 +62,7 @@ pub(crate) async fn exchange_all<'a, K: Sink>(
         return Vec::new();
     };
     let asked = first.strategy;
-    // One that may leave no early data any more keeps the others from it.
+    // A part that may not use early data any more keeps the others from it.
     let other = parts.iter().map(|p| p.strategy).find(|s| *s != asked);
     let mut transaction = exchanger.begin(first.request, other.unwrap_or(asked));
     let recorder = transaction.recorder.clone();
@@ -107,7 +107,7 @@ fn start<'a, K>(part: Part<'a, K>, recorder: &Recorder) -> Running<'a, K> {
     }
 }
 
-/// Brings the connection up where none was kept, and all requests across it.
+/// Opens the connection where none was kept, and sends all requests on it.
 async fn carry<K: Sink>(
     exchanger: &mut Exchanger,
     transaction: &mut Transaction<'_>,
@@ -185,7 +185,7 @@ fn conclude<'a, K>(
     }
 }
 
-/// The connection's facts until a request's end, with the request's own.
+/// Joins the connection's events until a request's end with the request's own.
 fn together(connection: &Timeline, own: &Timeline, end: Moment) -> Timeline {
     let mut whole = Timeline::default();
     for (at, event) in connection.iter().filter(|(at, _)| *at <= end) {

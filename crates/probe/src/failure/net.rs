@@ -53,7 +53,8 @@ pub(super) fn connect(error: &NetError) -> Words {
     Words::new(kind, format!("cannot connect: {error}"), advice)
 }
 
-/// The kindest reading of several failures: somebody reset what he had accepted, somebody refused, or nobody could be reached.
+/// Picks the most telling of several failures: a peer reset what it had accepted, a peer refused,
+/// or no peer could be reached.
 fn of_peers(kinds: impl Iterator<Item = io::ErrorKind>) -> (FailureKind, &'static str) {
     let kinds: Vec<io::ErrorKind> = kinds.collect();
     if kinds.contains(&io::ErrorKind::ConnectionReset) {
@@ -74,7 +75,7 @@ fn of_peers(kinds: impl Iterator<Item = io::ErrorKind>) -> (FailureKind, &'stati
     }
 }
 
-/// Time ran out: say where, and what that usually means.
+/// Says where time ran out, and what that usually means.
 pub(super) fn timeout(error: &ProbeError, exchange: &Exchange, phase: PhaseName) -> Words {
     let peers: Vec<String> = exchange
         .attempts

@@ -1,4 +1,4 @@
-//! What the next hop asks for: after a redirect, or after 425 Too Early.
+//! The next request after a redirect.
 
 use bytes::Bytes;
 use roundtrip_http::Request;
@@ -6,7 +6,7 @@ use roundtrip_model::{Exchange, Target};
 
 use crate::{Options, ProbeError};
 
-/// The next request, if the response asks for one and the options allow it.
+/// Returns the next request, if the response asks for one and the options allow it.
 pub(crate) fn next(
     exchange: &Exchange,
     request: &Request,
@@ -31,7 +31,8 @@ pub(crate) fn next(
     Ok(Some(follow(request, target, http.status, options)))
 }
 
-/// RFC 9110 §15.4: 303 turns every method but HEAD into GET, 301 and 302 turn POST into GET, 307 and 308 keep all.
+/// RFC 9110 §15.4: 303 turns every method but HEAD into GET, 301 and 302 turn POST into GET, 307
+/// and 308 keep the method.
 fn follow(request: &Request, target: Target, status: u16, options: &Options) -> Request {
     let mut next = request.clone();
     let was_post = request.method == "POST";

@@ -1,4 +1,4 @@
-//! Where a body waits until it is known to be the last hop's.
+//! A buffer for a body, until it is known whether it is the last hop's.
 
 use std::io::Write;
 
@@ -10,10 +10,11 @@ pub(crate) struct Spool<'a> {
     sink: &'a mut dyn Sink,
 }
 
-/// A redirect's body is small; a larger one is no redirect's.
+/// The longest body that is held back: redirects have smaller ones.
 const MAX_SPOOLED_BODY: usize = 1 << 20;
 
 impl<'a> Spool<'a> {
+    /// Holds the body back if `hold`, else hands it on at once.
     pub(crate) fn new(hold: bool, sink: &'a mut dyn Sink) -> Self {
         Self {
             held: hold.then(Vec::new),
@@ -21,6 +22,7 @@ impl<'a> Spool<'a> {
         }
     }
 
+    /// Hands on what was held back.
     pub(crate) fn release(mut self) -> std::io::Result<()> {
         if let Some(held) = self.held.take() {
             self.sink.write_all(&held)?;

@@ -13,7 +13,8 @@ use crate::{Options, ProbeError};
 /// The longest answer that is read: DNS messages cannot be longer.
 const MAX_ANSWER_LENGTH: usize = 64 * 1024;
 
-/// Carries the questions. Whoever carries out exchanges implements it, so that nothing here knows how.
+/// Sends questions as requests. The module that runs exchanges implements it, so this one does not
+/// depend on it.
 pub(crate) trait Requester {
     /// Sends a request and reads its answer into `sink`, on the connection of the one before where
     /// that is still open.
@@ -23,7 +24,7 @@ pub(crate) trait Requester {
     async fn retire(&mut self);
 }
 
-/// The options for asking a server of `options`: its own name goes to the system's resolver.
+/// Returns the options for asking the server. The system's resolver looks up the server's name.
 pub(super) fn options(options: &Options) -> Options {
     Options {
         strategy: Strategy {
@@ -38,7 +39,7 @@ pub(super) fn options(options: &Options) -> Options {
     }
 }
 
-/// Asks `server` about `host`.
+/// Asks `server` for the addresses of `host`, and for its HTTPS record where that is wanted.
 pub(super) async fn look_up<R: Requester>(
     mut requester: R,
     server: &Target,

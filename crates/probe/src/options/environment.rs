@@ -1,5 +1,6 @@
-//! Proxies that the environment names, read as curl reads them: `http_proxy` (in small letters only, because a CGI server
-//! makes `HTTP_PROXY` of a request's header), `https_proxy`, `all_proxy` and `no_proxy`, the last three in capitals too.
+//! Proxies that the environment names, read as curl reads them: `http_proxy` (in small letters
+//! only, because a CGI server makes `HTTP_PROXY` of a request's header), `https_proxy`, `all_proxy`
+//! and `no_proxy`, the last three in capitals too.
 
 use std::net::IpAddr;
 
@@ -8,10 +9,10 @@ use roundtrip_model::{Scheme, Target};
 use super::error::OptionsError;
 use super::proxy::Proxy;
 
-/// Longer lists of exceptions were not meant.
+/// The most exceptions that are read of a list.
 const MAX_EXCEPTIONS: usize = 1000;
 
-/// What the environment says of proxies.
+/// The proxies that the environment names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Environment {
     http: Option<Named>,
@@ -27,7 +28,7 @@ struct Named {
 }
 
 impl Environment {
-    /// `read` reads a variable; an empty one is none.
+    /// Reads the variables with `read`. An empty variable counts as unset.
     pub fn read(read: impl Fn(&str) -> Option<String>) -> Result<Self, OptionsError> {
         let read = |name: &str| read(name).filter(|value| !value.is_empty());
         let exceptions = Exceptions::parse(
@@ -75,7 +76,7 @@ pub struct Exceptions {
 }
 
 impl Exceptions {
-    /// A list with commas or spaces between its parts.
+    /// Parses a list with commas or spaces between its parts.
     pub fn parse(list: &str) -> Self {
         let parts = list.split([',', ' ', '\t']).filter(|part| !part.is_empty());
         let bare = |part: &str| {
@@ -88,6 +89,7 @@ impl Exceptions {
         }
     }
 
+    /// Says whether `host` is asked directly.
     pub(crate) fn contains(&self, host: &str) -> bool {
         let host = host.trim_end_matches('.').trim_matches(['[', ']']);
         let host = host.to_ascii_lowercase();
@@ -102,7 +104,7 @@ impl Exceptions {
     }
 }
 
-/// The address itself, or a network in the form `192.0.2.0/24`.
+/// Says whether `known` is the address, or a network around it in the form `192.0.2.0/24`.
 fn is_within(address: IpAddr, known: &str) -> bool {
     let (network, bits) = known.split_once('/').unwrap_or((known, ""));
     let Ok(network) = network.parse::<IpAddr>() else {

@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use super::error::OptionsError;
 
-/// `--resolve HOST:PORT:ADDR[,ADDR]…`: these addresses, whatever name servers say. `*` stands for any host.
+/// `--resolve HOST:PORT:ADDR[,ADDR]…`: use these addresses, whatever name servers say. `*` stands
+/// for any host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Override {
     pub host: String,
@@ -13,7 +14,8 @@ pub struct Override {
     pub addresses: Vec<IpAddr>,
 }
 
-/// `--connect-to HOST1:PORT1:HOST2:PORT2`: connect elsewhere, ask for the same. An empty part means any, or the same.
+/// `--connect-to HOST1:PORT1:HOST2:PORT2`: connect elsewhere, and ask for the same. An empty part
+/// means any, or the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectTo {
     pub from_host: Option<String>,
@@ -84,7 +86,7 @@ impl ConnectTo {
     }
 }
 
-/// A host, bracketed where it is an IPv6 address, and what follows its colon.
+/// Splits a host, bracketed where it is an IPv6 address, from what follows its colon.
 fn split_host(text: &str) -> Option<(&str, &str)> {
     match text.strip_prefix('[') {
         Some(rest) => {

@@ -1,5 +1,5 @@
-//! Requests that leave at once on one connection, in waves: what a connection's end took with it goes
-//! again in the next, on a new one.
+//! Requests that leave at once on one connection, in waves: requests that were lost when it ended
+//! go again in the next wave, on a new one.
 
 use roundtrip_http::{Request, Sink};
 use roundtrip_model::{Exchange, Strategy};
@@ -19,12 +19,12 @@ struct Member<'a, S> {
     hops: Vec<Exchange>,
 }
 
-/// What a member's part in a wave came to.
+/// The result of one member's request in one wave.
 struct Outcome {
     exchange: Exchange,
     /// The connection ended and took the request with it; this many round trips were lost.
     lost: Option<u32>,
-    /// What the answer asks for.
+    /// The request that the answer asks for.
     next: Option<(Request, Strategy)>,
 }
 
@@ -37,8 +37,8 @@ impl Outcome {
 const ASKED_AGAIN: &str = "the connection ended before this request was answered, and to repeat it does no harm: asked \
                            again on a new one";
 
-/// Asks for all at once; then, at once, for what was turned away; then, one after another, for what
-/// redirects lead to.
+/// Sends all requests at once; then, at once, those that were lost or turned away; then, one after
+/// another, those that redirects lead to.
 pub(super) async fn run<S: Sink>(
     exchanger: &mut Exchanger,
     asks: &mut [Ask<S>],
@@ -50,7 +50,8 @@ pub(super) async fn run<S: Sink>(
     while !waiting.is_empty() {
         let outcomes = wave(exchanger, &mut waiting, leaving).await;
         trips += outcomes.iter().map(Outcome::round_trips).max().unwrap_or(0);
-        // Without an answer to anybody, on a connection that was new, another one would fare no better.
+        // Without an answer to anybody, on a connection that was new, another one would fare no
+        // better.
         let in_vain = |o: &Outcome| !o.exchange.ok() && !o.exchange.reused;
         let hope = !outcomes.iter().all(in_vain);
         for (mut member, outcome) in std::mem::take(&mut waiting).into_iter().zip(outcomes) {

@@ -1,4 +1,5 @@
-//! A fault put into a real exchange is the finding that is named first, at its price; without one nothing is named.
+//! A fault put into a real exchange is the finding that is named first, at its price; without one
+//! nothing is named.
 
 mod detours;
 mod kept;
@@ -15,7 +16,8 @@ use roundtrip_probe::Options;
 
 use crate::scene::{RTT, Scene};
 
-/// The first finding, which is `id` at about `ms`: what was put in, and at most what the scheduler adds to it.
+/// The first finding, which is `id` at about `ms`: what was put in, and at most what the scheduler
+/// adds to it.
 fn assert_named(exchange: &Exchange, id: &str, ms: f64, round_trips: u32) {
     let told = || format!("{:?} {:?}", exchange.findings, exchange.phases());
     let first: Option<&Finding> = exchange.findings.first();

@@ -9,7 +9,8 @@ use roundtrip_wire::dns::{Data, Kind, Message, Name, Rcode, Record, Service};
 
 use crate::scene::{RTT, Scene};
 
-/// Answers everything about one host at the server's end of the path, until its thread is the last to hold it.
+/// Answers everything about one host at the server's end of the path, until its thread is the last
+/// to hold it.
 fn name_server(scene: &Scene, alpn: &'static [&'static str]) -> SocketAddr {
     let address = scene.path.server().address_v4();
     let socket = scene
@@ -76,7 +77,8 @@ fn an_https_record_that_announces_h3_is_honoured_at_once() {
     assert!(matches!(name.answer, Answer::Server(_)));
     assert_eq!(name.https_record.as_ref().unwrap().alpn, ["h3", "h2"]);
     assert_eq!(exchange.used.http, Http::H3, "{:?}", exchange.notes);
-    // The name costs a round trip of the resolver's path, which is this one, and none of the target's.
+    // The name costs a round trip of the resolver's path, which is this one, and none of the
+    // target's.
     let phases = exchange.phases();
     let lookup = phases.iter().find(|p| p.name == PhaseName::Name).unwrap();
     assert_eq!(lookup.round_trips, 0);

@@ -1,4 +1,5 @@
-//! Sequences whose connection ends in the middle, or of whose answers one fails: the rest is kept, or asked again and said.
+//! Sequences whose connection ends in the middle, or of whose answers one fails: the rest is kept,
+//! or asked again and said.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Faulty peers of a few lines, at the server's end of the path. Their threads end with the test's process.
+//! Faulty peers of a few lines, at the server's end of the path. Their threads end with the test's
+//! process.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -27,7 +27,8 @@ impl Deref for Scene {
 }
 
 impl Scene {
-    /// The origin listens at the far end of a path of [`RTT`], with fast open allowed on both sides.
+    /// The origin listens at the far end of a path of [`RTT`], with fast open allowed on both
+    /// sides.
     pub(crate) fn new(knobs: Knobs) -> Self {
         Self::over(Path::builder().rtt(RTT).build().unwrap(), knobs)
     }

@@ -1,4 +1,5 @@
-//! Three requests as one: what each manner and strategy costs as counted, as timed, and as the server saw it.
+//! Three requests as one: what each manner and strategy costs as counted, as timed, and as the
+//! server saw it.
 
 pub(crate) mod without_a_path;
 
@@ -46,7 +47,8 @@ fn told(sequence: &Sequence) -> String {
     )
 }
 
-/// What was counted is what was expected, and no more than the clock allows; the whole holds its parts.
+/// What was counted is what was expected, and no more than the clock allows; the whole holds its
+/// parts.
 fn assert_whole(sequence: &Sequence, trips: u32, connections: u32) {
     let told = told(sequence);
     assert!(sequence.ok(), "{told}");
@@ -164,7 +166,8 @@ fn at_once_with_a_ticket() {
     assert_eq!(stats.early_requests - before, 9, "{stats:?}");
 }
 
-/// One write: the hello, the preface and all three requests, and the SYN-ACK acknowledges every byte.
+/// One write: the hello, the preface and all three requests, and the SYN-ACK acknowledges every
+/// byte.
 #[test]
 fn at_once_in_the_syn() {
     let scene = scene(|_| {});

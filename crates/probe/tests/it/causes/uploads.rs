@@ -82,7 +82,8 @@ fn a_head_that_is_more_than_a_window() {
     assert_named(&exchange, "request-over-window", trip(), 1);
 }
 
-/// HTTP/2 as far as it takes to allow a window, whenever the one before is used up, and to say 200. RFC 9113 §6.
+/// HTTP/2 as far as it takes to allow a window, whenever the one before is used up, and to say 200.
+/// RFC 9113 §6.
 fn miserly(mut stream: TcpStream) {
     const WINDOW: usize = 65_535;
     let frame = |kind: u8, flags: u8, id: u8, payload: &[u8]| {
