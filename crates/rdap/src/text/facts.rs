@@ -5,7 +5,8 @@ mod contact;
 mod domain;
 pub(super) mod number;
 
-use super::paint::Tone;
+use roundtrip_report::terminal::Tone;
+
 use super::when::distance;
 use crate::answer::{Date, Entity, Item, Object};
 
