@@ -17,7 +17,6 @@ const LAYERS: [(u8, &str); 20] = [
     (3, "http"),
     (3, "explain"),
     (3, "report"),
-    (3, "diff"),
     (3, "store"),
     (4, "probe"),
     (4, "rdap"),
@@ -25,6 +24,7 @@ const LAYERS: [(u8, &str); 20] = [
     (4, "origin"),
     (4, "doctor"),
     (4, "perf"),
+    (4, "diff"),
     (5, "compare"),
     (5, "lab"),
     (6, "roundtrip"),
@@ -35,7 +35,7 @@ const KEPT_PURE: [(&str, &[&str]); 4] = [
     ("wire", &["model"]),
     ("explain", &["model", "wire"]),
     ("report", &["model", "wire"]),
-    ("diff", &["model", "wire"]),
+    ("diff", &["model", "wire", "report"]),
 ];
 
 #[test]
