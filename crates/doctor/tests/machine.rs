@@ -2,6 +2,7 @@
 //! whatever it is allowed to see.
 
 use roundtrip_doctor::{Area, Report, SCHEMA, Status, examine, render};
+use roundtrip_report::terminal::Style;
 
 #[test]
 fn examines_the_running_machine() {
@@ -70,7 +71,13 @@ fn text_and_json_agree_on_an_image() {
         .find(|check| check.id == "tls-openssl")
         .unwrap();
     assert_eq!(openssl.status, Status::Problem);
-    let text = render(&report.checks, false, 100);
+    let text = render(
+        &report.checks,
+        Style {
+            width: 100,
+            ..Style::default()
+        },
+    );
     assert!(
         text.contains("  problem OpenSSL: 1.0.2k-fips: TLS 1.2 at most"),
         "{text}"

@@ -8,7 +8,7 @@ mod csv;
 mod facts;
 mod field;
 mod ndjson;
-mod paint;
+mod page;
 mod raw;
 mod readable;
 mod subject;
@@ -143,5 +143,9 @@ pub fn tell(told: &Told<'_>, style: &Style) -> String {
         Form::Json => raw::as_received(told),
         Form::Ndjson => String::from_utf8(ndjson::line(told)).unwrap_or_default(),
     };
-    if style.shown { raw::tamed(&text) } else { text }
+    if style.shown {
+        terminal::clean_json(&text)
+    } else {
+        text
+    }
 }

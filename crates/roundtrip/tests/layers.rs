@@ -19,7 +19,6 @@ const LAYERS: [(f32, &str); 21] = [
     (3.0, "http"),
     (3.0, "explain"),
     (3.0, "report"),
-    (3.0, "diff"),
     (3.0, "store"),
     (4.0, "probe"),
     (4.0, "rdap"),
@@ -27,6 +26,7 @@ const LAYERS: [(f32, &str); 21] = [
     (4.0, "origin"),
     (4.0, "doctor"),
     (4.0, "perf"),
+    (4.0, "diff"),
     (5.0, "compare"),
     (5.0, "lab"),
     (6.0, "roundtrip"),
@@ -37,7 +37,7 @@ const KEPT_PURE: [(&str, &[&str]); 4] = [
     ("wire", &["model"]),
     ("explain", &["model", "wire"]),
     ("report", &["model", "wire"]),
-    ("diff", &["model", "wire"]),
+    ("diff", &["model", "wire", "report"]),
 ];
 
 /// Crates that only measure: no layer holds them, and a crate uses them by a feature that is off by default.

@@ -1,7 +1,9 @@
 //! What can be wrong with a query, said so that it can be mended; hostile text is shown escaped and shortened.
 
-use super::{Kind, Parameter};
 use roundtrip_model::TargetError;
+use roundtrip_report::terminal::{acts, clean};
+
+use super::{Kind, Parameter};
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QueryError {
@@ -136,22 +138,19 @@ pub(super) fn quoted(text: &str) -> String {
             shown.push('…');
             break;
         }
-        if hides(character) {
-            shown.extend(character.escape_unicode());
-        } else {
-            shown.push(character);
-        }
+        shown.push_str(&clean(character.encode_utf8(&mut [0; 4])));
     }
     shown.push('\'');
     shown
 }
 
-/// Characters that break lines, turn text around, or are not seen at all.
+/// Characters that break lines, turn text around, or are not seen at all. Names may hold some of these: there IDNA
+/// drops them, or says where they may stand (joiners: RFC 5892, appendix A).
 pub(super) fn hides(character: char) -> bool {
-    character.is_control()
-        || matches!(character,
-            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-            | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+    let decided_by_idna = matches!(character,
+        '\u{ad}' | '\u{180e}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}'
+        | '\u{206a}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}');
+    acts(character) && !decided_by_idna
 }
 
 /// Refuses text that would not be what it seems.

@@ -5,9 +5,9 @@ mod contact;
 mod domain;
 pub(super) mod number;
 
+use roundtrip_report::terminal::Tone;
 use roundtrip_wire::calendar::SECONDS_PER_DAY;
 
-use super::paint::Tone;
 use super::when::distance;
 use crate::answer::{Date, Entity, Item, Object};
 

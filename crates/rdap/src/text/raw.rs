@@ -1,6 +1,4 @@
-//! JSON handed on: as received, on one line, or so that a terminal can show it. Values are never encoded anew.
-
-use std::fmt::Write as _;
+//! JSON handed on: as received, on or on one line. Values are never encoded anew.
 
 use super::Told;
 use crate::answer::Answer;
@@ -33,28 +31,4 @@ pub(super) fn splice(answer: &Answer, out: &mut Vec<u8>) {
     });
     out.reserve(answer.raw().len());
     out.extend(&mut kept);
-}
-
-/// JSON in which characters that act on a terminal are escaped, which to its readers is the same JSON: outside
-/// strings there are none.
-pub(super) fn tamed(json: &str) -> String {
-    let mut text = String::with_capacity(json.len());
-    for c in json.chars() {
-        if c == '\n' || c == '\t' || c == '\r' || !acts(c) {
-            text.push(c);
-            continue;
-        }
-        for unit in c.encode_utf16(&mut [0; 2]) {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "\\u{unit:04x}");
-        }
-    }
-    text
-}
-
-/// Whether `clean` would not show it as it is.
-fn acts(c: char) -> bool {
-    !c.is_ascii_graphic()
-        && c != ' '
-        && roundtrip_report::clean(c.encode_utf8(&mut [0; 4])).starts_with("\\u{")
 }

@@ -1,10 +1,10 @@
 //! The block that people read: aligned, wrapped, in the order in which it is asked for.
 
-use roundtrip_report::clean;
+use roundtrip_report::terminal::{Tone, clean, width};
 
 use super::facts::number::numbers;
 use super::facts::{Block, Fact, Facts, Value};
-use super::paint::{Page, Tone, width};
+use super::page::Page;
 use super::subject::{found, trouble};
 use super::{Part, State, Style, Told};
 use crate::answer::{Answer, Date, Event, Item, Link, Notice, Object, Redaction, Search};

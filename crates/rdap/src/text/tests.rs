@@ -384,7 +384,7 @@ proptest! {
             let acts = |c: char| c.is_control() && c != '\n' && c != '\r' || ('\u{202a}'..='\u{202e}').contains(&c);
             prop_assert!(!text.contains(acts), "{form:?}: {text:?}");
             if form == Form::Readable {
-                prop_assert!(text.lines().all(|l| paint::width(l) <= width), "{text}");
+                prop_assert!(text.lines().all(|l| roundtrip_report::terminal::width(l) <= width), "{text}");
             }
             if form == Form::Ndjson {
                 prop_assert!(serde_json::from_str::<Value>(&text).is_ok() && text.lines().count() == 1);

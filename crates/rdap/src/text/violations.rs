@@ -1,7 +1,9 @@
 //! What was found not to conform, for people.
 
+use roundtrip_report::terminal::Tone;
+
 use super::Style;
-use super::paint::{Page, Tone};
+use super::page::Page;
 use crate::check::{Severity, Violation};
 
 /// A line or two for each violation, worst first as they come, and how many there are.

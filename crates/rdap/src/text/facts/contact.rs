@@ -1,9 +1,10 @@
 //! Facts of people and organisations.
 
+use roundtrip_report::terminal::Tone;
+
 use super::number::numbers;
 use super::{Block, Facts, Value, capital};
 use crate::answer::{Contact, Entity};
-use crate::text::paint::Tone;
 
 /// Entities below entities, as the abuse desk below an organisation.
 const DEEPEST: usize = 3;

@@ -1,8 +1,9 @@
 //! Facts of domains and name servers.
 
+use roundtrip_report::terminal::Tone;
+
 use super::{Block, Facts, Value};
 use crate::answer::{Domain, Entity, Item, Nameserver, Object, SecureDns};
-use crate::text::paint::Tone;
 
 impl Facts {
     pub(super) fn domain(&mut self, domain: Domain<'_>) {

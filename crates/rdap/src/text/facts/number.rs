@@ -1,8 +1,9 @@
 //! Facts of networks and autonomous systems.
 
+use roundtrip_report::terminal::Tone;
+
 use super::{Block, Facts, Value};
 use crate::answer::{Autnum, Network};
-use crate::text::paint::Tone;
 
 impl Facts {
     pub(super) fn network(&mut self, network: Network<'_>) {

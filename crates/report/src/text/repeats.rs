@@ -4,10 +4,10 @@ use roundtrip_model::{Exchange, PhaseName, Summary};
 use serde_json::Value;
 
 use super::bars::filled;
-use super::style::{Style, Tone, finished};
 use crate::first::First;
+use crate::numbers::decimals;
 use crate::run::{Run, runs};
-use crate::text::{clean, cut, decimals};
+use crate::terminal::{Style, Tone, clean, cut, finished};
 
 const BAR: usize = 16;
 
@@ -69,7 +69,7 @@ fn whom(run: &Run, last: &Exchange) -> String {
         parts.push("reused".into());
     }
     if run.hops.len() > 1 {
-        parts.push(crate::text::count(
+        parts.push(crate::numbers::count(
             run.hops.len() as u64 - 1,
             "redirect",
             "redirects",
@@ -115,7 +115,7 @@ fn headline(style: &Style, all: &[Run], ok: usize) -> String {
         "{}  {}",
         style.paint(
             Tone::Strong,
-            &crate::text::count(all.len() as u64, "request", "requests")
+            &crate::numbers::count(all.len() as u64, "request", "requests")
         ),
         style.paint(tone, &format!("{ok} succeeded ({rate:.1} %)")),
     )

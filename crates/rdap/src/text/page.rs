@@ -1,32 +1,6 @@
-//! Words on lines: tones, widths and breaks. All text that goes to a terminal passes here and is made harmless.
+//! Words on lines that are filled piece by piece. All text that goes to a terminal passes here and is made harmless.
 
-use roundtrip_report::{clean, terminal};
-
-/// The tones of a report, as in `roundtrip-report`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Tone {
-    #[default]
-    Plain,
-    Strong,
-    Faint,
-    Good,
-    Warn,
-    Bad,
-}
-
-impl Tone {
-    /// SGR parameters out of the 16 colours that every terminal's theme defines.
-    fn code(self) -> &'static str {
-        match self {
-            Self::Plain => "",
-            Self::Strong => "1",
-            Self::Faint => "2",
-            Self::Good => "32",
-            Self::Warn => "33",
-            Self::Bad => "1;31",
-        }
-    }
-}
+use roundtrip_report::terminal::{self, Tone, Wrap, clean, width};
 
 /// Text of one tone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +34,7 @@ impl Page {
     }
 
     pub(super) fn columns(&self) -> usize {
-        self.style.width.clamp(40, 200)
+        self.style.columns()
     }
 
     /// Ends the line, if there is anything on it.
@@ -76,7 +50,7 @@ impl Page {
             } else {
                 &piece.text
             };
-            self.paint(piece.tone, text);
+            self.text.push_str(&self.style.tint(piece.tone, text));
         }
         self.text.push('\n');
         self.column = 0;
@@ -128,38 +102,20 @@ impl Page {
 
     /// Words from where the line stands; what does not fit goes on below, from column `indent`.
     pub(super) fn flow(&mut self, tone: Tone, text: &str, indent: usize) {
-        let mut glued = true;
-        for word in text.split_whitespace() {
-            let word = self.spelled(&clean(word));
-            let blank = usize::from(!glued);
-            let room = self.columns().saturating_sub(self.column);
-            if width(&word) + blank > room && self.column > indent {
+        let words = text
+            .split_whitespace()
+            .map(|word| self.style.spelled(&clean(word)));
+        let words: Vec<String> = words.collect();
+        let below = self.columns().saturating_sub(indent);
+        let here = self.columns().saturating_sub(self.column);
+        let lines = Wrap::within(below).first(here).lines(&words.join(" "));
+        for (n, line) in lines.iter().enumerate() {
+            if n > 0 {
                 self.end_line();
                 self.tab(indent);
-            } else if !glued {
-                self.put(tone, " ");
             }
-            self.put_broken(tone, &word, indent);
-            glued = false;
+            self.put(tone, line);
         }
-    }
-
-    /// A word that may be wider than a whole line.
-    fn put_broken(&mut self, tone: Tone, word: &str, indent: usize) {
-        let mut piece = String::new();
-        let mut wide = 0;
-        for c in word.chars() {
-            if self.column + wide + width_of(c) > self.columns() && self.column + wide > indent {
-                self.put(tone, &piece);
-                self.end_line();
-                self.tab(indent);
-                piece.clear();
-                wide = 0;
-            }
-            piece.push(c);
-            wide += width_of(c);
-        }
-        self.put(tone, &piece);
     }
 
     fn put(&mut self, tone: Tone, text: &str) {
@@ -174,73 +130,6 @@ impl Page {
                 text: text.to_owned(),
             }),
         }
-    }
-
-    fn paint(&mut self, tone: Tone, text: &str) {
-        if self.style.colour && tone != Tone::Plain && !text.is_empty() {
-            self.text.push_str("\x1b[");
-            self.text.push_str(tone.code());
-            self.text.push('m');
-            self.text.push_str(text);
-            self.text.push_str("\x1b[0m");
-        } else {
-            self.text.push_str(text);
-        }
-    }
-
-    /// In the characters that this terminal has.
-    fn spelled(&self, text: &str) -> String {
-        if self.style.unicode || text.is_ascii() {
-            return text.to_owned();
-        }
-        let ascii = |c: char| match c {
-            ' '..='~' => c,
-            '·' => '|',
-            '–' | '—' | '‐' | '‑' => '-',
-            '…' => '~',
-            '‘' | '’' => '\'',
-            '“' | '”' | '«' | '»' => '"',
-            _ => '?',
-        };
-        text.chars().map(ascii).collect()
-    }
-}
-
-/// Columns that a text takes.
-pub(super) fn width(text: &str) -> usize {
-    text.chars().map(width_of).sum()
-}
-
-/// Columns of one character: none for marks that combine, two for the wide ones of East Asia and for pictures
-/// (Unicode UAX 11), roughly.
-fn width_of(c: char) -> usize {
-    match c {
-        '\u{300}'..='\u{36f}'
-        | '\u{483}'..='\u{489}'
-        | '\u{591}'..='\u{5bd}'
-        | '\u{64b}'..='\u{65f}'
-        | '\u{e31}'
-        | '\u{e34}'..='\u{e3a}'
-        | '\u{e47}'..='\u{e4e}'
-        | '\u{1ab0}'..='\u{1aff}'
-        | '\u{1dc0}'..='\u{1dff}'
-        | '\u{20d0}'..='\u{20ff}'
-        | '\u{fe00}'..='\u{fe0f}'
-        | '\u{fe20}'..='\u{fe2f}' => 0,
-        '\u{1100}'..='\u{115f}'
-        | '\u{2e80}'..='\u{303e}'
-        | '\u{3041}'..='\u{a4cf}'
-        | '\u{a960}'..='\u{a97c}'
-        | '\u{ac00}'..='\u{d7a3}'
-        | '\u{f900}'..='\u{faff}'
-        | '\u{fe30}'..='\u{fe6f}'
-        | '\u{ff00}'..='\u{ff60}'
-        | '\u{ffe0}'..='\u{ffe6}'
-        | '\u{1f300}'..='\u{1f64f}'
-        | '\u{1f680}'..='\u{1f6ff}'
-        | '\u{1f900}'..='\u{1f9ff}'
-        | '\u{20000}'..='\u{3fffd}' => 2,
-        _ => 1,
     }
 }
 

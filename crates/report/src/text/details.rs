@@ -2,8 +2,7 @@
 
 use roundtrip_model::{Event, Exchange};
 
-use super::style::{Style, Tone};
-use crate::text::{clean, cut, lossy};
+use crate::terminal::{Style, Tone, clean, cut, lossy};
 
 /// Headers and events of one exchange.
 pub fn details(exchange: &Exchange, style: &Style) -> String {

@@ -1,10 +1,9 @@
 //! The table of several ways to ask: a bar for each, to scale in round trips, while they are measured and after.
 
-use super::bars::Scale;
-use super::blocks::wrap;
-use super::style::{Style, Tone, finished};
+use super::bars::{self, Scale};
+use crate::numbers::{count, trips};
 use crate::party::Party;
-use crate::text::{count, cut, trips};
+use crate::terminal::{Style, Tone, cut, finished, width, wrap};
 use crate::ways::{Stage, Way, Ways, plain};
 
 /// The title with how far it is, the heads of the columns, a row for each way, and the ruler. While ways are being
@@ -44,7 +43,7 @@ pub fn ways_notes(ways: &Ways, style: &Style) -> String {
             lines.push(format!("  {label}{}", style.paint(Tone::Plain, part)));
         }
     };
-    let fill = |party: Party| format!("{} {}", style.fill(party), party.name());
+    let fill = |party: Party| format!("{} {}", bars::fill(style, party), party.name());
     let fills = [Party::Network, Party::Server, Party::Client].map(fill);
     note(Tone::Faint, "bars", &fills.join("  "));
     let has_fast_open = |way: &Way| way.strategy.fast_open && !way.strategy.post_quantum;
@@ -96,7 +95,7 @@ fn what_is_shown(ways: &Ways) -> String {
 fn title(ways: &Ways, beside: &str, style: &Style) -> Vec<String> {
     let room = style.columns();
     let title = ways.title();
-    if title.chars().count() + 2 + beside.len() <= room {
+    if width(&title) + 2 + beside.len() <= room {
         let title = style.paint(Tone::Strong, &title);
         let beside = style.paint(Tone::Faint, beside);
         return vec![format!("{title}  {beside}"), String::new()];
@@ -253,7 +252,7 @@ impl<'a> Frame<'a> {
         let step = self.ways.rtt_ms;
         let room = self.trips + self.number + self.saved + self.word;
         let full = format!(" one mark, {}: {} ms", trips(1), plain(step));
-        let meaning = if full.chars().count() <= room {
+        let meaning = if width(&full) <= room {
             full
         } else {
             format!(" 1 RT {} ms", plain(step))

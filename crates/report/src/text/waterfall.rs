@@ -2,12 +2,12 @@
 
 use roundtrip_model::{Exchange, Phase, PhaseName, Waited};
 
-use super::bars::{Scale, paint_fill};
+use super::bars::{Scale, fill};
 use super::blocks;
-use super::style::{Style, Tone, finished};
+use crate::numbers::{decimals, least, ms, trips};
 use crate::party::Party;
 use crate::run::{Run, total_ms};
-use crate::text::{clean, cut, decimals, least, ms, trips};
+use crate::terminal::{Style, Tone, clean, cut, finished, width, wrap};
 
 /// One exchange, whole.
 pub fn exchange(exchange: &Exchange, style: &Style) -> String {
@@ -60,12 +60,12 @@ fn header(style: &Style, exchange: &Exchange) -> Vec<String> {
         (Some(h), true) => (h.status.to_string(), Tone::Good),
         (None, true) => ("ok".to_owned(), Tone::Good),
     };
-    let room = columns - method.chars().count() - status.len() - 2;
+    let room = columns - width(&method) - status.len() - 2;
     let url = cut(&clean(&exchange.url), room);
     let (strategy, cost) = (exchange.used.to_string(), cut(&cost(exchange), columns));
 
-    let what = columns - room + url.chars().count();
-    let rest = strategy.len() + 2 + cost.chars().count();
+    let what = columns - room + width(&url);
+    let rest = strategy.len() + 2 + width(&cost);
     let first = format!(
         "{}  {}",
         style.paint(Tone::Strong, &format!("{method}{url}")),
@@ -92,7 +92,7 @@ fn cost(exchange: &Exchange) -> String {
         Some(rtt) => format!(
             "{total} ms · {} of {} ms",
             trips(exchange.round_trips()),
-            crate::text::span_ms(rtt)
+            crate::numbers::span_ms(rtt)
         ),
         None => format!("{total} ms · {}", trips(exchange.round_trips())),
     }
@@ -163,7 +163,7 @@ impl Frame {
         };
         let indent = " ".repeat(self.label + 2);
         let ruler = format!("{indent}{}", self.scale.ruler(style, step));
-        let meaning_fits = meaning.chars().count() < self.number + self.trips + self.waits;
+        let meaning_fits = width(&meaning) < self.number + self.trips + self.waits;
         let meaning = style.paint(Tone::Faint, &meaning);
         if meaning_fits {
             vec![format!("{ruler} {meaning}")]
@@ -253,14 +253,14 @@ fn split(style: &Style, exchange: &Exchange, places: usize) -> Vec<String> {
     });
     let (mut lines, mut used) = (vec![String::new()], 0);
     for (party, words) in parts {
-        let length = words.chars().count() + 5;
+        let length = width(&words) + 5;
         if used > 0 && used + length > style.columns() {
             lines.push(String::new());
             used = 0;
         }
         used += length;
         if let Some(line) = lines.last_mut() {
-            let fill = paint_fill(style, party, &style.fill(party).to_string());
+            let fill = style.tint(Tone::Of(party), &fill(style, party).to_string());
             let words = style.paint(Tone::Plain, &words);
             line.extend(["  ", &fill, " ", &words, " "]);
         }
@@ -269,13 +269,13 @@ fn split(style: &Style, exchange: &Exchange, places: usize) -> Vec<String> {
 }
 
 fn chain_total(style: &Style, run: &Run) -> Vec<String> {
-    let redirects = crate::text::count(run.hops.len() as u64 - 1, "redirect", "redirects");
+    let redirects = crate::numbers::count(run.hops.len() as u64 - 1, "redirect", "redirects");
     let text = format!(
         "{redirects}: {} ms · {} altogether",
         ms(run.total_ms()),
         trips(run.round_trips())
     );
-    let lines = blocks::wrap(&text, style.columns());
+    let lines = wrap(&text, style.columns());
     lines
         .iter()
         .map(|line| style.paint(Tone::Strong, line))

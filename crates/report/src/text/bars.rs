@@ -2,8 +2,8 @@
 
 use roundtrip_model::Waited;
 
-use super::style::{Style, Tone};
 use crate::party::Party;
+use crate::terminal::{Style, Tone};
 
 /// Milliseconds onto cells.
 #[derive(Debug, Clone, Copy)]
@@ -73,22 +73,26 @@ pub(super) fn filled(style: &Style, waited: &Waited, cells: usize) -> String {
         .iter()
         .zip(counts)
         .map(|(party, n)| {
-            let run: String = std::iter::repeat_n(style.fill(*party), n).collect();
-            paint_fill(style, *party, &run)
+            let run: String = std::iter::repeat_n(fill(style, *party), n).collect();
+            style.tint(Tone::Of(*party), &run)
         })
         .collect()
 }
 
-/// Fills are characters of this terminal already.
-pub(super) fn paint_fill(style: &Style, party: Party, run: &str) -> String {
-    if style.unicode {
-        return style.paint(Tone::Of(party), run);
+/// What fills the part of a bar that was spent waiting for a party.
+pub(super) fn fill(style: &Style, party: Party) -> char {
+    match (party, style.unicode) {
+        (Party::Network, true) => '█',
+        (Party::Server, true) => '▓',
+        (Party::Client, true) => '▒',
+        (Party::Resolver, true) => '░',
+        (Party::Loss, true) => '╳',
+        (Party::Network, false) => '#',
+        (Party::Server, false) => '=',
+        (Party::Client, false) => '-',
+        (Party::Resolver, false) => ':',
+        (Party::Loss, false) => 'x',
     }
-    Style {
-        unicode: true,
-        ..*style
-    }
-    .paint(Tone::Of(party), run)
 }
 
 /// Shares `cells` in proportion to `shares`, by largest remainder.

@@ -3,31 +3,38 @@
 mod doctor;
 mod layout;
 
-use roundtrip_diff::{FactDiff, FindingDiff, Priced, ProbeDiff, SideFigures, Weight};
-use roundtrip_report::terminal::Style;
-use roundtrip_report::{clean, ms};
+use roundtrip_report::ms;
+use roundtrip_report::terminal::{Style, Tone, clean, finished};
 
-use super::words::{Decimals, by_size, number, price, spread, title, trips};
+use crate::numbers::{Decimals, by_size, number, price, spread, title, trips};
+use crate::{Diff, FactDiff, FindingDiff, Priced, ProbeDiff, SideFigures, Weight};
 
-const STRONG: &str = "1";
-const FAINT: &str = "2";
-const GOOD: &str = "32";
-const BAD: &str = "31";
 const LABEL: usize = 18;
 const NUMBER: usize = 10;
 /// The longest label of a fact, and two blanks.
 const FACT: usize = 32;
 
-pub(super) struct Page<'a> {
-    pub(super) style: Style,
+/// How a comparison is to be shown.
+pub struct Page<'a> {
+    pub style: Style,
     /// The names of A and B.
-    pub(super) files: (&'a str, &'a str),
-    pub(super) quiet: bool,
-    pub(super) verbose: bool,
+    pub files: (&'a str, &'a str),
+    /// Only the paragraph that says what it comes to.
+    pub quiet: bool,
+    /// Every fact that differs, and every part.
+    pub verbose: bool,
+}
+
+/// The text of a comparison.
+pub fn render(diff: &Diff, page: &Page<'_>) -> String {
+    match diff {
+        Diff::Probe(diff) => page.probe(diff),
+        Diff::Doctor(diff) => page.doctor(diff),
+    }
 }
 
 impl Page<'_> {
-    pub(super) fn probe(&self, diff: &ProbeDiff) -> String {
+    fn probe(&self, diff: &ProbeDiff) -> String {
         let mut lines = self.paragraph(&diff.answer);
         if !self.quiet {
             lines.push(String::new());
@@ -52,7 +59,7 @@ impl Page<'_> {
             lines.extend(self.findings(&diff.findings, Decimals::of(diff)));
             lines.extend(self.facts(&diff.facts));
         }
-        self.finished(&lines)
+        finished(&lines)
     }
 
     fn head(
@@ -78,7 +85,7 @@ impl Page<'_> {
             spread(&figures.total),
             clean(url)
         );
-        self.labelled(STRONG, side, 3, &text)
+        self.labelled(Tone::Strong, side, 3, &text)
     }
 
     /// Each phase on both sides.
@@ -86,7 +93,7 @@ impl Page<'_> {
         let decimals = Decimals::of(diff);
         let heads = ["A, ms", "B, ms", "B − A"].map(|head| format!("{head:>NUMBER$}"));
         let mut lines = vec![self.paint(
-            FAINT,
+            Tone::Faint,
             &format!("  {:LABEL$}{}  round trips", "", heads.concat()),
         )];
         for stage in &diff.stages {
@@ -96,11 +103,12 @@ impl Page<'_> {
             let counted = counts(ka, kb);
             let by = decimals.signed(b.unwrap_or(0.0) - a.unwrap_or(0.0));
             let label: String = title(&stage.name).chars().take(LABEL - 1).collect();
-            lines.push(format!(
+            let line = format!(
                 "  {label:LABEL$}{:>NUMBER$}{:>NUMBER$}{by:>NUMBER$}  {counted}",
                 shown(a),
                 shown(b)
-            ));
+            );
+            lines.push(self.paint(Tone::Plain, &line));
         }
         let (a, b) = (&diff.figures.0, &diff.figures.1);
         let total = format!(
@@ -111,7 +119,7 @@ impl Page<'_> {
             decimals.signed(diff.difference.ms),
             counts(a.round_trips, b.round_trips)
         );
-        lines.push(self.paint(STRONG, &total));
+        lines.push(self.paint(Tone::Strong, &total));
         lines
     }
 
@@ -119,7 +127,7 @@ impl Page<'_> {
     fn parts(&self, diff: &ProbeDiff) -> Vec<String> {
         let decimals = Decimals::of(diff);
         let (shown, small) = by_size(diff, self.verbose);
-        let mut lines = vec![self.paint(FAINT, "  where the difference comes from, ms")];
+        let mut lines = vec![self.paint(Tone::Faint, "  where the difference comes from, ms")];
         let rest: f64 = small.iter().map(|part| part.ms).sum();
         let row = |by: f64, text: &str| self.labelled(tone(by), &decimals.signed(by), NUMBER, text);
         for part in shown {
@@ -134,7 +142,7 @@ impl Page<'_> {
             lines.extend(row(rest, &format!("{} smaller parts", small.len())));
         }
         lines.extend(self.labelled(
-            STRONG,
+            Tone::Strong,
             &decimals.signed(diff.difference.ms),
             NUMBER,
             "in all",
@@ -148,7 +156,7 @@ impl Page<'_> {
         }
         let mut lines = vec![
             String::new(),
-            self.paint(FAINT, "  findings, and what they cost in ms"),
+            self.paint(Tone::Faint, "  findings, and what they cost in ms"),
         ];
         let is_rare = |side: Option<&Priced>| side.is_none_or(|p| 2 * p.runs.0 < p.runs.1);
         let (rare, usual): (Vec<&FindingDiff>, Vec<&FindingDiff>) = findings
@@ -169,7 +177,7 @@ impl Page<'_> {
             ));
             let known = finding.b.as_ref().or(finding.a.as_ref());
             if let Some(remedy) = known.map(|p| clean(&p.remedy)).filter(|r| !r.is_empty()) {
-                lines.extend(self.labelled(FAINT, "remedy", NUMBER, &remedy));
+                lines.extend(self.labelled(Tone::Faint, "remedy", NUMBER, &remedy));
             }
         }
         if !rare.is_empty() {
@@ -177,7 +185,7 @@ impl Page<'_> {
                 "  {} in fewer than half of the runs (-v shows what)",
                 rare.len()
             );
-            lines.push(self.paint(FAINT, &text));
+            lines.push(self.paint(Tone::Faint, &text));
         }
         lines
     }
@@ -186,18 +194,21 @@ impl Page<'_> {
         if facts.is_empty() {
             return Vec::new();
         }
-        let mut lines = vec![String::new(), self.paint(FAINT, "  facts that differ")];
+        let mut lines = vec![
+            String::new(),
+            self.paint(Tone::Faint, "  facts that differ"),
+        ];
         let label = (self.style.width / 3).min(FACT);
         let shown = |fact: &&FactDiff| self.verbose || fact.weight == Weight::Telling;
         let value = |side: &Option<String>| side.as_deref().map_or("none".into(), clean);
         for fact in facts.iter().filter(shown) {
             let text = format!("{} → {}", value(&fact.a), value(&fact.b));
-            lines.extend(self.labelled(FAINT, fact.label, label, &text));
+            lines.extend(self.labelled(Tone::Faint, fact.label, label, &text));
         }
         let folded = facts.len() - facts.iter().filter(shown).count();
         if folded > 0 {
             let text = format!("  {folded} more that seldom matter (-v shows them)");
-            lines.push(self.paint(FAINT, &text));
+            lines.push(self.paint(Tone::Faint, &text));
         }
         lines
     }
@@ -213,10 +224,10 @@ fn counts(a: f64, b: f64) -> String {
 }
 
 /// Faster is good.
-fn tone(by: f64) -> &'static str {
+fn tone(by: f64) -> Tone {
     match by {
-        by if by < 0.0 => GOOD,
-        by if by > 0.0 => BAD,
-        _ => FAINT,
+        by if by < 0.0 => Tone::Good,
+        by if by > 0.0 => Tone::Problem,
+        _ => Tone::Faint,
     }
 }

@@ -2,9 +2,9 @@
 
 use roundtrip_model::{Exchange, Failure, Finding};
 
-use super::style::{Style, Tone};
 use crate::facts::facts;
-use crate::text::{self, clean};
+use crate::numbers;
+use crate::terminal::{Style, Tone, clean, wrap};
 
 const LABEL: usize = 15;
 
@@ -42,9 +42,9 @@ fn notes_block(style: &Style, notes: &[String]) -> Vec<String> {
 fn finding_block(style: &Style, finding: &Finding) -> Vec<String> {
     let trips = match finding.round_trips {
         0 => String::new(),
-        n => format!(", {}", text::trips(n)),
+        n => format!(", {}", numbers::trips(n)),
     };
-    let cost = format!("{} ms{trips}", text::ms(finding.ms));
+    let cost = format!("{} ms{trips}", numbers::ms(finding.ms));
     let mut lines = labelled(
         style,
         Tone::Warn,
@@ -75,7 +75,7 @@ fn unexplained_block(style: &Style, exchange: &Exchange) -> Vec<String> {
     let Some(ms) = exchange.unexplained_worth_telling() else {
         return Vec::new();
     };
-    let told = format!("{} ms", text::ms(ms));
+    let told = format!("{} ms", numbers::ms(ms));
     labelled(style, Tone::Warn, "unexplained", Tone::Plain, &told)
 }
 
@@ -106,49 +106,4 @@ fn labelled(style: &Style, label_tone: Tone, label: &str, tone: Tone, value: &st
             format!("  {label}{}", style.paint(tone, part))
         })
         .collect()
-}
-
-/// Breaks text at spaces, and inside a word only when the word alone is too long.
-pub(super) fn wrap(text: &str, room: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    let mut used = 0;
-    for word in text.split(' ') {
-        let mut word: Vec<char> = word.chars().collect();
-        let gap = usize::from(used > 0);
-        if used + gap + word.len() > room && used > 0 {
-            lines.push(String::new());
-            used = 0;
-        }
-        while word.len() > room {
-            let rest = word.split_off(room);
-            append(&mut lines, &word);
-            lines.push(String::new());
-            word = rest;
-        }
-        if used > 0 {
-            append(&mut lines, &[' ']);
-            used += 1;
-        }
-        append(&mut lines, &word);
-        used += word.len();
-    }
-    lines
-}
-
-fn append(lines: &mut [String], characters: &[char]) {
-    if let Some(last) = lines.last_mut() {
-        last.extend(characters);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::wrap;
-
-    #[test]
-    fn wraps_at_spaces_and_inside_giants() {
-        assert_eq!(wrap("aa bb cc", 5), ["aa bb", "cc"]);
-        assert_eq!(wrap("a bbbbbbbbbbbb c", 5), ["a", "bbbbb", "bbbbb", "bb c"]);
-        assert_eq!(wrap("", 5), [""]);
-    }
 }

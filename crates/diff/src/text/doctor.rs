@@ -1,12 +1,12 @@
 //! Two reports of `doctor` for a terminal.
 
-use roundtrip_diff::{Change, Check, DoctorDiff, Turn};
-use roundtrip_report::clean;
+use roundtrip_report::terminal::{Tone, clean, finished};
 
-use super::{BAD, FAINT, GOOD, Page, STRONG};
+use super::Page;
+use crate::{Change, Check, DoctorDiff, Turn};
 
 impl Page<'_> {
-    pub(in crate::diff) fn doctor(&self, diff: &DoctorDiff) -> String {
+    pub(super) fn doctor(&self, diff: &DoctorDiff) -> String {
         let mut lines = self.paragraph(&diff.answer);
         if !self.quiet {
             lines.push(String::new());
@@ -15,32 +15,33 @@ impl Page<'_> {
                 ("B", self.files.1, &diff.roots.1),
             ] {
                 let of = root.as_deref().map_or("the machine".into(), clean);
-                lines.push(format!("  {}  {file}: {of}", self.paint(STRONG, side)));
+                let named = self.paint(Tone::Plain, &format!("{file}: {of}"));
+                lines.push(format!("  {}  {named}", self.paint(Tone::Strong, side)));
             }
             lines.extend(diff.changes.iter().flat_map(|change| self.change(change)));
         }
-        self.finished(&lines)
+        finished(&lines)
     }
 
     fn change(&self, change: &Change) -> Vec<String> {
         let Some(check) = change.check() else {
             return Vec::new();
         };
-        let code = match change.turn {
-            Turn::Worse => BAD,
-            Turn::Better => GOOD,
-            Turn::Other => FAINT,
+        let tone = match change.turn {
+            Turn::Worse => Tone::Problem,
+            Turn::Better => Tone::Good,
+            Turn::Other => Tone::Faint,
         };
         if change.turn == Turn::Other && !self.verbose && change.a.is_some() && change.b.is_some() {
-            return self.labelled(code, change.turn.as_str(), 8, &moved(change, check));
+            return self.labelled(tone, change.turn.as_str(), 8, &moved(change, check));
         }
         let mut lines = vec![String::new()];
-        lines.extend(self.labelled(code, change.turn.as_str(), 8, &moved(change, check)));
-        lines.extend(self.labelled(FAINT, "", 8, &clean(&check.meaning)));
+        lines.extend(self.labelled(tone, change.turn.as_str(), 8, &moved(change, check)));
+        lines.extend(self.labelled(Tone::Faint, "", 8, &clean(&check.meaning)));
         if let Some(advice) = &check.change
             && change.b.is_some()
         {
-            lines.extend(self.labelled(FAINT, "", 8, &format!("change: {}", clean(advice))));
+            lines.extend(self.labelled(Tone::Faint, "", 8, &format!("change: {}", clean(advice))));
         }
         lines
     }

@@ -1,13 +1,12 @@
 //! The comparison as one self-contained page, in the frame of every page.
 
 use maud::{Markup, html};
-use roundtrip_diff::{Change, Check, DoctorDiff, Part, ProbeDiff, SideFigures, Turn, Weight};
 use roundtrip_model::Waited;
 use roundtrip_report::html::{bar, frame, percent, swatch};
 use roundtrip_report::{Party, clean, ms};
 
-use super::words::{Decimals, by_size, number, price, spread, title, trips};
-use crate::page::MADE_BY;
+use crate::numbers::{Decimals, by_size, number, price, spread, title, trips};
+use crate::{Change, Check, Diff, DoctorDiff, Part, ProbeDiff, SideFigures, Turn, Weight};
 
 const STYLE: &str = "
 .answer { font-size: 1.1rem; line-height: 1.55; margin: 0 0 1.25rem; overflow-wrap: anywhere; }
@@ -17,11 +16,19 @@ td.text, th.text { text-align: left; white-space: normal; overflow-wrap: anywher
 td svg { min-width: 6rem; }
 ";
 
-/// `files` are the names of A and B.
-pub(super) fn probe(diff: &ProbeDiff, files: (&str, &str)) -> String {
-    let body = html! {
+/// The whole page; `files` are the names of A and B.
+pub fn page(diff: &Diff, files: (&str, &str), made_by: &str) -> String {
+    let body = match diff {
+        Diff::Probe(diff) => probe(diff, files),
+        Diff::Doctor(diff) => doctor(diff, files),
+    };
+    frame("A and B", STYLE, &body, made_by)
+}
+
+fn probe(diff: &ProbeDiff, files: (&str, &str)) -> Markup {
+    html! {
         article {
-            p.kicker { "A " (files.0) " · B " (files.1) }
+            p.kicker { "A " (clean(files.0)) " · B " (clean(files.1)) }
             h1 { (clean(&diff.urls.1)) }
             p.answer { (clean(&diff.answer)) }
             dl.tiles {
@@ -37,8 +44,7 @@ pub(super) fn probe(diff: &ProbeDiff, files: (&str, &str)) -> String {
             (findings(diff))
             (facts(diff))
         }
-    };
-    frame("A and B", STYLE, &body, MADE_BY)
+    }
 }
 
 fn tile(side: &str, figures: &SideFigures, failed: usize) -> Markup {
@@ -165,11 +171,11 @@ fn facts(diff: &ProbeDiff) -> Markup {
     }
 }
 
-/// Of two reports of `doctor`.
-pub(super) fn doctor(diff: &DoctorDiff, files: (&str, &str)) -> String {
-    let body = html! {
+/// Two reports of `doctor`.
+fn doctor(diff: &DoctorDiff, files: (&str, &str)) -> Markup {
+    html! {
         article {
-            p.kicker { "A " (files.0) " · B " (files.1) }
+            p.kicker { "A " (clean(files.0)) " · B " (clean(files.1)) }
             h1 { "What changed for latency" }
             p.answer { (clean(&diff.answer)) }
             @if !diff.changes.is_empty() {
@@ -179,8 +185,7 @@ pub(super) fn doctor(diff: &DoctorDiff, files: (&str, &str)) -> String {
                 } }
             }
         }
-    };
-    frame("A and B", STYLE, &body, MADE_BY)
+    }
 }
 
 fn changed(change: &Change) -> Markup {
