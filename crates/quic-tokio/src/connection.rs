@@ -9,6 +9,7 @@ use bytes::Bytes;
 use roundtrip_quic::{CloseReason, Dir, Stats, StreamId};
 use rustls::pki_types::CertificateDer;
 
+use crate::connection_wakers::ConnectionWakers;
 use crate::handle::ConnectionHandle;
 use crate::wait::Wait;
 use crate::wakers::Interest;
@@ -135,7 +136,7 @@ impl Connection {
     pub async fn next_token(&self) -> Option<Bytes> {
         let mut wait = Wait::new(&self.0, Interest::Progress);
         let token = poll_fn(move |cx| wait.poll(cx, |_, wakers| wakers.take_token())).await;
-        let left = || self.0.wakers(|wakers| wakers.take_token())?;
+        let left = || self.0.wakers(ConnectionWakers::take_token)?;
         token.ok().or_else(left)
     }
 

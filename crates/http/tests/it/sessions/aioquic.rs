@@ -8,7 +8,8 @@ use roundtrip_model::EarlyData;
 use roundtrip_tls::Roots;
 use tempfile::TempDir;
 
-use crate::{Process, skip};
+use super::Process;
+use crate::skip;
 
 /// What a script says where its peer is not installed.
 const MISSING: i32 = 77;
@@ -29,7 +30,7 @@ impl Server {
         std::fs::write(files.path().join("key.pem"), key).unwrap();
         let script = concat!(
             env!("CARGO_MANIFEST_DIR"),
-            "/tests/sessions/aioquic_server.py"
+            "/tests/it/sessions/aioquic_server.py"
         );
         let mut child = Command::new("/usr/bin/python3")
             .args([script, wish])

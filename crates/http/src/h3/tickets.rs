@@ -1,19 +1,19 @@
-//! An ear for session tickets, which come in QUIC's handshake bytes: `roundtrip_tls` keeps them for later processes.
+//! Observes session tickets, which come in QUIC's handshake bytes: `roundtrip_tls` stores them for later processes.
 
 use roundtrip_quic::{Ear, Reading};
 use roundtrip_tls::{Listening, TicketReader};
 
-/// One connection's.
+/// The observer of one connection.
 #[derive(Debug, Default)]
-pub(super) struct Attentive(TicketReader);
+pub(super) struct TicketObserver(TicketReader);
 
-impl Attentive {
-    pub(super) fn ear() -> Box<dyn Ear> {
+impl TicketObserver {
+    pub(super) fn boxed() -> Box<dyn Ear> {
         Box::new(Self::default())
     }
 }
 
-impl Ear for Attentive {
+impl Ear for TicketObserver {
     fn hear(&mut self, reading: &mut Reading<'_>) {
         let listening = Listening::begin();
         self.0.hear(reading.bytes());

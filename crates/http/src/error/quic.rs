@@ -1,4 +1,4 @@
-//! What ends a QUIC connection, told apart as far as a person would act on it.
+//! Why a QUIC connection ended, told apart as far as a person would act on it.
 
 use roundtrip_quic::CloseReason;
 use rustls::CertificateError;
@@ -20,7 +20,7 @@ pub enum QuicError {
 
 impl QuicError {
     /// `verdict` is what the certificate verifier said, if it was asked.
-    pub(super) fn new(reason: CloseReason, verdict: Option<CertificateError>) -> Self {
+    pub(crate) fn new(reason: CloseReason, verdict: Option<CertificateError>) -> Self {
         if let Some(reason) = verdict {
             return Self::Certificate(reason);
         }

@@ -1,17 +1,16 @@
 //! HTTP/2 where the answer is here before the task that asked runs again: what left and what came keep their order.
 
-#![allow(clippy::unwrap_used)]
-
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use bytes::Bytes;
-use roundtrip_http::{Connection, Pen, Request, Turn};
-use roundtrip_model::{Clock, Event, HttpFacts, Moment, Recorder, Target};
+use roundtrip_http::Connection;
+use roundtrip_model::{Clock, Event, Moment, Recorder};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::requests::ask;
 
 /// Each look at it is later than the one before.
 #[derive(Default)]
@@ -95,22 +94,9 @@ async fn a_request_left_before_its_answer_came() {
         reader: None,
     };
     let mut connection = Connection::h2(server).await.unwrap();
-    let request = Request {
-        method: "GET".into(),
-        target: Target::parse("http://localhost/").unwrap(),
-        headers: Vec::new(),
-        body: Bytes::new(),
-        absolute_form: false,
-    };
-    let (mut facts, mut body) = (HttpFacts::default(), Vec::new());
-    let turn = Turn {
-        request: &request,
-        decode: false,
-        pen: Pen::alone(&recorder),
-        sink: &mut body,
-        facts: &mut facts,
-    };
-    connection.exchange(turn).await.unwrap();
+    let asked = ask(&mut connection, "GET", "http://localhost/", &recorder).await;
+    let (outcome, facts, _) = asked;
+    outcome.unwrap();
     assert_eq!(facts.status, 200);
     let timeline = recorder.snapshot();
     let first = |is: &dyn Fn(&Event) -> bool| timeline.first(is).unwrap();

@@ -1,32 +1,20 @@
 //! QUIC's sessions and address tokens, written down by one client and used by another, as a later process would.
 
-#![allow(clippy::unwrap_used)]
-
 mod aioquic;
-#[path = "../../../../tests/skip.rs"]
-mod skip;
 
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use bytes::Bytes;
-use roundtrip_http::{Connection, Pen, Quic, Request, Tokens, Turn};
-use roundtrip_model::{Clock, EarlyData, HttpFacts, Moment, Recorder, Target, TlsFacts};
+use roundtrip_http::{Connection, Quic, Tokens};
+use roundtrip_model::{EarlyData, TlsFacts};
 use roundtrip_origin::{EarlyData as Takes, Knobs, Origin, QuicEngine, Running};
 use roundtrip_tls::{Client, Keepsake, KeepsakeError, Offer, Roots};
+
+use crate::requests::{ask, h3_offer, recorder};
 
 const HOST: &str = "localhost";
 /// Our own, and one that shares nothing with it.
 const ENGINES: [QuicEngine; 2] = [QuicEngine::Own, QuicEngine::Quinn];
-
-struct Frozen;
-
-impl Clock for Frozen {
-    fn now(&self) -> Moment {
-        Moment::ZERO
-    }
-}
 
 async fn origin(engine: QuicEngine, takes: Takes) -> Running {
     let mut knobs = Knobs::default();
@@ -67,15 +55,12 @@ impl Process {
     /// As one who may be recognised, by that many tickets, or as one who may not.
     async fn visit_at(&self, peer: SocketAddr, tickets: Option<u32>) -> (u16, TlsFacts) {
         let offer = Offer {
-            tls12: false,
-            tls13: true,
             post_quantum: true,
             early_data: true,
             resume: tickets.is_some(),
-            alpn: vec!["h3"],
-            quic: true,
+            ..h3_offer()
         };
-        let recorder = Recorder::new(Arc::new(Frozen));
+        let recorder = recorder();
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let tokens = &self.tokens;
         let wanted = self.client.tickets(true).received() + tickets.unwrap_or(0);
@@ -83,22 +68,9 @@ impl Process {
         let quic = begun.unwrap().opened().await.unwrap();
         let gauge = quic.gauge();
         let mut connection = Connection::H3(quic);
-        let request = Request {
-            method: "GET".into(),
-            target: Target::parse(&format!("https://{HOST}/bytes/3")).unwrap(),
-            headers: Vec::new(),
-            body: Bytes::new(),
-            absolute_form: false,
-        };
-        let (mut facts, mut body) = (HttpFacts::default(), Vec::new());
-        let turn = Turn {
-            request: &request,
-            decode: false,
-            pen: Pen::alone(&recorder),
-            sink: &mut body,
-            facts: &mut facts,
-        };
-        connection.exchange(turn).await.unwrap();
+        let url = format!("https://{HOST}/bytes/3");
+        let (outcome, facts, _) = ask(&mut connection, "GET", &url, &recorder).await;
+        outcome.unwrap();
         let patience = async {
             while self.client.tickets(true).received() < wanted {
                 tokio::time::sleep(Duration::from_millis(5)).await;

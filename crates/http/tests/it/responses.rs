@@ -1,47 +1,22 @@
 //! HTTP/1.1 responses, good, bad and hostile, over a stream in memory.
 
-#![allow(clippy::unwrap_used)]
-
 use std::io::{Cursor, Write};
-use std::sync::Arc;
 
-use bytes::Bytes;
 use proptest::prelude::*;
-use roundtrip_http::{Connection, HttpError, Pen, Request, Turn};
-use roundtrip_model::{Clock, HttpFacts, Moment, Recorder, Target};
+use roundtrip_http::{Connection, HttpError};
+use roundtrip_model::HttpFacts;
 
-struct Frozen;
-
-impl Clock for Frozen {
-    fn now(&self) -> Moment {
-        Moment::ZERO
-    }
-}
+use crate::requests::{self, recorder};
 
 fn ask(method: &str, response: &[u8]) -> (Result<(), HttpError>, HttpFacts, Vec<u8>) {
-    let request = Request {
-        method: method.into(),
-        target: Target::parse("http://example.com/").unwrap(),
-        headers: Vec::new(),
-        body: Bytes::new(),
-        absolute_form: false,
-    };
     let stream = tokio::io::join(Cursor::new(response.to_vec()), tokio::io::sink());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
         .unwrap();
-    let (mut facts, mut body) = (HttpFacts::default(), Vec::new());
-    let recorder = Recorder::new(Arc::new(Frozen));
     let mut connection = Connection::h1(stream);
-    let outcome = runtime.block_on(connection.exchange(Turn {
-        request: &request,
-        decode: true,
-        pen: Pen::alone(&recorder),
-        sink: &mut body,
-        facts: &mut facts,
-    }));
-    (outcome, facts, body)
+    let url = "http://example.com/";
+    runtime.block_on(requests::ask(&mut connection, method, url, &recorder()))
 }
 
 #[test]

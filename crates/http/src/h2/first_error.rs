@@ -1,5 +1,5 @@
-//! How the stream under HTTP/2 broke. The `h2` crate keeps of an error no more than its words; alerts, resets and ends
-//! must be told apart, so they are kept on the way to it.
+//! Remembers how the stream under HTTP/2 broke. The `h2` crate keeps no more of an error than its text; alerts, resets and
+//! ends must be told apart, so they are recorded on their way to it.
 
 use std::io;
 use std::pin::Pin;
@@ -11,13 +11,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::{HttpError, Stream};
 
-/// The first trouble that a stream met.
+/// The first error of a stream.
 #[derive(Clone, Default)]
-pub(super) struct Breakage(Arc<Mutex<Option<HttpError>>>);
+pub(super) struct FirstError(Arc<Mutex<Option<HttpError>>>);
 
-impl Breakage {
-    /// For whoever asks first; what can be copied stays for the others.
-    pub(super) fn tell(&self) -> Option<HttpError> {
+impl FirstError {
+    /// Takes the error, and leaves a copy where it can be copied.
+    pub(super) fn get(&self) -> Option<HttpError> {
         let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let copy = match first.as_ref()? {
             HttpError::ClosedUnanswered => Some(HttpError::ClosedUnanswered),
@@ -33,37 +33,38 @@ impl Breakage {
         std::mem::replace(&mut *first, copy)
     }
 
-    fn note(&self, error: HttpError) {
+    fn record(&self, error: HttpError) {
         let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         first.get_or_insert(error);
     }
 
-    fn keep<T>(&self, outcome: io::Result<T>) -> io::Result<T> {
+    fn pass<T>(&self, outcome: io::Result<T>) -> io::Result<T> {
         outcome.map_err(|error| {
             let kind = error.kind();
-            self.note(error.into());
+            self.record(error.into());
             kind.into()
         })
     }
 }
 
-pub(super) struct Watched<S> {
+/// A stream that records its first error.
+pub(super) struct ErrorRecorder<S> {
     stream: S,
-    breakage: Breakage,
+    first: FirstError,
 }
 
-impl<S> Watched<S> {
-    pub(super) fn new(stream: S) -> (Self, Breakage) {
-        let breakage = Breakage::default();
-        let watched = Self {
+impl<S> ErrorRecorder<S> {
+    pub(super) fn new(stream: S) -> (Self, FirstError) {
+        let first = FirstError::default();
+        let recorder = Self {
             stream,
-            breakage: breakage.clone(),
+            first: first.clone(),
         };
-        (watched, breakage)
+        (recorder, first)
     }
 }
 
-impl<S: Stream> AsyncRead for Watched<S> {
+impl<S: Stream> AsyncRead for ErrorRecorder<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -72,25 +73,25 @@ impl<S: Stream> AsyncRead for Watched<S> {
         let before = into.filled().len();
         let outcome = ready!(Pin::new(&mut self.stream).poll_read(cx, into));
         if outcome.is_ok() && into.filled().len() == before && into.remaining() > 0 {
-            self.breakage.note(HttpError::ClosedUnanswered);
+            self.first.record(HttpError::ClosedUnanswered);
         }
-        Poll::Ready(self.breakage.keep(outcome))
+        Poll::Ready(self.first.pass(outcome))
     }
 }
 
-impl<S: Stream> AsyncWrite for Watched<S> {
+impl<S: Stream> AsyncWrite for ErrorRecorder<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let outcome = ready!(Pin::new(&mut self.stream).poll_write(cx, bytes));
-        Poll::Ready(self.breakage.keep(outcome))
+        Poll::Ready(self.first.pass(outcome))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let outcome = ready!(Pin::new(&mut self.stream).poll_flush(cx));
-        Poll::Ready(self.breakage.keep(outcome))
+        Poll::Ready(self.first.pass(outcome))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

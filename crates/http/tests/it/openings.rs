@@ -1,34 +1,13 @@
 //! Connections that are given up while they come up.
 
-#![allow(clippy::unwrap_used)]
-
 use std::net::UdpSocket;
-use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip_http::{Opening, Tokens, Trail};
-use roundtrip_model::{AttemptOutcome, Clock, Event, Moment, Recorder};
-use roundtrip_tls::{Client, Offer, Roots};
+use roundtrip_model::{AttemptOutcome, Event};
+use roundtrip_tls::{Client, Roots};
 
-struct Frozen;
-
-impl Clock for Frozen {
-    fn now(&self) -> Moment {
-        Moment::ZERO
-    }
-}
-
-fn offer() -> Offer {
-    Offer {
-        tls12: false,
-        tls13: true,
-        post_quantum: false,
-        early_data: false,
-        resume: false,
-        alpn: vec!["h3"],
-        quic: true,
-    }
-}
+use crate::requests::{h3_offer, recorder};
 
 /// The address that was tried first answers after it was given up: that belongs to nobody.
 #[tokio::test]
@@ -39,7 +18,7 @@ async fn an_address_that_was_given_up_is_heard_no_more() {
     );
     let peers = [late.local_addr().unwrap(), never.local_addr().unwrap()];
     let client = Client::new(Roots::Anything, None).unwrap();
-    let recorder = Recorder::new(Arc::new(Frozen));
+    let recorder = recorder();
     let (tokens, mut trail) = (Tokens::default(), Trail::default());
     let opening = Opening {
         host: "localhost",
@@ -48,7 +27,7 @@ async fn an_address_that_was_given_up_is_heard_no_more() {
         bind: None,
         recorder: &recorder,
     };
-    let (offer, mut buffer) = (offer(), [0; 2048]);
+    let (offer, mut buffer) = (h3_offer(), [0; 2048]);
     let trying = opening.over_quic(&offer, &peers, &mut trail);
     // Long enough for the second address to be tried, and for the first to be late.
     let tried = tokio::time::timeout(Duration::from_millis(400), async {

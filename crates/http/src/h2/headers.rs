@@ -1,5 +1,5 @@
-//! A stream below the `h2` crate that says when each response begins to arrive: the crate reads on before it tells anybody.
-//! It also says what the crate keeps to itself: that the peer has made its settings known, and that it is leaving.
+//! A stream below the `h2` crate that sees frames pass. It notes when each response begins to arrive, for the crate reads on
+//! before it tells; and what the crate does not tell: that SETTINGS or GOAWAY were received.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,34 +13,36 @@ use tokio::sync::watch;
 
 use crate::Pen;
 
+/// What was seen of the frames of one connection.
 #[derive(Clone)]
-pub(super) struct Herald(Arc<News>);
+pub(super) struct HeadersObserver(Arc<Inner>);
 
-struct News {
-    /// Whoever waits for the first HEADERS of a response, by stream.
+struct Inner {
+    /// Requests that wait for the first HEADERS of their response, by stream.
     waiting: Mutex<HashMap<u32, Pen>>,
-    settled: watch::Sender<bool>,
-    leaving: AtomicBool,
+    settings_received: watch::Sender<bool>,
+    going_away: AtomicBool,
 }
 
-pub(super) struct Heralded<S> {
+/// The stream below the `h2` crate.
+pub(super) struct ObservedStream<S> {
     inner: S,
     frames: Frames,
-    herald: Herald,
+    observer: HeadersObserver,
 }
 
-/// The frames that pass, told apart by their headers. RFC 9113 §4.1.
+/// Follows the headers of the frames that pass. RFC 9113 §4.1.
 #[derive(Default)]
 struct Frames {
     header: [u8; HEADER_LENGTH],
-    /// How much of the header has passed, and how much of the payload is still to come.
+    /// The bytes of the header that have passed, and those of the payload that are still to come.
     passed: usize,
     payload: usize,
 }
 
-/// A frame that somebody wants to hear of.
+/// A frame that matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Seen {
+enum SeenFrame {
     Headers(u32),
     Settings,
     GoAway,
@@ -53,39 +55,39 @@ const SETTINGS: u8 = 4;
 const GOAWAY: u8 = 7;
 const ACK: u8 = 1;
 
-impl Default for Herald {
+impl Default for HeadersObserver {
     fn default() -> Self {
-        Self(Arc::new(News {
+        Self(Arc::new(Inner {
             waiting: Mutex::default(),
-            settled: watch::Sender::new(false),
-            leaving: AtomicBool::new(false),
+            settings_received: watch::Sender::new(false),
+            going_away: AtomicBool::new(false),
         }))
     }
 }
 
-impl Herald {
-    /// Has the peer said how many streams it allows? The crate knows how many as soon as it has read on.
-    pub(super) fn settled(&self) -> watch::Receiver<bool> {
-        self.0.settled.subscribe()
+impl HeadersObserver {
+    /// Turns true once the peer has said how many streams it allows. The crate knows how many as soon as it has read on.
+    pub(super) fn settings_received(&self) -> watch::Receiver<bool> {
+        self.0.settings_received.subscribe()
     }
 
-    /// Has the peer said that it takes no further request? RFC 9113 §6.8.
-    pub(super) fn is_leaving(&self) -> bool {
-        self.0.leaving.load(Ordering::Relaxed)
+    /// Has the peer sent GOAWAY? RFC 9113 §6.8.
+    pub(super) fn is_going_away(&self) -> bool {
+        self.0.going_away.load(Ordering::Relaxed)
     }
 
-    /// Nobody waits for that response any more.
+    /// Stops waiting for the response on a stream.
     pub(super) fn forget(&self, stream: u32) {
         self.waiting().remove(&stream);
     }
 
-    fn tell(&self, seen: Seen) {
+    fn on_frame(&self, seen: SeenFrame) {
         match seen {
-            Seen::Headers(stream) => self.announce(stream),
-            Seen::Settings => {
-                self.0.settled.send_replace(true);
+            SeenFrame::Headers(stream) => self.response_arrived(stream),
+            SeenFrame::Settings => {
+                self.0.settings_received.send_replace(true);
             }
-            Seen::GoAway => self.0.leaving.store(true, Ordering::Relaxed),
+            SeenFrame::GoAway => self.0.going_away.store(true, Ordering::Relaxed),
         }
     }
 
@@ -93,8 +95,8 @@ impl Herald {
         self.waiting().insert(stream, pen.clone());
     }
 
-    /// The response is here: its first byte came with what arrived last, unless that was said already.
-    pub(super) fn announce(&self, stream: u32) {
+    /// Records that the first byte of the response came with what arrived last, unless that was recorded before.
+    pub(super) fn response_arrived(&self, stream: u32) {
         let waiting = self.waiting().remove(&stream);
         if let Some(pen) = waiting {
             pen.arrived();
@@ -107,19 +109,19 @@ impl Herald {
     }
 }
 
-impl<S> Heralded<S> {
-    pub(super) fn new(inner: S, herald: Herald) -> Self {
+impl<S> ObservedStream<S> {
+    pub(super) fn new(inner: S, observer: HeadersObserver) -> Self {
         Self {
             inner,
             frames: Frames::default(),
-            herald,
+            observer,
         }
     }
 }
 
 impl Frames {
-    /// What was seen of those frames whose headers end in these bytes.
-    fn pass(&mut self, mut bytes: &[u8]) -> Vec<Seen> {
+    /// The frames whose headers end in these bytes.
+    fn pass(&mut self, mut bytes: &[u8]) -> Vec<SeenFrame> {
         let mut found = Vec::new();
         loop {
             let skipped = self.payload.min(bytes.len());
@@ -140,9 +142,9 @@ impl Frames {
                 // The highest bit is reserved.
                 let stream = u32::from_be_bytes([a, b, c, d]) & 0x7fff_ffff;
                 match kind {
-                    HEADERS => found.push(Seen::Headers(stream)),
-                    SETTINGS if flags & ACK == 0 => found.push(Seen::Settings),
-                    GOAWAY => found.push(Seen::GoAway),
+                    HEADERS => found.push(SeenFrame::Headers(stream)),
+                    SETTINGS if flags & ACK == 0 => found.push(SeenFrame::Settings),
+                    GOAWAY => found.push(SeenFrame::GoAway),
                     _ => {}
                 }
             }
@@ -150,7 +152,7 @@ impl Frames {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Heralded<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for ObservedStream<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -161,13 +163,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for Heralded<S> {
         ready!(Pin::new(&mut this.inner).poll_read(cx, buffer))?;
         let passed = buffer.filled().get(before..).unwrap_or_default();
         for seen in this.frames.pass(passed) {
-            this.herald.tell(seen);
+            this.observer.on_frame(seen);
         }
         Poll::Ready(Ok(()))
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Heralded<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for ObservedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -211,7 +213,7 @@ mod tests {
     fn headers_are_found_wherever_reads_cut() {
         let stream = [frame(9, 18), frame(0, 40), frame(HEADERS, 7), frame(0, 3)].concat();
         let end_of_header = 27 + 49 + HEADER_LENGTH;
-        let headers = vec![Seen::Headers(1)];
+        let headers = vec![SeenFrame::Headers(1)];
         for cut in 0..=stream.len() {
             let (first, second) = stream.split_at(cut);
             let mut frames = Frames::default();
@@ -227,15 +229,18 @@ mod tests {
 
     #[test]
     fn settings_and_farewells_are_told() {
-        let herald = Herald::default();
+        let observer = HeadersObserver::default();
         let mut acknowledged = frame(SETTINGS, 0);
         acknowledged[4] = ACK;
         let told = |bytes: &[u8]| {
             let seen = Frames::default().pass(bytes);
             for seen in seen {
-                herald.tell(seen);
+                observer.on_frame(seen);
             }
-            (*herald.settled().borrow(), herald.is_leaving())
+            (
+                *observer.settings_received().borrow(),
+                observer.is_going_away(),
+            )
         };
         assert_eq!(told(&acknowledged), (false, false));
         assert_eq!(told(&frame(SETTINGS, 6)), (true, false));
@@ -245,10 +250,10 @@ mod tests {
     #[test]
     fn a_response_began_with_the_bytes_that_held_its_headers() {
         let recorder = Recorder::new(Arc::new(Frozen));
-        let herald = Herald::default();
-        herald.await_response(1, &Pen::alone(&recorder));
+        let observer = HeadersObserver::default();
+        observer.await_response(1, &Pen::alone(&recorder));
         let stream = [frame(4, 0), frame(HEADERS, 9), frame(0, 40)].concat();
-        let mut reader = Heralded::new(&*stream, herald.clone());
+        let mut reader = ObservedStream::new(&*stream, observer.clone());
         for at in [5, 9] {
             recorder.record_at(Moment(at), Event::Received { bytes: 1 });
             let mut buffer = [0; 30];
@@ -258,7 +263,7 @@ mod tests {
             );
             assert!(polled.is_ready());
         }
-        herald.announce(1);
+        observer.response_arrived(1);
         let timeline = recorder.snapshot();
         let told: Vec<_> = timeline
             .iter()

@@ -7,17 +7,17 @@ use roundtrip_wire::quic::{
 use roundtrip_wire::tls::{ClientHello, HandshakeKind, Handshakes, ServerHello};
 
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct ClearHandshake {
     pub(super) retry: bool,
     pub(super) version_negotiation: bool,
     keys: Option<InitialKeys>,
     client: CryptoStream,
     server: CryptoStream,
-    /// Nothing more is to be learnt: the server has spoken beyond its hello.
+    /// Nothing more can be learnt: the server has sent 1-RTT packets.
     done: bool,
 }
 
-impl Seen {
+impl ClearHandshake {
     pub(super) fn sent(&mut self, datagram: &[u8]) {
         if self.done {
             return;
@@ -68,7 +68,7 @@ impl Seen {
             Side::Client => &mut self.client,
             Side::Server => &mut self.server,
         };
-        // What a peer sends out of bounds is not for us to judge here.
+        // What a peer sends out of bounds is judged elsewhere.
         let _ = stream.push_payload(&opened.payload);
     }
 

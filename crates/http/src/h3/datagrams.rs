@@ -1,44 +1,44 @@
-//! Writes down each datagram of a connection, and lets `hellos` look at what passes in clear.
+//! Records each datagram of a connection, and shows `handshake` what passes in clear.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use roundtrip_model::{Event, Moment, Recorder, TlsFacts};
-
-use super::hellos::Seen;
 use roundtrip_quic_tokio::DatagramObserver;
 
-pub(super) struct Watched {
+use super::handshake::ClearHandshake;
+
+pub(super) struct DatagramRecorder {
     recorder: Recorder,
-    seen: Mutex<Seen>,
-    /// While responses are awaited it is to be known which datagram brought one.
+    seen: Mutex<ClearHandshake>,
+    /// The number of responses that are awaited: until they begin, it has to be known which datagram brought one.
     awaited: AtomicUsize,
-    /// Nobody cares any more what passes.
-    hushed: AtomicBool,
+    /// Nothing is recorded any more.
+    stopped: AtomicBool,
 }
 
-impl Watched {
+impl DatagramRecorder {
     pub(super) fn new(recorder: Recorder) -> Arc<Self> {
         Arc::new(Self {
             recorder,
             seen: Mutex::default(),
             awaited: AtomicUsize::new(0),
-            hushed: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
         })
     }
 
-    /// Writes nothing down from now on.
-    pub(super) fn hush(&self) {
-        self.hushed.store(true, Ordering::Relaxed);
+    /// Records nothing from now on.
+    pub(super) fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
     }
 
     fn record(&self, at: Moment, event: Event) {
-        if !self.hushed.load(Ordering::Relaxed) {
+        if !self.stopped.load(Ordering::Relaxed) {
             self.recorder.record_at(at, event);
         }
     }
 
-    /// Was there a Retry, and a version negotiation?
+    /// Whether there was a Retry, and a version negotiation.
     pub(super) fn detours(&self) -> (bool, bool) {
         let seen = self.lock();
         (seen.retry, seen.version_negotiation)
@@ -48,13 +48,13 @@ impl Watched {
         self.lock().describe(facts);
     }
 
-    /// Datagrams are handed on one by one while this is held: for the time until a response begins.
+    /// Makes the driver take in datagrams one by one while this is held: until a response begins.
     pub(super) fn one_by_one(&self) -> OneByOne<'_> {
         self.awaited.fetch_add(1, Ordering::Relaxed);
         OneByOne(&self.awaited)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Seen> {
+    fn lock(&self) -> MutexGuard<'_, ClearHandshake> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -67,7 +67,7 @@ impl Drop for OneByOne<'_> {
     }
 }
 
-impl DatagramObserver for Watched {
+impl DatagramObserver for DatagramRecorder {
     fn now(&self) -> Moment {
         self.recorder.now()
     }
@@ -112,10 +112,10 @@ mod tests {
     #[test]
     fn what_passes_after_the_end_is_not_written_down() {
         let recorder = Recorder::new(Arc::new(Frozen));
-        let watched = Watched::new(recorder.clone());
+        let datagrams = DatagramRecorder::new(recorder.clone());
         let written = || {
-            watched.on_sent(Moment(3), 20, &[0; 30]);
-            watched.on_received(Moment(4), 30, &[0; 30]);
+            datagrams.on_sent(Moment(3), 20, &[0; 30]);
+            datagrams.on_received(Moment(4), 30, &[0; 30]);
             recorder.snapshot().iter().cloned().collect::<Vec<_>>()
         };
         let both = [
@@ -123,19 +123,19 @@ mod tests {
             (Moment(4), Event::Received { bytes: 30 }),
         ];
         assert_eq!(written(), both);
-        watched.hush();
+        datagrams.stop();
         assert_eq!(written(), both);
     }
 
     #[test]
     fn each_datagram_is_wanted_while_anybody_waits() {
-        let watched = Watched::new(Recorder::new(Arc::new(Frozen)));
-        assert!(!watched.wants_each());
-        let first = watched.one_by_one();
-        let second = watched.one_by_one();
+        let datagrams = DatagramRecorder::new(Recorder::new(Arc::new(Frozen)));
+        assert!(!datagrams.wants_each());
+        let first = datagrams.one_by_one();
+        let second = datagrams.one_by_one();
         drop(first);
-        assert!(watched.wants_each());
+        assert!(datagrams.wants_each());
         drop(second);
-        assert!(!watched.wants_each());
+        assert!(!datagrams.wants_each());
     }
 }
