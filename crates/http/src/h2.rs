@@ -33,7 +33,8 @@ pub struct Session {
     headers: HeadersObserver,
 }
 
-/// The task that moves frames. It starts once the first requests are queued, so that they share a flight with the preface.
+/// The task that moves frames. It starts once the first requests are queued, so that they share a
+/// flight with the preface.
 enum Driver {
     Waiting(Box<dyn FnOnce() -> JoinHandle<()> + Send>),
     Running(JoinHandle<()>),
@@ -97,7 +98,8 @@ impl Session {
         self.carry(turn, asked).await
     }
 
-    /// All requests are queued before the driver may write: on a new connection they leave in its first flight.
+    /// All requests are queued before the driver may write: on a new connection they leave in its
+    /// first flight.
     pub(crate) async fn exchange_all(&self, mut turns: Vec<Turn<'_>>, ended: &mut Ended<'_>) {
         let asked: Vec<_> = turns.iter_mut().map(|turn| self.ask(turn)).collect();
         self.start();
@@ -146,7 +148,8 @@ impl Session {
         })
     }
 
-    /// Prefers the error of the stream below to what it did to HTTP/2. `heard`: the answer had begun.
+    /// Prefers the error of the stream below to what it did to HTTP/2. `heard`: the answer had
+    /// begun.
     fn explain(&self, error: HttpError, heard: bool) -> HttpError {
         let HttpError::H2(error) = error else {
             return error;

@@ -15,7 +15,7 @@ use std::time::Duration;
 use roundtrip_model::{EarlyData, Event, QuicFacts, Recorder, Task, TlsFacts};
 use roundtrip_quic::{ClientConfig, CloseReason, ConnectError, Transport};
 use roundtrip_quic_tokio::{Connection, Endpoint, random_seed};
-use roundtrip_tls::{Client, Offer, Witness, peer_facts};
+use roundtrip_tls::{Client, Offer, RecordingVerifier, peer_facts};
 
 use crate::turn::all;
 use crate::{Ended, HttpError, QuicError, Turn};
@@ -45,14 +45,15 @@ pub struct QuicGauge {
     connection: Connection,
     datagrams: Arc<DatagramRecorder>,
     local: SocketAddr,
-    witness: Witness,
+    verifier: Arc<RecordingVerifier>,
     offered_early: bool,
     /// Packets that were lost by the end of the handshake.
     lost: Arc<OnceLock<u64>>,
 }
 
 impl Quic {
-    /// Begins to open a connection. An address token is shown only where a ticket may be: both tell the server who comes back.
+    /// Begins to open a connection. An address token is shown only where a ticket may be: both tell
+    /// the server who comes back.
     pub fn begin(
         peer: SocketAddr,
         socket: UdpSocket,
@@ -66,7 +67,8 @@ impl Quic {
         recorder.record(Event::HandshakeStarted);
         let mut config = recorder.timed(Task::Configure, || client_config(client, offer))?;
         config.token = offer.resume.then(|| tokens.take_newest(host)).flatten();
-        // Then it is known from which address datagrams leave, and at once if there is no way to the peer.
+        // Then it is known from which address datagrams leave, and at once if there is no way to
+        // the peer.
         socket.connect(peer).map_err(HttpError::Io)?;
         let datagrams = DatagramRecorder::new(recorder.clone());
         let random = config.tls.crypto_provider().secure_random;
@@ -82,7 +84,7 @@ impl Quic {
             connection,
             datagrams,
             local: endpoint.local_addr(),
-            witness: client.witness(),
+            verifier: client.verifier().clone(),
             lost: Arc::default(),
         };
         let storing = store_tokens(gauge.connection.clone(), tokens.clone(), name.to_owned());
@@ -107,13 +109,15 @@ impl Quic {
         let _ = tokio::time::timeout(CLOSE_WAIT, self.endpoint.closed()).await;
     }
 
-    /// All requests are queued before the driver may write: with a ticket they leave in the first flight.
+    /// All requests are queued before the driver may write: with a ticket they leave in the first
+    /// flight.
     pub(crate) async fn exchange_all(&self, turns: Vec<Turn<'_>>, ended: &mut Ended<'_>) {
         all(turns.into_iter().map(|turn| self.exchange(turn)), ended).await;
     }
 
-    /// One request among others that come and go. What left as early data and was refused leaves again as it was, once:
-    /// the server has seen nothing of it, and nothing of it depended on what the server had said before. RFC 9001 §4.6.2.
+    /// One request among others that come and go. What left as early data and was refused leaves
+    /// again as it was, once: the server has seen nothing of it, and nothing of it depended on what
+    /// the server had said before. RFC 9001 §4.6.2.
     pub(crate) async fn exchange(&self, mut turn: Turn<'_>) -> Result<(), HttpError> {
         let sender = self.client.sender();
         let (connection, datagrams) = (&self.gauge.connection, &self.gauge.datagrams);
@@ -172,7 +176,8 @@ impl QuicGauge {
         }
     }
 
-    /// Prefers why the connection closed to what that did to a stream, unless the server said that it did nothing.
+    /// Prefers why the connection closed to what that did to a stream, unless the server said that
+    /// it did nothing.
     fn reason(&self, error: HttpError) -> HttpError {
         let closed = self.connection.close_reason();
         match closed.filter(|_| matches!(error, HttpError::H3(_))) {
@@ -182,7 +187,7 @@ impl QuicGauge {
     }
 
     fn closed(&self, reason: CloseReason) -> HttpError {
-        HttpError::Quic(QuicError::new(reason, self.witness.refusal()))
+        HttpError::Quic(QuicError::new(reason, self.verifier.refusal()))
     }
 
     /// Waits until the handshake is over, where a request may leave before. False if it failed.
@@ -229,7 +234,7 @@ impl QuicGauge {
     /// The handshake's facts: the chain from the connection, the rest from the hellos on the wire.
     pub fn tls_facts(&self) -> TlsFacts {
         let chain = self.connection.peer_certificates();
-        let mut facts = peer_facts(chain.as_deref(), &self.witness);
+        let mut facts = peer_facts(chain.as_deref(), &self.verifier);
         facts.alpn = self
             .connection
             .alpn()

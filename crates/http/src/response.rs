@@ -2,7 +2,8 @@
 
 use roundtrip_model::HttpFacts;
 
-/// The most that the head of a response may take, with all interim responses before it. (curl allows 300 KiB.)
+/// The most that the head of a response may take, with all interim responses before it. (curl
+/// allows 300 KiB.)
 pub(crate) const MAX_HEAD_SIZE: usize = 256 * 1024;
 
 /// Writes the head of a final response into the facts.

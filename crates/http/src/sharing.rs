@@ -1,4 +1,5 @@
-//! A connection of HTTP/2 or 3 that many tasks use at any time. There are as many slots as the peer allows.
+//! A connection of HTTP/2 or 3 that many tasks use at any time. There are as many slots as the peer
+//! allows.
 
 mod slots;
 
@@ -7,11 +8,13 @@ use std::sync::Arc;
 use crate::{Connection, HttpError, Quic, Stream, Turn, h2};
 use slots::Slots;
 
-/// Slots before an HTTP/2 server has said how many it allows: no server should allow fewer. RFC 9113 §6.5.2.
+/// Slots before an HTTP/2 server has said how many it allows: no server should allow fewer. RFC
+/// 9113 §6.5.2.
 const FIRST_SLOTS: usize = 100;
 /// The most slots, however many a peer allows: each stream costs both sides memory.
 const MAX_SLOTS: usize = 1000;
-/// QUIC counts streams itself, and wakes all who wait when one comes free. These many may wait there.
+/// QUIC counts streams itself, and wakes all who wait when one comes free. These many may wait
+/// there.
 const QUIC_SLOTS: usize = 256;
 
 /// A handle on a connection that many tasks use.
@@ -29,7 +32,8 @@ enum Carrier {
 }
 
 impl Connection {
-    /// Lets many tasks use the connection. HTTP/1.1 carries one request at a time: its stream comes back.
+    /// Lets many tasks use the connection. HTTP/1.1 carries one request at a time: its stream comes
+    /// back.
     pub fn share(self) -> Result<SharedConnection, Box<dyn Stream>> {
         let (carrier, count) = match self {
             Self::H1(stream) => return Err(stream),
@@ -42,8 +46,8 @@ impl Connection {
 }
 
 impl SharedConnection {
-    /// Carries one request, as soon as there is a slot for it. Requests that are made before the driver runs leave together:
-    /// on a new connection in its first flight.
+    /// Carries one request, as soon as there is a slot for it. Requests that are made before the
+    /// driver runs leave together: on a new connection in its first flight.
     pub async fn exchange(&self, turn: Turn<'_>) -> Result<(), HttpError> {
         match &self.0.carrier {
             Carrier::H2(session) => {

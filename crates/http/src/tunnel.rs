@@ -10,7 +10,8 @@ use crate::{HttpError, Stream, response_head};
 /// The largest answer that a proxy may give to CONNECT.
 const MAX_ANSWER_SIZE: usize = 64 * 1024;
 
-/// Asks the proxy on `stream` for a tunnel to the target. Returns the proxy's status, which is a success.
+/// Asks the proxy on `stream` for a tunnel to the target. Returns the proxy's status, which is a
+/// success.
 pub async fn open_tunnel(
     stream: &mut dyn Stream,
     target: &Target,

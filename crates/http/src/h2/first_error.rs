@@ -1,5 +1,5 @@
-//! Remembers how the stream under HTTP/2 broke. The `h2` crate keeps no more of an error than its text; alerts, resets and
-//! ends must be told apart, so they are recorded on their way to it.
+//! Remembers how the stream under HTTP/2 broke. The `h2` crate keeps no more of an error than its
+//! text; alerts, resets and ends must be told apart, so they are recorded on their way to it.
 
 use std::io;
 use std::pin::Pin;

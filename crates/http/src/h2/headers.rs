@@ -1,5 +1,6 @@
-//! A stream below the `h2` crate that sees frames pass. It notes when each response begins to arrive, for the crate reads on
-//! before it tells; and what the crate does not tell: that SETTINGS or GOAWAY were received.
+//! A stream below the `h2` crate that sees frames pass. It notes when each response begins to
+//! arrive, for the crate reads on before it tells; and what the crate does not tell: that SETTINGS
+//! or GOAWAY were received.
 
 use std::collections::HashMap;
 use std::io;
@@ -66,7 +67,8 @@ impl Default for HeadersObserver {
 }
 
 impl HeadersObserver {
-    /// Turns true once the peer has said how many streams it allows. The crate knows how many as soon as it has read on.
+    /// Turns true once the peer has said how many streams it allows. The crate knows how many as
+    /// soon as it has read on.
     pub(super) fn settings_received(&self) -> watch::Receiver<bool> {
         self.0.settings_received.subscribe()
     }
@@ -95,7 +97,8 @@ impl HeadersObserver {
         self.waiting().insert(stream, pen.clone());
     }
 
-    /// Records that the first byte of the response came with what arrived last, unless that was recorded before.
+    /// Records that the first byte of the response came with what arrived last, unless that was
+    /// recorded before.
     pub(super) fn response_arrived(&self, stream: u32) {
         let waiting = self.waiting().remove(&stream);
         if let Some(pen) = waiting {

@@ -1,5 +1,5 @@
-//! A QUIC connection that is being opened. Dropped before it is open, it is closed at once, and what still arrives is not
-//! recorded: it would be counted with what came after it.
+//! A QUIC connection that is being opened. Dropped before it is open, it is closed at once, and
+//! what still arrives is not recorded: it would be counted with what came after it.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -43,7 +43,8 @@ impl QuicAttempt {
         self.gauge.clone()
     }
 
-    /// Waits until requests may leave: with a fitting ticket at once (0-RTT), else after the handshake.
+    /// Waits until requests may leave: with a fitting ticket at once (0-RTT), else after the
+    /// handshake.
     pub async fn opened(mut self) -> Result<Quic, HttpError> {
         let handshake = self.gauge.handshake(self.recorder.clone());
         let storing = self.storing.take();
@@ -54,7 +55,7 @@ impl QuicAttempt {
                 }
             });
         } else {
-            self.gauge.witness.prepare(&self.recorder);
+            self.gauge.verifier.prepare(&self.recorder);
             let outcome = handshake.await;
             outcome.map_err(|reason| self.gauge.closed(reason))?;
             storing.map(tokio::spawn);

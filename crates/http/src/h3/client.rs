@@ -1,4 +1,5 @@
-//! HTTP/3 on top of a QUIC connection: the sender of requests, and the task that reads control streams.
+//! HTTP/3 on top of a QUIC connection: the sender of requests, and the task that reads control
+//! streams.
 
 use std::future::poll_fn;
 

@@ -11,7 +11,8 @@ use super::handshake::ClearHandshake;
 pub(super) struct DatagramRecorder {
     recorder: Recorder,
     seen: Mutex<ClearHandshake>,
-    /// The number of responses that are awaited: until they begin, it has to be known which datagram brought one.
+    /// The number of responses that are awaited: until they begin, it has to be known which
+    /// datagram brought one.
     awaited: AtomicUsize,
     /// Nothing is recorded any more.
     stopped: AtomicBool,

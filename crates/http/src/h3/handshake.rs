@@ -1,4 +1,5 @@
-//! What the QUIC handshake shows in clear: Retry, version negotiation, and both hellos inside the Initials.
+//! What the QUIC handshake shows in clear: Retry, version negotiation, and both hellos inside the
+//! Initials.
 
 use roundtrip_model::TlsFacts;
 use roundtrip_wire::quic::{
@@ -26,7 +27,8 @@ impl ClearHandshake {
             if let Packet::Long(long) = packet
                 && long.kind == LongKind::Initial
             {
-                // The first Initial, or the first after a Retry, makes the keys of both sides. RFC 9001 §5.2.
+                // The first Initial, or the first after a Retry, makes the keys of both sides. RFC
+                // 9001 §5.2.
                 if self.keys.is_none() {
                     self.keys = InitialKeys::derive(long.version, &long.destination).ok();
                 }

@@ -14,8 +14,8 @@ use crate::{HttpError, Turn};
 /// What may be read of a stream at once: more than the largest head takes, however it is encoded.
 const READ_ALLOWANCE: u64 = 2 * MAX_HEAD_SIZE as u64;
 
-/// Queues the request before it lets anybody else run, unless the peer allows no further stream yet; then carries it to
-/// the response's end.
+/// Queues the request before it lets anybody else run, unless the peer allows no further stream
+/// yet; then carries it to the response's end.
 pub(super) async fn carry(
     mut sender: Sender,
     turn: &mut Turn<'_>,
@@ -62,7 +62,8 @@ pub(super) async fn carry(
     receive(stream, turn, &allowance).await
 }
 
-/// The read allowance of a stream. Without one, `h3` would gather a frame whole, however large it is.
+/// The read allowance of a stream. Without one, `h3` would gather a frame whole, however large it
+/// is.
 struct ReadAllowance<'a> {
     connection: &'a Connection,
     stream: u64,

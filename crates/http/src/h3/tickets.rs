@@ -1,7 +1,8 @@
-//! Observes session tickets, which come in QUIC's handshake bytes: `roundtrip_tls` stores them for later processes.
+//! Observes session tickets, which come in QUIC's handshake bytes: `roundtrip_tls` stores them for
+//! later processes.
 
 use roundtrip_quic::{Ear, Reading};
-use roundtrip_tls::{Listening, TicketReader};
+use roundtrip_tls::{Interception, TicketReader};
 
 /// The observer of one connection.
 #[derive(Debug, Default)]
@@ -15,9 +16,9 @@ impl TicketObserver {
 
 impl Ear for TicketObserver {
     fn hear(&mut self, reading: &mut Reading<'_>) {
-        let listening = Listening::begin();
-        self.0.hear(reading.bytes());
+        let interception = Interception::begin();
+        self.0.read(reading.bytes());
         reading.read();
-        listening.end(|| reading.certificates().map(<[_]>::to_vec));
+        interception.end(|| reading.certificates().map(<[_]>::to_vec));
     }
 }

@@ -1,6 +1,6 @@
-//! Tokens that servers give for a client's next connection, so that it need not prove its address again. RFC 9000 §8.1.3.
-//! Without one a server that is asked in early data may answer with three times what it received, and must then
-//! wait a round trip for the rest.
+//! Tokens that servers give for a client's next connection, so that it need not prove its address
+//! again. RFC 9000 §8.1.3. Without one a server that is asked in early data may answer with three
+//! times what it received, and must then wait a round trip for the rest.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,7 +31,8 @@ impl Tokens {
         server.map_or_else(Vec::new, |server| server.tokens.into())
     }
 
-    /// Inserts what a server gave, or what an earlier process took out. False if it cannot be a token.
+    /// Inserts what a server gave, or what an earlier process took out. False if it cannot be a
+    /// token.
     pub fn insert(&self, host: &str, token: Bytes) -> bool {
         // A token is never empty. RFC 9000 §19.7.
         if !(1..=MAX_TOKEN_SIZE).contains(&token.len()) {

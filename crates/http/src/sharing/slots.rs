@@ -1,4 +1,5 @@
-//! The slots for concurrent requests on a connection, first come, first served. The peer may change their number.
+//! The slots for concurrent requests on a connection, first come, first served. The peer may change
+//! their number.
 
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -50,7 +51,8 @@ impl Slots {
             tokio::select! {
                 biased;
                 slot = &mut slot => return slot,
-                // The `h2` crate reads what its stream has just shown before it lets anybody else run.
+                // The `h2` crate reads what its stream has just shown before it lets anybody else
+                // run.
                 _ = received.changed() => self.refresh(session),
             }
         }

@@ -14,7 +14,8 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::requests::{ask, h3_offer, recorder};
 
-/// A frame that is as long as frames can be: type, and length in eight bytes. RFC 9114, section 7.1.
+/// A frame that is as long as frames can be: type, and length in eight bytes. RFC 9114, section
+/// 7.1.
 const ENDLESS: [u8; 8] = [0xff; 8];
 const HEADERS: u8 = 0x01;
 /// Reserved: it means nothing. Section 7.2.8.

@@ -1,4 +1,5 @@
-//! HTTP/2 where the answer is here before the task that asked runs again: what left and what came keep their order.
+//! HTTP/2 where the answer is here before the task that asked runs again: what left and what came
+//! keep their order.
 
 use std::io;
 use std::pin::Pin;
@@ -77,7 +78,8 @@ impl AsyncWrite for Prompt {
     }
 }
 
-/// SETTINGS, which are acknowledged, and `:status: 200` with the stream's end. RFC 9113 §6.5, RFC 7541 appendix A.
+/// SETTINGS, which are acknowledged, and `:status: 200` with the stream's end. RFC 9113 §6.5, RFC
+/// 7541 appendix A.
 const ANSWER: [u8; 19] = [
     0, 0, 0, 4, 0, 0, 0, 0, 0, //
     0, 0, 1, 1, 5, 0, 0, 0, 1, 0x88,

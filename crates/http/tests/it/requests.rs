@@ -32,7 +32,8 @@ pub(crate) fn h3_offer() -> Offer {
     }
 }
 
-/// One request without headers and without a body: how it ended, its facts, and the body of the response.
+/// One request without headers and without a body: how it ended, its facts, and the body of the
+/// response.
 pub(crate) async fn ask(
     connection: &mut Connection,
     method: &str,

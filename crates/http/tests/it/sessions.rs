@@ -1,4 +1,5 @@
-//! QUIC's sessions and address tokens, written down by one client and used by another, as a later process would.
+//! QUIC's sessions and address tokens, written down by one client and used by another, as a later
+//! process would.
 
 mod aioquic;
 
@@ -8,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use roundtrip_http::{Connection, Quic, Tokens};
 use roundtrip_model::{EarlyData, TlsFacts};
 use roundtrip_origin::{EarlyData as Takes, Knobs, Origin, QuicEngine, Running};
-use roundtrip_tls::{Client, Keepsake, KeepsakeError, Offer, Roots};
+use roundtrip_tls::{Client, Offer, Roots, StoredSession, StoredSessionError};
 
 use crate::requests::{ask, h3_offer, recorder};
 
@@ -47,7 +48,8 @@ impl Process {
         }
     }
 
-    /// One request on a connection of its own, which ends when the server's tickets and tokens have come.
+    /// One request on a connection of its own, which ends when the server's tickets and tokens have
+    /// come.
     async fn visit(&self, origin: &Running) -> (u16, TlsFacts) {
         self.visit_at(origin.h3.unwrap(), Some(2)).await
     }
@@ -90,21 +92,21 @@ async fn a_later_process_asks_in_early_data_and_is_not_doubted() {
         let first = Process::new(&origin);
         let (status, facts) = first.visit(&origin).await;
         assert_eq!((status, facts.resumed), (200, false));
-        let kept = first.client.keepsakes(true, HOST);
+        let kept = first.client.take_sessions(true, HOST);
         let tokens = first.tokens.take(HOST);
         assert_eq!(kept.len(), 2, "as many as the server sent");
         assert!(!tokens.is_empty());
-        assert!(first.client.keepsakes(false, HOST).is_empty());
-        for (n, keepsake) in kept.iter().enumerate() {
-            let read = Keepsake::decode(&keepsake.encode()).unwrap();
+        assert!(first.client.take_sessions(false, HOST).is_empty());
+        for (n, stored) in kept.iter().enumerate() {
+            let read = StoredSession::decode(&stored.encode()).unwrap();
             assert!(read.is_quic() && read.early_data() == u32::MAX);
             let later = Process::new(&origin);
-            let plant = |quic| later.client.plant(quic, HOST, &read, SystemTime::now());
+            let revive = |quic| later.client.revive(quic, HOST, &read, SystemTime::now());
             assert!(matches!(
-                plant(false),
-                Err(KeepsakeError::OtherCarrier(true))
+                revive(false),
+                Err(StoredSessionError::OtherCarrier(true))
             ));
-            plant(true).unwrap();
+            revive(true).unwrap();
             let token = tokens.get(n).cloned();
             assert!(token.is_none_or(|token| later.tokens.insert(HOST, token)));
             let (status, again) = later.visit(&origin).await;
@@ -112,7 +114,7 @@ async fn a_later_process_asks_in_early_data_and_is_not_doubted() {
             assert!(again.resumed, "{again:?}");
             assert_eq!(again.early_data, EarlyData::Accepted);
             assert_eq!(ders(&again), ders(&facts));
-            assert!(!later.client.keepsakes(true, HOST).is_empty());
+            assert!(!later.client.take_sessions(true, HOST).is_empty());
         }
         let seen = origin.stats();
         assert_eq!((seen.quic_resumed, seen.early_requests), (2, 2));
@@ -126,11 +128,11 @@ async fn early_data_that_is_refused_is_sent_again() {
         let origin = origin(engine, Takes::Refused).await;
         let first = Process::new(&origin);
         first.visit(&origin).await;
-        let kept = first.client.keepsakes(true, HOST).pop().unwrap();
+        let kept = first.client.take_sessions(true, HOST).pop().unwrap();
         let later = Process::new(&origin);
         later
             .client
-            .plant(true, HOST, &kept, SystemTime::now())
+            .revive(true, HOST, &kept, SystemTime::now())
             .unwrap();
         let (status, facts) = later.visit(&origin).await;
         assert_eq!((status, facts.resumed), (200, true));
@@ -145,20 +147,20 @@ async fn transport_parameters_that_are_none_do_no_harm() {
         let origin = origin(engine, Takes::On).await;
         let first = Process::new(&origin);
         first.visit(&origin).await;
-        let kept = first.client.keepsakes(true, HOST).pop().unwrap();
+        let kept = first.client.take_sessions(true, HOST).pop().unwrap();
         let bytes = with_parameters(&kept.encode(), 0xff);
-        let forged = Keepsake::decode(&bytes).unwrap();
+        let forged = StoredSession::decode(&bytes).unwrap();
         let later = Process::new(&origin);
         let now = SystemTime::now();
-        later.client.plant(true, HOST, &forged, now).unwrap();
+        later.client.revive(true, HOST, &forged, now).unwrap();
         let (status, facts) = later.visit(&origin).await;
         assert_eq!((status, facts.resumed), (200, true));
         assert_eq!(facts.early_data, EarlyData::NotOffered);
     }
 }
 
-/// The same keepsake, whose transport parameters are of this byte alone. They stand behind the secret (whose length is at
-/// 50), the name and the ticket.
+/// The same session, whose transport parameters are of this byte alone. They stand behind the
+/// secret (whose length is at 50), the name and the ticket.
 fn with_parameters(bytes: &[u8], byte: u8) -> Vec<u8> {
     let mut content = bytes[..bytes.len() - 32].to_vec();
     let mut at = 51 + usize::from(content[50]);
@@ -180,12 +182,12 @@ async fn a_session_without_early_data_resumes() {
         let origin = origin(engine, Takes::Off).await;
         let first = Process::new(&origin);
         first.visit(&origin).await;
-        let kept = first.client.keepsakes(true, HOST).pop().unwrap();
+        let kept = first.client.take_sessions(true, HOST).pop().unwrap();
         assert_eq!(kept.early_data(), 0);
         let later = Process::new(&origin);
         later
             .client
-            .plant(true, HOST, &kept, SystemTime::now())
+            .revive(true, HOST, &kept, SystemTime::now())
             .unwrap();
         let (status, facts) = later.visit(&origin).await;
         assert_eq!((status, facts.resumed), (200, true));

@@ -1,27 +1,31 @@
-//! Finds NewSessionTicket messages in decrypted handshake bytes, however they were cut into records or frames.
+//! Finds NewSessionTicket messages in decrypted handshake bytes, however they were cut into records
+//! or frames.
 
-use crate::keepsake::{MOST_TICKET, Ticket};
-use crate::notes;
+use crate::stored_session::{MAX_TICKET_SIZE, Ticket};
+
+use super::{forget_tickets, on_ticket};
 
 /// The message's type. RFC 8446 §4.
 const NEW_SESSION_TICKET: u8 = 4;
 
-/// Reads one connection's handshake messages (type, length in three bytes, body) as they are decrypted.
+/// Reads one connection's handshake messages (type, length in three bytes, body) as they are
+/// decrypted.
 #[derive(Debug, Default)]
 pub struct TicketReader {
     header: [u8; 4],
-    /// How much of the header has come.
+    /// The bytes of the header that have come.
     begun: usize,
-    /// How much of the body has not.
+    /// The bytes of the body that are still to come.
     left: usize,
-    /// The body so far, of a message that is wanted.
+    /// The body so far, if the message is a ticket.
     body: Option<Vec<u8>>,
 }
 
 impl TicketReader {
-    /// Notes the tickets that end in these bytes, which are about to be worked on by TLS on this thread.
-    pub fn hear(&mut self, mut bytes: &[u8]) {
-        notes::turn_page();
+    /// Intercepts the tickets that end in these bytes, which TLS is about to process on this
+    /// thread.
+    pub fn read(&mut self, mut bytes: &[u8]) {
+        forget_tickets();
         while let Some((first, rest)) = bytes.split_first() {
             if let Some(place) = self.header.get_mut(self.begun) {
                 *place = *first;
@@ -47,13 +51,13 @@ impl TicketReader {
     fn start(&mut self) {
         let [kind, a, b, c] = self.header;
         self.left = u32::from_be_bytes([0, a, b, c]) as usize;
-        self.body = (kind == NEW_SESSION_TICKET && self.left <= MOST_TICKET).then(Vec::new);
+        self.body = (kind == NEW_SESSION_TICKET && self.left <= MAX_TICKET_SIZE).then(Vec::new);
     }
 
     fn finish(&mut self) {
         self.begun = 0;
         if let Some(ticket) = self.body.take().and_then(Ticket::parse) {
-            notes::ticket(ticket);
+            on_ticket(ticket);
         }
     }
 }
@@ -61,7 +65,7 @@ impl TicketReader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::notes::{Listening, NOTES};
+    use crate::intercept::{INTERCEPTED, Interception};
 
     /// A ticket of ten bytes with this nonce.
     fn message(nonce: u8) -> Vec<u8> {
@@ -73,16 +77,16 @@ mod tests {
         message
     }
 
-    fn noted() -> Vec<Vec<u8>> {
-        NOTES.with_borrow(|notes| {
-            let tickets = &notes.as_ref().unwrap().tickets;
+    fn intercepted() -> Vec<Vec<u8>> {
+        INTERCEPTED.with_borrow(|seen| {
+            let tickets = &seen.as_ref().unwrap().tickets;
             tickets.iter().map(|t| t.nonce().to_vec()).collect()
         })
     }
 
     #[test]
     fn tickets_are_found_however_they_are_cut() {
-        let _listening = Listening::begin();
+        let _interception = Interception::begin();
         let stream = [
             &[8, 0, 0, 2, 4, 4][..],
             &message(1),
@@ -91,43 +95,43 @@ mod tests {
         ]
         .concat();
         let mut whole = TicketReader::default();
-        whole.hear(&stream);
-        assert_eq!(noted(), [[1], [2]]);
+        whole.read(&stream);
+        assert_eq!(intercepted(), [[1], [2]]);
         for cut in 0..stream.len() {
             let mut reader = TicketReader::default();
             let (head, tail) = stream.split_at(cut);
-            reader.hear(head);
-            let before = noted().len();
-            reader.hear(tail);
-            assert_eq!(before + noted().len(), 2, "cut at {cut}");
+            reader.read(head);
+            let before = intercepted().len();
+            reader.read(tail);
+            assert_eq!(before + intercepted().len(), 2, "cut at {cut}");
         }
         let mut bytewise = TicketReader::default();
         let mut found = 0;
         for byte in &stream {
-            bytewise.hear(&[*byte]);
-            found += noted().len();
+            bytewise.read(&[*byte]);
+            found += intercepted().len();
         }
         assert_eq!(found, 2);
     }
 
     #[test]
     fn what_is_too_long_or_no_ticket_is_passed_over() {
-        let _listening = Listening::begin();
+        let _interception = Interception::begin();
         let mut reader = TicketReader::default();
         let mut long = vec![NEW_SESSION_TICKET, 0xff, 0xff, 0xff];
         long.resize(4 + 0x00ff_ffff, 4);
-        reader.hear(&long);
-        assert!(noted().is_empty() && reader.body.is_none());
-        reader.hear(&[NEW_SESSION_TICKET, 0, 0, 1, 7]);
-        assert!(noted().is_empty());
-        reader.hear(&message(3));
-        assert_eq!(noted(), [[3]]);
+        reader.read(&long);
+        assert!(intercepted().is_empty() && reader.body.is_none());
+        reader.read(&[NEW_SESSION_TICKET, 0, 0, 1, 7]);
+        assert!(intercepted().is_empty());
+        reader.read(&message(3));
+        assert_eq!(intercepted(), [[3]]);
     }
 
     #[test]
-    fn nothing_is_noted_where_nobody_listens() {
-        TicketReader::default().hear(&message(1));
-        let _listening = Listening::begin();
-        assert!(noted().is_empty());
+    fn nothing_is_intercepted_where_nobody_wants_it() {
+        TicketReader::default().read(&message(1));
+        let _interception = Interception::begin();
+        assert!(intercepted().is_empty());
     }
 }

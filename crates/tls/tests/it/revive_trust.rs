@@ -1,5 +1,5 @@
-//! Planting opens no door: who is not trusted is refused before, while and after sessions are planted, even with the
-//! certificate of one that is.
+//! Reviving opens no door: a server that is not trusted is refused before, while and after sessions
+//! are revived, even with the certificate of one that is.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -62,7 +62,7 @@ fn impostors(server: &Server) -> Vec<Arc<ServerConfig>> {
 }
 
 #[test]
-fn untrusted_servers_are_refused_whatever_is_planted() {
+fn untrusted_servers_are_refused_whatever_is_revived() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
@@ -77,20 +77,20 @@ fn untrusted_servers_are_refused_whatever_is_planted() {
             assert!(error.contains("invalid peer certificate"), "{n}: {error}");
         }
     };
-    let plant = || {
-        client.plant(false, HOST, &kept[0], now).unwrap();
+    let revive = || {
+        client.revive(false, HOST, &kept[0], now).unwrap();
         // Found, it would resume: what is asked here is what becomes of full handshakes.
-        client.keepsakes(false, HOST).len()
+        client.take_sessions(false, HOST).len()
     };
     all_refused();
-    plant();
+    revive();
     all_refused();
     std::thread::scope(|scope| {
-        let planting = scope.spawn(|| (0..300).map(|_| plant()).sum::<usize>());
-        while !planting.is_finished() {
+        let reviving = scope.spawn(|| (0..300).map(|_| revive()).sum::<usize>());
+        while !reviving.is_finished() {
             all_refused();
         }
-        assert!(planting.join().unwrap() <= 300);
+        assert!(reviving.join().unwrap() <= 300);
     });
     all_refused();
 }

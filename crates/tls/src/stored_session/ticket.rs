@@ -4,12 +4,13 @@ use std::ops::Range;
 
 use super::code::Reader;
 
-/// A ticket that holds a client's certificates is a few thousand bytes; what is larger is used and not kept.
-pub(crate) const MOST_TICKET: usize = 16 * 1024;
+/// A ticket that holds a client's certificates is a few thousand bytes; what is larger is used and
+/// not kept.
+pub(crate) const MAX_TICKET_SIZE: usize = 16 * 1024;
 /// Its extension. RFC 8446 §4.2.10.
 const EARLY_DATA: u16 = 42;
 
-/// The message's body, found to be whole, and where things stand in it.
+/// The body of the message, which is whole, and where its fields are.
 #[derive(Clone)]
 pub(crate) struct Ticket {
     body: Vec<u8>,
@@ -20,7 +21,7 @@ pub(crate) struct Ticket {
 
 impl Ticket {
     pub(crate) fn parse(body: Vec<u8>) -> Option<Self> {
-        if body.len() > MOST_TICKET {
+        if body.len() > MAX_TICKET_SIZE {
             return None;
         }
         let mut reader = Reader(&body);

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use roundtrip_model::{EarlyData, TlsFacts};
-use roundtrip_tls::{Client, Keepsake, Roots};
+use roundtrip_tls::{Client, Roots, StoredSession};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -88,12 +88,12 @@ async fn nginx_takes_the_early_data_of_a_later_process() {
     let client = || Client::new(Roots::File(directory.path().join("cert.pem")), None).unwrap();
     let first = client();
     assert!(!visit(&first, port).await.resumed);
-    let kept = first.keepsakes(false, HOST);
+    let kept = first.take_sessions(false, HOST);
     assert_eq!(kept.len(), 2, "as many as OpenSSL sends");
-    for keepsake in kept {
+    for stored in kept {
         let later = client();
-        let read = Keepsake::decode(&keepsake.encode()).unwrap();
-        later.plant(false, HOST, &read, SystemTime::now()).unwrap();
+        let read = StoredSession::decode(&stored.encode()).unwrap();
+        later.revive(false, HOST, &read, SystemTime::now()).unwrap();
         let facts = visit(&later, port).await;
         assert!(facts.resumed, "{facts:?}");
         assert_eq!(facts.early_data, EarlyData::Accepted);

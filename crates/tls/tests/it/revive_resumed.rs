@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use roundtrip_tls::Keepsake;
+use roundtrip_tls::StoredSession;
 use rustls::CipherSuite;
 use rustls::crypto::aws_lc_rs;
 
@@ -29,15 +29,15 @@ async fn a_session_of_each_suite_outlives_its_client() {
         let first = server.client();
         let facts = visit(&first, &shared, HOST).await.unwrap();
         assert!(!facts.resumed && facts.chain.is_some());
-        let kept = first.keepsakes(false, HOST);
+        let kept = first.take_sessions(false, HOST);
         assert_eq!(kept.len(), 2, "as many as the server sent");
         assert!(kept.iter().all(|k| k.early_data() == 16 * 1024));
-        for keepsake in kept {
-            let read = Keepsake::decode(&keepsake.encode()).unwrap();
+        for stored in kept {
+            let read = StoredSession::decode(&stored.encode()).unwrap();
             assert_eq!((read.name(), read.is_quic()), (HOST, false));
             let later = server.client();
             let now = SystemTime::now();
-            later.plant(false, HOST, &read, now).unwrap();
+            later.revive(false, HOST, &read, now).unwrap();
             assert_eq!(later.tickets(false).received(), 0);
             let again = visit(&later, &shared, HOST).await.unwrap();
             assert!(is_early(&again), "{name}: {again:?}");
@@ -60,10 +60,10 @@ async fn a_resumed_connection_brings_sessions_to_keep() {
     for _ in 0..3 {
         let client = server.client();
         let now = SystemTime::now();
-        client.plant(false, HOST, &last, now).unwrap();
+        client.revive(false, HOST, &last, now).unwrap();
         let facts = visit(&client, &shared, HOST).await.unwrap();
         assert!(is_early(&facts));
-        let kept = client.keepsakes(false, HOST);
+        let kept = client.take_sessions(false, HOST);
         assert_eq!(kept.len(), 2);
         last = kept.into_iter().next_back().unwrap();
     }
@@ -78,10 +78,10 @@ async fn the_group_that_the_server_takes_is_remembered() {
     let shared = server.shared();
     let client = server.client();
     assert!(visit(&client, &shared, HOST).await.unwrap().hello_retry);
-    let kept = client.keepsakes(false, HOST).pop().unwrap();
+    let kept = client.take_sessions(false, HOST).pop().unwrap();
     let later = server.client();
     let now = SystemTime::now();
-    later.plant(false, HOST, &kept, now).unwrap();
+    later.revive(false, HOST, &kept, now).unwrap();
     let facts = visit(&later, &shared, HOST).await.unwrap();
     assert!(is_early(&facts) && !facts.hello_retry, "{facts:?}");
     assert_eq!(facts.group, "secp384r1");
@@ -91,21 +91,21 @@ async fn the_group_that_the_server_takes_is_remembered() {
 async fn a_session_is_used_once() {
     let server = Server::new();
     let shared = server.shared();
-    let keepsake = kept(&server, &shared).await.pop().unwrap();
+    let stored = kept(&server, &shared).await.pop().unwrap();
     let client = server.client();
     let now = SystemTime::now();
     for _ in 0..3 {
-        client.plant(false, HOST, &keepsake, now).unwrap();
+        client.revive(false, HOST, &stored, now).unwrap();
     }
-    let unused = client.keepsakes(false, HOST);
+    let unused = client.take_sessions(false, HOST);
     assert_eq!(unused.len(), 1, "it takes its own place");
-    assert_eq!(unused[0].encode(), keepsake.encode());
-    assert!(client.keepsakes(false, HOST).is_empty());
-    client.plant(false, HOST, &keepsake, now).unwrap();
+    assert_eq!(unused[0].encode(), stored.encode());
+    assert!(client.take_sessions(false, HOST).is_empty());
+    client.revive(false, HOST, &stored, now).unwrap();
     assert!(visit(&client, &shared, HOST).await.unwrap().resumed);
-    let fresh: Vec<_> = client.keepsakes(false, HOST);
+    let fresh: Vec<_> = client.take_sessions(false, HOST);
     assert_eq!(fresh.len(), 2, "those of the second visit");
-    assert!(fresh.iter().all(|f| f.encode() != keepsake.encode()));
+    assert!(fresh.iter().all(|f| f.encode() != stored.encode()));
     assert!(!visit(&client, &shared, HOST).await.unwrap().resumed);
 }
 
@@ -115,22 +115,25 @@ async fn addresses_have_sessions_too() {
     let shared = server.shared();
     let client = server.client();
     visit(&client, &shared, "::1").await.unwrap();
-    assert!(client.keepsakes(false, HOST).is_empty());
-    let kept = client.keepsakes(false, "::1").pop().unwrap();
+    assert!(client.take_sessions(false, HOST).is_empty());
+    let kept = client.take_sessions(false, "::1").pop().unwrap();
     let later = server.client();
     later
-        .plant(false, "::1", &kept, kept.received() + HOUR)
+        .revive(false, "::1", &kept, kept.received() + HOUR)
         .unwrap();
     assert!(is_early(&visit(&later, &shared, "::1").await.unwrap()));
 }
 
 /// What the server says with a ticket is kept with it, and its certificate's end ends it.
 #[tokio::test]
-async fn a_keepsake_knows_when_it_ends() {
+async fn a_stored_session_knows_when_it_ends() {
     let server = Server::new();
-    let keepsake = kept(&server, &server.shared()).await.pop().unwrap();
-    let lasts = keepsake.expires().duration_since(keepsake.received());
+    let stored = kept(&server, &server.shared()).await.pop().unwrap();
+    let lasts = stored.expires().duration_since(stored.received());
     assert!((11 * HOUR..=12 * HOUR).contains(&lasts.unwrap()));
-    let shown = format!("{keepsake:?}");
-    assert_eq!(shown, "Keepsake { name: \"localhost\", quic: false, .. }");
+    let shown = format!("{stored:?}");
+    assert_eq!(
+        shown,
+        "StoredSession { name: \"localhost\", quic: false, .. }"
+    );
 }

@@ -1,19 +1,19 @@
-//! Fuzzes kept TLS sessions: as they are, and as a hostile file would hold them, whose checksum fits and who knows whom
-//! the client trusts; those are planted.
+//! Fuzzes stored TLS sessions: as they are, and as a hostile file would hold them, whose checksum fits and which knows whom
+//! the client trusts; those are revived.
 #![no_main]
 
 use std::sync::LazyLock;
 use std::time::SystemTime;
 
 use libfuzzer_sys::fuzz_target;
-use roundtrip_tls::{Client, Keepsake, Roots};
+use roundtrip_tls::{Client, StoredSession, Roots};
 use rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
 
 static CLIENT: LazyLock<Client> =
     LazyLock::new(|| Client::new(Roots::Anything, None).expect("nothing is read"));
 
 fuzz_target!(|bytes: &[u8]| {
-    let _ = Keepsake::decode(bytes);
+    let _ = StoredSession::decode(bytes);
     let suite = TLS13_AES_128_GCM_SHA256.tls13().expect("it is of TLS 1.3");
     let sha256 = suite.common.hash_provider;
     let mut whole = b"rtKS\x01".to_vec();
@@ -24,9 +24,9 @@ fuzz_target!(|bytes: &[u8]| {
     whole.extend_from_slice(tail);
     let checksum = sha256.hash(&whole);
     whole.extend_from_slice(checksum.as_ref());
-    if let Ok(kept) = Keepsake::decode(&whole) {
+    if let Ok(kept) = StoredSession::decode(&whole) {
         assert_eq!(kept.encode(), whole);
-        let _ = CLIENT.plant(kept.is_quic(), kept.name(), &kept, SystemTime::now());
-        let _ = CLIENT.plant(kept.is_quic(), kept.name(), &kept, kept.received());
+        let _ = CLIENT.revive(kept.is_quic(), kept.name(), &kept, SystemTime::now());
+        let _ = CLIENT.revive(kept.is_quic(), kept.name(), &kept, kept.received());
     }
 });

@@ -1,6 +1,5 @@
-//! Both sides of a `Stream` over a pipe in memory: flights leave whole, early data is taken or sent again.
-
-#![allow(clippy::unwrap_used)]
+//! Both sides of a `Stream` over a pipe in memory: flights leave whole, early data is taken or sent
+//! again.
 
 use std::io;
 use std::pin::Pin;

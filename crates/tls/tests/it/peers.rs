@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use roundtrip_model::{Clock, EarlyData, Moment, Recorder, TlsFacts};
-use roundtrip_tls::{Client, Keepsake, Offer, Roots, Stream, TlsError};
+use roundtrip_tls::{Client, Offer, Roots, StoredSession, Stream, TlsError};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{CipherSuite, ServerConfig, ServerConnection};
@@ -25,7 +25,8 @@ pub(crate) fn recorder() -> Recorder {
     Recorder::new(Arc::new(Frozen))
 }
 
-/// A server whose certificate, its own authority, ends in twelve hours, half as long as its tickets last.
+/// A server whose certificate, its own authority, ends in twelve hours, half as long as its tickets
+/// last.
 pub(crate) struct Server {
     pub(crate) config: ServerConfig,
     pub(crate) pem: String,
@@ -126,11 +127,11 @@ pub(crate) fn is_early(facts: &TlsFacts) -> bool {
 }
 
 /// What a first client has to keep.
-pub(crate) async fn kept(server: &Server, shared: &Arc<ServerConfig>) -> Vec<Keepsake> {
+pub(crate) async fn kept(server: &Server, shared: &Arc<ServerConfig>) -> Vec<StoredSession> {
     let client = server.client();
     let facts = visit(&client, shared, HOST).await.unwrap();
     assert!(!facts.resumed);
-    client.keepsakes(false, HOST)
+    client.take_sessions(false, HOST)
 }
 
 /// The same bytes with another content and a checksum that fits.

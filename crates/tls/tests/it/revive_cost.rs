@@ -1,9 +1,10 @@
-//! What planting costs, for who asks: `cargo test --release -p roundtrip-tls --test keepsakes -- --ignored --nocapture cost`.
+//! What reviving costs: `cargo test --release -p roundtrip-tls --test it -- --ignored --nocapture
+//! cost`.
 
 use std::fs;
 use std::time::{Duration, SystemTime};
 
-use roundtrip_tls::Keepsake;
+use roundtrip_tls::StoredSession;
 
 use crate::peers::{HOST, Server, kept};
 
@@ -18,19 +19,19 @@ fn on_cpu() -> Duration {
 
 #[tokio::test]
 #[ignore = "prints times and asserts none"]
-async fn cost_of_reading_and_planting() {
+async fn cost_of_reading_and_reviving() {
     let server = Server::new();
-    let keepsake = kept(&server, &server.shared()).await.pop().unwrap();
-    let (client, now, bytes) = (server.client(), SystemTime::now(), keepsake.encode());
+    let stored = kept(&server, &server.shared()).await.pop().unwrap();
+    let (client, now, bytes) = (server.client(), SystemTime::now(), stored.encode());
     let mean = |what: &str, work: &dyn Fn()| {
         work();
         let began = on_cpu();
         (0..TIMES).for_each(|_| work());
         println!("{what}: {:?}", on_cpu().saturating_sub(began) / TIMES);
     };
-    mean("decode", &|| drop(Keepsake::decode(&bytes).unwrap()));
-    mean("plant", &|| {
-        client.plant(false, HOST, &keepsake, now).unwrap();
+    mean("decode", &|| drop(StoredSession::decode(&bytes).unwrap()));
+    mean("revive", &|| {
+        client.revive(false, HOST, &stored, now).unwrap();
     });
-    mean("encode", &|| drop(keepsake.encode()));
+    mean("encode", &|| drop(stored.encode()));
 }

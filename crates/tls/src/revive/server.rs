@@ -1,5 +1,5 @@
-//! The server of a handshake in memory: it shows a chain, and signs and agrees upon keys in appearance only. Nothing is
-//! protected by that handshake, and nothing of it leaves the process.
+//! The pretended server: it shows a chain, and only appears to sign and to agree upon keys. Its
+//! handshake protects nothing, and nothing of it leaves the process.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ pub(super) fn config(
     provider: Arc<CryptoProvider>,
     time: Arc<dyn TimeProvider>,
     chain: Vec<CertificateDer<'static>>,
-    seal: [u8; 32],
+    number: [u8; 32],
 ) -> Result<ServerConfig, Error> {
-    let key = CertifiedKey::new(chain, Arc::new(Seal(seal)));
+    let key = CertifiedKey::new(chain, Arc::new(Number(number)));
     let mut config = ServerConfig::builder_with_details(provider, time)
         .with_protocol_versions(&[&version::TLS13])?
         .with_no_client_auth()
@@ -26,15 +26,15 @@ pub(super) fn config(
 
 /// What stands for a signature.
 #[derive(Clone)]
-struct Seal([u8; 32]);
+struct Number([u8; 32]);
 
-impl std::fmt::Debug for Seal {
+impl std::fmt::Debug for Number {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Seal").finish_non_exhaustive()
+        f.debug_struct("Number").finish_non_exhaustive()
     }
 }
 
-impl SigningKey for Seal {
+impl SigningKey for Number {
     fn choose_scheme(&self, _: &[SignatureScheme]) -> Option<Box<dyn Signer>> {
         Some(Box::new(self.clone()))
     }
@@ -44,7 +44,7 @@ impl SigningKey for Seal {
     }
 }
 
-impl Signer for Seal {
+impl Signer for Number {
     fn sign(&self, _: &[u8]) -> Result<Vec<u8>, Error> {
         Ok(self.0.to_vec())
     }
@@ -54,11 +54,12 @@ impl Signer for Seal {
     }
 }
 
-/// A key exchange that costs nothing and hides nothing. It is in no configuration that meets a network.
+/// A key exchange that costs nothing and hides nothing. No configuration that meets a network has
+/// it.
 #[derive(Debug)]
-pub(super) struct Pretence;
+pub(super) struct NoKeyExchange;
 
-impl SupportedKxGroup for Pretence {
+impl SupportedKxGroup for NoKeyExchange {
     fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
         Ok(Box::new(Self))
     }
@@ -68,7 +69,7 @@ impl SupportedKxGroup for Pretence {
     }
 }
 
-impl ActiveKeyExchange for Pretence {
+impl ActiveKeyExchange for NoKeyExchange {
     fn complete(self: Box<Self>, _: &[u8]) -> Result<SharedSecret, Error> {
         Ok(SharedSecret::from(&[1; 32][..]))
     }

@@ -8,10 +8,11 @@ use rustls::pki_types::ServerName;
 use rustls::unbuffered::ConnectionState;
 use rustls::{ClientConfig, Error, ServerConfig, ServerConnection};
 
-/// A hello with the longest name, and with a made-up key share, is shorter.
-const MOST_HELLO: usize = 4096;
-/// Two flights of the client, each encoded and sent in a few steps.
-const MOST_STEPS: usize = 32;
+/// The longest flight of the client: a hello with the longest name, and with a made-up key share,
+/// is shorter.
+const MAX_FLIGHT_SIZE: usize = 4096;
+/// The most steps: two flights of the client, each encoded and sent in a few.
+const MAX_STEPS: usize = 32;
 
 /// The client's side, once it has seen the server's Finished and sent its own.
 pub(super) fn run(
@@ -23,13 +24,13 @@ pub(super) fn run(
     let mut server = ServerConnection::new(Arc::new(server))?;
     let mut to_client = Vec::new();
     let mut to_server = Vec::new();
-    for _ in 0..MOST_STEPS {
+    for _ in 0..MAX_STEPS {
         let status = client.process_tls_records(&mut to_client);
         let done = status.discard;
         match status.state? {
             ConnectionState::EncodeTlsData(mut flight) => {
-                let mut space = [0; MOST_HELLO];
-                let n = flight.encode(&mut space).map_err(|e| unforeseen(&e))?;
+                let mut space = [0; MAX_FLIGHT_SIZE];
+                let n = flight.encode(&mut space).map_err(|e| unexpected(&e))?;
                 to_server.extend_from_slice(space.get(..n).unwrap_or_default());
             }
             ConnectionState::TransmitTlsData(sent) => sent.done(),
@@ -41,11 +42,11 @@ pub(super) fn run(
             ConnectionState::WriteTraffic(_) => {
                 return client.dangerous_into_kernel_connection().map(|(_, c)| c);
             }
-            other => return Err(unforeseen(&format!("{other:?}"))),
+            other => return Err(unexpected(&format!("{other:?}"))),
         }
         to_client.drain(..done);
     }
-    Err(unforeseen(&"no end"))
+    Err(unexpected(&"no end"))
 }
 
 fn answer(
@@ -55,17 +56,17 @@ fn answer(
 ) -> Result<(), Error> {
     let mut rest = received.as_slice();
     while !rest.is_empty() {
-        server.read_tls(&mut rest).map_err(|e| unforeseen(&e))?;
+        server.read_tls(&mut rest).map_err(|e| unexpected(&e))?;
         server.process_new_packets()?;
     }
     received.clear();
     while server.wants_write() {
-        server.write_tls(sent).map_err(|e| unforeseen(&e))?;
+        server.write_tls(sent).map_err(|e| unexpected(&e))?;
     }
     Ok(())
 }
 
-fn unforeseen(what: &impl ToString) -> Error {
+fn unexpected(what: &impl ToString) -> Error {
     Error::General(format!(
         "a handshake in memory went wrong: {}",
         what.to_string()
