@@ -10,7 +10,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 use crate::body::Body;
-use crate::{HEAD_LIMIT, HttpError, Pen, Request, Stream, Turn};
+use crate::response::MAX_HEAD_SIZE as HEAD_LIMIT;
+use crate::{HttpError, Pen, Request, Stream, Turn};
 pub use head::response_head;
 use head::{Framing, Head};
 

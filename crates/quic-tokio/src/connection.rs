@@ -9,6 +9,7 @@ use bytes::Bytes;
 use roundtrip_quic::{CloseReason, Dir, Stats, StreamId};
 use rustls::pki_types::CertificateDer;
 
+use crate::connection_wakers::ConnectionWakers;
 use crate::handle::ConnectionHandle;
 use crate::wait::Wait;
 use crate::wakers::Interest;
@@ -18,17 +19,20 @@ use crate::{RecvStream, SendStream};
 ///
 /// # Contract
 ///
-/// All methods may be called by any task at any time; none blocks, and those that wait leave nothing behind when their
-/// future is dropped. In which order they make sense:
+/// All methods may be called by any task at any time; none blocks, and those that wait leave
+/// nothing behind when their future is dropped. In which order they make sense:
 ///
-/// 1. Wait for [`connected`](Self::connected). A client whose ticket allows early data ([`is_early`](Self::is_early)) need
-///    not wait; a server that answers early data waits for [`hello_received`](Self::hello_received) alone, and learns from
+/// 1. Wait for [`connected`](Self::connected). A client whose ticket allows early data
+///    ([`is_early`](Self::is_early)) need not wait; a server that answers early data waits for
+///    [`hello_received`](Self::hello_received) alone, and learns from
 ///    [`confirmed`](Self::confirmed) when requests can no longer be replays.
-/// 2. Open and accept streams, or hand the connection to the `h3` crate as an [`H3Connection`](crate::H3Connection).
-///    While streams are accepted by `h3`, nobody else accepts them.
-/// 3. Call [`close`](Self::close) with an application error code, or drop the last handle, which closes with 0. Streams hold
-///    a handle, too. [`closed`](Self::closed) and [`close_reason`](Self::close_reason) tell why the connection ended;
-///    statistics and certificates can be asked for until the last handle is gone.
+/// 2. Open and accept streams, or hand the connection to the `h3` crate as an
+///    [`H3Connection`](crate::H3Connection). While streams are accepted by `h3`, nobody else
+///    accepts them.
+/// 3. Call [`close`](Self::close) with an application error code, or drop the last handle, which
+///    closes with 0. Streams hold a handle, too. [`closed`](Self::closed) and
+///    [`close_reason`](Self::close_reason) tell why the connection ended; statistics and
+///    certificates can be asked for until the last handle is gone.
 #[derive(Clone)]
 pub struct Connection(ConnectionHandle);
 
@@ -56,7 +60,8 @@ impl Connection {
         .await
     }
 
-    /// Waits until the handshake is complete, and forever if it never is: what came before may be a replay.
+    /// Waits until the handshake is complete, and forever if it never is: what came before may be a
+    /// replay.
     pub async fn confirmed(&self) {
         if self.connected().await.is_err() {
             std::future::pending::<()>().await;
@@ -131,11 +136,12 @@ impl Connection {
         updated.unwrap_or(false)
     }
 
-    /// Waits for the next address token that the server gives for a later connection. `None`: no other comes.
+    /// Waits for the next address token that the server gives for a later connection. `None`: no
+    /// other comes.
     pub async fn next_token(&self) -> Option<Bytes> {
         let mut wait = Wait::new(&self.0, Interest::Progress);
         let token = poll_fn(move |cx| wait.poll(cx, |_, wakers| wakers.take_token())).await;
-        let left = || self.0.wakers(|wakers| wakers.take_token())?;
+        let left = || self.0.wakers(ConnectionWakers::take_token)?;
         token.ok().or_else(left)
     }
 

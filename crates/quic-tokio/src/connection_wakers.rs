@@ -1,5 +1,5 @@
-//! What the tasks that use one connection wait for, and what they find when they are woken. The connection itself is the
-//! engine's.
+//! What the tasks that use one connection wait for, and what they find when they are woken. The
+//! connection itself is the engine's.
 
 use std::collections::{HashMap, VecDeque};
 use std::task::{Context, Waker};

@@ -1,5 +1,5 @@
-//! The task that owns the socket. It receives, fires timers and sends, a bounded number of each in turn, so that
-//! acknowledgements are processed between bursts and other tasks get to run.
+//! The task that owns the socket. It receives, fires timers and sends, a bounded number of each in
+//! turn, so that acknowledgements are processed between bursts and other tasks get to run.
 
 use std::future::Future;
 use std::io;
@@ -39,7 +39,8 @@ struct Rounds {
     set_to: Option<Time>,
     /// The last round ended before everything was sent.
     sending: bool,
-    /// A single run was received for an observer that wants each: other tasks run before the next is.
+    /// A single run was received for an observer that wants each: other tasks run before the next
+    /// is.
     others_first: bool,
     buffer: Vec<u8>,
     /// A burst in the buffer that the socket had no room for.
@@ -101,7 +102,8 @@ impl Future for Driver {
                 Ok(Round::Over) | Err(_) => return Poll::Ready(()),
             }
         }
-        // Wakes this task after all others have run. To wake it directly would put it before the task that others wait in.
+        // Wakes this task after all others have run. To wake it directly would put it before the
+        // task that others wait in.
         pin!(yield_now()).poll(cx)
     }
 }
@@ -123,8 +125,8 @@ impl Rounds {
 
     /// True where there may be more.
     ///
-    /// While it sends, it looks even where the runtime has not seen anything: acknowledgements are to be processed between
-    /// bursts.
+    /// While it sends, it looks even where the runtime has not seen anything: acknowledgements are
+    /// to be processed between bursts.
     fn receive(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
         for _ in 0..MAX_RECEIVE_CALLS {
             if self.others_first {

@@ -19,18 +19,21 @@ use crate::{Connection, DatagramObserver, Incoming};
 ///
 /// # Contract
 ///
-/// [`Endpoint::new`] spawns the driver on the current runtime; it alone touches the socket, and nobody else has to call
-/// anything for time to pass. Any task may then do any of the following, in any order:
+/// [`Endpoint::new`] spawns the driver on the current runtime; it alone touches the socket, and
+/// nobody else has to call anything for time to pass. Any task may then do any of the following, in
+/// any order:
 ///
 /// - A client calls [`connect`](Self::connect), once for each connection, and waits for
 ///   [`Connection::connected`], or begins at once where [`Connection::is_early`].
-/// - A server calls [`accept`](Self::accept) in a loop and decides about each [`Incoming`]: `accept`, `refuse` or `ignore`.
-///   Until it does, the client hears nothing, so the loop must not wait for anything slow.
-/// - To end softly, [`set_server_config`](Self::set_server_config) to `None`, then [`wait_idle`](Self::wait_idle). To end now,
-///   [`close`](Self::close), then [`closed`](Self::closed).
+/// - A server calls [`accept`](Self::accept) in a loop and decides about each [`Incoming`]:
+///   `accept`, `refuse` or `ignore`. Until it does, the client hears nothing, so the loop must not
+///   wait for anything slow.
+/// - To end softly, [`set_server_config`](Self::set_server_config) to `None`, then
+///   [`wait_idle`](Self::wait_idle). To end now, [`close`](Self::close), then
+///   [`closed`](Self::closed).
 ///
-/// When the last handle is dropped, no connection is accepted any more, and the socket is closed once all connections have
-/// ended.
+/// When the last handle is dropped, no connection is accepted any more, and the socket is closed
+/// once all connections have ended.
 #[derive(Clone)]
 pub struct Endpoint(Arc<Inner>);
 
@@ -88,8 +91,8 @@ impl Endpoint {
 
     /// Begins a connection.
     ///
-    /// Where TLS has a ticket that allows early data, streams can be opened at once, and what is written on them leaves as
-    /// early data.
+    /// Where TLS has a ticket that allows early data, streams can be opened at once, and what is
+    /// written on them leaves as early data.
     pub fn connect(
         &self,
         config: &ClientConfig,
@@ -140,8 +143,8 @@ impl Endpoint {
     }
 }
 
-/// Draws the seed of an engine's endpoint. Each endpoint needs another one: whatever must not be guessed of it comes from
-/// there.
+/// Draws the seed of an engine's endpoint. Each endpoint needs another one: whatever must not be
+/// guessed of it comes from there.
 pub fn random_seed(random: &dyn SecureRandom) -> Result<[u8; 32], rustls::Error> {
     let mut seed = [0; 32];
     random

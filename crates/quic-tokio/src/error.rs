@@ -15,7 +15,8 @@ pub enum StreamError {
     /// It was finished, reset or stopped here.
     #[error("the stream is over")]
     Ended,
-    /// The read allowance is used up: see [`Connection::set_read_allowance`](crate::Connection::set_read_allowance).
+    /// The read allowance is used up: see
+    /// [`Connection::set_read_allowance`](crate::Connection::set_read_allowance).
     #[error("more came on the stream than it may carry")]
     TooMuch,
     #[error("the request is refused: {0}")]

@@ -1,7 +1,7 @@
 //! Connections and streams for the `h3` crate.
 //!
-//! `h3` gathers a frame whole, however large it is. So each stream has a read allowance, which its owner renews: when it is
-//! used up, reading fails.
+//! `h3` gathers a frame whole, however large it is. So each stream has a read allowance, which its
+//! owner renews: when it is used up, reading fails.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -19,7 +19,8 @@ use crate::{Connection, RecvStream, RequestError, SectionLimits, SendStream, Str
 
 /// What may be read of a request until its owner sets another allowance: enough for a head.
 const REQUEST_ALLOWANCE: u64 = 256 << 10;
-/// What may be read of each unidirectional stream: settings, and whatever is sent there while the connection lasts.
+/// What may be read of each unidirectional stream: settings, and whatever is sent there while the
+/// connection lasts.
 const UNI_ALLOWANCE: u64 = 1 << 20;
 /// The type of a HEADERS frame. RFC 9114 §7.2.2.
 const HEADERS: u8 = 1;
@@ -64,8 +65,8 @@ impl H3Connection {
         }
     }
 
-    /// For a server: passes on no malformed request, and none beyond the limits. [`Connection::refusal`] says why one was
-    /// not passed on.
+    /// For a server: passes on no malformed request, and none beyond the limits.
+    /// [`Connection::refusal`] says why one was not passed on.
     pub fn with_limits(connection: &Connection, limits: SectionLimits) -> Self {
         Self {
             limits: Some(limits),
@@ -76,7 +77,8 @@ impl H3Connection {
 
 /// What `h3` cannot do with a stream, by its id.
 impl Connection {
-    /// Sets how many more bytes may be read of a stream. A client's own streams have no limit until one is set.
+    /// Sets how many more bytes may be read of a stream. A client's own streams have no limit until
+    /// one is set.
     pub fn set_read_allowance(&self, stream: u64, allowance: u64) {
         self.handle().wakers(|wakers| {
             if let Some(receiver) = wakers.receiver(StreamId(stream)) {
@@ -85,10 +87,11 @@ impl Connection {
         });
     }
 
-    /// Sets how many more bytes may be read of a stream that the peer opened, and makes an answer that is dropped before
-    /// its end reset the stream.
+    /// Sets how many more bytes may be read of a stream that the peer opened, and makes an answer
+    /// that is dropped before its end reset the stream.
     ///
-    /// Until then such an answer ends the stream in order: `h3` refuses heads by itself, and drops what it has answered.
+    /// Until then such an answer ends the stream in order: `h3` refuses heads by itself, and drops
+    /// what it has answered.
     pub fn take_over(&self, stream: u64, allowance: u64) {
         self.set_read_allowance(stream, allowance);
         self.handle().wakers(|wakers| {

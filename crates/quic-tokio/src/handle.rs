@@ -1,4 +1,5 @@
-//! How connections, streams and futures hold on to one connection. When the last of them is dropped, it is closed.
+//! How connections, streams and futures hold on to one connection. When the last of them is
+//! dropped, it is closed.
 
 use std::sync::Arc;
 

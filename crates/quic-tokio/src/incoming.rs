@@ -6,7 +6,8 @@ use roundtrip_quic::CloseReason;
 
 use crate::Connection;
 
-/// A connection attempt of a client. Nothing is sent before it is accepted or refused; dropped, it is ignored.
+/// A connection attempt of a client. Nothing is sent before it is accepted or refused; dropped, it
+/// is ignored.
 #[derive(Debug)]
 pub struct Incoming(Connection);
 

@@ -1,9 +1,10 @@
 //! Our own QUIC engine on a UDP socket, under tokio, with quinn's names.
 //!
-//! [`Endpoint`] drives the engine: one task owns the socket, receives, fires timers and sends, a few bursts at a time, so
-//! that acknowledgements are processed in between. All other tasks share the state under one lock, which nobody holds while
-//! waiting or in a system call. What a datagram means is `quic`'s, how it gets in and out is `net::datagrams`'. An
-//! [`H3Connection`] lets the `h3` crate use a [`Connection`].
+//! [`Endpoint`] drives the engine: one task owns the socket, receives, fires timers and sends, a
+//! few bursts at a time, so that acknowledgements are processed in between. All other tasks share
+//! the state under one lock, which nobody holds while waiting or in a system call. What a datagram
+//! means is `quic`'s, how it gets in and out is `net::datagrams`'. An [`H3Connection`] lets the
+//! `h3` crate use a [`Connection`].
 //!
 //! A server that echoes one stream, and its client:
 //!

@@ -19,7 +19,8 @@ const H3_NO_ERROR: u64 = 0x100;
 /// The code that stops a stream whose request is malformed. RFC 9114 §8.1.
 const H3_MESSAGE_ERROR: u64 = 0x10e;
 
-/// The receiving half of a stream. Dropped before its end was read, the peer is asked to stop sending.
+/// The receiving half of a stream. Dropped before its end was read, the peer is asked to stop
+/// sending.
 pub struct RecvStream {
     connection: ConnectionHandle,
     id: StreamId,
@@ -136,7 +137,8 @@ fn read(
     let Some(receiver) = wakers.receiver(id) else {
         return Poll::Ready(Err(StreamError::Ended));
     };
-    // Half of it at a time: an allowance for a frame and its content must not be used up by a read that finds both.
+    // Half of it at a time: an allowance for a frame and its content must not be used up by a read
+    // that finds both.
     let most = usize::try_from(receiver.allowance.div_ceil(2)).unwrap_or(usize::MAX);
     let bytes = match connection.peek(id) {
         Ok(Peek::Bytes(_)) if most == 0 => return Poll::Ready(Err(StreamError::TooMuch)),

@@ -1,5 +1,5 @@
-//! Checks the field sections of a request before `h3` makes a map of them. A map merges fields that must not come twice, and
-//! forgets their order. RFC 9114 §4.1.
+//! Checks the field sections of a request before `h3` makes a map of them. A map merges fields that
+//! must not come twice, and forgets their order. RFC 9114 §4.1.
 
 use bytes::{Bytes, BytesMut};
 use h3::error::Code;
@@ -10,8 +10,8 @@ const DATA: u64 = 0;
 const HEADERS: u64 = 1;
 /// The most field lines that cookies may come in. RFC 9114 §4.2.1.
 const MAX_COOKIE_PIECES: usize = 1024;
-/// A HEADERS frame without fields, passed on in place of a refused head. `h3` refuses it as a malformed request by itself,
-/// and counts the stream as ended.
+/// A HEADERS frame without fields, passed on in place of a refused head. `h3` refuses it as a
+/// malformed request by itself, and counts the stream as ended.
 const EMPTY: &[u8] = &[1, 2, 0, 0];
 
 /// The largest field section that a request may have.
@@ -54,7 +54,8 @@ impl RequestError {
     }
 }
 
-/// Follows the frames of a request stream, and holds each HEADERS frame back until it is whole and valid.
+/// Follows the frames of a request stream, and holds each HEADERS frame back until it is whole and
+/// valid.
 #[derive(Debug)]
 pub(crate) struct Sections {
     limits: SectionLimits,
@@ -131,7 +132,8 @@ impl Sections {
         std::mem::take(&mut self.held).freeze()
     }
 
-    /// Goes from offset `seen` to a later one, up to which everything may be passed on. `None` until more has come.
+    /// Goes from offset `seen` to a later one, up to which everything may be passed on. `None`
+    /// until more has come.
     fn step(&mut self, seen: usize) -> Result<Option<usize>, RequestError> {
         let rest = self.held.get(seen..).unwrap_or_default();
         if self.passing > 0 {

@@ -150,7 +150,8 @@ impl fmt::Debug for SendStream {
     }
 }
 
-/// The engine forgets a stream once its reset has arrived; the code that it was stopped with is still known here.
+/// The engine forgets a stream once its reset has arrived; the code that it was stopped with is
+/// still known here.
 fn stream_error(error: WriteError, wakers: &mut ConnectionWakers, id: StreamId) -> StreamError {
     let stopped = wakers.sender(id).and_then(|sender| sender.stopped);
     match error {

@@ -1,4 +1,5 @@
-//! The socket of an endpoint: runs of datagrams in and out, shown to an observer where there is one.
+//! The socket of an endpoint: runs of datagrams in and out, shown to an observer where there is
+//! one.
 
 use std::io;
 use std::sync::Arc;

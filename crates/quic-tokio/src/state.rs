@@ -1,5 +1,5 @@
-//! What all tasks of an endpoint share under one lock: the engine, what is known of each connection beside it, and the
-//! queue of connections that the driver has to attend to.
+//! What all tasks of an endpoint share under one lock: the engine, what is known of each connection
+//! beside it, and the queue of connections that the driver has to attend to.
 
 use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
@@ -43,7 +43,8 @@ pub(crate) struct State {
     /// Those who wait for the endpoint as a whole.
     wakers: Wakers,
     began: Instant,
-    /// `began` in time since 1970: address tokens that one endpoint gives are good at others, so their clocks must agree.
+    /// `began` in time since 1970: address tokens that one endpoint gives are good at others, so
+    /// their clocks must agree.
     began_at: Time,
 }
 
@@ -56,7 +57,8 @@ struct Entry {
     unanswered: bool,
     /// No handle on it is left.
     orphaned: bool,
-    /// A drained connection leaves the engine, and stays here for as long as somebody may ask about it.
+    /// A drained connection leaves the engine, and stays here for as long as somebody may ask about
+    /// it.
     drained: Option<Box<Connection>>,
     wakers: ConnectionWakers,
 }
@@ -81,7 +83,8 @@ impl Shared {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until `ask` has an answer. It is asked anew whenever the endpoint as a whole has changed.
+    /// Waits until `ask` has an answer. It is asked anew whenever the endpoint as a whole has
+    /// changed.
     pub(crate) async fn wait<R>(&self, mut ask: impl FnMut(&mut State) -> Option<R>) -> R {
         let waiter = EndpointWaiter {
             shared: self,
@@ -217,7 +220,8 @@ impl State {
         }
     }
 
-    /// Takes connections from the queue until one has something to send, and fills `buffer` with a burst of it.
+    /// Takes connections from the queue until one has something to send, and fills `buffer` with a
+    /// burst of it.
     pub(crate) fn next_burst(
         &mut self,
         buffer: &mut [u8],

@@ -37,6 +37,10 @@ fn connection() -> (Endpoint, UdpSocket, Connection) {
     (endpoint, silent, connection)
 }
 
+fn held(connection: &Connection) -> Option<usize> {
+    connection.handle().wakers(|wakers| wakers.held())
+}
+
 fn nobody_waits(connection: &Connection) -> Option<bool> {
     connection.handle().wakers(|wakers| wakers.whole.is_empty())
 }
@@ -79,9 +83,9 @@ async fn who_lets_go_of_a_stream_leaves_nothing_behind() {
         SendStream::new(connection.handle(), id, true),
         RecvStream::new(connection.handle(), id, None),
     );
-    assert_eq!(connection.handle().wakers(|wakers| wakers.held()), Some(2));
+    assert_eq!(held(&connection), Some(2));
     drop(streams);
-    assert_eq!(connection.handle().wakers(|wakers| wakers.held()), Some(0));
+    assert_eq!(held(&connection), Some(0));
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
-//! The future of one thing after another: the connection's progress, or streams that are opened and accepted.
+//! The future of one thing after another: the connection's progress, or streams that are opened and
+//! accepted.
 
 use std::task::{Context, Poll};
 

@@ -88,13 +88,13 @@ mod tests {
         let gone = wakers.new_waiter();
         wakers.register(gone, Interest::Progress, &cx);
         wakers.remove(gone);
-        let mut wakes = Vec::new();
-        wakers.take(Interest::Accept(Dir::Bidi), &mut wakes);
-        assert_eq!(wakes.len(), 0);
-        wakers.take(Interest::Accept(Dir::Uni), &mut wakes);
-        assert_eq!(wakes.len(), 1);
-        wakers.take_all(&mut wakes);
-        assert_eq!(wakes.len(), 3);
+        let mut called = Vec::new();
+        wakers.take(Interest::Accept(Dir::Bidi), &mut called);
+        assert_eq!(called.len(), 0);
+        wakers.take(Interest::Accept(Dir::Uni), &mut called);
+        assert_eq!(called.len(), 1);
+        wakers.take_all(&mut called);
+        assert_eq!(called.len(), 3);
         assert!(wakers.is_empty());
     }
 }

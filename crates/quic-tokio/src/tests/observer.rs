@@ -41,8 +41,8 @@ impl DatagramObserver for Log {
     }
 }
 
-/// What passes an endpoint to which three datagrams have come, and between them the turns of a task that another one wakes
-/// each time.
+/// What passes an endpoint to which three datagrams have come, and between them the turns of a task
+/// that another one wakes each time.
 async fn watch(each: bool) -> Vec<String> {
     let log = Arc::new(Log {
         each,

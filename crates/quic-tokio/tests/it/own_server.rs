@@ -1,5 +1,5 @@
-//! Our own QUIC engine at both ends, on loopback: HTTP/3 and HTTP/0.9, early data, key updates, requests that are given up,
-//! and what is left behind by all that.
+//! Our own QUIC engine at both ends, on loopback: HTTP/3 and HTTP/0.9, early data, key updates,
+//! requests that are given up, and what is left behind by all that.
 
 use std::future::poll_fn;
 use std::net::UdpSocket;
@@ -159,7 +159,8 @@ async fn keys_are_updated_in_mid_body() {
     connection.connected().await.unwrap();
     let updates = 3;
     for _ in 0..updates {
-        // Not before the last one is known to have arrived, and a while after that. RFC 9001 §6.1 and §6.5.
+        // Not before the last one is known to have arrived, and a while after that. RFC 9001 §6.1
+        // and §6.5.
         let once_more = async {
             while !connection.update_keys() {
                 assert_eq!(fetch(&connection, "/bytes/1000").await, Ok(1000));

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use roundtrip_http::Tokens;
 use roundtrip_model::{Scheme, Target};
-use roundtrip_tls::{Client, Keepsake};
+use roundtrip_tls::{Client, StoredSession};
 use tokio::time::{Instant, sleep};
 
 use crate::memory::origin::{Session, Transport};
@@ -62,16 +62,16 @@ impl Keeping {
             _ => TAKEN,
         };
         pool.recall(&state.knowledge(&target.origin(), now));
-        self.plant(&origin, Transport::Tcp, taken, now);
+        self.revive(&origin, Transport::Tcp, taken, now);
         if quic {
-            self.plant(&origin, Transport::Quic, TAKEN, now);
+            self.revive(&origin, Transport::Quic, TAKEN, now);
             if let Some(token) = self.memory.take_quic_token(&origin, now) {
                 self.tokens.insert(origin.host(), token.into());
             }
         }
     }
 
-    fn plant(&self, origin: &Authority, transport: Transport, most: usize, now: Stamp) {
+    fn revive(&self, origin: &Authority, transport: Transport, most: usize, now: Stamp) {
         for _ in 0..most {
             let Some(session) = self.memory.take_session(origin, transport, now) else {
                 return;
@@ -81,11 +81,11 @@ impl Keeping {
                 self.taken.borrow_mut().push(owing);
             }
             // One that does not fit any more is as good as none.
-            if let Ok(keepsake) = Keepsake::decode(&session.blob) {
+            if let Ok(stored) = StoredSession::decode(&session.blob) {
                 let quic = transport == Transport::Quic;
                 let _ = self
                     .tls
-                    .plant(quic, origin.host(), &keepsake, SystemTime::now());
+                    .revive(quic, origin.host(), &stored, SystemTime::now());
             }
         }
     }
@@ -104,13 +104,13 @@ impl Keeping {
             sleep(STEP).await;
             owing.retain(|(origin, transport)| {
                 let quic = *transport == Transport::Quic;
-                let kept = self.tls.keepsakes(quic, origin.host());
+                let kept = self.tls.take_sessions(quic, origin.host());
                 if kept.is_empty() {
                     return true;
                 }
                 self.memory.change_origin(origin, now, |state| {
-                    for keepsake in &kept {
-                        state.keep_session(session(*transport, keepsake), now);
+                    for stored in &kept {
+                        state.keep_session(session(*transport, stored), now);
                     }
                 });
                 false
@@ -126,14 +126,14 @@ impl Keeping {
         for learnt in pool.learnt().into_iter().filter(|l| l.origin.is_secure()) {
             let origin = Authority::new(&learnt.origin.host, learnt.origin.port);
             let host = origin.host();
-            let tcp = self.tls.keepsakes(false, host);
-            let quic = self.tls.keepsakes(true, host);
+            let tcp = self.tls.take_sessions(false, host);
+            let quic = self.tls.take_sessions(true, host);
             let tokens = self.tokens.take(host);
             self.memory.change_origin(&origin, now, |state| {
                 state.learn(&learnt, now);
                 for (transport, kept) in [(Transport::Tcp, &tcp), (Transport::Quic, &quic)] {
-                    for keepsake in kept {
-                        state.keep_session(session(transport, keepsake), now);
+                    for stored in kept {
+                        state.keep_session(session(transport, stored), now);
                     }
                 }
                 for token in &tokens {
@@ -144,10 +144,10 @@ impl Keeping {
     }
 }
 
-fn session(transport: Transport, keepsake: &Keepsake) -> Session {
+fn session(transport: Transport, stored: &StoredSession) -> Session {
     Session {
         transport,
-        expires: Stamp::of(keepsake.expires()),
-        blob: keepsake.encode(),
+        expires: Stamp::of(stored.expires()),
+        blob: stored.encode(),
     }
 }

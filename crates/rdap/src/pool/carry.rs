@@ -135,7 +135,7 @@ impl Errand<'_> {
             .lane
             .shared
             .as_ref()
-            .map(roundtrip_http::Shared::places);
+            .map(roundtrip_http::SharedConnection::slots);
         let rtt = story.lane.rtt();
         self.site.known(|known| {
             if !values.is_empty() {

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use roundtrip_http::{Connection, Shared, Transport};
+use roundtrip_http::{Connection, SharedConnection, Transport};
 use roundtrip_model::{Attempt, EarlyData, Event, Moment, NameFacts, Recorder, Timeline, TlsFacts};
 
 /// So many facts are kept of a connection that has come of age, at least.
@@ -18,7 +18,7 @@ const PROOF_STEP: Duration = Duration::from_millis(5);
 
 pub(super) struct Lane {
     /// Absent for HTTP/1.1.
-    pub(super) shared: Option<Shared>,
+    pub(super) shared: Option<SharedConnection>,
     pub(super) transport: Transport,
     /// Time on it began when the connection was wanted.
     pub(super) recorder: Recorder,
@@ -146,12 +146,12 @@ impl Lane {
 
     /// How many more could be asked on it now without waiting for one another.
     pub(super) fn free_places(&self) -> usize {
-        self.shared.as_ref().map_or(0, Shared::free)
+        self.shared.as_ref().map_or(0, SharedConnection::free_slots)
     }
 
     pub(super) fn is_open(&self) -> bool {
         let retired = self.retired.load(Ordering::Relaxed);
-        !retired && self.shared.as_ref().is_none_or(Shared::is_open)
+        !retired && self.shared.as_ref().is_none_or(SharedConnection::is_open)
     }
 
     /// No further request is to travel on it.

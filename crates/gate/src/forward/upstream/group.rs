@@ -209,7 +209,7 @@ fn client_config(config: &config::Upstream) -> Result<Arc<ClientConfig>, roundtr
     let client = Client::new(roots, None)?;
     // The system's are read now, not while the first handshake waits for them.
     let recorder = Recorder::new(Arc::new(SystemClock::start()));
-    client.witness().prepare(&recorder);
+    client.verifier().prepare(&recorder);
     let offer = Offer {
         tls12: true,
         tls13: true,
