@@ -5,6 +5,7 @@
 mod bbr;
 mod cubic;
 mod hystart;
+mod loss_based;
 mod reno;
 #[cfg(test)]
 mod tests;
@@ -14,12 +15,15 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use crate::{CongestionControl, Time};
+use cubic::Cubic;
+use loss_based::LossBased;
+use reno::Reno;
 use window::Window;
 
 pub(crate) fn controller(kind: CongestionControl, datagram: u16) -> Box<dyn Controller> {
     match kind {
-        CongestionControl::Reno => Box::new(reno::Reno::new(datagram)),
-        CongestionControl::Cubic => Box::new(cubic::Cubic::new(datagram)),
+        CongestionControl::Reno => Box::new(LossBased::<Reno>::new(datagram)),
+        CongestionControl::Cubic => Box::new(LossBased::<Cubic>::new(datagram)),
         CongestionControl::Bbr => Box::new(bbr::Bbr::new(datagram)),
     }
 }

@@ -34,6 +34,10 @@ impl Window {
         }
     }
 
+    pub(super) fn in_datagrams(&self) -> f64 {
+        self.bytes as f64 / self.datagram as f64
+    }
+
     pub(super) fn is_slow_start(&self) -> bool {
         self.bytes < self.threshold
     }
