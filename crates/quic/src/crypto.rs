@@ -22,7 +22,7 @@ use rustls::{CipherSuite, ClientConfig, HandshakeKind, NamedGroup, ServerConfig}
 
 use crate::Time;
 use crate::ear::Ear;
-use crate::error::{Code, Violation};
+use crate::error::{Code, TransportError};
 use levels::{Levels, Pair};
 use session::Session;
 
@@ -54,13 +54,13 @@ pub(crate) struct Opened {
 
 /// Why a packet could not be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Closed {
+pub(crate) enum OpenError {
     /// It is no packet of this connection's, or damaged, or too old. It is to be ignored (RFC 9001 §5.5), or may be a
     /// stateless reset.
     Undecryptable,
     /// See [`Crypto::awaits`].
     NoKeys,
-    Violation(Violation),
+    Transport(TransportError),
 }
 
 /// The cryptographic half of one connection.
@@ -166,7 +166,7 @@ impl Crypto {
         packet: &mut [u8],
         number_at: usize,
         number_length: usize,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), TransportError> {
         match &mut self.levels.one_rtt {
             Some(phases) if level == Level::OneRtt => {
                 phases.sealer.seal(number, packet, number_at, number_length)
@@ -187,9 +187,9 @@ impl Crypto {
         number_at: usize,
         expected: u64,
         now: Time,
-    ) -> Result<Opened, Closed> {
+    ) -> Result<Opened, OpenError> {
         if level == Level::OneRtt && !self.session.is_complete() {
-            return Err(Closed::NoKeys);
+            return Err(OpenError::NoKeys);
         }
         self.levels.open(level, packet, number_at, expected, now)
     }
@@ -200,7 +200,7 @@ impl Crypto {
         level: Level,
         offset: u64,
         data: &[u8],
-    ) -> Result<(), Violation> {
+    ) -> Result<(), TransportError> {
         self.session.receive(&mut self.levels, level, offset, data)
     }
 
@@ -215,7 +215,7 @@ impl Crypto {
     }
 
     /// TLS gets what was kept from it.
-    pub(crate) fn proceed(&mut self) -> Result<(), Violation> {
+    pub(crate) fn proceed(&mut self) -> Result<(), TransportError> {
         self.session.proceed(&mut self.levels)
     }
 
@@ -378,7 +378,7 @@ impl Crypto {
         self.handshake_kind() == Some(HandshakeKind::Resumed)
     }
 
-    /// What TLS found wrong, in its own words: behind the [`Violation`] that [`Self::receive`] returned.
+    /// What TLS found wrong, in its own words: behind the [`TransportError`] that [`Self::receive`] returned.
     pub(crate) fn failure(&self) -> Option<&rustls::Error> {
         self.session.failure()
     }
@@ -397,6 +397,6 @@ impl Level {
 }
 
 #[cold]
-fn violation(why: &'static str) -> Violation {
-    Violation::new(Code::PROTOCOL_VIOLATION, why)
+fn violation(why: &'static str) -> TransportError {
+    TransportError::new(Code::PROTOCOL_VIOLATION, why)
 }

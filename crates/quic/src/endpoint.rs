@@ -3,16 +3,13 @@
 //! Datagrams are routed by connection ids that say, to us alone, which connection they are of: nothing is looked up for
 //! a packet. What a connection does with its datagrams is `connection`'s; the socket and the clock are the owner's.
 //!
-//! The owner hands datagrams to [`Endpoint::receive`] and comes by at [`Endpoint::deadline`] with
-//! [`Endpoint::on_timeout`]; both name the connections that may have something to say or to send. After any of that,
-//! and after new connections, [`Endpoint::reply`] may have answers that belong to no connection.
 
 mod answers;
-mod arrivals;
 mod config;
+mod early_0rtt;
 mod ids;
+mod incoming;
 mod issuer;
-mod overtaken;
 mod table;
 mod timers;
 mod tokens;
@@ -28,9 +25,9 @@ use crate::connection::{Connection, Opening, Random};
 use crate::error::ConnectError;
 use crate::{Time, Transmit, Way};
 use answers::Answers;
+use early_0rtt::EarlyDatagrams;
 use ids::{ID, Router};
 use issuer::{EndpointIssuer, Secrets};
-use overtaken::Overtaken;
 use table::Table;
 use timers::Timers;
 use tokens::Tokens;
@@ -40,7 +37,19 @@ pub use table::Handle;
 
 const FORM_LONG: u8 = 0x80;
 
-/// See the module.
+/// All connections of one socket. It does no I/O and has no clock: the owner of the socket hands in both. There are three
+/// kinds of methods:
+///
+/// - **Handlers** take what comes in, and name the connections that it concerns: [`Self::receive`] a datagram,
+///   [`Self::on_timeout`] the time, [`Self::connect`] a wish.
+/// - **Polls** give out what leaves: [`Self::accept`] the connections that clients began, [`Self::reply`] answers that
+///   belong to no connection, [`Self::deadline`] when to call [`Self::on_timeout`].
+/// - **Access**: [`Self::connection`] gives the connection of a handle, whose own contract is at [`Connection`].
+///   The others are getters.
+///
+/// For each batch of datagrams: call [`Self::receive`] for each, then [`Self::accept`] and [`Self::reply`] until they
+/// give nothing, then poll each connection that was named, let it transmit, and ask for [`Self::deadline`] anew.
+/// Once a connection [is drained](Connection::is_drained) and has given its last event, [`Self::remove`] forgets it.
 #[derive(Debug)]
 pub struct Endpoint {
     server: Option<Arc<ServerConfig>>,
@@ -54,7 +63,7 @@ pub struct Endpoint {
     /// Our own connections to each server: whose stateless reset may have come?
     dialled: HashMap<SocketAddr, Vec<Handle>>,
     arrived: VecDeque<Handle>,
-    overtaken: Overtaken,
+    early_0rtt: EarlyDatagrams,
     /// Clients that have yet to prove where they are.
     unproved: usize,
     served: usize,
@@ -81,7 +90,7 @@ impl Endpoint {
             firsts: HashMap::new(),
             dialled: HashMap::new(),
             arrived: VecDeque::new(),
-            overtaken: Overtaken::default(),
+            early_0rtt: EarlyDatagrams::default(),
             unproved: 0,
             served: 0,
             tokens: Tokens::default(),
@@ -119,7 +128,7 @@ impl Endpoint {
             version: config.version,
             remote,
             local: None,
-            issuer: Box::new(EndpointIssuer::of_client(self.secrets.clone(), handle)),
+            issuer: Box::new(EndpointIssuer::client(self.secrets.clone(), handle)),
             seed: self.random.seed(),
         };
         let first = self.random.id();

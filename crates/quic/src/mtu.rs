@@ -11,7 +11,7 @@ use crate::{DatagramSize, Time};
 /// Every path of QUIC carries this. RFC 9000 §14.1.
 pub(crate) const BASE: u16 = 1200;
 /// A size is too large when so many probes of it are lost. RFC 8899 §5.1.2.
-const MOST_PROBES: u8 = 3;
+const MAX_PROBES: u8 = 3;
 /// The search ends where less than this is to be gained.
 const GAIN: u16 = 16;
 /// How long until a larger size is tried again. RFC 8899 §5.1.1.
@@ -171,7 +171,7 @@ impl Mtu {
         }
         self.probe = None;
         self.lost_probes += 1;
-        if self.lost_probes >= MOST_PROBES {
+        if self.lost_probes >= MAX_PROBES {
             self.lower_ceiling(size - 1);
         }
     }

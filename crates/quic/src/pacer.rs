@@ -12,11 +12,11 @@ use crate::Time;
 /// What the path carries in so long may leave at once.
 const SPAN: Duration = Duration::from_millis(1);
 /// An initial window. RFC 9002 §7.2.
-const LEAST_BUCKET: u64 = 10;
+const MIN_BUCKET: u64 = 10;
 /// Whoever has to wait does so until this many datagrams may leave, lest each costs a timer.
-const LEAST_BURST: u64 = 2;
+const MIN_BURST: u64 = 2;
 /// What was overslept is made up for, but no more than this.
-const MOST_LATE: Duration = Duration::from_millis(4);
+const MAX_LATENESS: Duration = Duration::from_millis(4);
 
 #[derive(Debug)]
 pub(crate) struct Pacer {
@@ -54,7 +54,7 @@ impl Pacer {
         }
         let datagram = u64::from(datagram).max(1);
         let span = carried(rate, SPAN);
-        let bucket = carried(rate, SPAN + self.lateness(now)).max(LEAST_BUCKET * datagram);
+        let bucket = carried(rate, SPAN + self.lateness(now)).max(MIN_BUCKET * datagram);
         let gained = match self.filled {
             Some(then) => carried(rate, now.since(then)),
             None => bucket,
@@ -64,7 +64,7 @@ impl Pacer {
         let gained = i64::try_from(gained).unwrap_or(i64::MAX);
         self.credit = self.credit.saturating_add(gained).min(full);
         let quantum = span
-            .max(LEAST_BURST * datagram)
+            .max(MIN_BURST * datagram)
             .min(want as u64 * datagram)
             .min(bucket);
         let quantum = i64::try_from(quantum).unwrap_or(i64::MAX);
@@ -81,7 +81,7 @@ impl Pacer {
     /// How much later than it was told to the sender asks, or did just now: a burst is not all that it then sends.
     fn lateness(&mut self, now: Time) -> Duration {
         let since = |then: Option<Time>| then.map_or(Duration::ZERO, |then| now.since(then));
-        let overslept = since(self.waits.take()).min(MOST_LATE);
+        let overslept = since(self.waits.take()).min(MAX_LATENESS);
         self.late = self.late.saturating_sub(since(self.filled)).max(overslept);
         self.late
     }

@@ -11,7 +11,7 @@ use crate::space::Space;
 use crate::{Time, Transport};
 
 /// What is older than this many ranges is neither told nor accepted.
-const MOST_RANGES: usize = 64;
+const MAX_RANGES: usize = 64;
 
 /// One for each space.
 #[derive(Debug)]
@@ -94,7 +94,7 @@ impl Received {
         }
         self.ranges.insert(number);
         self.known = self.known.min(number);
-        if self.ranges.len() > MOST_RANGES
+        if self.ranges.len() > MAX_RANGES
             && let Some(oldest) = self.ranges.pop_lowest()
         {
             self.floor = oldest.end() + 1;

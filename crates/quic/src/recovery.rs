@@ -37,7 +37,7 @@ use losses::Reordering;
 use numbers::Skips;
 
 /// No space keeps more packets than this: 4 MiB, and more than 150 MB in flight.
-const MOST_PACKETS: usize = 1 << 17;
+const MAX_PACKETS: usize = 1 << 17;
 
 #[derive(Debug)]
 pub(crate) struct Recovery {
@@ -247,7 +247,7 @@ impl Recovery {
         let room = self.controller.window().saturating_sub(self.in_flight);
         let fit = usize::try_from(room / u64::from(datagram.max(1))).unwrap_or(usize::MAX);
         let kept = self.spaces.iter().map(Ledger::len).max().unwrap_or(0);
-        let fit = fit.min((MOST_PACKETS / 2).saturating_sub(kept)).min(want);
+        let fit = fit.min((MAX_PACKETS / 2).saturating_sub(kept)).min(want);
         if fit == 0 {
             return Allowance::Window;
         }
@@ -298,7 +298,7 @@ impl Recovery {
     #[cold]
     fn make_room(&mut self, space: Space, number: u64) {
         let ledger = &mut self.spaces[space.index()];
-        self.in_flight -= ledger.make_room(number, &mut self.items, MOST_PACKETS);
+        self.in_flight -= ledger.make_room(number, &mut self.items, MAX_PACKETS);
         self.release_bursts();
     }
 

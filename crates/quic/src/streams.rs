@@ -41,11 +41,11 @@ use slab::Slab;
 use turn::Turns;
 
 /// Smaller send buffers are not worth their bookkeeping.
-const LEAST_SEND_BUFFER: u64 = 4096;
+const MIN_SEND_BUFFER: u64 = 4096;
 /// What each stream may write although the others have filled the buffer, or although the peer does not let it send.
 const RESERVE: u64 = 16 << 10;
 /// What comes out of order may lie in so many pieces, and in one more for each KiB of the connection's window.
-const LEAST_FRAGMENTS: u64 = 1024;
+const MIN_FRAGMENTS: u64 = 1024;
 
 #[derive(Debug)]
 pub(crate) struct Streams {
@@ -75,7 +75,7 @@ pub(crate) struct Streams {
     spares: Spares,
     /// In how many pieces lies what came out of order?
     fragments: usize,
-    most_fragments: usize,
+    max_fragments: usize,
     /// The stream that the last frame was about, and its key.
     recent: (StreamId, u32),
     events: VecDeque<StreamEvent>,
@@ -99,7 +99,7 @@ struct Initial {
 
 impl Streams {
     pub(crate) fn new(side: Side, config: &Transport) -> Self {
-        let most_fragments = LEAST_FRAGMENTS.saturating_add(config.window >> 10);
+        let max_fragments = MIN_FRAGMENTS.saturating_add(config.window >> 10);
         Self {
             side,
             slab: Slab::default(),
@@ -117,11 +117,11 @@ impl Streams {
             control: Turns::default(),
             writers: Turns::default(),
             turn: 0,
-            send_buffer: config.send_buffer.max(LEAST_SEND_BUFFER),
+            send_buffer: config.send_buffer.max(MIN_SEND_BUFFER),
             held: 0,
             spares: Spares::default(),
             fragments: 0,
-            most_fragments: usize::try_from(most_fragments).unwrap_or(usize::MAX),
+            max_fragments: usize::try_from(max_fragments).unwrap_or(usize::MAX),
             recent: (StreamId(u64::MAX), u32::MAX),
             events: VecDeque::new(),
             counters: StreamCounters::default(),

@@ -27,7 +27,7 @@ const STARTUP_PACING: f64 = 2.77;
 /// What the rate stays below the bandwidth, lest a queue stands. §5.6.2.
 const PACING_MARGIN: f64 = 0.99;
 /// In datagrams. §5.6.4.
-const LEAST_WINDOW: u64 = 4;
+const MIN_WINDOW: u64 = 4;
 /// What a burst holds at most, and how long it may last. §5.6.3.
 const LARGEST_QUANTUM: u64 = 64 * 1024;
 const QUANTUM: Duration = Duration::from_millis(1);
@@ -151,7 +151,7 @@ impl Bbr {
     }
 
     fn least_window(&self) -> u64 {
-        LEAST_WINDOW * self.datagram
+        MIN_WINDOW * self.datagram
     }
 
     fn is_limited(&self) -> bool {

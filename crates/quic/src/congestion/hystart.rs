@@ -12,8 +12,8 @@ use std::time::Duration;
 use super::Acknowledged;
 use crate::Time;
 
-const LEAST_GROWTH: Duration = Duration::from_millis(4);
-const MOST_GROWTH: Duration = Duration::from_millis(16);
+const MIN_GROWTH: Duration = Duration::from_millis(4);
+const MAX_GROWTH: Duration = Duration::from_millis(16);
 /// So many samples in a row are no chance. They lie apart: those of one burst are as one.
 const SAMPLES: usize = 3;
 const APART: u32 = 16;
@@ -101,7 +101,7 @@ impl Hystart {
     /// By so much at least that a queue may stand, and by no less than `rise`.
     fn is_above(&self, sample: Option<Duration>, rise: Duration) -> bool {
         let limit = |baseline: Duration| {
-            let growth = (baseline / 8).clamp(LEAST_GROWTH, MOST_GROWTH);
+            let growth = (baseline / 8).clamp(MIN_GROWTH, MAX_GROWTH);
             baseline + growth.max(rise)
         };
         let both = sample.zip(self.baseline);

@@ -6,7 +6,7 @@ use super::closing::CloseFrame;
 use super::sending::SAMPLED;
 use super::{Connection, MIN_DATAGRAM, space_of};
 use crate::crypto::{Level, TAG};
-use crate::error::{CloseReason, Violation};
+use crate::error::{CloseReason, TransportError};
 use crate::{Code, Event, Time, Transmit};
 
 /// A reason longer than this is cut: it has to fit a datagram with three packets.
@@ -38,22 +38,22 @@ impl Connection {
     }
 
     /// The peer broke a rule, or a key has come to its end.
-    pub(super) fn fail(&mut self, violation: &Violation) {
-        let code = violation.code;
+    pub(super) fn fail(&mut self, error: &TransportError) {
+        let code = error.code;
         let why = match self.crypto.failure() {
-            Some(error) => CloseReason::Handshake {
+            Some(tls) => CloseReason::Handshake {
                 code,
-                why: error.to_string(),
+                why: tls.to_string(),
             },
             None => CloseReason::Violated {
                 code,
-                why: violation.why.to_owned(),
+                why: error.why.to_owned(),
             },
         };
         let frame = CloseFrame {
-            code: violation.code.0,
-            frame: Some(violation.frame),
-            reason: violation.why.as_bytes().to_vec(),
+            code: error.code.0,
+            frame: Some(error.frame),
+            reason: error.why.as_bytes().to_vec(),
         };
         self.send_close(frame, why);
     }

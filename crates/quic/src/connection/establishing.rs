@@ -8,7 +8,7 @@ use roundtrip_wire::quic::{Parameters, Retry, Side, Version};
 
 use super::Connection;
 use crate::crypto::Level;
-use crate::error::{CloseReason, Violation};
+use crate::error::{CloseReason, TransportError};
 use crate::recovery::Progress;
 use crate::space::Space;
 use crate::{Code, Event, Time};
@@ -49,12 +49,12 @@ impl Connection {
         let result = self.crypto.proceed();
         match result.and_then(|()| self.on_handshake_bytes(now)) {
             Ok(()) => self.open_undecryptable(now),
-            Err(violation) => self.fail(&violation),
+            Err(error) => self.fail(&error),
         }
     }
 
     /// TLS has read handshake bytes.
-    pub(super) fn on_handshake_bytes(&mut self, now: Time) -> Result<(), Violation> {
+    pub(super) fn on_handshake_bytes(&mut self, now: Time) -> Result<(), TransportError> {
         let is_complete = self.crypto.is_handshake_complete();
         if self.handshake.wants_parameters(is_complete)
             && let Some(bytes) = self.crypto.peer_parameters()
@@ -122,13 +122,13 @@ impl Connection {
     }
 
     /// What early data was sent under has to hold, or it was refused. RFC 9000 §7.4.1, RFC 9001 §4.6.2.
-    fn settle_early(&mut self, parameters: &Parameters) -> Result<(), Violation> {
+    fn settle_early(&mut self, parameters: &Parameters) -> Result<(), TransportError> {
         let Some(remembered) = self.handshake.take_remembered() else {
             return Ok(());
         };
         if self.crypto.early_accepted() == Some(true) {
             if has_shrunk(&remembered, parameters) {
-                return Err(Violation::new(
+                return Err(TransportError::new(
                     Code::PROTOCOL_VIOLATION,
                     "it took early data, and lowered the limits that the data was sent under",
                 ));

@@ -7,7 +7,7 @@ use roundtrip_wire::quic::{ConnectionId, Parameters, Retry, Side, Version, retry
 
 use super::opening::{Arrival, other};
 use crate::Code;
-use crate::error::Violation;
+use crate::error::TransportError;
 use crate::recovery::Progress;
 
 /// RFC 9000 §18.2.
@@ -142,7 +142,7 @@ impl Handshake {
     }
 
     /// The peer's transport parameters, checked against the ids that its packets came with. RFC 9000 §7.3.
-    pub(super) fn on_parameters(&mut self, bytes: &[u8]) -> Result<Parameters, Violation> {
+    pub(super) fn on_parameters(&mut self, bytes: &[u8]) -> Result<Parameters, TransportError> {
         let parameters = Parameters::read(bytes, other(self.side))
             .map_err(|_| bad_parameters("the transport parameters cannot be read"))?;
         self.check_ids(&parameters)?;
@@ -153,7 +153,7 @@ impl Handshake {
         Ok(parameters)
     }
 
-    fn check_ids(&self, parameters: &Parameters) -> Result<(), Violation> {
+    fn check_ids(&self, parameters: &Parameters) -> Result<(), TransportError> {
         if parameters.initial_source_connection_id != self.peer {
             return Err(bad_parameters(
                 "initial_source_connection_id is not the id that the packets came with",
@@ -229,6 +229,6 @@ impl Handshake {
     }
 }
 
-fn bad_parameters(why: &'static str) -> Violation {
-    Violation::new(Code::TRANSPORT_PARAMETER_ERROR, why)
+fn bad_parameters(why: &'static str) -> TransportError {
+    TransportError::new(Code::TRANSPORT_PARAMETER_ERROR, why)
 }

@@ -4,7 +4,7 @@ use roundtrip_wire::quic::{ConnectionId, LongKind, Packet, Packets, Side};
 
 use super::closing::State;
 use super::{Connection, space_of};
-use crate::crypto::{Closed, Level};
+use crate::crypto::{Level, OpenError};
 use crate::space::Space;
 use crate::{Time, Way};
 
@@ -153,7 +153,7 @@ impl Connection {
             .open(level, packet, place.number_at, expected, now)
         {
             Ok(opened) => opened,
-            Err(Closed::Undecryptable) => {
+            Err(OpenError::Undecryptable) => {
                 self.stats.undecryptable += 1;
                 if level == Level::OneRtt
                     && tail.is_some_and(|tail| self.remote_ids.is_reset_token(&tail))
@@ -162,8 +162,8 @@ impl Connection {
                 }
                 return;
             }
-            Err(Closed::NoKeys) => return self.keep(context.way, place, packet),
-            Err(Closed::Violation(violation)) => return self.fail(&violation),
+            Err(OpenError::NoKeys) => return self.keep(context.way, place, packet),
+            Err(OpenError::Transport(error)) => return self.fail(&error),
         };
         self.stats.packets_received += 1;
         if !self.received[space].is_new(opened.number) {
@@ -187,7 +187,7 @@ impl Connection {
                     self.on_moved(context);
                 }
             }
-            Err(violation) => self.fail(&violation),
+            Err(error) => self.fail(&error),
         }
     }
 

@@ -300,9 +300,9 @@ impl Connection {
             .seal(level, number, packet, number_at, number_length)
         {
             Ok(()) => Some(()),
-            Err(violation) => {
+            Err(error) => {
                 self.items.clear();
-                self.fail(&violation);
+                self.fail(&error);
                 None
             }
         }

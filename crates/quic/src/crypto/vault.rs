@@ -59,7 +59,7 @@ impl Vault {
             .open_in_place(nonce, Aad::from([*kind]), &mut content);
         let length = opened.ok()?.len();
         content.truncate(length);
-        Some((TokenKind::of(*kind)?, content))
+        Some((TokenKind::from_byte(*kind)?, content))
     }
 
     /// RFC 9000 §10.3.2.
@@ -77,7 +77,7 @@ impl TokenKind {
         }
     }
 
-    fn of(byte: u8) -> Option<Self> {
+    fn from_byte(byte: u8) -> Option<Self> {
         [Self::Retry, Self::New]
             .into_iter()
             .find(|kind| kind.byte() == byte)

@@ -15,13 +15,13 @@ use crate::crypto::{InitialKeys, TAG};
 use crate::{Code, Time, Transmit, Way};
 
 /// Answers beyond that are not given.
-const MOST_WAITING: usize = 256;
+const MAX_WAITING: usize = 256;
 /// So many resets and refusals at once, and as many each second.
 const RATION: u64 = 1000;
 const REFILL_NANOS: u64 = 1_000_000_000 / RATION;
 /// RFC 9000 §10.3: a reset looks like the smallest 1-RTT packet that a peer may send, or a little longer.
-const SMALLEST_RESET: usize = 21;
-const LARGEST_RESET: usize = 43;
+const MIN_RESET: usize = 21;
+const MAX_RESET: usize = 43;
 const TOKEN: usize = 16;
 const FIXED: u8 = 0x40;
 const VERSIONS: [Version; 2] = [Version::V1, Version::V2];
@@ -105,8 +105,8 @@ impl Answers {
     /// Smaller than the datagram that it answers, so that two endpoints do not answer each other for ever. RFC 9000
     /// §10.3.3.
     pub(super) fn reset(&mut self, now: Time, way: &Way, answered: usize, token: [u8; TOKEN]) {
-        let length = answered.saturating_sub(1).min(LARGEST_RESET);
-        if length < SMALLEST_RESET || !self.spend(now) {
+        let length = answered.saturating_sub(1).min(MAX_RESET);
+        if length < MIN_RESET || !self.spend(now) {
             return;
         }
         let mut datagram = Vec::with_capacity(length);
@@ -122,7 +122,7 @@ impl Answers {
     }
 
     fn push(&mut self, way: &Way, datagram: Vec<u8>) {
-        if self.waiting.len() < MOST_WAITING {
+        if self.waiting.len() < MAX_WAITING {
             self.waiting.push_back((*way, datagram));
         }
     }
@@ -179,9 +179,9 @@ mod tests {
         for answered in 0..200 {
             answers.reset(Time(1), &way(), answered, [9; TOKEN]);
             let sent = answers.take(&mut buffer);
-            assert_eq!(sent.is_some(), answered > SMALLEST_RESET, "{answered}");
+            assert_eq!(sent.is_some(), answered > MIN_RESET, "{answered}");
             if let Some(sent) = sent {
-                assert!(buffer.len() < answered && buffer.len() >= SMALLEST_RESET);
+                assert!(buffer.len() < answered && buffer.len() >= MIN_RESET);
                 assert_eq!((sent.length, buffer[0] & 0xc0), (buffer.len(), FIXED));
                 assert!(buffer.ends_with(&[9; TOKEN]));
             }
@@ -203,9 +203,9 @@ mod tests {
         assert_eq!(count(&mut answers, Time(5)), RATION);
         assert_eq!(count(&mut answers, Time(5 + 100 * REFILL_NANOS)), 100);
         assert_eq!(count(&mut answers, Time(u64::MAX / 2)), RATION);
-        for _ in 0..2 * MOST_WAITING {
+        for _ in 0..2 * MAX_WAITING {
             answers.negotiate_version(&way(), b"a", b"b");
         }
-        assert_eq!(answers.waiting.len(), MOST_WAITING);
+        assert_eq!(answers.waiting.len(), MAX_WAITING);
     }
 }

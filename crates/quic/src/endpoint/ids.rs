@@ -117,7 +117,7 @@ mod tests {
         let (ours, other) = (IdKey::new([1; 16]), IdKey::new([2; 16]));
         let mut router = Router::default();
         let mut all = std::collections::HashSet::new();
-        for slot in [0, 1, 255, 256, 70_000, Handle::MOST_SLOTS - 1] {
+        for slot in [0, 1, 255, 256, 70_000, Handle::MAX_SLOTS - 1] {
             for generation in [0, 1, u16::MAX] {
                 for sequence in 0..20 {
                     let handle = Handle { slot, generation };

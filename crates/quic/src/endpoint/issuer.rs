@@ -54,7 +54,7 @@ pub(super) struct EndpointIssuer {
 }
 
 impl EndpointIssuer {
-    pub(super) fn of_client(secrets: Arc<Secrets>, handle: Handle) -> Self {
+    pub(super) fn client(secrets: Arc<Secrets>, handle: Handle) -> Self {
         Self {
             secrets,
             handle,
@@ -62,7 +62,7 @@ impl EndpointIssuer {
         }
     }
 
-    pub(super) fn of_server(
+    pub(super) fn server(
         secrets: Arc<Secrets>,
         handle: Handle,
         tokens: u8,

@@ -10,7 +10,7 @@ use super::feedback::Feedback;
 use super::ledger::{Ledger, Settled, Told};
 use super::{Progress, Recovery, Time};
 use crate::congestion::Acknowledged;
-use crate::error::{Code, Violation};
+use crate::error::{Code, TransportError};
 use crate::space::Space;
 
 /// When and how an ACK frame came.
@@ -30,7 +30,7 @@ impl Recovery {
         context: &AckContext,
         ack: &Ack<'_>,
         feedback: &mut Feedback,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), TransportError> {
         self.on_ranges(context, ack.ranges(), ack.ecn, feedback)
     }
 
@@ -41,7 +41,7 @@ impl Recovery {
         ranges: impl IntoIterator<Item = RangeInclusive<u64>>,
         ecn: Option<[u64; 3]>,
         feedback: &mut Feedback,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), TransportError> {
         self.end_burst();
         let &AckContext { now, space, .. } = context;
         let index = space.index();
@@ -51,7 +51,7 @@ impl Recovery {
         };
         let ledger = &mut self.spaces[index];
         if largest >= ledger.next() {
-            return Err(Violation::new(
+            return Err(TransportError::new(
                 Code::PROTOCOL_VIOLATION,
                 "it acknowledges a packet that was never sent",
             ));

@@ -4,13 +4,13 @@ use std::ops::RangeInclusive;
 
 use super::feedback::Feedback;
 use super::losses::Reordering;
-use crate::error::{Code, Violation};
+use crate::error::{Code, TransportError};
 use crate::sent::entry::{ACKED, ELICITING, LOST, MARKED, OUTSTANDING, Runs};
 use crate::sent::{Bursts, Entry, Items, Ring};
 use crate::space::Space;
 
 /// Where more than this are kept, those go first that are lost or elicit nothing.
-const MOST_AT_EASE: usize = 256;
+const MAX_AT_EASE: usize = 256;
 
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
@@ -75,7 +75,7 @@ impl Ledger {
         range: RangeInclusive<u64>,
         settled: &mut Settled,
         told: &mut Told<'_>,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), TransportError> {
         let from = (*range.start()).max(self.ring.first());
         let after = *range.end() + 1;
         let mut runs = Runs::new();
@@ -147,7 +147,7 @@ impl Ledger {
             self.skipped += 1;
         }
         self.number = self.number.max(number + 1);
-        if !self.ring.is_full() || self.ring.len() < MOST_AT_EASE {
+        if !self.ring.is_full() || self.ring.len() < MAX_AT_EASE {
             return 0;
         }
         let mut forgotten = 0;
@@ -241,9 +241,14 @@ impl Settled {
 
     /// Acknowledged without being outstanding: it had been given up, or never sent.
     #[cold]
-    fn add_late(&mut self, was: &Entry, number: u64, told: &mut Told<'_>) -> Result<(), Violation> {
+    fn add_late(
+        &mut self,
+        was: &Entry,
+        number: u64,
+        told: &mut Told<'_>,
+    ) -> Result<(), TransportError> {
         if !was.is(LOST) {
-            return Err(Violation::new(
+            return Err(TransportError::new(
                 Code::PROTOCOL_VIOLATION,
                 "it acknowledges a packet number that was never used",
             ));

@@ -12,7 +12,7 @@ use crate::space::Space;
 /// A packet is lost when one sent so many later has arrived. RFC 9002 §6.1.1.
 const PACKET_THRESHOLD: u64 = 3;
 /// Where packets prove to be reordered, the threshold grows up to this.
-const MOST_REORDERED: u64 = 128;
+const MAX_PACKET_THRESHOLD: u64 = 128;
 /// RFC 9002 §7.6.1.
 const PERSISTENT: u32 = 3;
 
@@ -53,7 +53,7 @@ impl Reordering {
 
     /// A packet given up has come, so many numbers behind the newest. Whether no loss of the congestion event is left.
     pub(super) fn on_late(&mut self, episode: u8, behind: u64) -> bool {
-        self.threshold = self.threshold.max((behind + 1).min(MOST_REORDERED));
+        self.threshold = self.threshold.max((behind + 1).min(MAX_PACKET_THRESHOLD));
         if episode != self.episode || self.open == 0 {
             return false;
         }

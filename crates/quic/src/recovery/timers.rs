@@ -9,7 +9,7 @@ use crate::sent::entry::{ELICITING, MTU_PROBE, OUTSTANDING, REQUEUED, Runs};
 use crate::space::Space;
 
 /// The wait doubles no further than to this many times the first.
-const MOST_DOUBLINGS: u32 = 16;
+const MAX_DOUBLINGS: u32 = 16;
 /// RFC 9002 §6.2.4.
 const PROBES: usize = 2;
 
@@ -25,7 +25,7 @@ impl Recovery {
 
     /// Without the peer's delay and without doubling.
     fn doubled(&self, span: Duration) -> Duration {
-        span.saturating_mul(1 << self.ptos_in_a_row.min(MOST_DOUBLINGS))
+        span.saturating_mul(1 << self.ptos_in_a_row.min(MAX_DOUBLINGS))
     }
 
     /// How long to wait for what is sent in the Data space, not doubled. For idle, draining and path timers.

@@ -5,7 +5,7 @@
 
 use super::Entry;
 
-const LEAST: usize = 16;
+const MIN_CAPACITY: usize = 16;
 
 #[derive(Debug, Default)]
 pub(crate) struct Ring {
@@ -74,7 +74,7 @@ impl Ring {
 
     #[cold]
     fn grow(&mut self) {
-        let size = (self.entries.len() * 2).max(LEAST);
+        let size = (self.entries.len() * 2).max(MIN_CAPACITY);
         let mut larger = vec![Entry::GAP; size];
         for number in self.first..self.next {
             if let Some(place) = larger.get_mut(number as usize & (size - 1)) {

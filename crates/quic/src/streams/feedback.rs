@@ -64,10 +64,10 @@ impl Streams {
         match item {
             Item::Stream(chunk) => self.on_lost(chunk),
             Item::MaxData => self.receiving.pending = true,
-            Item::MaxStreams { bidi } => self.theirs.get_mut(Dir::of(*bidi)).pending = true,
+            Item::MaxStreams { bidi } => self.theirs.get_mut(Dir::from_bidi(*bidi)).pending = true,
             Item::DataBlocked => self.sending.blocked_pending = self.is_blocked(),
             Item::StreamsBlocked { bidi } => {
-                let own = self.own.get_mut(Dir::of(*bidi));
+                let own = self.own.get_mut(Dir::from_bidi(*bidi));
                 own.blocked_pending = own.wanted;
             }
             Item::ResetStream(id)

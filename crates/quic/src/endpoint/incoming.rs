@@ -11,9 +11,9 @@ use crate::connection::{Arrival, Connection, Opening, Random};
 use crate::{Code, Time, Way};
 
 /// RFC 9000 §14.1: a client's Initial packets come in datagrams no smaller.
-const SMALLEST: usize = 1200;
+const MIN_FIRST_DATAGRAM: usize = 1200;
 /// RFC 9000 §7.2: the destination that a client makes up has at least as many bytes.
-const SHORTEST_FIRST: usize = 8;
+const MIN_FIRST_ID: usize = 8;
 
 impl Endpoint {
     /// A datagram with a long header whose destination is not known.
@@ -30,17 +30,19 @@ impl Endpoint {
                 destination,
                 source,
                 ..
-            } if size >= SMALLEST => {
+            } if size >= MIN_FIRST_DATAGRAM => {
                 self.answers.negotiate_version(way, destination, source);
                 return None;
             }
-            Packet::Long(packet) if packet.kind == LongKind::Initial && size >= SMALLEST => {
+            Packet::Long(packet)
+                if packet.kind == LongKind::Initial && size >= MIN_FIRST_DATAGRAM =>
+            {
                 let arrival = self.admit(now, way, &packet, size, server)?;
                 (arrival, packet.version)
             }
             Packet::Long(packet) if packet.kind == LongKind::ZeroRtt => {
                 let destination = packet.destination;
-                self.overtaken.keep(now, way, destination, datagram);
+                self.early_0rtt.keep(now, way, destination, datagram);
                 return None;
             }
             _ => return None,
@@ -51,7 +53,7 @@ impl Endpoint {
             version,
             remote: way.remote,
             local: way.local,
-            issuer: Box::new(EndpointIssuer::of_server(
+            issuer: Box::new(EndpointIssuer::server(
                 self.secrets.clone(),
                 handle,
                 server.tokens,
@@ -81,7 +83,7 @@ impl Endpoint {
         self.unproved += usize::from(is_unproved);
         self.arrived.push_back(handle);
         self.touch(handle);
-        while let Some((way, mut datagram)) = self.overtaken.take(now, &first) {
+        while let Some((way, mut datagram)) = self.early_0rtt.take(now, &first) {
             self.deliver(now, &way, &mut datagram, handle);
         }
         Some(handle)
@@ -96,7 +98,7 @@ impl Endpoint {
         size: usize,
         server: &ServerConfig,
     ) -> Option<Arrival> {
-        if packet.destination.len() < SHORTEST_FIRST {
+        if packet.destination.len() < MIN_FIRST_ID {
             return None;
         }
         let secrets = self.secrets.clone();
