@@ -1,13 +1,13 @@
-//! What a connection may be told to do otherwise: every knob, with the value that serves most.
+//! The configuration of a connection: every knob, with the value that serves most.
 
 use std::time::Duration;
 
 /// How one connection behaves. Both ends have their own.
 #[derive(Debug, Clone)]
 pub struct Transport {
-    /// The connection ends when nothing came for so long; zero: never. RFC 9000 §10.1.
+    /// The connection ends when nothing came for this long; zero: never. RFC 9000 §10.1.
     pub idle_timeout: Duration,
-    /// Sends a PING when nothing was sent for so long.
+    /// Sends a PING when nothing was sent for this long.
     pub keep_alive: Option<Duration>,
     /// How much the peer may send on one stream before it is read.
     pub stream_window: u64,
@@ -26,7 +26,7 @@ pub struct Transport {
     pub datagram: DatagramSize,
     /// How often the peer is asked to acknowledge (if it knows how: the ACK frequency extension).
     pub ask_acks: AckPolicy,
-    /// How often this end acknowledges while the peer has not asked: every so many packets. RFC 9000 §13.2.2.
+    /// How often this end acknowledges while the peer has not asked: one acknowledgement for this many packets. RFC 9000 §13.2.2.
     pub ack_every: u64,
     /// The longest that an acknowledgement waits. RFC 9000 §13.2.1.
     pub max_ack_delay: Duration,
@@ -91,7 +91,7 @@ pub enum DatagramSize {
 pub enum AckPolicy {
     /// Nothing: it acknowledges as it likes.
     Unasked,
-    /// One acknowledgement for so many packets.
+    /// One acknowledgement for this many packets.
     Every(u64),
     /// One for each eighth of the congestion window, never rarer than four a round trip.
     #[default]

@@ -133,7 +133,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// To be fed with the datagram that `arrival` tells of.
+    /// The caller feeds it with the datagram that `arrival` tells of.
     pub(crate) fn server(
         now: Time,
         opening: Opening,
@@ -190,7 +190,7 @@ impl Connection {
         }
     }
 
-    /// Who listens to what TLS reads: set before anything has come.
+    /// Sets what observes the handshake, before anything has come.
     pub(crate) fn set_ear(&mut self, ear: Box<dyn Ear>) {
         self.crypto.set_ear(ear);
     }

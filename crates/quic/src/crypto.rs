@@ -107,7 +107,7 @@ impl Crypto {
         crypto
     }
 
-    /// Who listens to what TLS reads, from the first byte on.
+    /// Sets what observes the handshake, before the first byte.
     pub(crate) fn set_ear(&mut self, ear: Box<dyn Ear>) {
         self.session.set_ear(ear);
     }
@@ -122,7 +122,7 @@ impl Crypto {
         self.session.side()
     }
 
-    /// Can packets be sealed at that level?
+    /// Whether packets can be sealed at that level.
     pub(crate) fn has(&self, level: Level) -> bool {
         match level {
             Level::Initial => self.levels.initial.is_some(),
@@ -132,7 +132,7 @@ impl Crypto {
         }
     }
 
-    /// Can packets be opened at that level? A server opens no 1-RTT packet before the handshake is complete. RFC 9001
+    /// Whether packets can be opened at that level. A server opens no 1-RTT packet before the handshake is complete. RFC 9001
     /// §5.7.
     pub(crate) fn can_open(&self, level: Level) -> bool {
         match level {
@@ -282,7 +282,7 @@ impl Crypto {
         self.session.remembered_parameters()
     }
 
-    /// Was early data taken? None where it is not known yet, and where a client had no keys for any.
+    /// Whether early data was taken; none where it is not known yet, and where a client had no keys for any.
     pub(crate) fn early_accepted(&self) -> Option<bool> {
         self.session.early_accepted()
     }
@@ -340,7 +340,7 @@ impl Crypto {
         }
     }
 
-    /// By both sides.
+    /// How often keys were updated, by both sides together.
     pub(crate) fn key_updates(&self) -> u64 {
         let phases = self.levels.one_rtt.as_ref();
         phases.map_or(0, phases::Phases::updates)

@@ -1,4 +1,4 @@
-//! Who listens while TLS reads what the peer says: sessions outlive the process by what is overheard.
+//! Observes the handshake bytes that TLS reads: sessions outlive the process by what is read there.
 
 use std::fmt;
 
@@ -6,9 +6,9 @@ use rustls::Error;
 use rustls::pki_types::CertificateDer;
 use rustls::quic::Connection;
 
-/// One connection's.
+/// Observes the handshake of one connection.
 pub trait Ear: fmt::Debug + Send {
-    /// Is there while the bytes are read, and may do something before and after.
+    /// Is called for each reading. TLS reads the bytes when it calls [`Reading::read`], or else when it returns.
     fn hear(&mut self, reading: &mut Reading<'_>);
 }
 
@@ -40,12 +40,12 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// What the peer has shown by now.
+    /// The certificates that the peer has shown so far.
     pub fn certificates(&self) -> Option<&[CertificateDer<'static>]> {
         self.tls.peer_certificates()
     }
 
-    /// They are read, whoever listened.
+    /// Reads the bytes, unless that was done.
     pub(crate) fn end(mut self) -> Result<(), Error> {
         self.read();
         self.outcome.unwrap_or(Ok(()))

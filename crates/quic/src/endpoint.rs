@@ -1,4 +1,4 @@
-//! The connections of one socket: who a datagram belongs to, and the answers to those that belong to nobody.
+//! The connections of one socket: routes datagrams to them, and answers those that belong to none.
 //!
 //! Datagrams are routed by connection ids that say, to us alone, which connection they are of: nothing is looked up for
 //! a packet. What a connection does with its datagrams is `connection`'s; the socket and the clock are the owner's.
@@ -58,13 +58,13 @@ pub struct Endpoint {
     secrets: Arc<Secrets>,
     table: Table,
     router: Router,
-    /// Clients' connections by the destination that they chose for their first packets, and by where these came from.
+    /// Clients' connections by the address of their first packets and the destination chosen for these.
     firsts: HashMap<(SocketAddr, ConnectionId), Handle>,
-    /// Our own connections to each server: whose stateless reset may have come?
+    /// Our own connections to each server: a stateless reset from there may be for any of them.
     dialled: HashMap<SocketAddr, Vec<Handle>>,
     arrived: VecDeque<Handle>,
     early_0rtt: EarlyDatagrams,
-    /// Clients that have yet to prove where they are.
+    /// How many clients have yet to prove where they are.
     unproved: usize,
     served: usize,
     tokens: Tokens,
@@ -75,8 +75,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Whatever of this endpoint must not be guessed comes from `seed`, which is used once: a second endpoint, or the
-    /// same after a restart, takes another.
+    /// Derives all secrets and random numbers of this endpoint from `seed`, which must be used once: a second endpoint, or
+    /// the same after a restart, takes another.
     pub fn new(server: Option<ServerConfig>, seed: [u8; 32]) -> Self {
         let mut random = Random::new(&seed);
         let key = server.as_ref().and_then(|server| server.key);
@@ -102,7 +102,7 @@ impl Endpoint {
         }
     }
 
-    /// Clients that come from now on are taken as another configuration wants it; without one they hear nothing.
+    /// Replaces the configuration for clients that come from now on; without one they get no answer.
     pub fn set_server(&mut self, server: Option<ServerConfig>) {
         self.has_served |= server.is_some();
         self.server = server.map(Arc::new);
@@ -143,7 +143,7 @@ impl Endpoint {
         Ok(handle)
     }
 
-    /// Takes a datagram, which is decrypted in place, and says whose it was: that connection may have events and
+    /// Handles a datagram, which is decrypted in place. Returns the connection that it was for, which may have events and
     /// something to send.
     pub fn receive(&mut self, now: Time, way: &Way, datagram: &mut [u8]) -> Option<Handle> {
         let Some(handle) = self.route(way.remote, datagram) else {
@@ -217,12 +217,12 @@ impl Endpoint {
         candidates.iter().find(resets).copied()
     }
 
-    /// An answer that belongs to no connection is put in place of what `buffer` held.
+    /// Puts the next answer that belongs to no connection in place of what `buffer` held.
     pub fn reply(&mut self, buffer: &mut Vec<u8>) -> Option<Transmit> {
         self.answers.take(buffer)
     }
 
-    /// The next connection that a client began. It has had its first datagram.
+    /// Returns the next connection that a client began. It has handled its first datagram.
     pub fn accept(&mut self) -> Option<Handle> {
         self.arrived.pop_front()
     }

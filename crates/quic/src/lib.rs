@@ -7,10 +7,10 @@
 //! ring, and whose stream data is one run), or for each timer.
 //!
 //! - [`Endpoint`] owns the connections of one socket: it routes datagrams by connection id, and answers those that
-//!   belong to nobody (version negotiation, Retry, stateless reset).
+//!   belong to none (version negotiation, Retry, stateless reset).
 //! - [`Connection`] is one connection: [`Connection::transmit`] fills a burst, [`Connection::poll`] tells what
 //!   happened, streams are written and read without a copy more than needed.
-//! - Whoever owns the socket drives both; sockets belong to `net`, HTTP/3 to `http`.
+//! - The owner of the socket drives both; sockets belong to `net`, HTTP/3 to `http`.
 
 mod burst;
 mod config;

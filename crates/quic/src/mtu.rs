@@ -10,7 +10,7 @@ use crate::{DatagramSize, Time};
 
 /// Every path of QUIC carries this. RFC 9000 §14.1.
 pub(crate) const BASE: u16 = 1200;
-/// A size is too large when so many probes of it are lost. RFC 8899 §5.1.2.
+/// A size is too large when this many probes of it are lost. RFC 8899 §5.1.2.
 const MAX_PROBES: u8 = 3;
 /// The search ends where less than this is to be gained.
 const GAIN: u16 = 16;
@@ -18,7 +18,7 @@ const GAIN: u16 = 16;
 const RAISE: Duration = Duration::from_mins(10);
 /// How long until the search begins anew after a black hole.
 const PAUSE: Duration = Duration::from_mins(1);
-/// So many losses in a row of nothing but large datagrams, and the path has stopped carrying them.
+/// After this many losses in a row of nothing but large datagrams, the path has stopped carrying them.
 const SUSPICIOUS: u8 = 3;
 
 /// One for each path.
@@ -49,7 +49,7 @@ pub(crate) struct Mtu {
 enum Search {
     Never,
     Running,
-    /// Over. It begins anew so long after the next time that somebody asks for a probe.
+    /// Over. It begins anew this long after a probe is next asked for.
     Rests(Duration),
     Until(Time),
 }

@@ -2,20 +2,20 @@
 //!
 //! A bucket that fills at the pacing rate. It holds what the path carries in a millisecond, as Linux' TCP sizes its
 //! bursts, but always an initial window, so that a short answer leaves at once. On a fast path that is more than the
-//! window, and the bucket never limits; on a slow one a burst stays as short as its queue deserves. Whoever wanted to send
-//! and woke late, on a host with more to do, may make up for that: it would else be slower than its rate for ever.
+//! window, and the bucket never limits; on a slow one a burst stays as short as its queue deserves. A sender
+//! that woke late, on a host with more to do, may make up for that: it would else be slower than its rate for ever.
 
 use std::time::Duration;
 
 use crate::Time;
 
-/// What the path carries in so long may leave at once.
+/// What the path carries in this span may leave at once.
 const SPAN: Duration = Duration::from_millis(1);
 /// An initial window. RFC 9002 §7.2.
 const MIN_BUCKET: u64 = 10;
-/// Whoever has to wait does so until this many datagrams may leave, lest each costs a timer.
+/// A sender that has to wait does so until this many datagrams may leave, lest each costs a timer.
 const MIN_BURST: u64 = 2;
-/// What was overslept is made up for, but no more than this.
+/// A late sender makes up for this much at most.
 const MAX_LATENESS: Duration = Duration::from_millis(4);
 
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Pacer {
     filled: Option<Time>,
     /// Until when the sender was told to wait.
     waits: Option<Time>,
-    /// By so much it came late: the bucket is larger until as much time has passed.
+    /// How late the sender came: the bucket is larger until as much time has passed.
     late: Duration,
 }
 
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(pacer.allowance(now, rate, DATAGRAM, 64), Ok(52));
         pacer.on_sent(10 * u64::from(DATAGRAM));
         assert_eq!(pacer.allowance(now, rate, DATAGRAM, 64), Ok(42));
-        // Not for ever: whoever then has nothing to send begins as all do.
+        // Not for ever: a sender that then has nothing to send begins as all do.
         let later = now.after(Duration::from_secs(1));
         assert_eq!(pacer.allowance(later, rate, DATAGRAM, 64), Ok(10));
     }

@@ -31,7 +31,7 @@ pub(crate) struct Received {
     at_once: bool,
     due: Option<Time>,
     policy: Policy,
-    /// Of the last ACK_FREQUENCY frame.
+    /// The sequence number of the last ACK_FREQUENCY frame.
     sequence: Option<u64>,
     /// ECT(0), ECT(1), CE.
     marks: [u64; 3],
@@ -39,7 +39,7 @@ pub(crate) struct Received {
 
 #[derive(Debug, Clone, Copy)]
 struct Policy {
-    /// So many may wait; one more, and an ACK frame is due.
+    /// How many packets may wait; one more, and an ACK frame is due.
     threshold: u64,
     delay: Duration,
     /// A packet missing for so many numbers is told at once; 0: it is not. 1: RFC 9000's rule.

@@ -101,7 +101,7 @@ pub(crate) struct Counters {
 /// What may leave now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Allowance {
-    /// So many datagrams, at least one.
+    /// This many datagrams, at least one.
     Packets(usize),
     /// None: the window is full.
     Window,
@@ -116,7 +116,7 @@ pub(crate) enum Timeout {
     None,
     /// Packets are lost; the feedback tells which.
     Lost,
-    /// So many packets that elicit acknowledgements are to be sent in that space, whatever the window says. The feedback
+    /// `count` packets that elicit acknowledgements are to be sent in that space, whatever the window says. The feedback
     /// holds what is best sent in them, where anything is in flight.
     Probe { space: Space, count: usize },
 }
@@ -302,8 +302,8 @@ impl Recovery {
         self.release_bursts();
     }
 
-    /// Tells those who count bursts what the current one has put in flight so far. Whoever needs that calls it; calling it
-    /// when a burst is complete is good, not needed.
+    /// Tells controller, pacer and ECN what the current burst has put in flight so far. What depends on that calls it; calling
+    /// it when a burst is complete is good, not needed.
     pub(crate) fn end_burst(&mut self) {
         let bytes = std::mem::take(&mut self.burst_bytes);
         if bytes == 0 {

@@ -14,7 +14,7 @@ use crate::Time;
 
 const MIN_GROWTH: Duration = Duration::from_millis(4);
 const MAX_GROWTH: Duration = Duration::from_millis(16);
-/// So many samples in a row are no chance. They lie apart: those of one burst are as one.
+/// This many samples in a row are not chance. They lie apart: those of one burst are as one.
 const SAMPLES: usize = 3;
 const APART: u32 = 16;
 /// Conservative slow start grows by this part of slow start's growth, and waits so many rounds for a queue to show.
@@ -98,7 +98,7 @@ impl Hystart {
         false
     }
 
-    /// By so much at least that a queue may stand, and by no less than `rise`.
+    /// Whether a sample is above the baseline by enough for a queue to stand, and by no less than `rise`.
     fn is_above(&self, sample: Option<Duration>, rise: Duration) -> bool {
         let limit = |baseline: Duration| {
             let growth = (baseline / 8).clamp(MIN_GROWTH, MAX_GROWTH);

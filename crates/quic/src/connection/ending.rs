@@ -13,7 +13,7 @@ use crate::{Code, Event, Time, Transmit};
 const MAX_REASON: usize = 256;
 
 impl Connection {
-    /// Ends the connection; streams are cut off.
+    /// Closes the connection; streams are cut off.
     pub fn close(&mut self, now: Time, code: u64, reason: &[u8]) {
         self.clock = now;
         let reason = reason.get(..MAX_REASON).unwrap_or(reason).to_vec();
@@ -25,7 +25,7 @@ impl Connection {
         self.send_close(frame, CloseReason::Local { code });
     }
 
-    /// Ends what a client has begun, as if it had never been accepted. RFC 9000 §5.2.2.
+    /// Refuses a connection that a client has begun, as if it had never been accepted. RFC 9000 §5.2.2.
     pub fn refuse(&mut self, now: Time) {
         self.clock = now;
         let code = Code::CONNECTION_REFUSED.0;
@@ -37,7 +37,7 @@ impl Connection {
         self.send_close(frame, CloseReason::Local { code });
     }
 
-    /// The peer broke a rule, or a key has come to its end.
+    /// Closes because the peer broke a rule, or a key has protected all that it may.
     pub(super) fn fail(&mut self, error: &TransportError) {
         let code = error.code;
         let why = match self.crypto.failure() {
@@ -149,7 +149,7 @@ impl Connection {
                 frame: close.frame,
                 reason: &close.reason,
             },
-            // What an application says is not for those who have not proved who they are. RFC 9000 §10.2.3.
+            // Only an authenticated peer gets to see what the application says. RFC 9000 §10.2.3.
             None if level != Level::OneRtt => Frame::Close {
                 code: Code::APPLICATION_ERROR.0,
                 frame: Some(0),

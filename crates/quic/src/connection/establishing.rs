@@ -35,7 +35,7 @@ impl Connection {
         self.crypto.hold();
     }
 
-    /// The client's hello as TLS messages, as far as it has come without a hole; none where nobody holds it, or no longer.
+    /// The client's hello as TLS messages, as far as it has come without a hole; none where it is not held, or no longer.
     pub fn hello(&self) -> Option<&[u8]> {
         self.crypto.held()
     }

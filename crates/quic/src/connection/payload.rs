@@ -9,12 +9,12 @@ use crate::crypto::Level;
 use crate::sent::{Chunk, Item};
 use crate::space::Space;
 
-/// The head of a CRYPTO frame at its largest, for offsets below 2^30: nobody's handshake is as long as that.
+/// The head of a CRYPTO frame at its largest, for offsets below 2^30: no handshake is as long as that.
 const MAX_CRYPTO_HEAD: usize = 1 + 4 + 2;
 /// Less of the handshake than this is not worth a frame.
 const MIN_CRYPTO: usize = 16;
 
-/// What was written; the rest of it lies in `Connection::items`.
+/// What was written of stream data, and whether it asks for an acknowledgement; the rest is in `Connection::items`.
 #[derive(Debug, Default)]
 pub(super) struct Payload {
     pub(super) chunk: Option<Chunk>,
@@ -37,7 +37,7 @@ impl Connection {
         }
         let before = pen.position();
         if !permitted {
-            // Else nothing would ever tell that the acknowledgements sent so far have come. RFC 9000 §13.2.4.
+            // Without it, nothing would ever tell that the acknowledgements sent so far have arrived. RFC 9000 §13.2.4.
             if self.recovery.needs_ping(space) && Frame::Ping.write(pen) {
                 self.items.push(Item::Ping);
                 payload.eliciting = true;

@@ -45,7 +45,7 @@ impl Connection {
             }
             State::Closing | State::Draining | State::Drained => return,
         }
-        // Servers do not move, and nobody does before the handshake is confirmed. RFC 9000 §9.
+        // Servers do not move, and clients do not before the handshake is confirmed. RFC 9000 §9.
         let may_move = self.handshake.side() == Side::Server && self.handshake.is_confirmed();
         if !is_active && !may_move {
             return;
@@ -101,7 +101,7 @@ impl Connection {
         }
     }
 
-    /// Where a packet with a long header lies; Retry and version negotiation are dealt with at once.
+    /// Returns where a packet with a long header lies; handles Retry and version negotiation at once.
     fn read_long(&mut self, rest: &[u8]) -> Option<(Place, ConnectionId)> {
         match Packets::new(rest).next()?.ok()? {
             Packet::Long(long) if long.version == self.handshake.version() => {

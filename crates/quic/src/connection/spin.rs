@@ -1,4 +1,4 @@
-//! The spin bit: lets whoever watches a path see its round trips. RFC 9000 §17.4.
+//! The spin bit: shows an observer of the path its round trips. RFC 9000 §17.4.
 
 use roundtrip_wire::quic::Side;
 

@@ -39,7 +39,7 @@ impl Pair {
     }
 }
 
-/// The keys of Initial packets alone: for who looks at a first packet before there is a connection, or refuses one.
+/// The keys of Initial packets alone, to read or to refuse a first packet before there is a connection.
 pub(crate) struct InitialKeys(Pair);
 
 impl InitialKeys {

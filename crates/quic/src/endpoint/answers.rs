@@ -1,6 +1,5 @@
-//! What is said to those who have no connection: which versions there are, that they have to prove their address, that
-//! they are refused, that their connection is forgotten. Few wait at a time; those that cost work or could be used
-//! against others are rationed.
+//! Answers that belong to no connection: version negotiation, Retry, refusal, stateless reset. Few wait at a time; those
+//! that cost work or could be used against others are rationed.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -14,9 +13,9 @@ use crate::connection::Random;
 use crate::crypto::{InitialKeys, TAG};
 use crate::{Code, Time, Transmit, Way};
 
-/// Answers beyond that are not given.
+/// Answers beyond this number are not given.
 const MAX_WAITING: usize = 256;
-/// So many resets and refusals at once, and as many each second.
+/// How many resets and refusals may leave at once, and each second.
 const RATION: u64 = 1000;
 const REFILL_NANOS: u64 = 1_000_000_000 / RATION;
 /// RFC 9000 §10.3: a reset looks like the smallest 1-RTT packet that a peer may send, or a little longer.
@@ -33,7 +32,7 @@ pub(super) struct Answers {
     /// When the ration would be full again.
     spent_until: Time,
     retries: u64,
-    /// Who was sent the last Retry: what comes of the same flight is no other client.
+    /// The client that was sent the last Retry: other packets of its flight do not count as another client.
     retried: Option<(SocketAddr, ConnectionId)>,
 }
 
@@ -64,7 +63,7 @@ impl Answers {
     /// RFC 9000 §6.1; `dst` and `src` are those of the packet that is answered.
     pub(super) fn negotiate_version(&mut self, way: &Way, dst: &[u8], src: &[u8]) {
         let [random, grease, ..] = self.random.bytes();
-        // One that nobody speaks, so that clients keep ignoring what they do not know. RFC 9000 §6.3.
+        // A version that does not exist, so that clients keep ignoring what they do not know. RFC 9000 §6.3.
         let grease = u32::from(grease) << 24 & 0xf0f0_f0f0 | 0x0a0a_0a0a;
         let versions = [VERSIONS[0], VERSIONS[1], Version(grease)];
         let datagram = write_version_negotiation(src, dst, &versions, random);

@@ -1,4 +1,4 @@
-//! Early data that came before the Initial packet that it belongs to: kept for a moment. RFC 9000 §5.2.2.
+//! Datagrams with 0-RTT packets that came before their client's Initial packet: kept for a moment. RFC 9000 §5.2.2.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -8,10 +8,10 @@ use roundtrip_wire::quic::ConnectionId;
 
 use crate::{Time, Way};
 
-/// Datagrams of all clients together: what is kept for strangers has to be little.
+/// How many datagrams are kept for all clients together: little is kept for strangers.
 const MAX_DATAGRAMS: usize = 16;
 const MAX_DATAGRAM_SIZE: usize = 2048;
-/// Whoever was early by more than that has been lost.
+/// How long a datagram is kept: after that, the Initial packet is lost.
 const MAX_AGE: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Default)]

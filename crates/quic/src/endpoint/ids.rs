@@ -1,5 +1,5 @@
-//! Connection ids that say which connection they are of, to nobody but us: eight bytes, encrypted, so that two ids of
-//! one connection have nothing in common for those who watch. RFC 9000 §5.1.
+//! Connection ids that tell us alone which connection they are for: eight bytes, encrypted, so that an observer cannot
+//! link two ids of one connection. RFC 9000 §5.1.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use super::Handle;
 pub(super) const ID: usize = 8;
 /// Ids of one connection differ in these bits of their sequence numbers.
 const SEQUENCE_BITS: u32 = 24;
-/// Luby and Rackoff: four rounds make a block cipher that even its decryption does not tell from random.
+/// Luby and Rackoff: four rounds make a block cipher that even its decryption does not tell from a random one.
 const ROUNDS: u8 = 4;
 /// How many ids are remembered with what they mean.
 const REMEMBERED: usize = 256;

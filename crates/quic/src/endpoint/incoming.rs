@@ -1,4 +1,4 @@
-//! What begins a connection, or might: the first packets of clients. RFC 9000 §5.2.2, §6.1 and §8.1.
+//! The first packets of clients: accepted, refused, or answered by Retry or version negotiation. RFC 9000 §5.2.2, §6.1 and §8.1.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use super::{Endpoint, Handle, Retry, ServerConfig};
 use crate::connection::{Arrival, Connection, Opening, Random};
 use crate::{Code, Time, Way};
 
-/// RFC 9000 §14.1: a client's Initial packets come in datagrams no smaller.
+/// A client's Initial packets come in datagrams of at least this size. RFC 9000 §14.1.
 const MIN_FIRST_DATAGRAM: usize = 1200;
-/// RFC 9000 §7.2: the destination that a client makes up has at least as many bytes.
+/// The destination that a client makes up has at least this many bytes. RFC 9000 §7.2.
 const MIN_FIRST_ID: usize = 8;
 
 impl Endpoint {
@@ -70,7 +70,7 @@ impl Endpoint {
             connection.hold();
         }
         connection.receive(now, way, datagram);
-        // Nothing in it was authentic: whoever sent it, it was no client's first flight.
+        // Nothing in it was authentic: it was not a client's first flight.
         if connection.stats().packets_received == 0 {
             self.table.release(handle);
             return None;
@@ -89,7 +89,7 @@ impl Endpoint {
         Some(handle)
     }
 
-    /// May it begin a connection? If not, it may get an answer.
+    /// Decides whether an Initial packet may begin a connection. If not, it may get an answer.
     fn admit(
         &mut self,
         now: Time,

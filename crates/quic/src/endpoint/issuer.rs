@@ -1,4 +1,4 @@
-//! What connections get from their endpoint: ids that it routes by, tokens that it knows again.
+//! What an endpoint makes for its connections: ids that it routes by, tokens that it accepts again.
 
 use std::fmt;
 use std::net::SocketAddr;

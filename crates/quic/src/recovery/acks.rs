@@ -184,7 +184,7 @@ impl Recovery {
         }
     }
 
-    /// Whoever fills most of the window, at times, may have more: applications write in pieces. RFC 9002 §7.8.
+    /// A sender that fills most of the window, at times, may have more: applications write in pieces. RFC 9002 §7.8.
     fn is_used(&self, in_flight: u64) -> bool {
         let window = self.controller.window();
         let enough = if self.controller.is_slow_start() {

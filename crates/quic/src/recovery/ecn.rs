@@ -2,7 +2,7 @@
 
 use crate::space::Space;
 
-/// So many packets are marked to find out.
+/// How many packets are marked to find out.
 const TRIAL: u64 = 10;
 
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Ecn {
         self.state == State::Capable
     }
 
-    /// So many packets were ever marked.
+    /// `marked` packets were ever marked.
     pub(super) fn on_sent(&mut self, marked: u64) {
         if self.state == State::Trial && marked >= self.base + TRIAL {
             self.state = State::Waiting;
@@ -87,7 +87,7 @@ impl Ecn {
             return 0;
         };
         let told = counts[0].saturating_add(counts[2]);
-        // Every marked packet is told of, none that was not marked, and nobody turned ECT(0) into ECT(1).
+        // Every marked packet is told of, none that was not marked, and no router turned ECT(0) into ECT(1).
         if plain.saturating_add(congested) < report.acked || told > report.sent || other > 0 {
             self.state = State::Failed;
             return 0;

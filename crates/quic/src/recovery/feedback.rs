@@ -3,7 +3,7 @@
 use crate::sent::{Chunk, Item};
 use crate::space::Space;
 
-/// One is kept for each connection, and cleared by whoever has read it.
+/// One is kept for each connection, which clears it once it has read it.
 #[derive(Debug, Default)]
 pub(crate) struct Feedback {
     /// Stream data that arrived: neighbours of one stream are one run.

@@ -153,7 +153,7 @@ impl Ledger {
         let mut forgotten = 0;
         let mut first = self.ring.first();
         let enough = first + (self.ring.len() / 4) as u64;
-        // Whoever lets so many stand has no claim to the content of the oldest.
+        // A peer that leaves so many unacknowledged has no claim to the content of the oldest.
         let mut too_many = self.ring.len() >= most;
         while first < enough {
             let entry = self.ring.at(first);
@@ -190,7 +190,7 @@ impl Ledger {
     }
 }
 
-/// Who is told of what is settled.
+/// What hears of the packets that are settled.
 pub(super) struct Told<'a> {
     pub(super) space: Space,
     pub(super) items: &'a mut Items,

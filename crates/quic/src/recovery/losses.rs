@@ -9,7 +9,7 @@ use crate::congestion::Lost;
 use crate::sent::entry::{ACKED, ELICITING, LOST, MARKED, MTU_PROBE, OUTSTANDING, REQUEUED, Runs};
 use crate::space::Space;
 
-/// A packet is lost when one sent so many later has arrived. RFC 9002 §6.1.1.
+/// A packet is lost when one sent this many later has arrived. RFC 9002 §6.1.1.
 const PACKET_THRESHOLD: u64 = 3;
 /// Where packets prove to be reordered, the threshold grows up to this.
 const MAX_PACKET_THRESHOLD: u64 = 128;
@@ -187,7 +187,7 @@ impl Recovery {
             entry.episode = self.reordering.episode.wrapping_sub(1);
         }
         if !was.is(ELICITING) {
-            // Nobody asks for it again.
+            // It is not sent again.
             entry.flags = ACKED;
             entry.offset = number + 1;
         }

@@ -52,7 +52,7 @@ impl Recovery {
             }
         }
         // The server may wait for the client to prove its address, and the client for the server. §6.2.2.1. And what is
-        // left of the handshake may wait for room behind data that nobody can acknowledge before it has come.
+        // left of the handshake may wait for room behind data that the peer cannot acknowledge before it has come.
         let is_stuck = !progress.is_confirmed && self.spaces[Space::Data.index()].eliciting > 0;
         if earliest.is_none() && (!progress.is_peer_validated || is_stuck) {
             let space = if progress.has_handshake_keys {

@@ -167,7 +167,7 @@ impl Incoming {
         }
     }
 
-    /// The application wants no more. Once the final size is known there is nobody to be told.
+    /// The application wants no more. Once the final size is known, the peer need not be told.
     pub(super) fn stop(&mut self, code: u64, spares: &mut Spares) -> Arrived {
         if self.state == State::Open {
             self.state = State::Stopped(code);

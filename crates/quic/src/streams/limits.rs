@@ -47,7 +47,7 @@ pub(super) struct Theirs {
     pub(super) table: Table,
     /// How many the application was given.
     pub(super) accepted: u64,
-    /// So many at once.
+    /// How many may be open at once.
     window: u64,
     /// The peer was told so many, counted from the first.
     limit: u64,
@@ -59,7 +59,7 @@ pub(super) struct Theirs {
     pub(super) told: bool,
 }
 
-/// So many streams of one kind exist at all. RFC 9000 §4.6.
+/// How many streams of one kind exist at all. RFC 9000 §4.6.
 pub(super) const MAX_STREAM_COUNT: u64 = 1 << 60;
 
 impl Receiving {

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::{Dir, StreamId};
 
-/// Something happened to a stream. Whoever hears of it acts until it is told `Blocked`, or 0 bytes taken.
+/// Something happened to a stream. The application then acts until it is told `Blocked`, or that 0 bytes were taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamEvent {
     /// The peer opened one or more: accept until there is none.
@@ -24,7 +24,7 @@ pub enum StreamEvent {
 /// What reading into a buffer gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Read {
-    /// So many, never 0.
+    /// The number of bytes, never 0.
     Bytes(usize),
     /// Nothing yet: [`StreamEvent::Readable`] follows.
     Blocked,

@@ -11,7 +11,7 @@ const SLOT_BITS: u32 = 20;
 const SLOT_MASK: u32 = (1 << SLOT_BITS) - 1;
 /// One less than the bits can name: `u32::MAX` is no key.
 const MAX_SLOTS: usize = SLOT_MASK as usize;
-/// So many slots rest before one is used again: a generation comes back after 4096 × 64 streams at the earliest.
+/// How many slots rest before one is used again: a generation comes back after 4096 × 64 streams at the earliest.
 const RESTING: usize = 64;
 
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 /// In the place of a stream that is over; no key is this.
 const GONE: u32 = u32::MAX;
-/// So many places may be empty for nothing.
+/// How many places may be empty.
 const SLACK: usize = 64;
 
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use super::{RESERVE, StreamEvent, Streams};
 const WORTH_WAKING: u64 = 64 << 10;
 
 impl Streams {
-    /// Wakes those who wait for room in the buffer, as many as may write something worth it.
+    /// Wakes writers that wait for room in the buffer, as many as may write something worth it.
     pub(super) fn wake_writers(&mut self) {
         let mut free = self.send_buffer.saturating_sub(self.held);
         let worth = WORTH_WAKING.min(self.send_buffer / 8);

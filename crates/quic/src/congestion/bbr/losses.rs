@@ -76,7 +76,7 @@ impl Bbr {
         }
     }
 
-    /// Once a round. Whoever sends faster on purpose learns of losses otherwise.
+    /// Is called once a round. A sender that is faster on purpose learns of losses otherwise.
     pub(super) fn adapt_to_congestion(&mut self) {
         if !self.losses.round_started {
             return;
