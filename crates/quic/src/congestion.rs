@@ -1,6 +1,8 @@
-//! How much may be in flight: one controller a path, told once for each acknowledgement, never for each packet.
+//! How much may be in flight: one controller a path, told once for each acknowledgement, never for
+//! each packet.
 //!
-//! RFC 9002 §7. Counting, times and loss detection belong to `recovery`; the spacing of bursts to `pacer`.
+//! RFC 9002 §7. Counting, times and loss detection belong to `recovery`; the spacing of bursts to
+//! `pacer`.
 
 mod bbr;
 mod cubic;
@@ -40,7 +42,8 @@ pub(crate) struct Acknowledged {
     pub(crate) in_flight: u64,
     /// The sender had less to send than it might have.
     pub(crate) app_limited: bool,
-    /// This acknowledgement's own sample of the round trip, where it gives one, without what the peer waited.
+    /// This acknowledgement's own sample of the round trip, where it gives one, without what the
+    /// peer waited.
     pub(crate) sample: Option<Duration>,
     pub(crate) smoothed: Duration,
     /// All bytes that were ever delivered.

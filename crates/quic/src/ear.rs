@@ -8,12 +8,13 @@ use rustls::quic::Connection;
 
 /// Observes the handshake of one connection.
 pub trait Ear: fmt::Debug + Send {
-    /// Is called for each reading. TLS reads the bytes when it calls [`Reading::read`], or else when it returns.
+    /// Is called for each reading. TLS reads the bytes when it calls [`Reading::read`], or else
+    /// when it returns.
     fn hear(&mut self, reading: &mut Reading<'_>);
 }
 
-/// Handshake bytes that TLS is about to read. They follow those of the reading before: one level after the other, each in
-/// order and without gaps. RFC 9001 §4.1.3.
+/// Handshake bytes that TLS is about to read. They follow those of the reading before: one level
+/// after the other, each in order and without gaps. RFC 9001 §4.1.3.
 pub struct Reading<'a> {
     tls: &'a mut Connection,
     bytes: &'a [u8],

@@ -1,8 +1,8 @@
 //! The connections of one socket: routes datagrams to them, and answers those that belong to none.
 //!
-//! Datagrams are routed by connection ids that say, to us alone, which connection they are of: nothing is looked up for
-//! a packet. What a connection does with its datagrams is `connection`'s; the socket and the clock are the owner's.
-//!
+//! Datagrams are routed by connection ids that say, to us alone, which connection they are of:
+//! nothing is looked up for a packet. What a connection does with its datagrams is `connection`'s;
+//! the socket and the clock are the owner's.
 
 mod answers;
 mod config;
@@ -37,19 +37,21 @@ pub use table::Handle;
 
 const FORM_LONG: u8 = 0x80;
 
-/// All connections of one socket. It does no I/O and has no clock: the owner of the socket hands in both. There are three
-/// kinds of methods:
+/// All connections of one socket. It does no I/O and has no clock: the owner of the socket hands in
+/// both. There are three kinds of methods:
 ///
-/// - **Handlers** take what comes in, and name the connections that it concerns: [`Self::receive`] a datagram,
-///   [`Self::on_timeout`] the time, [`Self::connect`] a wish.
-/// - **Polls** give out what leaves: [`Self::accept`] the connections that clients began, [`Self::reply`] answers that
-///   belong to no connection, [`Self::deadline`] when to call [`Self::on_timeout`].
-/// - **Access**: [`Self::connection`] gives the connection of a handle, whose own contract is at [`Connection`].
-///   The others are getters.
+/// - **Handlers** take what comes in, and name the connections that it concerns: [`Self::receive`]
+///   a datagram, [`Self::on_timeout`] the time. [`Self::connect`] begins a connection.
+/// - **Polls** give out what leaves: [`Self::accept`] the connections that clients began,
+///   [`Self::reply`] answers that belong to no connection, [`Self::deadline`] when to call
+///   [`Self::on_timeout`].
+/// - **Access**: [`Self::connection`] gives the connection of a handle, whose own contract is at
+///   [`Connection`]. The others are getters.
 ///
-/// For each batch of datagrams: call [`Self::receive`] for each, then [`Self::accept`] and [`Self::reply`] until they
-/// give nothing, then poll each connection that was named, let it transmit, and ask for [`Self::deadline`] anew.
-/// Once a connection [is drained](Connection::is_drained) and has given its last event, [`Self::remove`] forgets it.
+/// For each batch of datagrams: call [`Self::receive`] for each, then [`Self::accept`] and
+/// [`Self::reply`] until they give nothing, then poll each connection that was named, let it
+/// transmit, and ask for [`Self::deadline`] anew. Once a connection [is
+/// drained](Connection::is_drained) and has given its last event, [`Self::remove`] forgets it.
 #[derive(Debug)]
 pub struct Endpoint {
     server: Option<Arc<ServerConfig>>,
@@ -58,7 +60,8 @@ pub struct Endpoint {
     secrets: Arc<Secrets>,
     table: Table,
     router: Router,
-    /// Clients' connections by the address of their first packets and the destination chosen for these.
+    /// Clients' connections by the address of their first packets and the destination chosen for
+    /// these.
     firsts: HashMap<(SocketAddr, ConnectionId), Handle>,
     /// Our own connections to each server: a stateless reset from there may be for any of them.
     dialled: HashMap<SocketAddr, Vec<Handle>>,
@@ -75,8 +78,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Derives all secrets and random numbers of this endpoint from `seed`, which must be used once: a second endpoint, or
-    /// the same after a restart, takes another.
+    /// Derives all secrets and random numbers of this endpoint from `seed`, which must be used
+    /// once: a second endpoint, or the same after a restart, takes another.
     pub fn new(server: Option<ServerConfig>, seed: [u8; 32]) -> Self {
         let mut random = Random::new(&seed);
         let key = server.as_ref().and_then(|server| server.key);
@@ -102,7 +105,8 @@ impl Endpoint {
         }
     }
 
-    /// Replaces the configuration for clients that come from now on; without one they get no answer.
+    /// Replaces the configuration for clients that come from now on; without one they get no
+    /// answer.
     pub fn set_server(&mut self, server: Option<ServerConfig>) {
         self.has_served |= server.is_some();
         self.server = server.map(Arc::new);
@@ -143,8 +147,8 @@ impl Endpoint {
         Ok(handle)
     }
 
-    /// Handles a datagram, which is decrypted in place. Returns the connection that it was for, which may have events and
-    /// something to send.
+    /// Handles a datagram, which is decrypted in place. Returns the connection that it was for,
+    /// which may have events and something to send.
     pub fn receive(&mut self, now: Time, way: &Way, datagram: &mut [u8]) -> Option<Handle> {
         let Some(handle) = self.route(way.remote, datagram) else {
             return self.receive_stray(now, way, datagram);
@@ -188,7 +192,8 @@ impl Endpoint {
         self.table.holds(handle).then_some(handle)
     }
 
-    /// It names no connection: a stateless reset, the beginning of a connection, or what a connection long gone gets.
+    /// It names no connection: a stateless reset, the beginning of a connection, or what a
+    /// connection long gone gets.
     fn receive_stray(&mut self, now: Time, way: &Way, datagram: &mut [u8]) -> Option<Handle> {
         if datagram.first()? & FORM_LONG == 0 {
             if let Some(handle) = self.find_reset(way.remote, datagram) {
@@ -258,8 +263,8 @@ impl Endpoint {
         self.tokens_taken
     }
 
-    /// Forgets a connection, best one that is drained: the peer of another gets stateless resets from a server, and no
-    /// answer from a client.
+    /// Forgets a connection, best one that is drained: the peer of another gets stateless resets
+    /// from a server, and no answer from a client.
     pub fn remove(&mut self, handle: Handle) -> Option<Connection> {
         let entry = self.table.remove(handle)?;
         if let Some(first) = &entry.first {
@@ -298,8 +303,8 @@ impl Endpoint {
         self.timers.deadline(&mut self.table)
     }
 
-    /// Lets time pass for the connections whose deadline has come, and adds them to `due`: they may have events, and
-    /// something to send.
+    /// Lets time pass for the connections whose deadline has come, and adds them to `due`: they may
+    /// have events, and something to send.
     pub fn on_timeout(&mut self, now: Time, due: &mut Vec<Handle>) {
         let first = due.len();
         self.timers.take_due(&mut self.table, now, due);

@@ -1,9 +1,10 @@
 //! When the next burst may leave, and how long it may be. RFC 9002 §7.7.
 //!
-//! A bucket that fills at the pacing rate. It holds what the path carries in a millisecond, as Linux' TCP sizes its
-//! bursts, but always an initial window, so that a short answer leaves at once. On a fast path that is more than the
-//! window, and the bucket never limits; on a slow one a burst stays as short as its queue deserves. A sender
-//! that woke late, on a host with more to do, may make up for that: it would else be slower than its rate for ever.
+//! A bucket that fills at the pacing rate. It holds what the path carries in a millisecond, as
+//! Linux' TCP sizes its bursts, but always an initial window, so that a short answer leaves at
+//! once. On a fast path that is more than the window, and the bucket never limits; on a slow one a
+//! burst stays as short as its queue deserves. A sender that woke late, on a host with more to do,
+//! may make up for that: it would else be slower than its rate for ever.
 
 use std::time::Duration;
 
@@ -41,7 +42,8 @@ impl Pacer {
         }
     }
 
-    /// How many of the `want`ed datagrams may leave now, at least one; or when to ask again. The rate is in bytes a second.
+    /// How many of the `want`ed datagrams may leave now, at least one; or when to ask again. The
+    /// rate is in bytes a second.
     pub(crate) fn allowance(
         &mut self,
         now: Time,
@@ -78,7 +80,8 @@ impl Pacer {
         Err(until)
     }
 
-    /// How much later than it was told to the sender asks, or did just now: a burst is not all that it then sends.
+    /// How much later than it was told to the sender asks, or did just now: a burst is not all that
+    /// it then sends.
     fn lateness(&mut self, now: Time) -> Duration {
         let since = |then: Option<Time>| then.map_or(Duration::ZERO, |then| now.since(then));
         let overslept = since(self.waits.take()).min(MAX_LATENESS);
@@ -109,7 +112,8 @@ mod tests {
 
     const DATAGRAM: u16 = 1200;
 
-    /// The longest run of bytes that left within any millisecond, and all of them, over a second of wanting more.
+    /// The longest run of bytes that left within any millisecond, and all of them, over a second of
+    /// wanting more.
     fn drain(rate: u64, want: usize, late: Duration) -> (u64, u64) {
         let mut pacer = Pacer::new(true);
         let mut sent: Vec<(u64, u64)> = Vec::new();

@@ -1,4 +1,5 @@
-//! Which packets came, and when that has to be acknowledged. RFC 9000 §13.2, draft-ietf-quic-ack-frequency.
+//! Which packets came, and when that has to be acknowledged. RFC 9000 §13.2,
+//! draft-ietf-quic-ack-frequency.
 
 #[cfg(test)]
 mod tests;
@@ -153,7 +154,8 @@ impl Received {
         if self.at_once { None } else { self.due }
     }
 
-    /// For the ACK frame, from the highest down: without what the peer knows already, never empty once a packet came.
+    /// For the ACK frame, from the highest down: without what the peer knows already, never empty
+    /// once a packet came.
     pub(crate) fn ranges(&self) -> impl Iterator<Item = RangeInclusive<u64>> {
         let known = self.known.min(self.ranges.highest().unwrap_or(0));
         self.ranges
@@ -184,7 +186,8 @@ impl Received {
         self.told = self.ranges.highest();
     }
 
-    /// The peer has an ACK frame that reached up to `largest`: what that told need not be told again. RFC 9000 §13.2.4.
+    /// The peer has an ACK frame that reached up to `largest`: what that told need not be told
+    /// again. RFC 9000 §13.2.4.
     pub(crate) fn on_ack_acked(&mut self, largest: u64) {
         self.known = self.known.max(largest.saturating_add(1));
     }

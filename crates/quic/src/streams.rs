@@ -1,8 +1,9 @@
-//! The streams of a connection: what is written, what came, and how much either side may send. RFC 9000 §2–4.
+//! The streams of a connection: what is written, what came, and how much either side may send. RFC
+//! 9000 §2–4.
 //!
-//! `outgoing` and `incoming` are the two halves of a stream. What the application does is in `application`, what the
-//! peer's frames do in `arrival`, what goes into packets in `assembly` and `control`, and what becomes of it in
-//! `feedback`. Packets, keys and times belong to `connection`.
+//! `outgoing` and `incoming` are the two halves of a stream. What the application does is in
+//! `application`, what the peer's frames do in `arrival`, what goes into packets in `assembly` and
+//! `control`, and what becomes of it in `feedback`. Packets, keys and times belong to `connection`.
 
 mod application;
 mod arrival;
@@ -42,9 +43,11 @@ use turn::Turns;
 
 /// Smaller send buffers are not worth their bookkeeping.
 const MIN_SEND_BUFFER: u64 = 4096;
-/// What each stream may write although the others have filled the buffer, or although the peer does not let it send.
+/// What each stream may write although the others have filled the buffer, or although the peer does
+/// not let it send.
 const RESERVE: u64 = 16 << 10;
-/// What comes out of order may lie in so many pieces, and in one more for each KiB of the connection's window.
+/// What comes out of order may lie in so many pieces, and in one more for each KiB of the
+/// connection's window.
 const MIN_FRAGMENTS: u64 = 1024;
 
 #[derive(Debug)]
@@ -128,8 +131,9 @@ impl Streams {
         }
     }
 
-    /// What the peer allows: the remembered parameters before early data is sent, and its own once they are known.
-    /// Limits only rise; where early data was refused, [`Streams::refuse_early`] comes first.
+    /// What the peer allows: the remembered parameters before early data is sent, and its own once
+    /// they are known. Limits only rise; where early data was refused, [`Streams::refuse_early`]
+    /// comes first.
     pub(crate) fn set_peer(&mut self, parameters: &Parameters) {
         self.initial = Initial {
             bidi_local: parameters.initial_max_stream_data_bidi_local,
@@ -177,7 +181,8 @@ impl Streams {
         }
     }
 
-    /// How many streams there are, of both sides, of which something is still to be sent, received or read.
+    /// How many streams there are, of both sides, of which something is still to be sent, received
+    /// or read.
     #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
         self.slab.len()

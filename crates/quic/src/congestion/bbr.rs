@@ -1,8 +1,8 @@
-//! BBR version 3: the rate that the path delivers and its shortest round trip decide, not the first loss.
-//! draft-ietf-ccwg-bbr.
+//! BBR version 3: the rate that the path delivers and its shortest round trip decide, not the first
+//! loss. draft-ietf-ccwg-bbr.
 //!
-//! Here: what is known at each moment, and what follows of it for window and rate. The path's model is `model`'s, the
-//! states `machine`'s and `probes`', losses and marks `losses`'.
+//! Here: what is known at each moment, and what follows of it for window and rate. The path's model
+//! is `model`'s, the states `machine`'s and `probes`', losses and marks `losses`'.
 
 mod departures;
 mod losses;
@@ -59,7 +59,8 @@ pub(super) struct Bbr {
     is_restarting: bool,
 }
 
-/// Round trips counted by packets: one ends when a packet is acknowledged that was sent after it began. §5.5.1.
+/// Round trips counted by packets: one ends when a packet is acknowledged that was sent after it
+/// began. §5.5.1.
 #[derive(Debug, Default)]
 struct Rounds {
     count: u64,

@@ -1,4 +1,5 @@
-//! CUBIC, RFC 9438: after a loss the window returns to where it was along a curve that time decides, not the round trip.
+//! CUBIC, RFC 9438: after a loss the window returns to where it was along a curve that time
+//! decides, not the round trip.
 
 use super::loss_based::Avoidance;
 use super::{Acknowledged, Window};
@@ -13,7 +14,8 @@ const RENO_GROWTH: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cubic {
-    /// Since when the window follows the curve; none after a reduction until the next acknowledgement.
+    /// Since when the window follows the curve; none after a reduction until the next
+    /// acknowledgement.
     since: Option<Time>,
     /// The window in datagrams at the last reduction: W_max.
     summit: f64,

@@ -1,4 +1,5 @@
-//! What Reno and CUBIC share: slow start, one reduction for each congestion event, and its undoing where nothing was lost.
+//! What Reno and CUBIC share: slow start, one reduction for each congestion event, and its undoing
+//! where nothing was lost.
 
 use std::fmt::Debug;
 use std::time::Duration;

@@ -30,7 +30,8 @@ impl Connection {
         self.streams.accept(dir)
     }
 
-    /// Buffers as much of the front of `data` as there is room for, without copying it. Returns how many bytes.
+    /// Buffers as much of the front of `data` as there is room for, without copying it. Returns how
+    /// many bytes.
     pub fn write(&mut self, id: StreamId, data: Bytes) -> Result<usize, WriteError> {
         self.streams.write(id, data)
     }
@@ -77,7 +78,8 @@ impl Connection {
         self.streams.rest();
     }
 
-    /// Handles that the socket refused a datagram of `size` bytes: it is longer than the path's limit.
+    /// Handles that the socket refused a datagram of `size` bytes: it is longer than the path's
+    /// limit.
     pub fn on_too_big(&mut self, size: usize) {
         let size = u16::try_from(size).unwrap_or(u16::MAX);
         self.recovery.on_too_big(size);
@@ -105,7 +107,8 @@ impl Connection {
         self.closing.is_open() && !self.handshake.is_complete()
     }
 
-    /// Whether the peer may be elsewhere than it says: a server's client that has not proved its address.
+    /// Whether the peer may be elsewhere than it says: a server's client that has not proved its
+    /// address.
     pub(crate) fn is_unproved(&self) -> bool {
         self.closing.is_open() && !self.paths.is_validated()
     }

@@ -25,7 +25,8 @@ impl Connection {
         self.send_close(frame, CloseReason::Local { code });
     }
 
-    /// Refuses a connection that a client has begun, as if it had never been accepted. RFC 9000 §5.2.2.
+    /// Refuses a connection that a client has begun, as if it had never been accepted. RFC 9000
+    /// §5.2.2.
     pub fn refuse(&mut self, now: Time) {
         self.clock = now;
         let code = Code::CONNECTION_REFUSED.0;

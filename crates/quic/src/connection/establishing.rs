@@ -1,4 +1,5 @@
-//! What the handshake's course means for the rest of a connection: parameters applied, keys dropped, streams told.
+//! What the handshake's course means for the rest of a connection: parameters applied, keys
+//! dropped, streams told.
 //!
 //! RFC 9000 §7, RFC 9001 §4.
 
@@ -35,7 +36,8 @@ impl Connection {
         self.crypto.hold();
     }
 
-    /// The client's hello as TLS messages, as far as it has come without a hole; none where it is not held, or no longer.
+    /// The client's hello as TLS messages, as far as it has come without a hole; none where it is
+    /// not held, or no longer.
     pub fn hello(&self) -> Option<&[u8]> {
         self.crypto.held()
     }
@@ -121,7 +123,8 @@ impl Connection {
         self.handshake.progress(has_handshake_keys)
     }
 
-    /// What early data was sent under has to hold, or it was refused. RFC 9000 §7.4.1, RFC 9001 §4.6.2.
+    /// What early data was sent under has to hold, or it was refused. RFC 9000 §7.4.1, RFC 9001
+    /// §4.6.2.
     fn settle_early(&mut self, parameters: &Parameters) -> Result<(), TransportError> {
         let Some(remembered) = self.handshake.take_remembered() else {
             return Ok(());

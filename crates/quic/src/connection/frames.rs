@@ -116,7 +116,8 @@ impl Connection {
                 .add(sequence, retire_prior_to, id, reset_token)?,
             Frame::RetireConnectionId(sequence) => self.local_ids.on_retired(sequence)?,
             Frame::PathChallenge(data) => {
-                // What is in use now must not be seen at an address that a client has left. RFC 9000 §9.5.
+                // What is in use now must not be seen at an address that a client has left. RFC
+                // 9000 §9.5.
                 let is_left = self.handshake.side() == Side::Client && self.paths.has_left(way);
                 if !is_left {
                     self.paths.on_challenge(way, data, size);

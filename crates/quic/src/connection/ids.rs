@@ -161,7 +161,8 @@ impl RemoteIds {
         &self.current.id
     }
 
-    /// During the handshake the first id changes: by Retry, and by the server's first packet. RFC 9000 §7.2.
+    /// During the handshake the first id changes: by Retry, and by the server's first packet. RFC
+    /// 9000 §7.2.
     pub(crate) fn set_first(&mut self, id: ConnectionId) {
         self.current.id = id;
     }

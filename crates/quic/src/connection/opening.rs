@@ -23,7 +23,8 @@ pub(crate) fn min_ack_delay(transport: &Transport) -> Duration {
 
 /// Makes the ids and tokens of a connection: its endpoint does, which routes by the ids.
 pub(crate) trait Issuer: Debug + Send {
-    /// The connection id of this sequence number, and the token that resets it. 0 is the id of the handshake.
+    /// The connection id of this sequence number, and the token that resets it. 0 is the id of the
+    /// handshake.
     fn id(&self, sequence: u64) -> (ConnectionId, [u8; 16]);
     /// Tokens for next connections from that address, each good for one. RFC 9000 §8.1.3.
     fn tokens(&mut self, now: Time, remote: SocketAddr) -> Vec<Bytes>;

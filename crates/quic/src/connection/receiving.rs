@@ -1,4 +1,5 @@
-//! Receives datagrams: cuts them into packets, opens these, and acts on what an authentic packet proves.
+//! Receives datagrams: cuts them into packets, opens these, and acts on what an authentic packet
+//! proves.
 
 use roundtrip_wire::quic::{ConnectionId, LongKind, Packet, Packets, Side};
 
@@ -101,7 +102,8 @@ impl Connection {
         }
     }
 
-    /// Returns where a packet with a long header lies; handles Retry and version negotiation at once.
+    /// Returns where a packet with a long header lies; handles Retry and version negotiation at
+    /// once.
     fn read_long(&mut self, rest: &[u8]) -> Option<(Place, ConnectionId)> {
         match Packets::new(rest).next()?.ok()? {
             Packet::Long(long) if long.version == self.handshake.version() => {
@@ -239,7 +241,8 @@ impl Connection {
         }
     }
 
-    /// Whether the datagram ends in a token that the peer gave for a stateless reset. RFC 9000 §10.3.1.
+    /// Whether the datagram ends in a token that the peer gave for a stateless reset. RFC 9000
+    /// §10.3.1.
     pub(crate) fn is_reset(&self, datagram: &[u8]) -> bool {
         datagram
             .last_chunk()

@@ -21,7 +21,8 @@ impl Spin {
         self.bit
     }
 
-    /// The packet with the highest number so far came with this bit: a server returns it, a client turns it over.
+    /// The packet with the highest number so far came with this bit: a server returns it, a client
+    /// turns it over.
     pub(super) fn on_received(&mut self, side: Side, bit: bool) {
         if !self.is_still {
             self.bit = bit == (side == Side::Server);

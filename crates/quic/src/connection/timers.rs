@@ -30,7 +30,8 @@ impl Connection {
         .min()
     }
 
-    /// Handles every timer that has expired by `now`. There may be something to poll and to transmit.
+    /// Handles every timer that has expired by `now`. There may be something to poll and to
+    /// transmit.
     pub fn on_timeout(&mut self, now: Time) {
         self.clock = now;
         if !self.closing.is_open() {

@@ -3,10 +3,11 @@
 use crate::error::{Code, TransportError};
 use crate::spans::Spans;
 
-/// How far ahead of what was taken bytes may lie; RFC 9000 §7.5 asks for 4 096. The longest TLS handshake message
-/// that is read has as many.
+/// How far ahead of what was taken bytes may lie; RFC 9000 §7.5 asks for 4 096. The longest TLS
+/// handshake message that is read has as many.
 const WINDOW: u64 = 64 * 1024;
-/// How many pieces with holes between them are kept: a peer that needs more wants to cost us something.
+/// How many pieces with holes between them are kept: a peer that needs more wants to cost us
+/// something.
 const MAX_PIECES: usize = 256;
 
 #[derive(Debug, Default)]

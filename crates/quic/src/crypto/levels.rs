@@ -1,4 +1,5 @@
-//! The keys of all levels, and what every opening has in common: the count of failures. RFC 9001 §4.9 and §6.6.
+//! The keys of all levels, and what every opening has in common: the count of failures. RFC 9001
+//! §4.9 and §6.6.
 
 use roundtrip_wire::quic::{ConnectionId, Side, Version};
 use rustls::quic::Keys;
@@ -39,7 +40,8 @@ impl Pair {
     }
 }
 
-/// The keys of Initial packets alone, to read or to refuse a first packet before there is a connection.
+/// The keys of Initial packets alone, to read or to refuse a first packet before there is a
+/// connection.
 pub(crate) struct InitialKeys(Pair);
 
 impl InitialKeys {

@@ -82,7 +82,8 @@ impl Phases {
         })
     }
 
-    /// The packet was sent before the last update, or the peer has begun the next. RFC 9001 §6.3 and §6.5.
+    /// The packet was sent before the last update, or the peer has begun the next. RFC 9001 §6.3
+    /// and §6.5.
     #[cold]
     fn open_in_other_phase(
         &mut self,
@@ -112,8 +113,8 @@ impl Phases {
         Ok(payload)
     }
 
-    /// RFC 9001 §6.1: not before the handshake is confirmed, nor before a packet of this phase is acknowledged, nor
-    /// while the keys of the last phase are kept (§6.5).
+    /// RFC 9001 §6.1: not before the handshake is confirmed, nor before a packet of this phase is
+    /// acknowledged, nor while the keys of the last phase are kept (§6.5).
     pub(super) fn update(&mut self) -> bool {
         let permitted = self.is_confirmed && self.is_acked && self.previous.is_none();
         if permitted {

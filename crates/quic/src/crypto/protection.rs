@@ -1,4 +1,5 @@
-//! Packets sealed and opened in place with the keys of one direction. RFC 9001 §5. Which keys, `phases` and the level say.
+//! Packets sealed and opened in place with the keys of one direction. RFC 9001 §5. Which keys,
+//! `phases` and the level say.
 
 use std::ops::Range;
 
@@ -8,7 +9,8 @@ use rustls::quic::{DirectionalKeys, HeaderProtectionKey, PacketKey};
 use super::{OpenError, Opened, TAG};
 use crate::error::{Code, TransportError};
 
-/// How far behind the start of the packet number the sample lies, whatever the number's length. RFC 9001 §5.4.2.
+/// How far behind the start of the packet number the sample lies, whatever the number's length. RFC
+/// 9001 §5.4.2.
 const SAMPLE_AT: usize = 4;
 const SAMPLE: usize = 16;
 const FORM_LONG: u8 = 0x80;
@@ -144,7 +146,8 @@ pub(super) struct Unmasked {
     header_length: usize,
 }
 
-/// Removes the protection of the header. None: the packet is too short to have one, or `number_at` is no place for it.
+/// Removes the protection of the header. None: the packet is too short to have one, or `number_at`
+/// is no place for it.
 #[inline]
 pub(super) fn unmask(
     key: &dyn HeaderProtectionKey,
@@ -170,8 +173,8 @@ pub(super) fn unmask(
 }
 
 impl Unmasked {
-    /// Where the payload is once its protection is removed; on failure nothing of it is left. None: it is not
-    /// authentic.
+    /// Where the payload is once its protection is removed; on failure nothing of it is left. None:
+    /// it is not authentic.
     #[inline]
     pub(super) fn open(&self, key: &dyn PacketKey, packet: &mut [u8]) -> Option<Range<usize>> {
         let (header, payload) = packet.split_at_mut_checked(self.header_length)?;

@@ -1,4 +1,5 @@
-//! The TLS session: handshake bytes in and out, level by level, and the keys that come of them. RFC 9001 §4.
+//! The TLS session: handshake bytes in and out, level by level, and the keys that come of them. RFC
+//! 9001 §4.
 
 use std::sync::Arc;
 
@@ -166,7 +167,8 @@ impl Session {
         self.is_held = true;
     }
 
-    /// The peer's first handshake bytes, as far as they have come without a hole, while they are kept from TLS.
+    /// The peer's first handshake bytes, as far as they have come without a hole, while they are
+    /// kept from TLS.
     pub(super) fn held(&self) -> Option<&[u8]> {
         let first = self.inbound.first()?;
         self.is_held.then(|| first.ready())
@@ -216,8 +218,8 @@ impl Session {
         self.ear = Some(ear);
     }
 
-    /// The level at which the peer's next handshake bytes come. A server has keys for 1-RTT before it has read the
-    /// client's Finished.
+    /// The level at which the peer's next handshake bytes come. A server has keys for 1-RTT before
+    /// it has read the client's Finished.
     fn read_slot(&self) -> usize {
         let level = match self.write_level {
             Level::OneRtt if !self.is_complete => Level::Handshake,

@@ -1,4 +1,5 @@
-//! Both halves of a connection without any network: handshake bytes go over in packets, in any order.
+//! Both halves of a connection without any network: handshake bytes go over in packets, in any
+//! order.
 
 mod early;
 mod handshake;

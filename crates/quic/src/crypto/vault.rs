@@ -1,5 +1,6 @@
-//! What a server hands out and recognizes later without remembering it: address tokens (RFC 9000 §8.1) and stateless
-//! reset tokens (§10.3.2). What tokens hold, and how long they are good, is `endpoint`'s.
+//! What a server hands out and recognizes later without remembering it: address tokens (RFC 9000
+//! §8.1) and stateless reset tokens (§10.3.2). What tokens hold, and how long they are good, is
+//! `endpoint`'s.
 
 use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::error::Unspecified;
@@ -18,7 +19,8 @@ pub(crate) enum TokenKind {
 
 /// The keys of one endpoint, or of several that answer for one address.
 pub(crate) struct Vault {
-    /// Nonces are random and many: this cipher tells no more than that two tokens are the same where one comes twice.
+    /// Nonces are random and many: this cipher tells no more than that two tokens are the same
+    /// where one comes twice.
     tokens: LessSafeKey,
     resets: hmac::Key,
 }

@@ -1,5 +1,5 @@
-//! Answers that belong to no connection: version negotiation, Retry, refusal, stateless reset. Few wait at a time; those
-//! that cost work or could be used against others are rationed.
+//! Answers that belong to no connection: version negotiation, Retry, refusal, stateless reset. Few
+//! wait at a time; those that cost work or could be used against others are rationed.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -18,7 +18,8 @@ const MAX_WAITING: usize = 256;
 /// How many resets and refusals may leave at once, and each second.
 const RATION: u64 = 1000;
 const REFILL_NANOS: u64 = 1_000_000_000 / RATION;
-/// RFC 9000 §10.3: a reset looks like the smallest 1-RTT packet that a peer may send, or a little longer.
+/// RFC 9000 §10.3: a reset looks like the smallest 1-RTT packet that a peer may send, or a little
+/// longer.
 const MIN_RESET: usize = 21;
 const MAX_RESET: usize = 43;
 const TOKEN: usize = 16;
@@ -32,7 +33,8 @@ pub(super) struct Answers {
     /// When the ration would be full again.
     spent_until: Time,
     retries: u64,
-    /// The client that was sent the last Retry: other packets of its flight do not count as another client.
+    /// The client that was sent the last Retry: other packets of its flight do not count as another
+    /// client.
     retried: Option<(SocketAddr, ConnectionId)>,
 }
 
@@ -63,7 +65,8 @@ impl Answers {
     /// RFC 9000 §6.1; `dst` and `src` are those of the packet that is answered.
     pub(super) fn negotiate_version(&mut self, way: &Way, dst: &[u8], src: &[u8]) {
         let [random, grease, ..] = self.random.bytes();
-        // A version that does not exist, so that clients keep ignoring what they do not know. RFC 9000 §6.3.
+        // A version that does not exist, so that clients keep ignoring what they do not know. RFC
+        // 9000 §6.3.
         let grease = u32::from(grease) << 24 & 0xf0f0_f0f0 | 0x0a0a_0a0a;
         let versions = [VERSIONS[0], VERSIONS[1], Version(grease)];
         let datagram = write_version_negotiation(src, dst, &versions, random);
@@ -101,8 +104,8 @@ impl Answers {
         }
     }
 
-    /// Smaller than the datagram that it answers, so that two endpoints do not answer each other for ever. RFC 9000
-    /// §10.3.3.
+    /// Smaller than the datagram that it answers, so that two endpoints do not answer each other
+    /// for ever. RFC 9000 §10.3.3.
     pub(super) fn reset(&mut self, now: Time, way: &Way, answered: usize, token: [u8; TOKEN]) {
         let length = answered.saturating_sub(1).min(MAX_RESET);
         if length < MIN_RESET || !self.spend(now) {

@@ -38,17 +38,19 @@ pub struct ServerConfig {
     pub tls: Arc<rustls::ServerConfig>,
     pub transport: Arc<Transport>,
     pub retry: Retry,
-    /// How many tokens a client gets once its address is proved; each proves it for one of its next connections.
-    /// RFC 9000 §8.1.3.
+    /// How many tokens a client gets once its address is proved; each proves it for one of its next
+    /// connections. RFC 9000 §8.1.3.
     pub tokens: u8,
     /// How many connections of clients there may be at once; clients beyond that are refused.
     pub most_connections: usize,
-    /// The key that seals tokens and makes the tokens of stateless resets. Endpoints beside this one, and one that comes
-    /// after it, take its tokens and reset what it had forgotten, if they have the same key. None: it comes from the
-    /// endpoint's seed. An endpoint keeps the key that it began with.
+    /// The key that seals tokens and makes the tokens of stateless resets. Endpoints beside this
+    /// one, and one that comes after it, take its tokens and reset what it had forgotten, if they
+    /// have the same key. None: it comes from the endpoint's seed. An endpoint keeps the key that
+    /// it began with.
     pub key: Option<[u8; 32]>,
-    /// Shows clients' hellos to the owner, and keeps them from TLS until [`crate::Connection::proceed`]. Until then, at most
-    /// 64 KiB of a client's hello and 16 KiB of its early data are kept.
+    /// Shows clients' hellos to the owner, and keeps them from TLS until
+    /// [`crate::Connection::proceed`]. Until then, at most 64 KiB of a client's hello and 16 KiB of
+    /// its early data are kept.
     pub holds: bool,
 }
 

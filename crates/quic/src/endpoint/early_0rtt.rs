@@ -1,4 +1,5 @@
-//! Datagrams with 0-RTT packets that came before their client's Initial packet: kept for a moment. RFC 9000 §5.2.2.
+//! Datagrams with 0-RTT packets that came before their client's Initial packet: kept for a moment.
+//! RFC 9000 §5.2.2.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;

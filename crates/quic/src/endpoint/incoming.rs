@@ -1,4 +1,5 @@
-//! The first packets of clients: accepted, refused, or answered by Retry or version negotiation. RFC 9000 §5.2.2, §6.1 and §8.1.
+//! The first packets of clients: accepted, refused, or answered by Retry or version negotiation.
+//! RFC 9000 §5.2.2, §6.1 and §8.1.
 
 use std::sync::Arc;
 

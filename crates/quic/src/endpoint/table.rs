@@ -7,7 +7,8 @@ use roundtrip_wire::quic::ConnectionId;
 use crate::Time;
 use crate::connection::Connection;
 
-/// Names one connection of an endpoint, and no other after it is gone (until its slot was used 65 536 times).
+/// Names one connection of an endpoint, and no other after it is gone (until its slot was used 65
+/// 536 times).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Handle {
     pub(super) slot: u32,

@@ -16,7 +16,8 @@ use crate::crypto::{TokenKind, Vault};
 /// A client answers a Retry at once. RFC 9000 §8.1.3: such tokens live shortly.
 const RETRY_LIFETIME: Duration = Duration::from_secs(15);
 const NEW_LIFETIME: Duration = Duration::from_hours(24);
-/// How many tokens are remembered as used; when there are more, all that were given until then are worth nothing.
+/// How many tokens are remembered as used; when there are more, all that were given until then are
+/// worth nothing.
 const MAX_USED: usize = 1 << 16;
 /// Sixteen bytes of address, a port, a time, two ids behind their lengths.
 const MAX_CONTENT: usize = 16 + 2 + 8 + 2 * (1 + ConnectionId::LONGEST);

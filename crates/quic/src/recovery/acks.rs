@@ -34,7 +34,8 @@ impl Recovery {
         self.on_ranges(context, ack.ranges(), ack.ecn, feedback)
     }
 
-    /// The ranges of an ACK frame from the highest down, and the counts of ECT(0), ECT(1) and CE if it has them.
+    /// The ranges of an ACK frame from the highest down, and the counts of ECT(0), ECT(1) and CE if
+    /// it has them.
     pub(crate) fn on_ranges(
         &mut self,
         context: &AckContext,
@@ -84,7 +85,8 @@ impl Recovery {
         Ok(())
     }
 
-    /// RFC 9002 §5.1: only where the largest is new, and something new asked for the acknowledgement.
+    /// RFC 9002 §5.1: only where the largest is new, and something new asked for the
+    /// acknowledgement.
     fn sample(
         &mut self,
         context: &AckContext,
@@ -147,7 +149,8 @@ impl Recovery {
                 let acknowledged = self.acknowledged(now, settled, burst, sample);
                 self.controller.on_acknowledged(&acknowledged);
             }
-            // A server may acknowledge an Initial and still be unable to send: the client keeps its distance. RFC 9002 §6.2.1.
+            // A server may acknowledge an Initial and still be unable to send: the client keeps its
+            // distance. RFC 9002 §6.2.1.
             if context.progress.is_peer_validated {
                 self.ptos_in_a_row = 0;
             }
@@ -184,7 +187,8 @@ impl Recovery {
         }
     }
 
-    /// A sender that fills most of the window, at times, may have more: applications write in pieces. RFC 9002 §7.8.
+    /// A sender that fills most of the window, at times, may have more: applications write in
+    /// pieces. RFC 9002 §7.8.
     fn is_used(&self, in_flight: u64) -> bool {
         let window = self.controller.window();
         let enough = if self.controller.is_slow_start() {

@@ -115,7 +115,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Forgets what is settled at the front. A lost packet is remembered for as long as `is_recent` says of its burst.
+    /// Forgets what is settled at the front. A lost packet is remembered for as long as `is_recent`
+    /// says of its burst.
     pub(super) fn compact(&mut self, is_recent: impl Fn(u32) -> bool) {
         let mut first = self.ring.first();
         while first < self.ring.next() {
@@ -139,7 +140,8 @@ impl Ledger {
         self.unresolved = self.unresolved.max(self.ring.first());
     }
 
-    /// Before an entry that is not the next, or finds no room. Returns the bytes in flight that are forgotten.
+    /// Before an entry that is not the next, or finds no room. Returns the bytes in flight that are
+    /// forgotten.
     #[cold]
     pub(super) fn make_room(&mut self, number: u64, items: &mut Items, most: usize) -> u64 {
         while self.ring.next() < number {

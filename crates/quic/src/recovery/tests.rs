@@ -1,4 +1,5 @@
-//! Recovery on a clock of ours: a rig that sends and acknowledges, and a controller that only notes what it is told.
+//! Recovery on a clock of ours: a rig that sends and acknowledges, and a controller that only notes
+//! what it is told.
 
 mod acks;
 mod bounds;

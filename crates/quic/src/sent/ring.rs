@@ -1,7 +1,7 @@
 //! The packets of one space, by number, from the oldest that matters to the newest.
 //!
-//! Entries lie at their number modulo a power of two. An acknowledged entry points past others that are acknowledged
-//! too, so that what an ACK frame repeats is jumped over.
+//! Entries lie at their number modulo a power of two. An acknowledged entry points past others that
+//! are acknowledged too, so that what an ACK frame repeats is jumped over.
 
 use super::Entry;
 

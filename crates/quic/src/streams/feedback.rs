@@ -78,7 +78,8 @@ impl Streams {
         }
     }
 
-    /// The peer refused early data: all of it is to be sent again, under limits that [`Streams::set_peer`] tells next.
+    /// The peer refused early data: all of it is to be sent again, under limits that
+    /// [`Streams::set_peer`] tells next.
     pub(crate) fn refuse_early(&mut self) {
         self.sending = Sending::default();
         self.initial = Initial::default();

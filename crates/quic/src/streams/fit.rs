@@ -1,4 +1,5 @@
-//! How much of a stream fits into what is left of a packet, and how its frame says so. RFC 9000 §19.8.
+//! How much of a stream fits into what is left of a packet, and how its frame says so. RFC 9000
+//! §19.8.
 
 use roundtrip_wire::quic::{Pen, stream_header_size, varint_size, write_stream_header};
 
@@ -6,8 +7,8 @@ use roundtrip_wire::quic::{Pen, stream_header_size, varint_size, write_stream_he
 const MIN_MORE: usize = 16;
 
 pub(super) struct Fit {
-    /// PADDING in front of the frame: where the data fills the packet but for a byte or two, and would not fit beside a
-    /// length.
+    /// PADDING in front of the frame: where the data fills the packet but for a byte or two, and
+    /// would not fit beside a length.
     pub(super) padding: usize,
     pub(super) length: usize,
     /// The frame tells its length; otherwise it fills the packet.

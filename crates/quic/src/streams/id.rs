@@ -1,4 +1,5 @@
-//! Stream ids: which side opened a stream, which ways it goes, and which of its kind it is. RFC 9000 §2.1.
+//! Stream ids: which side opened a stream, which ways it goes, and which of its kind it is. RFC
+//! 9000 §2.1.
 
 use roundtrip_wire::quic::Side;
 

@@ -1,4 +1,5 @@
-//! The receiving half of a stream: what came, in whatever order, and how far it was read. RFC 9000 §3.2, §4.
+//! The receiving half of a stream: what came, in whatever order, and how far it was read. RFC 9000
+//! §3.2, §4.
 
 use roundtrip_wire::quic::LARGEST_VARINT;
 
@@ -73,7 +74,8 @@ impl Incoming {
         }
     }
 
-    /// May data reach up to `end`, and end there? Says how many of the bytes count anew. RFC 9000 §4.1, §4.5.
+    /// May data reach up to `end`, and end there? Says how many of the bytes count anew. RFC 9000
+    /// §4.1, §4.5.
     #[inline]
     pub(super) fn check(&self, end: u64, fin: bool) -> Result<u64, TransportError> {
         if let Some(size) = self.size {

@@ -1,4 +1,5 @@
-//! How much the connection as a whole may send and receive, and how many streams each side may open. RFC 9000 §4.
+//! How much the connection as a whole may send and receive, and how many streams each side may
+//! open. RFC 9000 §4.
 
 use roundtrip_wire::quic::LARGEST_VARINT;
 

@@ -1,5 +1,5 @@
-//! The bytes of one stream that have come and were not yet read: a ring that grows as the stream needs, and what rings
-//! of other streams left to be used again.
+//! The bytes of one stream that have come and were not yet read: a ring that grows as the stream
+//! needs, and what rings of other streams left to be used again.
 
 /// The smallest ring.
 const MIN_CAPACITY: usize = 2048;
@@ -117,7 +117,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Bytes are put behind those that are there, some with a gap that is filled later, and read from the front.
+        /// Bytes are put behind those that are there, some with a gap that is filled later, and
+        /// read from the front.
         #[test]
         fn a_ring_is_a_queue(steps in prop::collection::vec((1..3000usize, 0..3000usize, any::<bool>()), 1..40)) {
             let (mut ring, mut spares) = (Ring::default(), Spares::default());

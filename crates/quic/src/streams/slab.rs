@@ -1,7 +1,8 @@
-//! Where streams live: in slots whose keys the ring of sent packets holds, so that an acknowledgement finds its stream
-//! without a search.
+//! Where streams live: in slots whose keys the ring of sent packets holds, so that an
+//! acknowledgement finds its stream without a search.
 //!
-//! A key is a slot and the slot's generation: an acknowledgement that comes after its stream was forgotten finds none.
+//! A key is a slot and the slot's generation: an acknowledgement that comes after its stream was
+//! forgotten finds none.
 
 use std::collections::VecDeque;
 
@@ -11,7 +12,8 @@ const SLOT_BITS: u32 = 20;
 const SLOT_MASK: u32 = (1 << SLOT_BITS) - 1;
 /// One less than the bits can name: `u32::MAX` is no key.
 const MAX_SLOTS: usize = SLOT_MASK as usize;
-/// How many slots rest before one is used again: a generation comes back after 4096 × 64 streams at the earliest.
+/// How many slots rest before one is used again: a generation comes back after 4096 × 64 streams at
+/// the earliest.
 const RESTING: usize = 64;
 
 #[derive(Debug, Default)]

@@ -1,6 +1,7 @@
 //! From a stream's place among those of its kind to the key of its slot.
 //!
-//! Streams are opened in order, so the young ones lie side by side; what is left of the old ones is few, and sorted.
+//! Streams are opened in order, so the young ones lie side by side; what is left of the old ones is
+//! few, and sorted.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
-//! A queue of streams that wait for their turn. A stream that no longer wants its turn stays where it stands, and is
-//! passed over: leaving costs nothing.
+//! A queue of streams that wait for their turn. A stream that no longer wants its turn stays where
+//! it stands, and is passed over: leaving costs nothing.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,5 @@
-//! When writers that were cut short may go on: what waits for room in the buffer, and what for the peer's leave.
+//! When writers that were cut short may go on: what waits for room in the buffer, and what for the
+//! peer's leave.
 
 use super::{RESERVE, StreamEvent, Streams};
 

@@ -58,7 +58,8 @@ fn an_address_that_is_not_proved_gets_three_times_what_came_from_it() {
         let identity = Identity::large();
         let mut simulation =
             Simulation::with_identity(identity, 2, &fast(), |server| server.retry = retry);
-        // A client whose first flight comes, and then no more: as when someone else sent it in his name.
+        // A client whose first flight comes, and then no more: as when someone else sent it in his
+        // name.
         simulation.seen = Some(Vec::new());
         simulation.connect();
         simulation.act();
@@ -93,7 +94,8 @@ fn a_large_certificate_arrives_when_the_address_is_proved() {
     }
 }
 
-/// Ids are eight bytes: one that another endpoint gave names a connection of ours once in a very long while.
+/// Ids are eight bytes: one that another endpoint gave names a connection of ours once in a very
+/// long while.
 #[test]
 fn what_names_another_connection_by_chance_changes_nothing() {
     let mut simulation = Simulation::new(14);

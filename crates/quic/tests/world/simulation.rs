@@ -66,7 +66,8 @@ impl Simulation {
         Self::with(seed, &fast(), |_| {})
     }
 
-    /// A server and a client, with one transport for both; the server's configuration may be changed.
+    /// A server and a client, with one transport for both; the server's configuration may be
+    /// changed.
     pub(crate) fn with(
         seed: u64,
         transport: &Transport,

@@ -1,4 +1,5 @@
-//! What losses and marks say: of the probe that caused them, or of a path that has become slower. §5.5.10.
+//! What losses and marks say: of the probe that caused them, or of a path that has become slower.
+//! §5.5.10.
 
 use super::machine::State;
 use super::model::UNBOUNDED;
@@ -199,7 +200,8 @@ impl Bbr {
     }
 }
 
-/// How much was in flight when losses became too many, somewhere in the midst of `size` lost bytes. §5.5.10.2.
+/// How much was in flight when losses became too many, somewhere in the midst of `size` lost bytes.
+/// §5.5.10.2.
 fn inflight_at_loss(in_flight: u64, lost: u64, size: u64) -> u64 {
     let held_before = in_flight.saturating_sub(size) as f64;
     let lost_before = lost.saturating_sub(size) as f64;

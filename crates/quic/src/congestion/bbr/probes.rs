@@ -1,4 +1,5 @@
-//! The two experiments: is there more bandwidth, and is the shortest round trip still the same? §5.3.3 and §5.3.4.
+//! The two experiments: is there more bandwidth, and is the shortest round trip still the same?
+//! §5.3.3 and §5.3.4.
 
 use std::time::Duration;
 
@@ -45,7 +46,8 @@ pub(super) struct Cycle {
 }
 
 impl Cycle {
-    /// When it probes again has to differ from flow to flow: it is drawn from the time and what was delivered.
+    /// When it probes again has to differ from flow to flow: it is drawn from the time and what was
+    /// delivered.
     pub(super) fn begin(&mut self, now: Time, delivered: u64) {
         let mixed = (now.0 ^ delivered.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let drawn = mixed >> 32;

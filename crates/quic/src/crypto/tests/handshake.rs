@@ -178,7 +178,8 @@ impl Dice {
     }
 }
 
-/// Packets of any size overtake each other, are lost, or come twice; acknowledgements come or do not.
+/// Packets of any size overtake each other, are lost, or come twice; acknowledgements come or do
+/// not.
 #[test]
 fn no_order_of_packets_stops_a_handshake() {
     for seed in 0..60 {
