@@ -1,6 +1,8 @@
-//! What a packet's protection costs in nanoseconds, by aws-lc and by this crate, for several sizes of packets.
+//! What a packet's protection costs in nanoseconds, by aws-lc and by this crate, for several sizes
+//! of packets.
 //!
-//! `cargo run --release -p roundtrip-packet-aead --example nanoseconds`; `taskset -c 1` steadies it.
+//! `cargo run --release -p roundtrip-packet-aead --example nanoseconds`; `taskset -c 1` steadies
+//! it.
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -58,7 +60,8 @@ fn keys(suite: SupportedCipherSuite) -> Option<Pair> {
 fn compare(name: &str, size: usize, theirs: &Pair, own: &Pair) {
     let mut packets = [theirs, own].map(|pair| Packet::new(pair, size));
     let mut best = [[f64::MAX; 4]; 2];
-    // In turn, so that what drifts befalls both; the best of the rounds is the one that nothing disturbed.
+    // In turn, so that what drifts befalls both; the best of the rounds is the one that nothing
+    // disturbed.
     for _ in 0..ROUNDS {
         for ((pair, packet), best) in [theirs, own].iter().zip(&mut packets).zip(&mut best) {
             let costs = [

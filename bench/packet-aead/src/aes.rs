@@ -1,4 +1,5 @@
-//! AES with the processor's rounds: round keys from a key, single blocks. FIPS 197. Many blocks at once are `run`'s.
+//! AES with the processor's rounds: round keys from a key, single blocks. FIPS 197. Many blocks at
+//! once are `run`'s.
 
 use std::arch::x86_64::{
     __m128i, _mm_aesenc_si128, _mm_aesenclast_si128, _mm_aeskeygenassist_si128, _mm_cvtsi128_si32,
@@ -18,7 +19,8 @@ pub(super) const AES_256: usize = 15;
 /// Of the longest schedule.
 const WORDS: usize = 4 * AES_256;
 
-/// FIPS 197 §5.2, for keys of 16 bytes (K = 11) and of 32 (K = 15). A word's first byte is its lowest here.
+/// FIPS 197 §5.2, for keys of 16 bytes (K = 11) and of 32 (K = 15). A word's first byte is its
+/// lowest here.
 #[target_feature(enable = "aes,sse4.1")]
 pub(super) fn expand<const K: usize, const KEY: usize>(
     key: &[u8; KEY],

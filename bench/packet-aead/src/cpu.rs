@@ -1,7 +1,7 @@
 //! Whether the processor has the instructions: a value that only exists where it does.
 
-/// Proof that this processor has what the `target_feature` functions beside this file enable: AVX-512 F, BW and VL,
-/// VAES, VPCLMULQDQ, AES-NI and PCLMULQDQ.
+/// Proof that this processor has what the `target_feature` functions beside this file enable:
+/// AVX-512 F, BW and VL, VAES, VPCLMULQDQ, AES-NI and PCLMULQDQ.
 #[derive(Clone, Copy)]
 pub(super) struct Cpu(());
 

@@ -1,4 +1,5 @@
-//! AES-GCM and the mask of headers as safe Rust sees them: keys that only exist where the processor has what they need.
+//! AES-GCM and the mask of headers as safe Rust sees them: keys that only exist where the processor
+//! has what they need.
 
 #![allow(unsafe_code)] // to enter functions that enable features of the processor
 

@@ -1,9 +1,11 @@
-//! GHASH in vectors of four blocks: products that are added up, reduced once. NIST SP 800-38D §6.3 and §6.4.
+//! GHASH in vectors of four blocks: products that are added up, reduced once. NIST SP 800-38D §6.3
+//! and §6.4.
 //!
-//! GCM counts a block's bits from its first byte's highest: once the bytes are turned round, bit i of a register stands
-//! for x^(127-i). Products of such numbers come out shifted by one bit, for which the powers of H make up: they are kept
-//! as H^n·x^-1, in GCM's terms. A product's lower half then stands for x^128 and above, and is folded into the upper
-//! half 64 bits at a time (as Montgomery reduces numbers), for x^128 = x^7 + x^2 + x + 1.
+//! GCM counts a block's bits from its first byte's highest: once the bytes are turned round, bit i
+//! of a register stands for x^(127-i). Products of such numbers come out shifted by one bit, for
+//! which the powers of H make up: they are kept as H^n·x^-1, in GCM's terms. A product's lower half
+//! then stands for x^128 and above, and is folded into the upper half 64 bits at a time (as
+//! Montgomery reduces numbers), for x^128 = x^7 + x^2 + x + 1.
 
 use std::arch::x86_64::{
     __m128i, __m512i, _mm_set_epi64x, _mm_xor_si128, _mm256_castsi256_si128,
@@ -18,7 +20,8 @@ const REDUCER: i64 = 0xc2_u64.rotate_right(8).cast_signed();
 const XOR_3: i32 = 0x96;
 const SWAP_HALVES: i32 = 0x4e;
 
-/// Unreduced sums of products, lane by lane: their lower, middle and upper parts, which overlap by 64 bits.
+/// Unreduced sums of products, lane by lane: their lower, middle and upper parts, which overlap by
+/// 64 bits.
 #[derive(Clone, Copy)]
 pub(super) struct Sum {
     low: __m512i,

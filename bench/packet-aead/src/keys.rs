@@ -1,5 +1,5 @@
-//! What is made of a key once, for all its packets: round keys, powers of H; and the table of counters, which is the same
-//! for all keys.
+//! What is made of a key once, for all its packets: round keys, powers of H; and the table of
+//! counters, which is the same for all keys.
 
 use std::arch::x86_64::_mm512_mask_blend_epi64;
 
@@ -18,7 +18,8 @@ const POWERS: usize = 132;
 /// Zeros behind H^1: what vectors that end with it have too much.
 const ZEROS: usize = 4;
 
-/// Wiped when it is dropped. In a box from the beginning, so that no copies stay behind where it was.
+/// Wiped when it is dropped. In a box from the beginning, so that no copies stay behind where it
+/// was.
 #[repr(C, align(64))]
 pub(super) struct Keys<const K: usize> {
     /// From the highest to the first, in the form of `ghash`.
@@ -100,7 +101,8 @@ impl<const K: usize> Drop for Keys<K> {
     }
 }
 
-/// Blocks that are zero but for the counter, 0 to 131. Block [`FIRST`] is where a cache line begins.
+/// Blocks that are zero but for the counter, 0 to 131. Block [`FIRST`] is where a cache line
+/// begins.
 #[repr(C, align(64))]
 struct Counters {
     before: [[u8; BLOCK]; LANES / BLOCK - FIRST],

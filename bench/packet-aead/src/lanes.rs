@@ -30,7 +30,8 @@ pub(super) fn store(bytes: &mut [u8; LANES], value: __m512i) {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(super) fn load_some(bytes: &[u8]) -> __m512i {
-    // SAFETY: the mask has a bit for bytes of the slice alone, and bytes without a bit are not touched.
+    // SAFETY: the mask has a bit for bytes of the slice alone, and bytes without a bit are not
+    // touched.
     unsafe { _mm512_maskz_loadu_epi8(mask(bytes.len()), bytes.as_ptr().cast()) }
 }
 
@@ -38,7 +39,8 @@ pub(super) fn load_some(bytes: &[u8]) -> __m512i {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(super) fn store_some(bytes: &mut [u8], value: __m512i) {
-    // SAFETY: the mask has a bit for bytes of the slice alone, and bytes without a bit are not touched.
+    // SAFETY: the mask has a bit for bytes of the slice alone, and bytes without a bit are not
+    // touched.
     unsafe { _mm512_mask_storeu_epi8(bytes.as_mut_ptr().cast(), mask(bytes.len()), value) }
 }
 

@@ -1,23 +1,29 @@
-//! AES-GCM made for packets: the cipher suites of a rustls provider whose QUIC keys protect 1 to 2 kB at a time faster
-//! than a library made for long records does. No released program holds it: `perf` measures with it, by the feature
-//! `packet-aead`.
+//! AES-GCM made for packets: the cipher suites of a rustls provider whose QUIC keys protect 1 to 2
+//! kB at a time faster than a library made for long records does. No released program holds it:
+//! `perf` measures with it, by the feature `packet-aead`.
 //!
-//! **Not reviewed by cryptographers.** It agrees byte for byte with aws-lc over random keys and lengths, and with
-//! published test vectors, branches on no secret and looks nothing up by one; that is no proof. It is for measuring what
-//! QUIC would cost with it; everything that protects something uses aws-lc.
+//! **Not reviewed by cryptographers.** It agrees byte for byte with aws-lc over random keys and
+//! lengths, and with published test vectors, branches on no secret and looks nothing up by one;
+//! that is no proof. It is for measuring what QUIC would cost with it; everything that protects
+//! something uses aws-lc.
 //!
 //! What is different from a library's AES-GCM, all of it because packets are short:
-//! - GHASH multiplies each block by its own power of H and adds up the products of the whole packet, header and lengths
-//!   included, before it reduces *once*: the powers are a table, made when the key is (`keys`).
+//! - GHASH multiplies each block by its own power of H and adds up the products of the whole
+//!   packet, header and lengths included, before it reduces *once*: the powers are a table, made
+//!   when the key is (`keys`).
 //! - Counter blocks are not counted: they are another table, by which the nonce is XORed.
-//! - Each vector of four blocks (VAES, VPCLMULQDQ, AVX-512) is hashed between the rounds of AES of others (`run`).
+//! - Each vector of four blocks (VAES, VPCLMULQDQ, AVX-512) is hashed between the rounds of AES of
+//!   others (`run`).
 //!
-//! Packets with more blocks than the table has powers are sealed in pieces, with one reduction for each.
+//! Packets with more blocks than the table has powers are sealed in pieces, with one reduction for
+//! each.
 //!
-//! Keys and powers are wiped when they are dropped; copies that the compiler put on the stack are not found.
+//! Keys and powers are wiped when they are dropped; copies that the compiler put on the stack are
+//! not found.
 //!
-//! The header's protection is beside it, a single AES block; TLS records stay aws-lc's. Processors without those
-//! instructions get aws-lc's suites as they are. `unsafe` is in `lanes` (loads and stores) and in `gcm` (entry).
+//! The header's protection is beside it, a single AES block; TLS records stay aws-lc's. Processors
+//! without those instructions get aws-lc's suites as they are. `unsafe` is in `lanes` (loads and
+//! stores) and in `gcm` (entry).
 
 #[cfg(target_arch = "x86_64")]
 mod aes;
@@ -41,7 +47,8 @@ mod tests;
 use rustls::SupportedCipherSuite;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 
-/// aws-lc's provider, but for QUIC's keys of the AES suites where the processor can have them made here.
+/// aws-lc's provider, but for QUIC's keys of the AES suites where the processor can have them made
+/// here.
 #[must_use]
 pub fn provider() -> CryptoProvider {
     let plain = aws_lc_rs::default_provider();
@@ -51,7 +58,8 @@ pub fn provider() -> CryptoProvider {
     }
 }
 
-/// The suite of the same name with QUIC's keys of this module, if they are of use for it here; else the suite itself.
+/// The suite of the same name with QUIC's keys of this module, if they are of use for it here; else
+/// the suite itself.
 #[must_use]
 pub fn suite(plain: SupportedCipherSuite) -> SupportedCipherSuite {
     #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,5 @@
-//! A packet from its first block to its tag: AES in counter mode, GHASH between its rounds. NIST SP 800-38D §7.1, §7.2.
+//! A packet from its first block to its tag: AES in counter mode, GHASH between its rounds. NIST SP
+//! 800-38D §7.1, §7.2.
 
 use std::arch::x86_64::{
     __m128i, __m512i, _mm_setzero_si128, _mm_xor_si128, _mm512_aesenc_epi128,
@@ -11,13 +12,16 @@ use super::ghash::{Sum, turn};
 use super::keys::{COUNTED, FIRST, Keys, counters_from};
 use super::lanes::{BLOCK, LANES, keep, load, load_block, load_some, spread, store, store_some};
 
-/// Vectors that are encrypted side by side: a round of AES takes four cycles, and one begins in each.
+/// Vectors that are encrypted side by side: a round of AES takes four cycles, and one begins in
+/// each.
 const GROUP: usize = 4;
-/// The last lane of the vector with which the sum begins is the lengths', the others are the header's.
+/// The last lane of the vector with which the sum begins is the lengths', the others are the
+/// header's.
 const LENGTHS: u8 = 0b1100_0000;
 const AAD_AT_ONCE: usize = LANES - BLOCK;
 
-/// Encrypts `data`, or decrypts it; the tag of the encrypted. `nonce` has 32 bits for the counter below it.
+/// Encrypts `data`, or decrypts it; the tag of the encrypted. `nonce` has 32 bits for the counter
+/// below it.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
 pub(super) fn protect<const K: usize, const SEALS: bool>(
     keys: &Keys<K>,
@@ -46,7 +50,8 @@ pub(super) fn protect<const K: usize, const SEALS: bool>(
     _mm_xor_si128(_mm512_castsi512_si128(hash), veil)
 }
 
-/// Whatever does not go at once: GHASH so far, the data that does, and the counter in the table where it begins.
+/// Whatever does not go at once: GHASH so far, the data that does, and the counter in the table
+/// where it begins.
 #[cold]
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
@@ -90,7 +95,8 @@ fn times<const K: usize>(blocks: __m512i, keys: &Keys<K>, power: usize) -> Sum {
 /// The round keys in registers.
 struct Aes<const K: usize> {
     rounds: [__m512i; K],
-    /// Nonce, counter and the first round key; the counter's low bits, which are zero here, come from the table.
+    /// Nonce, counter and the first round key; the counter's low bits, which are zero here, come
+    /// from the table.
     base: __m512i,
 }
 
@@ -115,7 +121,8 @@ impl<const K: usize> Aes<K> {
         self.base = _mm512_xor_si512(spread(&nonce.to_be_bytes()), self.rounds[0]);
     }
 
-    /// Data that is counted from `first` on, as the table has it; its first block times the first of the powers, and so on.
+    /// Data that is counted from `first` on, as the table has it; its first block times the first
+    /// of the powers, and so on.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes,vpclmulqdq")]
     fn run<const SEALS: bool>(

@@ -32,7 +32,8 @@ static SUITE_128: LazyLock<Option<Tls13CipherSuite>> =
 static SUITE_256: LazyLock<Option<Tls13CipherSuite>> =
     LazyLock::new(|| KEYS_256.as_ref()?.suite(TLS13_AES_256_GCM_SHA384));
 
-/// The suite of that name with keys made here. None: it is not one of AES-GCM, or the processor lacks something.
+/// The suite of that name with keys made here. None: it is not one of AES-GCM, or the processor
+/// lacks something.
 pub(super) fn made_here(plain: SupportedCipherSuite) -> Option<SupportedCipherSuite> {
     let suite = match plain.suite() {
         CipherSuite::TLS13_AES_128_GCM_SHA256 => SUITE_128.as_ref(),
@@ -185,7 +186,8 @@ impl<const K: usize> HeaderProtectionKey for Masker<K> {
 }
 
 impl<const K: usize> Masker<K> {
-    /// RFC 9001 §5.4.1. The number's length is in the first byte as it is below the mask: before, or after.
+    /// RFC 9001 §5.4.1. The number's length is in the first byte as it is below the mask: before,
+    /// or after.
     fn apply(
         &self,
         sample: &[u8],

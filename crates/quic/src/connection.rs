@@ -1,8 +1,9 @@
 //! One connection: datagrams in, bursts out.
 //!
-//! It ties together the bytes (`wire::quic`), the keys (`crypto`), the losses (`recovery`) and the streams (`streams`):
-//! which packet leaves when and with what, and what each frame that comes means to whom. To whom a datagram belongs,
-//! and what is answered without a connection, is `endpoint`'s.
+//! It ties together the bytes (`wire::quic`), the keys (`crypto`), the losses (`recovery`) and the
+//! streams (`streams`): which packet leaves when and with what, and what each frame that comes
+//! means to whom. To whom a datagram belongs, and what is answered without a connection, is
+//! `endpoint`'s.
 
 mod ack_frequency;
 mod application;
@@ -66,23 +67,26 @@ const MIN_DATAGRAM: usize = 1200;
 /// A datagram that may not be as large as this is not worth sending.
 const MIN_PACKET: usize = 100;
 
-/// One connection, of a client or of a server. It does no I/O and has no clock: its owner hands in both, mostly through
-/// [`crate::Endpoint`]. There are four kinds of methods:
+/// One connection, of a client or of a server. It does no I/O and has no clock: its owner hands in
+/// both, mostly through [`crate::Endpoint`]. There are four kinds of methods:
 ///
 /// - **Handlers** take what comes in: datagrams come from [`crate::Endpoint::receive`]; time from
-///   [`Self::on_timeout`], when [`Self::deadline`] has come; what a socket refused from [`Self::on_too_big`].
-/// - **What the application does**: [`Self::open`], [`Self::accept`], [`Self::write`], [`Self::read`] and their kin on
-///   streams; [`Self::close`], [`Self::ping`], [`Self::migrate`] on the whole.
-/// - **Polls** give out what leaves: events from [`Self::poll`], bursts of datagrams from [`Self::transmit`], and the
-///   next deadline from [`Self::deadline`].
+///   [`Self::on_timeout`], when [`Self::deadline`] has come; what a socket refused from
+///   [`Self::on_too_big`].
+/// - **What the application does**: [`Self::open`], [`Self::accept`], [`Self::write`],
+///   [`Self::read`] and their kin on streams; [`Self::close`], [`Self::ping`], [`Self::migrate`] on
+///   the whole.
+/// - **Polls** give out what leaves: events from [`Self::poll`], bursts of datagrams from
+///   [`Self::transmit`], and the next deadline from [`Self::deadline`].
 /// - **Getters** ([`Self::stats`], [`Self::alpn`], `is_…`) change nothing.
 ///
-/// After any handler, and after the application has done something: call [`Self::poll`] until it gives no event, then
-/// [`Self::transmit`] until it gives no burst (best for several datagrams received at once), then ask for
-/// [`Self::deadline`] anew. Once [`Self::is_drained`], the connection is over, and can be forgotten.
+/// After any handler, and after the application has done something: call [`Self::poll`] until it
+/// gives no event, then [`Self::transmit`] until it gives no burst (best for several datagrams
+/// received at once), then ask for [`Self::deadline`] anew. Once [`Self::is_drained`], the
+/// connection is over, and can be forgotten.
 ///
-/// Inside, each field owns what it names, and no other changes it; `receiving`, `sending` and `timers` are the loops
-/// that connect them.
+/// Inside, each field owns what it names, and no other changes it; `receiving`, `sending` and
+/// `timers` are the loops that connect them.
 pub struct Connection {
     config: Arc<Transport>,
     closing: Closing,
@@ -133,7 +137,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// To be fed with the datagram that `arrival` tells of.
+    /// The caller feeds it with the datagram that `arrival` tells of.
     pub(crate) fn server(
         now: Time,
         opening: Opening,
@@ -190,7 +194,7 @@ impl Connection {
         }
     }
 
-    /// Who listens to what TLS reads: set before anything has come.
+    /// Sets what observes the handshake, before anything has come.
     pub(crate) fn set_ear(&mut self, ear: Box<dyn Ear>) {
         self.crypto.set_ear(ear);
     }

@@ -10,22 +10,24 @@ use crate::{DatagramSize, Time};
 
 /// Every path of QUIC carries this. RFC 9000 §14.1.
 pub(crate) const BASE: u16 = 1200;
-/// A size is too large when so many probes of it are lost. RFC 8899 §5.1.2.
-const MOST_PROBES: u8 = 3;
+/// A size is too large when this many probes of it are lost. RFC 8899 §5.1.2.
+const MAX_PROBES: u8 = 3;
 /// The search ends where less than this is to be gained.
 const GAIN: u16 = 16;
 /// How long until a larger size is tried again. RFC 8899 §5.1.1.
 const RAISE: Duration = Duration::from_mins(10);
 /// How long until the search begins anew after a black hole.
 const PAUSE: Duration = Duration::from_mins(1);
-/// So many losses in a row of nothing but large datagrams, and the path has stopped carrying them.
+/// After this many losses in a row of nothing but large datagrams, the path has stopped carrying
+/// them.
 const SUSPICIOUS: u8 = 3;
 
 /// One for each path.
 #[derive(Debug)]
 pub(crate) struct Mtu {
     kind: DatagramSize,
-    /// The size of the client's first datagram: only a server knows it. The path carried it, if the other way.
+    /// The size of the client's first datagram: only a server knows it. The path carried it, if the
+    /// other way.
     first_seen: Option<u16>,
     /// The peer's max_udp_payload_size.
     peer_max: u64,
@@ -49,7 +51,7 @@ pub(crate) struct Mtu {
 enum Search {
     Never,
     Running,
-    /// Over. It begins anew so long after the next time that somebody asks for a probe.
+    /// Over. It begins anew this long after a probe is next asked for.
     Rests(Duration),
     Until(Time),
 }
@@ -171,7 +173,7 @@ impl Mtu {
         }
         self.probe = None;
         self.lost_probes += 1;
-        if self.lost_probes >= MOST_PROBES {
+        if self.lost_probes >= MAX_PROBES {
             self.lower_ceiling(size - 1);
         }
     }
@@ -188,8 +190,8 @@ impl Mtu {
         }
     }
 
-    /// `Feedback::lost_size`, the smallest of those lost at once, once for each congestion event. Whether the path proves to be a black hole: `current` is
-    /// smaller then. RFC 8899 §4.3.
+    /// `Feedback::lost_size`, the smallest of those lost at once, once for each congestion event.
+    /// Whether the path proves to be a black hole: `current` is smaller then. RFC 8899 §4.3.
     pub(crate) fn on_lost(&mut self, size: u16) -> bool {
         if size <= BASE {
             return false;
@@ -198,7 +200,8 @@ impl Mtu {
         self.suspicions >= SUSPICIOUS && self.fall()
     }
 
-    /// Nothing at all is acknowledged any more, `Recovery::ptos_in_a_row` times: it may be for the size. As `on_lost`.
+    /// Nothing at all is acknowledged any more, `Recovery::ptos_in_a_row` times: it may be for the
+    /// size. As `on_lost`.
     pub(crate) fn on_probe_timeout(&mut self, in_a_row: u32) -> bool {
         in_a_row >= u32::from(SUSPICIOUS) && self.fall()
     }

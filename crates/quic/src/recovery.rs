@@ -1,7 +1,8 @@
 //! Losses found, probes timed, bytes in flight counted. RFC 9002.
 //!
-//! A packet sent is one entry in a ring and a few additions. An acknowledgement walks the entries that it settles, in a
-//! row, and tells the controller once. Times and the state of the path are kept for each burst.
+//! A packet sent is one entry in a ring and a few additions. An acknowledgement walks the entries
+//! that it settles, in a row, and tells the controller once. Times and the state of the path are
+//! kept for each burst.
 
 mod acks;
 mod datagrams;
@@ -37,13 +38,14 @@ use losses::Reordering;
 use numbers::Skips;
 
 /// No space keeps more packets than this: 4 MiB, and more than 150 MB in flight.
-const MOST_PACKETS: usize = 1 << 17;
+const MAX_PACKETS: usize = 1 << 17;
 
 #[derive(Debug)]
 pub(crate) struct Recovery {
     spaces: [Ledger; 3],
     bursts: Bursts,
-    /// The number of the current burst, what it put in flight, whether anything left with it, and whether it is marked.
+    /// The number of the current burst, what it put in flight, whether anything left with it, and
+    /// whether it is marked.
     burst: u32,
     burst_bytes: u64,
     burst_packets: u64,
@@ -79,8 +81,8 @@ pub(crate) struct Progress {
     pub(crate) has_handshake_keys: bool,
     pub(crate) is_complete: bool,
     pub(crate) is_confirmed: bool,
-    /// The peer is certain of this side's address. Always so for a server; for a client after an acknowledgement in the
-    /// Handshake space, or once confirmed.
+    /// The peer is certain of this side's address. Always so for a server; for a client after an
+    /// acknowledgement in the Handshake space, or once confirmed.
     pub(crate) is_peer_validated: bool,
 }
 
@@ -101,7 +103,7 @@ pub(crate) struct Counters {
 /// What may leave now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Allowance {
-    /// So many datagrams, at least one.
+    /// This many datagrams, at least one.
     Packets(usize),
     /// None: the window is full.
     Window,
@@ -116,8 +118,8 @@ pub(crate) enum Timeout {
     None,
     /// Packets are lost; the feedback tells which.
     Lost,
-    /// So many packets that elicit acknowledgements are to be sent in that space, whatever the window says. The feedback
-    /// holds what is best sent in them, where anything is in flight.
+    /// `count` packets that elicit acknowledgements are to be sent in that space, whatever the
+    /// window says. The feedback holds what is best sent in them, where anything is in flight.
     Probe { space: Space, count: usize },
 }
 
@@ -152,7 +154,8 @@ impl Recovery {
         }
     }
 
-    /// The number of the next packet, which has to be sent before another is asked for; one that is not counts as skipped.
+    /// The number of the next packet, which has to be sent before another is asked for; one that is
+    /// not counts as skipped.
     #[inline]
     pub(crate) fn next_number(&mut self, space: Space) -> u64 {
         let ledger = &mut self.spaces[space.index()];
@@ -174,7 +177,8 @@ impl Recovery {
         self.spaces[space.index()].largest_acked
     }
 
-    /// How many bytes the number of a packet takes that is sent with at most `ahead` before it. RFC 9000 §17.1.
+    /// How many bytes the number of a packet takes that is sent with at most `ahead` before it. RFC
+    /// 9000 §17.1.
     pub(crate) fn number_length(&self, space: Space, ahead: u64) -> usize {
         let ledger = &self.spaces[space.index()];
         number_length(ledger.number + ahead, ledger.largest_acked)
@@ -201,8 +205,8 @@ impl Recovery {
         self.mark > 0
     }
 
-    /// How many of the `want`ed datagrams congestion control and pacing let go, but no fewer than the probes that are due.
-    /// RFC 9002 §7.5.
+    /// How many of the `want`ed datagrams congestion control and pacing let go, but no fewer than
+    /// the probes that are due. RFC 9002 §7.5.
     pub(crate) fn permitted(&mut self, now: Time, size: u16, want: usize, probes: u8) -> usize {
         let allowed = match self.allowance(now, size, want) {
             Allowance::Packets(count) => count.min(want),
@@ -247,7 +251,7 @@ impl Recovery {
         let room = self.controller.window().saturating_sub(self.in_flight);
         let fit = usize::try_from(room / u64::from(datagram.max(1))).unwrap_or(usize::MAX);
         let kept = self.spaces.iter().map(Ledger::len).max().unwrap_or(0);
-        let fit = fit.min((MOST_PACKETS / 2).saturating_sub(kept)).min(want);
+        let fit = fit.min((MAX_PACKETS / 2).saturating_sub(kept)).min(want);
         if fit == 0 {
             return Allowance::Window;
         }
@@ -258,7 +262,8 @@ impl Recovery {
         }
     }
 
-    /// A packet left with the current burst. What elicits no acknowledgement counts as nothing in flight, padded or not.
+    /// A packet left with the current burst. What elicits no acknowledgement counts as nothing in
+    /// flight, padded or not.
     #[inline]
     pub(crate) fn on_sent(
         &mut self,
@@ -298,12 +303,12 @@ impl Recovery {
     #[cold]
     fn make_room(&mut self, space: Space, number: u64) {
         let ledger = &mut self.spaces[space.index()];
-        self.in_flight -= ledger.make_room(number, &mut self.items, MOST_PACKETS);
+        self.in_flight -= ledger.make_room(number, &mut self.items, MAX_PACKETS);
         self.release_bursts();
     }
 
-    /// Tells those who count bursts what the current one has put in flight so far. Whoever needs that calls it; calling it
-    /// when a burst is complete is good, not needed.
+    /// Tells controller, pacer and ECN what the current burst has put in flight so far. What
+    /// depends on that calls it; calling it when a burst is complete is good, not needed.
     pub(crate) fn end_burst(&mut self) {
         let bytes = std::mem::take(&mut self.burst_bytes);
         if bytes == 0 {
@@ -319,7 +324,8 @@ impl Recovery {
         self.ecn.on_sent(now_sent);
     }
 
-    /// There is nothing more to send although the window has room. Told within the burst that ran dry.
+    /// There is nothing more to send although the window has room. Told within the burst that ran
+    /// dry.
     pub(crate) fn set_app_limited(&mut self, datagram: u16) {
         if self.in_flight + u64::from(datagram) <= self.controller.window() {
             self.delivery.set_app_limited(self.in_flight);
@@ -352,7 +358,8 @@ impl Recovery {
         self.spaces[space.index()].eliciting > 0
     }
 
-    /// A long row of packets left that the peer does not have to acknowledge: one PING, and what is kept of them goes.
+    /// A long row of packets left that the peer does not have to acknowledge: one PING, and what is
+    /// kept of them goes.
     pub(crate) fn needs_ping(&self, space: Space) -> bool {
         let ledger = &self.spaces[space.index()];
         ledger.eliciting == 0 && ledger.len() >= 32

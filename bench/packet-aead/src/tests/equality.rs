@@ -2,7 +2,8 @@
 
 use super::{Cpu, Dice, Key, cpu, seal_elsewhere};
 
-/// Where the tables end and begin again: bytes of data that go at once, and of each piece of longer data.
+/// Where the tables end and begin again: bytes of data that go at once, and of each piece of longer
+/// data.
 const AT_ONCE: usize = 2016;
 const PIECE: usize = 2048;
 

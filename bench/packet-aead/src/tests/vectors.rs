@@ -2,8 +2,8 @@
 
 use super::{Key, cpu};
 
-/// Key, nonce, additional data, plaintext, ciphertext, tag: of "The Galois/Counter Mode of Operation (GCM)", appendix B;
-/// test cases 1 to 4 and 13 to 16.
+/// Key, nonce, additional data, plaintext, ciphertext, tag: of "The Galois/Counter Mode of
+/// Operation (GCM)", appendix B; test cases 1 to 4 and 13 to 16.
 const CASES: [[&str; 6]; 8] = [
     [
         ZERO_128,

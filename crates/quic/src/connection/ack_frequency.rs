@@ -66,7 +66,8 @@ impl AckFrequency {
         self.is_due
     }
 
-    /// After each acknowledgement: asks for another frequency where the window has grown or shrunk enough.
+    /// After each acknowledgement: asks for another frequency where the window has grown or shrunk
+    /// enough.
     pub(super) fn on_ack(&mut self, now: Time, recovery: &Recovery) {
         if !self.is_supported() {
             return;
@@ -123,7 +124,8 @@ impl AckFrequency {
         }
     }
 
-    /// The peer obeys from now on: the longest that it delays an acknowledgement, if this was what it was last asked.
+    /// The peer obeys from now on: the longest that it delays an acknowledgement, if this was what
+    /// it was last asked.
     pub(super) fn on_acked(&self, sequence: u64) -> Option<Duration> {
         let ask = self.ask.filter(|ask| ask.sequence == sequence)?;
         Some(Duration::from_micros(ask.max_delay_us()))

@@ -1,5 +1,5 @@
-//! Whether a connection is open, and how it ends: what this side says about it, and how long it still answers.
-//! RFC 9000 §10.
+//! Whether a connection is open, and how it ends: what this side says about it, and how long it
+//! still answers. RFC 9000 §10.
 
 use crate::Time;
 
@@ -59,7 +59,8 @@ impl Closing {
         self.state == State::Drained
     }
 
-    /// This side closes, and answers with `frame` until `deadline`. An open connection alone can be closed.
+    /// This side closes, and answers with `frame` until `deadline`. An open connection alone can be
+    /// closed.
     pub(super) fn close(&mut self, frame: CloseFrame, deadline: Time) {
         self.state = State::Closing;
         self.frame = Some(frame);

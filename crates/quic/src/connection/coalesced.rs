@@ -1,4 +1,5 @@
-//! Datagrams of the handshake: packets of several levels in one, padded where the path has yet to prove its size.
+//! Datagrams of the handshake: packets of several levels in one, padded where the path has yet to
+//! prove its size.
 //!
 //! RFC 9000 §12.2 and §14.1.
 
@@ -187,8 +188,8 @@ impl Connection {
         Some((Some(header.length_at), header.number_at))
     }
 
-    /// Datagrams with an Initial packet that is to be acknowledged are large, and all that a client sends with one.
-    /// RFC 9000 §14.1.
+    /// Datagrams with an Initial packet that is to be acknowledged are large, and all that a client
+    /// sends with one. RFC 9000 §14.1.
     fn pad(&self, drafts: &mut [Draft], buffer: &mut [u8], limit: usize) {
         let wanted = match self.handshake.side() {
             Side::Client => limit,

@@ -1,4 +1,5 @@
-//! Frames of the connection itself that wait to be sent, or to be sent again: PING, HANDSHAKE_DONE, NEW_TOKEN.
+//! Frames of the connection itself that wait to be sent, or to be sent again: PING, HANDSHAKE_DONE,
+//! NEW_TOKEN.
 
 use bytes::Bytes;
 use roundtrip_wire::quic::{Frame, Pen};

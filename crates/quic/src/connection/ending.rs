@@ -6,14 +6,14 @@ use super::closing::CloseFrame;
 use super::sending::SAMPLED;
 use super::{Connection, MIN_DATAGRAM, space_of};
 use crate::crypto::{Level, TAG};
-use crate::error::{CloseReason, Violation};
+use crate::error::{CloseReason, TransportError};
 use crate::{Code, Event, Time, Transmit};
 
 /// A reason longer than this is cut: it has to fit a datagram with three packets.
 const MAX_REASON: usize = 256;
 
 impl Connection {
-    /// Ends the connection; streams are cut off.
+    /// Closes the connection; streams are cut off.
     pub fn close(&mut self, now: Time, code: u64, reason: &[u8]) {
         self.clock = now;
         let reason = reason.get(..MAX_REASON).unwrap_or(reason).to_vec();
@@ -25,7 +25,8 @@ impl Connection {
         self.send_close(frame, CloseReason::Local { code });
     }
 
-    /// Ends what a client has begun, as if it had never been accepted. RFC 9000 §5.2.2.
+    /// Refuses a connection that a client has begun, as if it had never been accepted. RFC 9000
+    /// §5.2.2.
     pub fn refuse(&mut self, now: Time) {
         self.clock = now;
         let code = Code::CONNECTION_REFUSED.0;
@@ -37,23 +38,23 @@ impl Connection {
         self.send_close(frame, CloseReason::Local { code });
     }
 
-    /// The peer broke a rule, or a key has come to its end.
-    pub(super) fn fail(&mut self, violation: &Violation) {
-        let code = violation.code;
+    /// Closes because the peer broke a rule, or a key has protected all that it may.
+    pub(super) fn fail(&mut self, error: &TransportError) {
+        let code = error.code;
         let why = match self.crypto.failure() {
-            Some(error) => CloseReason::Handshake {
+            Some(tls) => CloseReason::Handshake {
                 code,
-                why: error.to_string(),
+                why: tls.to_string(),
             },
             None => CloseReason::Violated {
                 code,
-                why: violation.why.to_owned(),
+                why: error.why.to_owned(),
             },
         };
         let frame = CloseFrame {
-            code: violation.code.0,
-            frame: Some(violation.frame),
-            reason: violation.why.as_bytes().to_vec(),
+            code: error.code.0,
+            frame: Some(error.frame),
+            reason: error.why.as_bytes().to_vec(),
         };
         self.send_close(frame, why);
     }
@@ -149,7 +150,7 @@ impl Connection {
                 frame: close.frame,
                 reason: &close.reason,
             },
-            // What an application says is not for those who have not proved who they are. RFC 9000 §10.2.3.
+            // Only an authenticated peer gets to see what the application says. RFC 9000 §10.2.3.
             None if level != Level::OneRtt => Frame::Close {
                 code: Code::APPLICATION_ERROR.0,
                 frame: Some(0),

@@ -1,4 +1,5 @@
-//! What the handshake's course means for the rest of a connection: parameters applied, keys dropped, streams told.
+//! What the handshake's course means for the rest of a connection: parameters applied, keys
+//! dropped, streams told.
 //!
 //! RFC 9000 §7, RFC 9001 §4.
 
@@ -8,7 +9,7 @@ use roundtrip_wire::quic::{Parameters, Retry, Side, Version};
 
 use super::Connection;
 use crate::crypto::Level;
-use crate::error::{CloseReason, Violation};
+use crate::error::{CloseReason, TransportError};
 use crate::recovery::Progress;
 use crate::space::Space;
 use crate::{Code, Event, Time};
@@ -35,7 +36,8 @@ impl Connection {
         self.crypto.hold();
     }
 
-    /// The client's hello as TLS messages, as far as it has come without a hole; none where nobody holds it, or no longer.
+    /// The client's hello as TLS messages, as far as it has come without a hole; none where it is
+    /// not held, or no longer.
     pub fn hello(&self) -> Option<&[u8]> {
         self.crypto.held()
     }
@@ -49,12 +51,12 @@ impl Connection {
         let result = self.crypto.proceed();
         match result.and_then(|()| self.on_handshake_bytes(now)) {
             Ok(()) => self.open_undecryptable(now),
-            Err(violation) => self.fail(&violation),
+            Err(error) => self.fail(&error),
         }
     }
 
     /// TLS has read handshake bytes.
-    pub(super) fn on_handshake_bytes(&mut self, now: Time) -> Result<(), Violation> {
+    pub(super) fn on_handshake_bytes(&mut self, now: Time) -> Result<(), TransportError> {
         let is_complete = self.crypto.is_handshake_complete();
         if self.handshake.wants_parameters(is_complete)
             && let Some(bytes) = self.crypto.peer_parameters()
@@ -121,14 +123,15 @@ impl Connection {
         self.handshake.progress(has_handshake_keys)
     }
 
-    /// What early data was sent under has to hold, or it was refused. RFC 9000 §7.4.1, RFC 9001 §4.6.2.
-    fn settle_early(&mut self, parameters: &Parameters) -> Result<(), Violation> {
+    /// What early data was sent under has to hold, or it was refused. RFC 9000 §7.4.1, RFC 9001
+    /// §4.6.2.
+    fn settle_early(&mut self, parameters: &Parameters) -> Result<(), TransportError> {
         let Some(remembered) = self.handshake.take_remembered() else {
             return Ok(());
         };
         if self.crypto.early_accepted() == Some(true) {
             if has_shrunk(&remembered, parameters) {
-                return Err(Violation::new(
+                return Err(TransportError::new(
                     Code::PROTOCOL_VIOLATION,
                     "it took early data, and lowered the limits that the data was sent under",
                 ));

@@ -8,7 +8,7 @@ use roundtrip_wire::quic::{Ack, Frame, Frames, PacketKind, Side};
 use super::receiving::Datagram;
 use super::{Connection, opening, space_of};
 use crate::crypto::Level;
-use crate::error::{CloseReason, Violation};
+use crate::error::{CloseReason, TransportError};
 use crate::recovery::AckContext;
 use crate::space::Space;
 use crate::{Code, Event, Time};
@@ -27,7 +27,7 @@ impl Connection {
         datagram: &Datagram<'_>,
         level: Level,
         payload: &[u8],
-    ) -> Result<Seen, Violation> {
+    ) -> Result<Seen, TransportError> {
         if payload.is_empty() {
             return Err(broken("a packet holds no frame"));
         }
@@ -38,7 +38,7 @@ impl Connection {
         };
         for frame in Frames::new(payload) {
             let Ok(frame) = frame else {
-                return Err(Violation::new(
+                return Err(TransportError::new(
                     Code::FRAME_ENCODING_ERROR,
                     "a frame cannot be read",
                 ));
@@ -64,7 +64,7 @@ impl Connection {
                 ));
             }
             self.on_frame(datagram, level, &frame)
-                .map_err(|violation| in_frame(&frame, violation))?;
+                .map_err(|error| in_frame(&frame, error))?;
             if !self.closing.is_open() {
                 break;
             }
@@ -77,7 +77,7 @@ impl Connection {
         datagram: &Datagram<'_>,
         level: Level,
         frame: &Frame<'_>,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), TransportError> {
         let Datagram { now, way, size } = *datagram;
         match *frame {
             Frame::Padding(_) | Frame::Ping => {}
@@ -98,7 +98,7 @@ impl Connection {
             Frame::NewToken(token) => {
                 self.client_only("NEW_TOKEN came from a client")?;
                 if token.is_empty() {
-                    return Err(Violation::new(
+                    return Err(TransportError::new(
                         Code::FRAME_ENCODING_ERROR,
                         "a NEW_TOKEN is empty",
                     ));
@@ -116,7 +116,8 @@ impl Connection {
                 .add(sequence, retire_prior_to, id, reset_token)?,
             Frame::RetireConnectionId(sequence) => self.local_ids.on_retired(sequence)?,
             Frame::PathChallenge(data) => {
-                // What is in use now must not be seen at an address that a client has left. RFC 9000 §9.5.
+                // What is in use now must not be seen at an address that a client has left. RFC
+                // 9000 §9.5.
                 let is_left = self.handshake.side() == Side::Client && self.paths.has_left(way);
                 if !is_left {
                     self.paths.on_challenge(way, data, size);
@@ -146,7 +147,7 @@ impl Connection {
         Ok(())
     }
 
-    fn on_stream_frame(&mut self, frame: &Frame<'_>) -> Result<(), Violation> {
+    fn on_stream_frame(&mut self, frame: &Frame<'_>) -> Result<(), TransportError> {
         match *frame {
             Frame::Stream {
                 id,
@@ -174,14 +175,14 @@ impl Connection {
         }
     }
 
-    fn client_only(&self, why: &'static str) -> Result<(), Violation> {
+    fn client_only(&self, why: &'static str) -> Result<(), TransportError> {
         match self.handshake.side() {
             Side::Client => Ok(()),
             Side::Server => Err(broken(why)),
         }
     }
 
-    fn on_ack(&mut self, now: Time, level: Level, ack: &Ack<'_>) -> Result<(), Violation> {
+    fn on_ack(&mut self, now: Time, level: Level, ack: &Ack<'_>) -> Result<(), TransportError> {
         self.stats.acks_received += 1;
         let space = space_of(level);
         let delay = match space {
@@ -243,16 +244,16 @@ fn kind_of(level: Level) -> PacketKind {
     }
 }
 
-fn broken(why: &'static str) -> Violation {
-    Violation::new(Code::PROTOCOL_VIOLATION, why)
+fn broken(why: &'static str) -> TransportError {
+    TransportError::new(Code::PROTOCOL_VIOLATION, why)
 }
 
-fn in_frame(frame: &Frame<'_>, violation: Violation) -> Violation {
-    if violation.frame == 0 {
-        return Violation {
+fn in_frame(frame: &Frame<'_>, error: TransportError) -> TransportError {
+    if error.frame == 0 {
+        return TransportError {
             frame: frame.kind(),
-            ..violation
+            ..error
         };
     }
-    violation
+    error
 }

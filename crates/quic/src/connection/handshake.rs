@@ -1,13 +1,15 @@
-//! How far the handshake is, and what proves that the peer is the one it began with: connection ids, Retry, version.
+//! How far the handshake is, and what proves that the peer is the one it began with: connection
+//! ids, Retry, version.
 //!
-//! RFC 9000 §6, §7 and §17.2.5. TLS and its keys are `crypto`'s; what follows for others is `establishing`'s.
+//! RFC 9000 §6, §7 and §17.2.5. TLS and its keys are `crypto`'s; what follows for others is
+//! `establishing`'s.
 
 use bytes::Bytes;
 use roundtrip_wire::quic::{ConnectionId, Parameters, Retry, Side, Version, retry_is_authentic};
 
 use super::opening::{Arrival, other};
 use crate::Code;
-use crate::error::Violation;
+use crate::error::TransportError;
 use crate::recovery::Progress;
 
 /// RFC 9000 §18.2.
@@ -29,7 +31,8 @@ pub(super) struct Handshake {
     has_parameters: bool,
     is_complete: bool,
     is_confirmed: bool,
-    /// The peer has proved that it takes packets from here; a client always has to a server. RFC 9002 §6.2.2.1.
+    /// The peer has proved that it takes packets from here; a client always has to a server. RFC
+    /// 9002 §6.2.2.1.
     is_peer_validated: bool,
     /// The peer's.
     ack_delay_exponent: u32,
@@ -107,7 +110,8 @@ impl Handshake {
         }
     }
 
-    /// Whether a packet with that source may be the peer's: it keeps the id of its first packet. RFC 9000 §7.2.
+    /// Whether a packet with that source may be the peer's: it keeps the id of its first packet.
+    /// RFC 9000 §7.2.
     #[inline]
     pub(super) fn accepts(&self, source: Option<ConnectionId>) -> bool {
         match (self.peer, source) {
@@ -135,14 +139,15 @@ impl Handshake {
         self.remembered.take()
     }
 
-    /// Whether the peer's parameters are to be read now. A client's are authentic when the handshake is complete; a
-    /// server needs them before, to answer at all.
+    /// Whether the peer's parameters are to be read now. A client's are authentic when the
+    /// handshake is complete; a server needs them before, to answer at all.
     pub(super) fn wants_parameters(&self, is_tls_complete: bool) -> bool {
         !self.has_parameters && (self.side == Side::Server || is_tls_complete)
     }
 
-    /// The peer's transport parameters, checked against the ids that its packets came with. RFC 9000 §7.3.
-    pub(super) fn on_parameters(&mut self, bytes: &[u8]) -> Result<Parameters, Violation> {
+    /// The peer's transport parameters, checked against the ids that its packets came with. RFC
+    /// 9000 §7.3.
+    pub(super) fn on_parameters(&mut self, bytes: &[u8]) -> Result<Parameters, TransportError> {
         let parameters = Parameters::read(bytes, other(self.side))
             .map_err(|_| bad_parameters("the transport parameters cannot be read"))?;
         self.check_ids(&parameters)?;
@@ -153,7 +158,7 @@ impl Handshake {
         Ok(parameters)
     }
 
-    fn check_ids(&self, parameters: &Parameters) -> Result<(), Violation> {
+    fn check_ids(&self, parameters: &Parameters) -> Result<(), TransportError> {
         if parameters.initial_source_connection_id != self.peer {
             return Err(bad_parameters(
                 "initial_source_connection_id is not the id that the packets came with",
@@ -194,7 +199,8 @@ impl Handshake {
         self.is_peer_validated = true;
     }
 
-    /// Whether a Retry is taken: once, before anything else has come, and only with a good tag. RFC 9000 §17.2.5.2.
+    /// Whether a Retry is taken: once, before anything else has come, and only with a good tag. RFC
+    /// 9000 §17.2.5.2.
     pub(super) fn on_retry(&mut self, retry: &Retry<'_>, own: &ConnectionId) -> bool {
         let is_expected = self.is_first_answer()
             && retry.version == self.version
@@ -229,6 +235,6 @@ impl Handshake {
     }
 }
 
-fn bad_parameters(why: &'static str) -> Violation {
-    Violation::new(Code::TRANSPORT_PARAMETER_ERROR, why)
+fn bad_parameters(why: &'static str) -> TransportError {
+    TransportError::new(Code::TRANSPORT_PARAMETER_ERROR, why)
 }

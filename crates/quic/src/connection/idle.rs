@@ -1,4 +1,5 @@
-//! How long a connection lives without a sign of the peer, and when a PING keeps it alive. RFC 9000 §10.1.
+//! How long a connection lives without a sign of the peer, and when a PING keeps it alive. RFC 9000
+//! §10.1.
 
 use std::time::Duration;
 
@@ -9,7 +10,8 @@ pub(super) struct Idle {
     /// The shorter of what the two sides want; zero: for ever.
     timeout: Duration,
     keep_alive: Option<Duration>,
-    /// When something came last, or when something was sent that asks for an answer, for the first time since.
+    /// When something came last, or when something was sent that asks for an answer, for the first
+    /// time since.
     alive: Time,
     /// Something that asks for an answer was sent since something came.
     asked_since_received: bool,

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use roundtrip_wire::quic::{ConnectionId, Frame, Pen};
 
 use super::opening::Issuer;
-use crate::error::Violation;
+use crate::error::TransportError;
 use crate::sent::Item;
 use crate::{Code, Time};
 
@@ -79,9 +79,9 @@ impl LocalIds {
     }
 
     /// RETIRE_CONNECTION_ID: another id takes its place. RFC 9000 §19.16.
-    pub(crate) fn on_retired(&mut self, sequence: u64) -> Result<(), Violation> {
+    pub(crate) fn on_retired(&mut self, sequence: u64) -> Result<(), TransportError> {
         if sequence >= self.next {
-            return Err(Violation::new(
+            return Err(TransportError::new(
                 Code::PROTOCOL_VIOLATION,
                 "it retired a connection id that was never issued",
             ));
@@ -161,7 +161,8 @@ impl RemoteIds {
         &self.current.id
     }
 
-    /// During the handshake the first id changes: by Retry, and by the server's first packet. RFC 9000 §7.2.
+    /// During the handshake the first id changes: by Retry, and by the server's first packet. RFC
+    /// 9000 §7.2.
     pub(crate) fn set_first(&mut self, id: ConnectionId) {
         self.current.id = id;
     }
@@ -186,16 +187,16 @@ impl RemoteIds {
         retire_prior_to: u64,
         id: ConnectionId,
         reset_token: [u8; 16],
-    ) -> Result<(), Violation> {
+    ) -> Result<(), TransportError> {
         if self.current.id.is_empty() {
-            return Err(Violation::new(
+            return Err(TransportError::new(
                 Code::PROTOCOL_VIOLATION,
                 "it does without connection ids, and sent one",
             ));
         }
         if let Some(known) = self.find(sequence) {
             if known.id != id {
-                return Err(Violation::new(
+                return Err(TransportError::new(
                     Code::PROTOCOL_VIOLATION,
                     "it gave two connection ids the same sequence number",
                 ));
@@ -215,7 +216,7 @@ impl RemoteIds {
             self.drop_old();
         }
         if self.spare.len() as u64 >= KEPT || self.retiring > RETIRING {
-            return Err(Violation::new(
+            return Err(TransportError::new(
                 Code::CONNECTION_ID_LIMIT_ERROR,
                 "it issued more connection ids than are kept",
             ));

@@ -10,8 +10,8 @@ use super::receiving::Datagram;
 use crate::{Event, Time};
 
 impl Connection {
-    /// Goes on from another address, as a client; false where the server forbids it, or has given no id to do so unseen.
-    /// RFC 9000 §9.5.
+    /// Goes on from another address, as a client; false where the server forbids it, or has given
+    /// no id to do so unseen. RFC 9000 §9.5.
     pub fn migrate(&mut self, now: Time, local: Option<IpAddr>) -> bool {
         let may = self.handshake.side() == Side::Client
             && self.handshake.is_confirmed()
@@ -48,7 +48,8 @@ impl Connection {
         }
     }
 
-    /// How long to wait for an answer from a path of which nothing is known. RFC 9000 §8.2.4, RFC 9002 §6.2.2.
+    /// How long to wait for an answer from a path of which nothing is known. RFC 9000 §8.2.4, RFC
+    /// 9002 §6.2.2.
     fn validation_timeout(&self) -> Duration {
         3 * self.recovery.pto().max(3 * self.config.initial_rtt)
     }

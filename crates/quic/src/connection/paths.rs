@@ -1,4 +1,5 @@
-//! Where the peer is, how much may be sent there, and whether it has proved to be there. RFC 9000 §8.
+//! Where the peer is, how much may be sent there, and whether it has proved to be there. RFC 9000
+//! §8.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -244,7 +245,8 @@ impl Paths {
         }
     }
 
-    /// The next PATH_RESPONSE to send, and where to: on the path that the challenge came by. RFC 9000 §8.2.2.
+    /// The next PATH_RESPONSE to send, and where to: on the path that the challenge came by. RFC
+    /// 9000 §8.2.2.
     pub(super) fn poll_response(&mut self) -> Option<(Target, [u8; 8])> {
         let owed = (!self.owed.is_empty()).then(|| self.owed.remove(0))?;
         let is_active = owed.remote == self.active.remote;
@@ -312,8 +314,8 @@ impl Paths {
         self.active = path;
     }
 
-    /// The newest packet came from elsewhere, in a datagram of `size`: the peer has moved, and has until `deadline` to
-    /// prove it. RFC 9000 §9.3.
+    /// The newest packet came from elsewhere, in a datagram of `size`: the peer has moved, and has
+    /// until `deadline` to prove it. RFC 9000 §9.3.
     pub(super) fn on_moved(&mut self, way: &Way, size: usize, deadline: Time) -> Move {
         let is_return = self
             .previous
@@ -347,14 +349,15 @@ impl Paths {
             return true;
         }
         if let Some(previous) = &mut self.previous {
-            // A peer that is still there shows it by its next packet; until then, it is not followed back.
+            // A peer that is still there shows it by its next packet; until then, it is not
+            // followed back.
             previous.on_response(data);
         }
         false
     }
 
-    /// Gives up challenges without an answer. Returns the move back to the path before, where the active one has failed.
-    /// RFC 9000 §8.2.4 and §9.3.2.
+    /// Gives up challenges without an answer. Returns the move back to the path before, where the
+    /// active one has failed. RFC 9000 §8.2.4 and §9.3.2.
     pub(super) fn on_timeout(&mut self, now: Time) -> Option<Move> {
         let mut moved = None;
         if self.active.has_failed(now) {

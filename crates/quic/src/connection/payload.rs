@@ -1,4 +1,5 @@
-//! The payload of one packet: acknowledgements, handshake bytes, frames of the connection, stream data, in this order.
+//! The payload of one packet: acknowledgements, handshake bytes, frames of the connection, stream
+//! data, in this order.
 
 use roundtrip_wire::quic::{Frame, Pen, write_ack};
 
@@ -9,12 +10,14 @@ use crate::crypto::Level;
 use crate::sent::{Chunk, Item};
 use crate::space::Space;
 
-/// The head of a CRYPTO frame at its largest, for offsets below 2^30: nobody's handshake is as long as that.
+/// The head of a CRYPTO frame at its largest, for offsets below 2^30: no handshake is as long as
+/// that.
 const MAX_CRYPTO_HEAD: usize = 1 + 4 + 2;
 /// Less of the handshake than this is not worth a frame.
 const MIN_CRYPTO: usize = 16;
 
-/// What was written; the rest of it lies in `Connection::items`.
+/// What was written of stream data, and whether it asks for an acknowledgement; the rest is in
+/// `Connection::items`.
 #[derive(Debug, Default)]
 pub(super) struct Payload {
     pub(super) chunk: Option<Chunk>,
@@ -22,7 +25,8 @@ pub(super) struct Payload {
 }
 
 impl Connection {
-    /// Fills a packet. Where it is not `permitted` by the congestion window, or by pacing, it only acknowledges.
+    /// Fills a packet. Where it is not `permitted` by the congestion window, or by pacing, it only
+    /// acknowledges.
     pub(super) fn write_payload(
         &mut self,
         now: Time,
@@ -37,7 +41,8 @@ impl Connection {
         }
         let before = pen.position();
         if !permitted {
-            // Else nothing would ever tell that the acknowledgements sent so far have come. RFC 9000 §13.2.4.
+            // Without it, nothing would ever tell that the acknowledgements sent so far have
+            // arrived. RFC 9000 §13.2.4.
             if self.recovery.needs_ping(space) && Frame::Ping.write(pen) {
                 self.items.push(Item::Ping);
                 payload.eliciting = true;
@@ -113,8 +118,8 @@ impl Connection {
         }
     }
 
-    /// Frames of the connection. All but PING wait for 1-RTT keys: 0-RTT may carry neither RETIRE_CONNECTION_ID nor
-    /// NEW_TOKEN, and the others come up after the handshake.
+    /// Frames of the connection. All but PING wait for 1-RTT keys: 0-RTT may carry neither
+    /// RETIRE_CONNECTION_ID nor NEW_TOKEN, and the others come up after the handshake.
     fn write_control(&mut self, level: Level, pen: &mut Pen<'_>) {
         let items = &mut self.items;
         self.control.write_ping(pen, items);

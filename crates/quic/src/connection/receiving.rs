@@ -1,10 +1,11 @@
-//! Receives datagrams: cuts them into packets, opens these, and acts on what an authentic packet proves.
+//! Receives datagrams: cuts them into packets, opens these, and acts on what an authentic packet
+//! proves.
 
 use roundtrip_wire::quic::{ConnectionId, LongKind, Packet, Packets, Side};
 
 use super::closing::State;
 use super::{Connection, space_of};
-use crate::crypto::{Closed, Level};
+use crate::crypto::{Level, OpenError};
 use crate::space::Space;
 use crate::{Time, Way};
 
@@ -45,7 +46,7 @@ impl Connection {
             }
             State::Closing | State::Draining | State::Drained => return,
         }
-        // Servers do not move, and nobody does before the handshake is confirmed. RFC 9000 §9.
+        // Servers do not move, and clients do not before the handshake is confirmed. RFC 9000 §9.
         let may_move = self.handshake.side() == Side::Server && self.handshake.is_confirmed();
         if !is_active && !may_move {
             return;
@@ -101,7 +102,8 @@ impl Connection {
         }
     }
 
-    /// Where a packet with a long header lies; Retry and version negotiation are dealt with at once.
+    /// Returns where a packet with a long header lies; handles Retry and version negotiation at
+    /// once.
     fn read_long(&mut self, rest: &[u8]) -> Option<(Place, ConnectionId)> {
         match Packets::new(rest).next()?.ok()? {
             Packet::Long(long) if long.version == self.handshake.version() => {
@@ -153,7 +155,7 @@ impl Connection {
             .open(level, packet, place.number_at, expected, now)
         {
             Ok(opened) => opened,
-            Err(Closed::Undecryptable) => {
+            Err(OpenError::Undecryptable) => {
                 self.stats.undecryptable += 1;
                 if level == Level::OneRtt
                     && tail.is_some_and(|tail| self.remote_ids.is_reset_token(&tail))
@@ -162,8 +164,8 @@ impl Connection {
                 }
                 return;
             }
-            Err(Closed::NoKeys) => return self.keep(context.way, place, packet),
-            Err(Closed::Violation(violation)) => return self.fail(&violation),
+            Err(OpenError::NoKeys) => return self.keep(context.way, place, packet),
+            Err(OpenError::Transport(error)) => return self.fail(&error),
         };
         self.stats.packets_received += 1;
         if !self.received[space].is_new(opened.number) {
@@ -187,7 +189,7 @@ impl Connection {
                     self.on_moved(context);
                 }
             }
-            Err(violation) => self.fail(&violation),
+            Err(error) => self.fail(&error),
         }
     }
 
@@ -239,7 +241,8 @@ impl Connection {
         }
     }
 
-    /// Whether the datagram ends in a token that the peer gave for a stateless reset. RFC 9000 §10.3.1.
+    /// Whether the datagram ends in a token that the peer gave for a stateless reset. RFC 9000
+    /// §10.3.1.
     pub(crate) fn is_reset(&self, datagram: &[u8]) -> bool {
         datagram
             .last_chunk()

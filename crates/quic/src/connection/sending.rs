@@ -12,7 +12,8 @@ use crate::{Time, Transmit};
 
 /// The longest short header: a first byte, an id, a number.
 const MAX_SHORT_HEADER: usize = 1 + 20 + 4;
-/// Behind the start of its number, a packet has at least so many bytes before its tag. RFC 9001 §5.4.2.
+/// Behind the start of its number, a packet has at least so many bytes before its tag. RFC 9001
+/// §5.4.2.
 pub(super) const SAMPLED: usize = 4;
 /// How many numbers may be skipped within one burst, with a wide margin.
 const SKIPPED: u64 = 16;
@@ -66,8 +67,8 @@ struct Filled {
 }
 
 impl Connection {
-    /// Fills `buffer` with what leaves next; to be called until it gives none. The buffer has room for at least
-    /// one datagram of the largest size, better for 64.
+    /// Fills `buffer` with what leaves next; to be called until it gives none. The buffer has room
+    /// for at least one datagram of the largest size, better for 64.
     pub fn transmit(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         self.clock = now;
         if self.closing.is_open()
@@ -75,7 +76,8 @@ impl Connection {
         {
             return Some(transmit);
         }
-        // Also where the connection has just come to its end: by a key that has protected all that it may.
+        // Also where the connection has just come to its end: by a key that has protected all that
+        // it may.
         match self.closing.state() {
             State::Closing => self.transmit_close(now, buffer),
             State::Open | State::Draining | State::Drained => None,
@@ -136,7 +138,8 @@ impl Connection {
         Some(self.sent_to_active(now, segment, &filled))
     }
 
-    /// The size of datagrams; none where an address that is not validated allows less than `least`. RFC 9000 §8.1.
+    /// The size of datagrams; none where an address that is not validated allows less than `least`.
+    /// RFC 9000 §8.1.
     pub(super) fn segment(&mut self, room: usize, least: usize) -> Option<usize> {
         let size = usize::from(self.recovery.datagram()).min(room);
         let credit = self.paths.credit();
@@ -160,7 +163,8 @@ impl Connection {
         let Some(shape) = self.shape() else {
             return filled;
         };
-        // What is not stream data leaves in the first packet, or in the first few where it does not fit.
+        // What is not stream data leaves in the first packet, or in the first few where it does not
+        // fit.
         let mut mixed =
             self.received[Space::Data.index()].has_any_pending() || self.has_control_work();
         while !filled.ended && (filled.packets < permitted || filled.packets == 0) {
@@ -221,7 +225,8 @@ impl Connection {
         self.seal_numbered(packet.get_mut(..length)?, shape, Some(chunk), true)
     }
 
-    /// Little room that no frame fits becomes padding where more follows: only the last packet may be shorter.
+    /// Little room that no frame fits becomes padding where more follows: only the last packet may
+    /// be shorter.
     #[inline]
     fn fill_up(pen: &mut Pen<'_>, number_length: usize, more: bool) {
         let room = pen.room();
@@ -300,9 +305,9 @@ impl Connection {
             .seal(level, number, packet, number_at, number_length)
         {
             Ok(()) => Some(()),
-            Err(violation) => {
+            Err(error) => {
                 self.items.clear();
-                self.fail(&violation);
+                self.fail(&error);
                 None
             }
         }

@@ -11,7 +11,7 @@ impl Connection {
         if !self.closing.is_open() {
             return self.closing.deadline();
         }
-        // What must not be sent now makes nobody wait. RFC 9000 §8.1.
+        // What must not be sent now sets no timer. RFC 9000 §8.1.
         let sends = self.paths.credit() >= MIN_PACKET;
         let pto = self.recovery.pto();
         [
@@ -30,7 +30,8 @@ impl Connection {
         .min()
     }
 
-    /// Handles every timer that has expired by `now`. There may be something to poll and to transmit.
+    /// Handles every timer that has expired by `now`. There may be something to poll and to
+    /// transmit.
     pub fn on_timeout(&mut self, now: Time) {
         self.clock = now;
         if !self.closing.is_open() {

@@ -1,4 +1,4 @@
-//! What connections get from their endpoint: ids that it routes by, tokens that it knows again.
+//! What an endpoint makes for its connections: ids that it routes by, tokens that it accepts again.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -54,7 +54,7 @@ pub(super) struct EndpointIssuer {
 }
 
 impl EndpointIssuer {
-    pub(super) fn of_client(secrets: Arc<Secrets>, handle: Handle) -> Self {
+    pub(super) fn client(secrets: Arc<Secrets>, handle: Handle) -> Self {
         Self {
             secrets,
             handle,
@@ -62,7 +62,7 @@ impl EndpointIssuer {
         }
     }
 
-    pub(super) fn of_server(
+    pub(super) fn server(
         secrets: Arc<Secrets>,
         handle: Handle,
         tokens: u8,

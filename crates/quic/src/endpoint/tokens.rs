@@ -16,10 +16,11 @@ use crate::crypto::{TokenKind, Vault};
 /// A client answers a Retry at once. RFC 9000 §8.1.3: such tokens live shortly.
 const RETRY_LIFETIME: Duration = Duration::from_secs(15);
 const NEW_LIFETIME: Duration = Duration::from_hours(24);
-/// How many tokens are remembered as used; when there are more, all that were given until then are worth nothing.
-const MOST_USED: usize = 1 << 16;
+/// How many tokens are remembered as used; when there are more, all that were given until then are
+/// worth nothing.
+const MAX_USED: usize = 1 << 16;
 /// Sixteen bytes of address, a port, a time, two ids behind their lengths.
-const LONGEST_CONTENT: usize = 16 + 2 + 8 + 2 * (1 + ConnectionId::LONGEST);
+const MAX_CONTENT: usize = 16 + 2 + 8 + 2 * (1 + ConnectionId::LONGEST);
 
 /// What a token proves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +51,7 @@ pub(super) fn seal_retry(
     original: &ConnectionId,
     source: &ConnectionId,
 ) -> Option<Vec<u8>> {
-    let mut content = [0; LONGEST_CONTENT];
+    let mut content = [0; MAX_CONTENT];
     let mut pen = Pen::new(&mut content);
     let mut fits = pen.bytes(&now.0.to_be_bytes())
         && pen.bytes(&address_bytes(remote.ip()))
@@ -114,7 +115,7 @@ impl Tokens {
         if !is_good || !self.used.insert(number) {
             return None;
         }
-        if self.used.len() >= MOST_USED {
+        if self.used.len() >= MAX_USED {
             self.used.clear();
             self.floor = Time(now.0.saturating_add(1));
         }
@@ -222,7 +223,7 @@ mod tests {
         let mut random = Random::new(&[2; 32]);
         let client: SocketAddr = "192.0.2.1:1000".parse().unwrap();
         let mut tokens = Tokens {
-            used: (0..MOST_USED as u64 - 1).collect(),
+            used: (0..MAX_USED as u64 - 1).collect(),
             floor: Time::ZERO,
         };
         let mut give = |now| seal_new(&vault, &mut random, now, client.ip()).unwrap();

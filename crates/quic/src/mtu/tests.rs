@@ -62,7 +62,7 @@ fn every_path_is_filled_but_for_a_little() {
 #[test]
 fn a_probe_may_be_lost_by_chance() {
     let mut mtu = discover(ETHERNET);
-    for _ in 0..MOST_PROBES - 1 {
+    for _ in 0..MAX_PROBES - 1 {
         mtu.on_probe_sent(mtu.candidate());
         mtu.on_probe_lost(ETHERNET);
     }

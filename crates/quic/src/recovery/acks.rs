@@ -10,7 +10,7 @@ use super::feedback::Feedback;
 use super::ledger::{Ledger, Settled, Told};
 use super::{Progress, Recovery, Time};
 use crate::congestion::Acknowledged;
-use crate::error::{Code, Violation};
+use crate::error::{Code, TransportError};
 use crate::space::Space;
 
 /// When and how an ACK frame came.
@@ -30,18 +30,19 @@ impl Recovery {
         context: &AckContext,
         ack: &Ack<'_>,
         feedback: &mut Feedback,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), TransportError> {
         self.on_ranges(context, ack.ranges(), ack.ecn, feedback)
     }
 
-    /// The ranges of an ACK frame from the highest down, and the counts of ECT(0), ECT(1) and CE if it has them.
+    /// The ranges of an ACK frame from the highest down, and the counts of ECT(0), ECT(1) and CE if
+    /// it has them.
     pub(crate) fn on_ranges(
         &mut self,
         context: &AckContext,
         ranges: impl IntoIterator<Item = RangeInclusive<u64>>,
         ecn: Option<[u64; 3]>,
         feedback: &mut Feedback,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), TransportError> {
         self.end_burst();
         let &AckContext { now, space, .. } = context;
         let index = space.index();
@@ -51,7 +52,7 @@ impl Recovery {
         };
         let ledger = &mut self.spaces[index];
         if largest >= ledger.next() {
-            return Err(Violation::new(
+            return Err(TransportError::new(
                 Code::PROTOCOL_VIOLATION,
                 "it acknowledges a packet that was never sent",
             ));
@@ -84,7 +85,8 @@ impl Recovery {
         Ok(())
     }
 
-    /// RFC 9002 §5.1: only where the largest is new, and something new asked for the acknowledgement.
+    /// RFC 9002 §5.1: only where the largest is new, and something new asked for the
+    /// acknowledgement.
     fn sample(
         &mut self,
         context: &AckContext,
@@ -147,7 +149,8 @@ impl Recovery {
                 let acknowledged = self.acknowledged(now, settled, burst, sample);
                 self.controller.on_acknowledged(&acknowledged);
             }
-            // A server may acknowledge an Initial and still be unable to send: the client keeps its distance. RFC 9002 §6.2.1.
+            // A server may acknowledge an Initial and still be unable to send: the client keeps its
+            // distance. RFC 9002 §6.2.1.
             if context.progress.is_peer_validated {
                 self.ptos_in_a_row = 0;
             }
@@ -184,7 +187,8 @@ impl Recovery {
         }
     }
 
-    /// Whoever fills most of the window, at times, may have more: applications write in pieces. RFC 9002 §7.8.
+    /// A sender that fills most of the window, at times, may have more: applications write in
+    /// pieces. RFC 9002 §7.8.
     fn is_used(&self, in_flight: u64) -> bool {
         let window = self.controller.window();
         let enough = if self.controller.is_slow_start() {

@@ -1,4 +1,5 @@
-//! The size of datagrams: what the search for it hears of, and what congestion control is told of it. RFC 8899.
+//! The size of datagrams: what the search for it hears of, and what congestion control is told of
+//! it. RFC 8899.
 
 use std::net::IpAddr;
 
@@ -34,8 +35,8 @@ impl Recovery {
         self.mtu.on_new_path(remote);
     }
 
-    /// The size of the probe that leaves now, if one is due, congestion control lets it go, and it is at most `room`.
-    /// RFC 8899 §4.
+    /// The size of the probe that leaves now, if one is due, congestion control lets it go, and it
+    /// is at most `room`. RFC 8899 §4.
     pub(crate) fn mtu_probe(&mut self, now: Time, room: usize) -> Option<u16> {
         let probe = self.mtu.probe(now)?;
         if usize::from(probe) > room {
@@ -59,8 +60,8 @@ impl Recovery {
         self.mtu.on_probe_lost(size);
     }
 
-    /// Reads from `feedback` whether the path still carries large datagrams. To be called once for each acknowledgement
-    /// and each timeout, after the items in it.
+    /// Reads from `feedback` whether the path still carries large datagrams. To be called once for
+    /// each acknowledgement and each timeout, after the items in it.
     pub(crate) fn on_sizes(&mut self, feedback: &Feedback) {
         if let Some(size) = feedback.lost_size
             && self.mtu.on_lost(size)

@@ -1,4 +1,5 @@
-//! What ends before it is settled: a space whose keys go, a first flight that was refused, a path that is left.
+//! What ends before it is settled: a space whose keys go, a first flight that was refused, a path
+//! that is left.
 
 use std::net::IpAddr;
 
@@ -16,8 +17,8 @@ impl Recovery {
         self.cancel_probes(space);
     }
 
-    /// Everything of the space is to be sent again, through no fault of the path: after a Retry, or where early data was
-    /// refused. RFC 9002 §6.2.3.
+    /// Everything of the space is to be sent again, through no fault of the path: after a Retry, or
+    /// where early data was refused. RFC 9002 §6.2.3.
     pub(crate) fn retransmit_all(&mut self, space: Space, feedback: &mut Feedback) {
         self.forget(space, Some(feedback));
         self.cancel_probes(space);
@@ -61,8 +62,8 @@ impl Recovery {
         self.release_bursts();
     }
 
-    /// The peer is somewhere else: nothing is known of the way there. What is in flight on the old path is neither in
-    /// flight here, nor a sample, nor a sign of congestion. RFC 9000 §9.4.
+    /// The peer is somewhere else: nothing is known of the way there. What is in flight on the old
+    /// path is neither in flight here, nor a sample, nor a sign of congestion. RFC 9000 §9.4.
     pub(crate) fn on_new_path(&mut self, config: &Transport, remote: IpAddr) {
         self.end_burst();
         self.begin_search(remote);

@@ -1,4 +1,5 @@
-//! Recovery on a clock of ours: a rig that sends and acknowledges, and a controller that only notes what it is told.
+//! Recovery on a clock of ours: a rig that sends and acknowledges, and a controller that only notes
+//! what it is told.
 
 mod acks;
 mod bounds;
@@ -15,7 +16,7 @@ use std::time::Duration;
 
 use super::{AckContext, Feedback, Progress, Recovery};
 use crate::congestion::{Acknowledged, Controller, Lost};
-use crate::error::Violation;
+use crate::error::TransportError;
 use crate::mtu::Mtu;
 use crate::sent::{Chunk, Item};
 use crate::space::Space;
@@ -179,7 +180,11 @@ impl Rig {
     }
 
     /// The feedback is of this call alone.
-    fn try_ack(&mut self, space: Space, ranges: &[RangeInclusive<u64>]) -> Result<(), Violation> {
+    fn try_ack(
+        &mut self,
+        space: Space,
+        ranges: &[RangeInclusive<u64>],
+    ) -> Result<(), TransportError> {
         self.feedback.clear();
         let context = self.context(space, Duration::ZERO);
         let ranges = ranges.iter().cloned();

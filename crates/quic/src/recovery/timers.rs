@@ -9,7 +9,7 @@ use crate::sent::entry::{ELICITING, MTU_PROBE, OUTSTANDING, REQUEUED, Runs};
 use crate::space::Space;
 
 /// The wait doubles no further than to this many times the first.
-const MOST_DOUBLINGS: u32 = 16;
+const MAX_DOUBLINGS: u32 = 16;
 /// RFC 9002 §6.2.4.
 const PROBES: usize = 2;
 
@@ -25,10 +25,11 @@ impl Recovery {
 
     /// Without the peer's delay and without doubling.
     fn doubled(&self, span: Duration) -> Duration {
-        span.saturating_mul(1 << self.ptos_in_a_row.min(MOST_DOUBLINGS))
+        span.saturating_mul(1 << self.ptos_in_a_row.min(MAX_DOUBLINGS))
     }
 
-    /// How long to wait for what is sent in the Data space, not doubled. For idle, draining and path timers.
+    /// How long to wait for what is sent in the Data space, not doubled. For idle, draining and
+    /// path timers.
     pub(crate) fn pto(&self) -> Duration {
         self.rtt.pto() + self.max_ack_delay
     }
@@ -51,8 +52,9 @@ impl Recovery {
                 earliest = Some((time, space));
             }
         }
-        // The server may wait for the client to prove its address, and the client for the server. §6.2.2.1. And what is
-        // left of the handshake may wait for room behind data that nobody can acknowledge before it has come.
+        // The server may wait for the client to prove its address, and the client for the server.
+        // §6.2.2.1. And what is left of the handshake may wait for room behind data that the peer
+        // cannot acknowledge before it has come.
         let is_stuck = !progress.is_confirmed && self.spaces[Space::Data.index()].eliciting > 0;
         if earliest.is_none() && (!progress.is_peer_validated || is_stuck) {
             let space = if progress.has_handshake_keys {
@@ -98,8 +100,8 @@ impl Recovery {
         }
     }
 
-    /// Asks for the content of the oldest packets to be sent again, which may be what the peer waits for, without giving
-    /// them up. Returns how many probes to send. RFC 9002 §6.2.4.
+    /// Asks for the content of the oldest packets to be sent again, which may be what the peer
+    /// waits for, without giving them up. Returns how many probes to send. RFC 9002 §6.2.4.
     fn requeue_oldest(&mut self, space: Space, feedback: &mut Feedback) -> usize {
         let ledger = &mut self.spaces[space.index()];
         if ledger.eliciting == 0 {

@@ -1,4 +1,5 @@
-//! Endpoints in a simulated network, in virtual time: whole connections from the first datagram to the last.
+//! Endpoints in a simulated network, in virtual time: whole connections from the first datagram to
+//! the last.
 #![allow(clippy::unwrap_used, clippy::panic)] // what a test's helper expects is expected of the code
 
 mod bulk;

@@ -27,7 +27,7 @@ fn between(
     suite: CipherSuite,
 ) -> Simulation {
     let identity = Identity::between(with_suite(client, suite), with_suite(server, suite));
-    Simulation::of(identity, 1, &fast(), |_| {})
+    Simulation::with_identity(identity, 1, &fast(), |_| {})
 }
 
 #[test]

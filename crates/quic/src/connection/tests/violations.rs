@@ -35,7 +35,7 @@ fn judge_bytes(pair: &mut Pair, end: End, level: Level, payload: &[u8]) -> Resul
         size: payload.len(),
     };
     let result = connection.on_payload(&datagram, level, payload);
-    result.map(|_| ()).map_err(|violation| violation.code)
+    result.map(|_| ()).map_err(|error| error.code)
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use roundtrip_wire::quic::Side;
 
-use super::super::{Closed, Level};
+use super::super::{Level, OpenError};
 use super::{Ends, open, other, seal, shaken};
 use crate::Time;
 use crate::error::Code;
@@ -81,7 +81,7 @@ fn either_end_updates_and_the_other_follows() {
         assert_eq!(ends.end(follower).deadline(Duration::ZERO), None);
         assert_eq!(
             ends.open(follower, &mut lost, 5),
-            Err(Closed::Undecryptable)
+            Err(OpenError::Undecryptable)
         );
     }
 }
@@ -169,10 +169,10 @@ fn a_peer_that_updates_twice_without_an_answer_is_at_fault() {
     ends.client.levels.one_rtt.as_mut().unwrap().advance();
     ends.pass(Side::Client, 2).unwrap();
     ends.client.levels.one_rtt.as_mut().unwrap().advance();
-    let Err(Closed::Violation(violation)) = ends.pass(Side::Client, 3) else {
+    let Err(OpenError::Transport(error)) = ends.pass(Side::Client, 3) else {
         panic!("it was opened");
     };
-    assert_eq!(violation.code, Code::KEY_UPDATE_ERROR);
+    assert_eq!(error.code, Code::KEY_UPDATE_ERROR);
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn a_flipped_phase_bit_updates_nothing() {
         forged[0] ^= 0x04;
         assert_eq!(
             ends.open(Side::Server, &mut forged, number),
-            Err(Closed::Undecryptable)
+            Err(OpenError::Undecryptable)
         );
     }
     assert_eq!(

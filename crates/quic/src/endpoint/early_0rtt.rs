@@ -1,4 +1,5 @@
-//! Early data that came before the Initial packet that it belongs to: kept for a moment. RFC 9000 §5.2.2.
+//! Datagrams with 0-RTT packets that came before their client's Initial packet: kept for a moment.
+//! RFC 9000 §5.2.2.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -8,14 +9,14 @@ use roundtrip_wire::quic::ConnectionId;
 
 use crate::{Time, Way};
 
-/// Datagrams of all clients together: what is kept for strangers has to be little.
-const MOST: usize = 16;
-const LONGEST: usize = 2048;
-/// Whoever was overtaken by more than that has been lost.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// How many datagrams are kept for all clients together: little is kept for strangers.
+const MAX_DATAGRAMS: usize = 16;
+const MAX_DATAGRAM_SIZE: usize = 2048;
+/// How long a datagram is kept: after that, the Initial packet is lost.
+const MAX_AGE: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Default)]
-pub(super) struct Overtaken(VecDeque<Kept>);
+pub(super) struct EarlyDatagrams(VecDeque<Kept>);
 
 #[derive(Debug)]
 struct Kept {
@@ -25,7 +26,7 @@ struct Kept {
     datagram: Vec<u8>,
 }
 
-impl Overtaken {
+impl EarlyDatagrams {
     pub(super) fn keep(
         &mut self,
         now: Time,
@@ -34,7 +35,7 @@ impl Overtaken {
         datagram: &[u8],
     ) {
         self.forget(now);
-        if self.0.len() < MOST && datagram.len() <= LONGEST {
+        if self.0.len() < MAX_DATAGRAMS && datagram.len() <= MAX_DATAGRAM_SIZE {
             self.0.push_back(Kept {
                 of: (way.remote, destination),
                 came: now,
@@ -57,7 +58,7 @@ impl Overtaken {
     }
 
     fn forget(&mut self, now: Time) {
-        let is_old = |kept: &mut Kept| now.since(kept.came) > PATIENCE;
+        let is_old = |kept: &mut Kept| now.since(kept.came) > MAX_AGE;
         while self.0.pop_front_if(is_old).is_some() {}
     }
 }
@@ -74,21 +75,21 @@ mod tests {
             ecn: 0,
         };
         let id = |byte| ConnectionId::new(&[byte; 8]).unwrap();
-        let mut overtaken = Overtaken::default();
+        let mut early = EarlyDatagrams::default();
         for port in 0..1000 {
-            overtaken.keep(Time::ZERO, &way(port), id(1), &[7]);
+            early.keep(Time::ZERO, &way(port), id(1), &[7]);
         }
-        overtaken.keep(Time::ZERO, &way(0), id(1), &[7; LONGEST + 1]);
-        assert_eq!(overtaken.0.len(), MOST);
+        early.keep(Time::ZERO, &way(0), id(1), &[7; MAX_DATAGRAM_SIZE + 1]);
+        assert_eq!(early.0.len(), MAX_DATAGRAMS);
         let mut take = |now, port, byte| {
             let of = (way(port).remote, id(byte));
-            overtaken.take(now, &of).map(|(_, datagram)| datagram)
+            early.take(now, &of).map(|(_, datagram)| datagram)
         };
         assert_eq!(take(Time::ZERO, 3, 2), None);
         assert_eq!(take(Time::ZERO, 3, 1), Some(vec![7]));
         assert_eq!(take(Time::ZERO, 3, 1), None);
-        let later = Time::ZERO.after(PATIENCE * 2);
+        let later = Time::ZERO.after(MAX_AGE * 2);
         assert_eq!(take(later, 4, 1), None);
-        assert!(overtaken.0.is_empty());
+        assert!(early.0.is_empty());
     }
 }

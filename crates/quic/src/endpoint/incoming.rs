@@ -1,4 +1,5 @@
-//! What begins a connection, or might: the first packets of clients. RFC 9000 §5.2.2, §6.1 and §8.1.
+//! The first packets of clients: accepted, refused, or answered by Retry or version negotiation.
+//! RFC 9000 §5.2.2, §6.1 and §8.1.
 
 use std::sync::Arc;
 
@@ -10,10 +11,10 @@ use super::{Endpoint, Handle, Retry, ServerConfig};
 use crate::connection::{Arrival, Connection, Opening, Random};
 use crate::{Code, Time, Way};
 
-/// RFC 9000 §14.1: a client's Initial packets come in datagrams no smaller.
-const SMALLEST: usize = 1200;
-/// RFC 9000 §7.2: the destination that a client makes up has at least as many bytes.
-const SHORTEST_FIRST: usize = 8;
+/// A client's Initial packets come in datagrams of at least this size. RFC 9000 §14.1.
+const MIN_FIRST_DATAGRAM: usize = 1200;
+/// The destination that a client makes up has at least this many bytes. RFC 9000 §7.2.
+const MIN_FIRST_ID: usize = 8;
 
 impl Endpoint {
     /// A datagram with a long header whose destination is not known.
@@ -30,17 +31,19 @@ impl Endpoint {
                 destination,
                 source,
                 ..
-            } if size >= SMALLEST => {
+            } if size >= MIN_FIRST_DATAGRAM => {
                 self.answers.negotiate_version(way, destination, source);
                 return None;
             }
-            Packet::Long(packet) if packet.kind == LongKind::Initial && size >= SMALLEST => {
+            Packet::Long(packet)
+                if packet.kind == LongKind::Initial && size >= MIN_FIRST_DATAGRAM =>
+            {
                 let arrival = self.admit(now, way, &packet, size, server)?;
                 (arrival, packet.version)
             }
             Packet::Long(packet) if packet.kind == LongKind::ZeroRtt => {
                 let destination = packet.destination;
-                self.overtaken.keep(now, way, destination, datagram);
+                self.early_0rtt.keep(now, way, destination, datagram);
                 return None;
             }
             _ => return None,
@@ -51,7 +54,7 @@ impl Endpoint {
             version,
             remote: way.remote,
             local: way.local,
-            issuer: Box::new(EndpointIssuer::of_server(
+            issuer: Box::new(EndpointIssuer::server(
                 self.secrets.clone(),
                 handle,
                 server.tokens,
@@ -68,7 +71,7 @@ impl Endpoint {
             connection.hold();
         }
         connection.receive(now, way, datagram);
-        // Nothing in it was authentic: whoever sent it, it was no client's first flight.
+        // Nothing in it was authentic: it was not a client's first flight.
         if connection.stats().packets_received == 0 {
             self.table.release(handle);
             return None;
@@ -81,13 +84,13 @@ impl Endpoint {
         self.unproved += usize::from(is_unproved);
         self.arrived.push_back(handle);
         self.touch(handle);
-        while let Some((way, mut datagram)) = self.overtaken.take(now, &first) {
+        while let Some((way, mut datagram)) = self.early_0rtt.take(now, &first) {
             self.deliver(now, &way, &mut datagram, handle);
         }
         Some(handle)
     }
 
-    /// May it begin a connection? If not, it may get an answer.
+    /// Decides whether an Initial packet may begin a connection. If not, it may get an answer.
     fn admit(
         &mut self,
         now: Time,
@@ -96,7 +99,7 @@ impl Endpoint {
         size: usize,
         server: &ServerConfig,
     ) -> Option<Arrival> {
-        if packet.destination.len() < SHORTEST_FIRST {
+        if packet.destination.len() < MIN_FIRST_ID {
             return None;
         }
         let secrets = self.secrets.clone();
