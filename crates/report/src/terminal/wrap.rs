@@ -109,6 +109,7 @@ mod tests {
     fn wraps_at_spaces_and_inside_giants() {
         assert_eq!(wrap("aa bb cc", 5), ["aa bb", "cc"]);
         assert_eq!(wrap("a bbbbbbbbbbbb c", 5), ["a", "bbbbb", "bbbbb", "bb c"]);
+        assert_eq!(wrap("a bbbbbbb", 5), ["a", "bbbbb", "bb"]);
         assert_eq!(wrap("a  b", 5), ["a  b"]);
         assert_eq!(wrap("", 5), [""]);
         assert_eq!(wrap("ab", 0), ["a", "b"]);
