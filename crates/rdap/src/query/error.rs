@@ -1,4 +1,5 @@
-//! What can be wrong with a query, said so that it can be mended; hostile text is shown escaped and shortened.
+//! What can be wrong with a query, and how to correct it. Hostile text is shown escaped and
+//! shortened.
 
 use super::{Kind, Parameter};
 use roundtrip_model::TargetError;
@@ -107,7 +108,7 @@ pub enum NameFault {
     Numeric { label: String },
 }
 
-/// Why a text is no address, prefix or AS number.
+/// Why a text is not an address, prefix or AS number.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NumberFault {
     #[error(
@@ -128,7 +129,7 @@ pub enum NumberFault {
 
 const MOST_SHOWN: usize = 80;
 
-/// Fit for a message: in quotes, on one line, nothing invisible, not endless.
+/// The text for a message: quoted, on one line, shortened, with nothing invisible.
 pub(super) fn quoted(text: &str) -> String {
     let mut shown = String::from("'");
     for (count, character) in text.chars().enumerate() {
@@ -146,7 +147,7 @@ pub(super) fn quoted(text: &str) -> String {
     shown
 }
 
-/// Characters that break lines, turn text around, or are not seen at all.
+/// Whether a character breaks lines, changes the text direction, or is invisible.
 pub(super) fn hides(character: char) -> bool {
     character.is_control()
         || matches!(character,
@@ -154,7 +155,7 @@ pub(super) fn hides(character: char) -> bool {
             | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Refuses text that would not be what it seems.
+/// Refuses text that is not what it seems to be.
 pub(super) fn check_seen(text: &str) -> Result<(), QueryError> {
     match text.char_indices().find(|(_, c)| hides(*c)) {
         None => Ok(()),

@@ -1,4 +1,5 @@
-//! Words on lines: tones, widths and breaks. All text that goes to a terminal passes here and is made harmless.
+//! Words on lines: tones, widths and line breaks. All text for a terminal passes through here and
+//! is made harmless.
 
 use roundtrip_report::{clean, terminal};
 
@@ -15,7 +16,7 @@ pub(super) enum Tone {
 }
 
 impl Tone {
-    /// SGR parameters out of the 16 colours that every terminal's theme defines.
+    /// The SGR parameters, from the 16 colours that every terminal theme defines.
     fn code(self) -> &'static str {
         match self {
             Self::Plain => "",
@@ -28,18 +29,18 @@ impl Tone {
     }
 }
 
-/// Text of one tone.
+/// Text in one tone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) tone: Tone,
     pub(super) text: String,
 }
 
-/// A growing text whose lines fit.
+/// A text that grows line by line, within the terminal's width.
 pub(super) struct Page {
     style: terminal::Style,
     text: String,
-    /// The line that is being filled, in pieces of one tone, and how wide it is.
+    /// The current line, in pieces of one tone each, and its width.
     line: Vec<Run>,
     column: usize,
 }
@@ -63,7 +64,7 @@ impl Page {
         self.style.width.clamp(40, 200)
     }
 
-    /// Ends the line, if there is anything on it.
+    /// Ends the line unless it is empty.
     pub(super) fn end_line(&mut self) {
         let pieces = std::mem::take(&mut self.line);
         if pieces.is_empty() {
@@ -82,7 +83,7 @@ impl Page {
         self.column = 0;
     }
 
-    /// An empty line between two blocks, never at the top.
+    /// Adds an empty line between two blocks, but not at the top.
     pub(super) fn gap(&mut self) {
         self.end_line();
         if !self.text.is_empty() && !self.text.ends_with("\n\n") {
@@ -90,20 +91,20 @@ impl Page {
         }
     }
 
-    /// Blanks up to a column.
+    /// Adds blanks up to a column.
     pub(super) fn tab(&mut self, column: usize) {
         let blanks = column.saturating_sub(self.column);
         self.put(Tone::Plain, &" ".repeat(blanks));
     }
 
-    /// One blank, unless the line is full.
+    /// Adds one blank, unless the line is full.
     pub(super) fn space(&mut self) {
         if self.column < self.columns() {
             self.put(Tone::Plain, " ");
         }
     }
 
-    /// Two blanks, or a new line for what would not fit behind them but fits there.
+    /// Adds two blanks, or starts a new line if text of width `wide` fits only there.
     pub(super) fn aside(&mut self, wide: usize, indent: usize) {
         let room = self.columns().saturating_sub(self.column);
         if wide + 2 > room && wide <= self.columns().saturating_sub(indent) {
@@ -115,8 +116,8 @@ impl Page {
         }
     }
 
-    /// The text and what is noted beside it; where the terminal lacks the characters of the text and the note says
-    /// the same in ASCII, the note alone.
+    /// The text and the note beside it. If the terminal lacks the characters of the text and the
+    /// note says the same in ASCII, only the note.
     pub(super) fn worded<'t>(&self, text: &'t str, note: &'t str) -> (&'t str, &'t str) {
         let same = note.contains("xn--") && note.is_ascii();
         if self.style.unicode || text.is_ascii() || !same {
@@ -126,7 +127,7 @@ impl Page {
         }
     }
 
-    /// Words from where the line stands; what does not fit goes on below, from column `indent`.
+    /// Adds words at the current position; what does not fit continues below, at column `indent`.
     pub(super) fn flow(&mut self, tone: Tone, text: &str, indent: usize) {
         let mut glued = true;
         for word in text.split_whitespace() {
@@ -144,7 +145,7 @@ impl Page {
         }
     }
 
-    /// A word that may be wider than a whole line.
+    /// Adds a word that may be wider than a whole line.
     fn put_broken(&mut self, tone: Tone, word: &str, indent: usize) {
         let mut piece = String::new();
         let mut wide = 0;
@@ -188,7 +189,7 @@ impl Page {
         }
     }
 
-    /// In the characters that this terminal has.
+    /// The text in the characters that this terminal has.
     fn spelled(&self, text: &str) -> String {
         if self.style.unicode || text.is_ascii() {
             return text.to_owned();
@@ -206,13 +207,13 @@ impl Page {
     }
 }
 
-/// Columns that a text takes.
+/// The number of columns that a text takes.
 pub(super) fn width(text: &str) -> usize {
     text.chars().map(width_of).sum()
 }
 
-/// Columns of one character: none for marks that combine, two for the wide ones of East Asia and for pictures
-/// (Unicode UAX 11), roughly.
+/// The number of columns that a character takes: none for combining marks, two for wide East Asian
+/// characters and for pictures (an approximation of Unicode UAX 11).
 fn width_of(c: char) -> usize {
     match c {
         '\u{300}'..='\u{36f}'

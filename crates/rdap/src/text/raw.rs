@@ -1,25 +1,26 @@
-//! JSON handed on: as received, on one line, or so that a terminal can show it. Values are never encoded anew.
+//! JSON passed on as received, on one line, or made safe for a terminal. Values are never encoded
+//! again.
 
 use std::fmt::Write as _;
 
 use super::Told;
 use crate::answer::Answer;
 
-/// What each server sent, one document after the other.
+/// What each server sent, one document after another.
 pub(super) fn as_received(told: &Told<'_>) -> String {
     let parts = [Some(&told.first), told.registrar.as_ref()];
     let answers = parts.into_iter().flatten().filter_map(|p| p.answer);
     let mut text = String::new();
     for answer in answers {
-        // What was read as JSON is UTF-8.
+        // It was parsed as JSON, so it is UTF-8.
         text.push_str(String::from_utf8_lossy(answer.raw()).trim());
         text.push('\n');
     }
     text
 }
 
-/// The bytes of an answer without the blanks between its tokens, line breaks above all. Inside strings JSON has no
-/// line break (RFC 8259, section 7), so that nothing else changes.
+/// Appends the bytes of an answer without the white space between tokens, so without line breaks.
+/// JSON strings contain no line breaks (RFC 8259, section 7), so nothing else changes.
 pub(super) fn splice(answer: &Answer, out: &mut Vec<u8>) {
     let (mut quoted, mut escaped) = (false, false);
     let mut kept = answer.raw().iter().copied().filter(|byte| {
@@ -35,8 +36,8 @@ pub(super) fn splice(answer: &Answer, out: &mut Vec<u8>) {
     out.extend(&mut kept);
 }
 
-/// JSON in which characters that act on a terminal are escaped, which to its readers is the same JSON: outside
-/// strings there are none.
+/// Escapes the characters that affect a terminal. They occur only inside strings, so readers get
+/// the same JSON.
 pub(super) fn tamed(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
@@ -52,7 +53,7 @@ pub(super) fn tamed(json: &str) -> String {
     text
 }
 
-/// Whether `clean` would not show it as it is.
+/// Whether `clean` would change the character.
 fn acts(c: char) -> bool {
     !c.is_ascii_graphic()
         && c != ' '
