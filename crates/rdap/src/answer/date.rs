@@ -1,23 +1,23 @@
-//! Moments as servers write them: RFC 3339, and what is meant by those who do not follow it.
+//! Dates as servers write them: RFC 3339, and the common deviations from it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use roundtrip_wire::calendar::{self, CivilDate, SECONDS_PER_DAY};
 
-/// A moment in UTC.
+/// A point in time, in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Date {
-    /// Since 1970, before it negative.
+    /// Seconds since 1970; negative before that.
     pub seconds: i64,
-    /// The text named a day and no time.
+    /// The text had a day but no time.
     pub day_only: bool,
     /// The text follows RFC 3339, section 5.6, as RFC 9083 asks.
     pub strict: bool,
 }
 
 impl Date {
-    /// Reads a date; one without a time, without a zone, with a blank for the `T` or with a zone of four digits
-    /// is understood too.
+    /// Reads a date. Also accepts a date without a time or without a zone, with a blank in place of
+    /// the `T`, or with a zone of four digits.
     pub fn parse(text: &str) -> Option<Self> {
         let mut rest = Reader(text.trim());
         let (year, month, day) = (rest.digits(4)?, rest.after('-', 2)?, rest.after('-', 2)?);
@@ -69,7 +69,7 @@ impl Date {
         format!("{year:04}-{month:02}-{day:02}")
     }
 
-    /// `1995-08-14 04:00 UTC`, or the day alone where no more is known.
+    /// `1995-08-14 04:00 UTC`, or only the day if no time is known.
     pub fn shown(self) -> String {
         if self.day_only {
             return self.day();
@@ -85,7 +85,7 @@ impl Date {
     }
 }
 
-/// What is left of the text.
+/// The part of the text that has not been read yet.
 struct Reader<'a>(&'a str);
 
 impl Reader<'_> {
@@ -116,7 +116,7 @@ impl Reader<'_> {
         self.0 = self.0.trim_start_matches(|c: char| c.is_ascii_digit());
     }
 
-    /// Minutes east of UTC, and whether that stands there as RFC 3339 writes it.
+    /// Returns the offset in minutes east of UTC, and whether it is written as RFC 3339 requires.
     fn zone(&mut self) -> Option<(i64, bool)> {
         self.0 = self.0.strip_prefix(' ').unwrap_or(self.0);
         if self.0.is_empty() {

@@ -1,5 +1,5 @@
-//! What connections leave for the next run: sessions and tokens are taken out of memory when an origin is first asked, and
-//! what was learnt is put back at the end.
+//! What connections leave for the next run: stored sessions and tokens are loaded when an origin is
+//! first asked, and what was learnt is stored at the end.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -15,12 +15,12 @@ use crate::memory::origin::{Session, Transport};
 use crate::memory::{Authority, Memory, Stamp};
 use crate::pool::Pool;
 
-/// Sessions that are taken where one connection carries everything: the rest is for other processes. Servers give new
-/// ones on each connection.
+/// The number of sessions loaded if one connection carries everything; the rest is left to other
+/// processes. Servers issue new ones on each connection.
 const TAKEN: usize = 1;
-/// And where it takes several connections at once.
+/// The number of sessions loaded if HTTP/1.1 needs several connections at once.
 const TAKEN_H1: usize = 6;
-/// For new sessions that are on their way.
+/// An additional wait for new sessions that are on their way.
 const A_LITTLE: Duration = Duration::from_millis(200);
 const MOST_SETTLING: Duration = Duration::from_secs(1);
 const STEP: Duration = Duration::from_millis(5);
@@ -30,7 +30,7 @@ pub(super) struct Keeping {
     tls: Arc<Client>,
     tokens: Tokens,
     prepared: RefCell<HashSet<Authority>>,
-    /// Whose sessions were taken.
+    /// The origins whose sessions were loaded.
     taken: RefCell<Vec<(Authority, Transport)>>,
 }
 
@@ -45,7 +45,8 @@ impl Keeping {
         }
     }
 
-    /// Before an origin is asked for the first time: what was learnt of it, and a session or two.
+    /// Called before an origin is asked for the first time: loads what was learnt about it, and a
+    /// session or more.
     pub(super) fn prepare(&self, target: &Target, pool: &Pool, now: Stamp) {
         let origin = Authority::from(target);
         let secure = target.scheme == Scheme::Https;
@@ -80,7 +81,7 @@ impl Keeping {
             if !self.taken.borrow().contains(&owing) {
                 self.taken.borrow_mut().push(owing);
             }
-            // One that does not fit any more is as good as none.
+            // A session that can no longer be decoded is passed over.
             if let Ok(stored) = StoredSession::decode(&session.blob) {
                 let quic = transport == Transport::Quic;
                 let _ = self
@@ -90,8 +91,8 @@ impl Keeping {
         }
     }
 
-    /// Who asks in early data is answered before the server gives a new session: where none is left for the next run, it
-    /// is waited for, two round trips and a little.
+    /// With early data, the answer arrives before the server issues a new session. If no session is
+    /// left for the next run, waits for one: for two round trips and a little more.
     pub(super) async fn settle(&self, pool: &Pool, now: Stamp) {
         let mut owing = self.taken.take();
         owing.retain(|(origin, transport)| {
@@ -118,7 +119,7 @@ impl Keeping {
         }
     }
 
-    /// At the end: what the next run may use.
+    /// Called at the end: stores what the next run can use.
     pub(super) fn keep(&self, pool: &Pool, now: Stamp) {
         if !self.memory.is_somewhere() {
             return;

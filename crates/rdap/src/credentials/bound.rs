@@ -1,15 +1,15 @@
-//! What belongs to one origin (RFC 6454 §4) and is nothing to any other.
+//! A value that belongs to one origin (RFC 6454 §4) and is hidden from all others.
 
 use roundtrip_model::{Origin, Target};
 
-/// A value that can only be had for URLs of its origin.
+/// A value that is given out only for URLs of its origin.
 pub struct Bound<T> {
     origin: Origin,
     value: T,
 }
 
 impl<T> Bound<T> {
-    /// For the origin of `target`: of the rest of the URL nothing is kept.
+    /// Binds a value to the origin of `target`; the rest of the URL is not kept.
     pub fn new(target: &Target, value: T) -> Self {
         let origin = target.origin();
         Self { origin, value }

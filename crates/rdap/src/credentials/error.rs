@@ -1,4 +1,4 @@
-//! What goes wrong with credentials, without ever repeating one.
+//! What can go wrong with credentials. No message repeats one.
 
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {

@@ -1,10 +1,10 @@
-//! A host and a port: who is asked, and who must be asked politely. RFC 3986 §3.2.
+//! A host and a port: the server that is asked, and to which limits apply. RFC 3986 §3.2.
 
 use std::fmt::{self, Write as _};
 
 use roundtrip_model::Target;
 
-/// Longer names do not fit with their endings into the 255 bytes of a file's name.
+/// Longer names, with their suffixes, do not fit into the 255 bytes of a file name.
 const LONGEST_NAME: usize = 220;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -14,7 +14,7 @@ pub struct Authority {
 }
 
 impl Authority {
-    /// The same host in another case, or with the dot of the root, is the same host.
+    /// Case and a trailing dot do not matter: it is the same host.
     pub fn new(host: &str, port: u16) -> Self {
         let host = host.trim_end_matches('.').to_ascii_lowercase();
         Self { host, port }
@@ -28,7 +28,8 @@ impl Authority {
         self.port
     }
 
-    /// How files of this authority begin; none if the host has no name that could be real.
+    /// The start of the names of this authority's files; `None` if the host name is not a possible
+    /// one.
     pub(super) fn file_name(&self) -> Option<String> {
         let mut name = String::with_capacity(self.host.len() + 8);
         for byte in self.host.bytes() {
@@ -39,7 +40,7 @@ impl Authority {
             }
         }
         let _ = write!(name, "_{}", self.port);
-        // Hidden files are those that are not yet in place.
+        // Names with a leading dot are those of unfinished files.
         (name.len() <= LONGEST_NAME && !name.starts_with(['.', '_'])).then_some(name)
     }
 }

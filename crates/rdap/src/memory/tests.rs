@@ -1,4 +1,5 @@
-//! The directory: who may write to it, what becomes of broken files, and what is handed out once.
+//! The directory: who may write to it, what happens to broken files, and what is handed out only
+//! once.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -62,7 +63,7 @@ fn a_directory_that_others_write_to_is_refused() {
 
 #[test]
 fn a_directory_of_someone_else_is_refused() {
-    // Root's, for users; a user's, for root.
+    // Owned by root if the test runs as a user, and by a user if it runs as root.
     let directory = tempfile::tempdir().unwrap();
     let path = if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(directory.path(), Some(65_534), None).unwrap();
@@ -92,7 +93,7 @@ fn where_nothing_can_be_made_nothing_is_remembered() {
 #[test]
 fn one_note_tells_that_nothing_can_be_written() {
     let directory = tempfile::tempdir().unwrap();
-    // Something of ours is no directory: as root, modes would stop nothing.
+    // A file is in the way of a directory: for root, modes would not prevent writing.
     fs::write(directory.path().join("origins"), "").unwrap();
     let memory = open(directory.path());
     for host in ["a.example", "b.example"] {
@@ -104,7 +105,7 @@ fn one_note_tells_that_nothing_can_be_written() {
     assert!(notes[0].contains("not remembered"), "{notes:?}");
 }
 
-/// As a user; root may write anywhere.
+/// As a user, because root may write anywhere.
 #[test]
 fn what_may_only_be_read_is_read() {
     if rustix::process::geteuid().is_root() {
@@ -149,7 +150,7 @@ fn links_are_not_followed() {
     assert_eq!(memory.origin(&origin, NOW).alpn, None);
     assert_eq!(memory.notes().len(), 1);
     assert!(elsewhere.exists());
-    // Nor those that lead out of the directory.
+    // Nor links that lead out of the directory.
     fs::create_dir(directory.path().join("other")).unwrap();
     fs::rename(ours.join("origins"), directory.path().join("origins")).unwrap();
     symlink(directory.path().join("other"), ours.join("origins")).unwrap();
@@ -262,7 +263,7 @@ fn sessions_are_few_and_end() {
     memory.change_origin(&origin, NOW, |kept| *kept = state);
     let later = NOW.plus(Duration::from_hours(216));
     assert_eq!(memory.take_session(&origin, Transport::Tcp, later), None);
-    // The clock was wrong when it was kept.
+    // The clock was wrong when it was stored.
     let earlier = NOW.minus(Duration::from_hours(216));
     assert_eq!(memory.take_session(&origin, Transport::Tcp, earlier), None);
 }

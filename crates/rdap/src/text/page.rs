@@ -2,18 +2,18 @@
 
 use roundtrip_report::terminal::{self, Tone, Wrap, clean, width};
 
-/// Text of one tone.
+/// Text in one tone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) tone: Tone,
     pub(super) text: String,
 }
 
-/// A growing text whose lines fit.
+/// A text that grows line by line, within the terminal's width.
 pub(super) struct Page {
     style: terminal::Style,
     text: String,
-    /// The line that is being filled, in pieces of one tone, and how wide it is.
+    /// The current line, in pieces of one tone each, and its width.
     line: Vec<Run>,
     column: usize,
 }
@@ -37,7 +37,7 @@ impl Page {
         self.style.columns()
     }
 
-    /// Ends the line, if there is anything on it.
+    /// Ends the line unless it is empty.
     pub(super) fn end_line(&mut self) {
         let pieces = std::mem::take(&mut self.line);
         if pieces.is_empty() {
@@ -56,7 +56,7 @@ impl Page {
         self.column = 0;
     }
 
-    /// An empty line between two blocks, never at the top.
+    /// Adds an empty line between two blocks, but not at the top.
     pub(super) fn gap(&mut self) {
         self.end_line();
         if !self.text.is_empty() && !self.text.ends_with("\n\n") {
@@ -64,20 +64,20 @@ impl Page {
         }
     }
 
-    /// Blanks up to a column.
+    /// Adds blanks up to a column.
     pub(super) fn tab(&mut self, column: usize) {
         let blanks = column.saturating_sub(self.column);
         self.put(Tone::Plain, &" ".repeat(blanks));
     }
 
-    /// One blank, unless the line is full.
+    /// Adds one blank, unless the line is full.
     pub(super) fn space(&mut self) {
         if self.column < self.columns() {
             self.put(Tone::Plain, " ");
         }
     }
 
-    /// Two blanks, or a new line for what would not fit behind them but fits there.
+    /// Adds two blanks, or starts a new line if text of width `wide` fits only there.
     pub(super) fn aside(&mut self, wide: usize, indent: usize) {
         let room = self.columns().saturating_sub(self.column);
         if wide + 2 > room && wide <= self.columns().saturating_sub(indent) {
@@ -89,8 +89,8 @@ impl Page {
         }
     }
 
-    /// The text and what is noted beside it; where the terminal lacks the characters of the text and the note says
-    /// the same in ASCII, the note alone.
+    /// The text and the note beside it. If the terminal lacks the characters of the text and the
+    /// note says the same in ASCII, only the note.
     pub(super) fn worded<'t>(&self, text: &'t str, note: &'t str) -> (&'t str, &'t str) {
         let same = note.contains("xn--") && note.is_ascii();
         if self.style.unicode || text.is_ascii() || !same {
@@ -100,7 +100,7 @@ impl Page {
         }
     }
 
-    /// Words from where the line stands; what does not fit goes on below, from column `indent`.
+    /// Adds words at the current position; what does not fit continues below, at column `indent`.
     pub(super) fn flow(&mut self, tone: Tone, text: &str, indent: usize) {
         let words = text
             .split_whitespace()

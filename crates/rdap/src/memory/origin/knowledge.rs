@@ -1,4 +1,4 @@
-//! What the pool knows of an origin, and what is remembered of it: the one from the other.
+//! Converts between what the pool knows about an origin and what is remembered about it.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use roundtrip_model::Origin;
 use super::{Addresses, Alternative, OriginState, Stamp};
 use crate::pool::{self, OriginKnowledge};
 
-/// Without a word on how long an address holds, it is looked up again.
+/// Addresses without a TTL are looked up again.
 const UNSAID: Duration = Duration::ZERO;
 
 impl OriginState {
-    /// For the pool; nothing that is over is told.
+    /// The unexpired knowledge, for the pool.
     pub fn knowledge(&self, origin: &Origin, now: Stamp) -> OriginKnowledge {
         let alternative = self.alt_svc.as_ref().filter(|known| known.expires > now);
         let addresses = self.addresses.as_ref().filter(|known| known.expires > now);
@@ -34,7 +34,8 @@ impl OriginState {
         }
     }
 
-    /// From the pool. What it does not know this time is no news, but for what it would have heard.
+    /// Stores what the pool has learnt. Values that the pool lacks stay unchanged, unless it would
+    /// have learnt them.
     pub fn learn(&mut self, known: &OriginKnowledge, now: Stamp) {
         self.alt_svc = known.alt_svc.as_ref().map(|alternative| Alternative {
             port: alternative.port,
