@@ -40,10 +40,7 @@ fn aioquic(test: &str) -> Option<String> {
 }
 
 fn ask_with_aioquic(peer: &Peer, modules: &str, protocol: &str, wish: &str) -> Value {
-    let script = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/tests/origin/aioquic_client.py"
-    );
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/aioquic_client.py");
     let output = patiently("/usr/bin/python3")
         .arg(script)
         .args(["127.0.0.1", &peer.origin.https.port().to_string()])
