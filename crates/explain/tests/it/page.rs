@@ -12,7 +12,7 @@ fn the_page_is_not_stale() {
     let written = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         written == page,
-        "docs/causes.md is stale: UPDATE_DOCS=1 cargo test -p roundtrip-explain --test causes"
+        "docs/causes.md is stale: UPDATE_DOCS=1 cargo test -p roundtrip-explain --test it page"
     );
 }
 
