@@ -6,5 +6,8 @@ mod attribution;
 mod doctor;
 mod facts;
 mod hostile;
+mod images;
 mod limits;
 mod samples;
+
+roundtrip_path::sandbox_before_main!();

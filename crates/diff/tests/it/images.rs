@@ -1,15 +1,11 @@
 //! Two images asked over an emulated path: their difference is attributed, as on a short path so on a long one.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 mod scene;
 
 use std::time::Duration;
 
 use roundtrip_diff::{Kind, ProbeDiff, Report, read};
 use scene::{Image, NEW, OLD, Scene};
-
-roundtrip_path::sandbox_before_main!();
 
 /// The whole difference but this share of it must find its cause.
 const LEFT: f64 = 0.05;
