@@ -1,8 +1,6 @@
 //! Datagrams over loopback: runs of them whole, with their ECN bits and addresses; what the kernel refuses; and that
 //! none of it allocates.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 mod allocations;
 mod kernel;
 mod refusals;

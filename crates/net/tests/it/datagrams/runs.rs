@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use roundtrip_net::datagrams::{MOST_BYTES, MOST_SEGMENTS};
 
-use crate::{LOOPBACKS, bind, kernel, parcel, receive};
+use crate::datagrams::{LOOPBACKS, bind, kernel, parcel, receive};
 
 const COUNT: usize = 44;
 const SEGMENT: usize = 1200;

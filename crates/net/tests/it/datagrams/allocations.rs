@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use roundtrip_net::datagrams::Intake;
 
-use crate::{LOOPBACKS, bind, parcel};
+use crate::datagrams::{LOOPBACKS, bind, parcel};
 
 thread_local! {
     static COUNT: Cell<usize> = const { Cell::new(0) };

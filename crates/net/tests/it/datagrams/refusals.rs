@@ -6,7 +6,7 @@ use std::thread;
 
 use roundtrip_net::datagrams::{Datagrams, Intake, MOST_BYTES, MOST_SEGMENTS, is_too_long};
 
-use crate::{LOOPBACKS, bind, kernel, parcel, receive};
+use crate::datagrams::{LOOPBACKS, bind, kernel, parcel, receive};
 
 #[test]
 fn where_the_kernel_will_not_cut_datagrams_leave_singly() {

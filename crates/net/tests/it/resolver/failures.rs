@@ -3,8 +3,8 @@
 use roundtrip_net::{ResolveError, Wanted};
 use roundtrip_wire::dns::{Data, Kind, Message, Rcode};
 
-use crate::server::{NameServer, record};
-use crate::{BOTH, V4, look_up, resolver};
+use crate::resolver::server::{NameServer, record};
+use crate::resolver::{BOTH, V4, look_up, resolver};
 
 #[tokio::test]
 async fn a_name_that_is_none() {

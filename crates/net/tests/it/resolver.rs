@@ -1,11 +1,8 @@
 //! The resolver against a small name server: what is asked, again and how, and what is believed.
 
-// In a test, a helper that panics is a test that fails.
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 mod answers;
+mod failures;
 mod server;
-mod trouble;
 
 use std::net::SocketAddr;
 use std::time::Duration;

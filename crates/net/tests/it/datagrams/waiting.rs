@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use roundtrip_net::datagrams::{Intake, MOST_WATCHED, Ready, Waker, Watched, wait_for_any};
 
-use crate::{LOOPBACKS, bind, parcel, receive};
+use crate::datagrams::{LOOPBACKS, bind, parcel, receive};
 
 #[test]
 fn a_wait_ends_when_its_time_is_over_and_not_before() {

@@ -7,8 +7,8 @@ use roundtrip_net::{Resolver, Wanted};
 use roundtrip_wire::dns::{Data, Kind, Rcode, Service};
 use roundtrip_wire::hosts::Hosts;
 
-use crate::server::{NameServer, parsed, record};
-use crate::{BOTH, V4, conf, look_up, resolver};
+use crate::resolver::server::{NameServer, parsed, record};
+use crate::resolver::{BOTH, V4, conf, look_up, resolver};
 
 const GRACE: Duration = Duration::from_secs(20);
 

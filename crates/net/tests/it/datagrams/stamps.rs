@@ -7,7 +7,7 @@ use roundtrip_model::{Clock, Moment};
 use roundtrip_net::SystemClock;
 use roundtrip_net::datagrams::Intake;
 
-use crate::{LOOPBACKS, bind, parcel};
+use crate::datagrams::{LOOPBACKS, bind, parcel};
 
 const PAUSE: Duration = Duration::from_millis(60);
 
