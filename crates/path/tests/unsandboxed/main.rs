@@ -1,10 +1,14 @@
-//! What surrounds a path: whom it works for without a sandbox, how it refuses, and that nothing of it is left behind.
+//! What surrounds a path: for whom it works without a sandbox, how it refuses, and that nothing of it
+//! is left behind.
+//!
+//! This is a binary beside `it`, because `it` enters a sandbox before `main`, and a process cannot
+//! leave one.
 
 // In a test, a helper that panics is a test that fails.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod cleanup;
-#[path = "../crossing/ordinary_user.rs"]
+#[path = "../it/ordinary_user.rs"]
 mod ordinary_user;
 mod outside;
 mod refused;
