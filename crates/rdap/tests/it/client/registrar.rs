@@ -3,8 +3,8 @@
 use roundtrip_rdap::client::Trouble;
 use roundtrip_rdap::text::State;
 
-use crate::scene::{Scene, look_up};
-use crate::scripted::{Scripted, domain, rdap};
+use crate::client::scene::{Scene, look_up};
+use crate::client::scripted::{Scripted, domain, rdap};
 
 #[tokio::test]
 async fn the_registrar_is_asked_and_both_answers_kept() {

@@ -1,7 +1,6 @@
 //! The pool against an origin on the loopback: connections counted by the server, answers whole, failures named.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
+mod failures;
 mod faults;
 mod many;
 mod memory;
@@ -9,4 +8,3 @@ mod names;
 mod protocols;
 mod scene;
 mod scripted;
-mod trouble;

@@ -2,8 +2,8 @@
 
 use roundtrip_rdap::client::From;
 
-use crate::scene::{Scene, look_up};
-use crate::scripted::{Scripted, rdap};
+use crate::client::scene::{Scene, look_up};
+use crate::client::scripted::{Scripted, rdap};
 
 #[tokio::test]
 async fn a_networks_answer_serves_its_addresses() {
@@ -34,7 +34,7 @@ async fn neighbours_that_are_asked_at_once_are_asked_once() {
         names.push(format!("198.51.100.{n}"));
         names.push(format!("2001:db8::{n:x}"));
     }
-    let outcomes = crate::flights::at_once(&client, &names).await;
+    let outcomes = crate::client::flights::at_once(&client, &names).await;
     assert_eq!(outcomes.len(), 400);
     assert!(outcomes.iter().all(|o| o.registry.is_some()));
     assert_eq!(scene.asked().await.len(), 2);

@@ -4,8 +4,8 @@ use roundtrip_rdap::client::From;
 use roundtrip_rdap::credentials::{Credentials, Secret};
 use roundtrip_rdap::text::State;
 
-use crate::scene::{Scene, look_up, why};
-use crate::scripted::{Scripted, domain, rdap};
+use crate::client::scene::{Scene, look_up, why};
+use crate::client::scripted::{Scripted, domain, rdap};
 
 fn challenge(scheme: &str) -> String {
     rdap("401 Who", &format!("WWW-Authenticate: {scheme}\r\n"), "{}")

@@ -6,7 +6,7 @@ use roundtrip_http::{HttpError, OpenError};
 use roundtrip_origin::Certificate;
 use roundtrip_rdap::pool::Fault;
 
-use crate::scene::{Scene, at_once};
+use crate::pool::scene::{Scene, at_once};
 
 const ALL: [&str; 3] = ["h1+reuse", "h2+reuse", "h3+reuse"];
 

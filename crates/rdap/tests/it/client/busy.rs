@@ -6,8 +6,8 @@ use std::time::Duration;
 use roundtrip_rdap::memory::Memory;
 use roundtrip_rdap::text::State;
 
-use crate::scene::{Scene, look_up, manners, why};
-use crate::scripted::{Scripted, domain, rdap};
+use crate::client::scene::{Scene, look_up, manners, why};
+use crate::client::scripted::{Scripted, domain, rdap};
 
 const TOO_MANY: &str = "429 Too Many Requests";
 

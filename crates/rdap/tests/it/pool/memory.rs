@@ -6,7 +6,7 @@ use roundtrip_origin::{EarlyData, Quic};
 use roundtrip_rdap::pool::{Origin, OriginKnowledge, Pool};
 use roundtrip_tls::Roots;
 
-use crate::scene::{Scene, at_once};
+use crate::pool::scene::{Scene, at_once};
 
 #[tokio::test]
 async fn a_ticket_carries_the_next_ask_in_early_data() {

@@ -3,7 +3,7 @@
 use roundtrip_http::HttpError;
 use roundtrip_rdap::pool::Fault;
 
-use crate::scripted::{Scripted, Step, last, ok, pool, pool_with, say};
+use crate::pool::scripted::{Scripted, Step, last, ok, pool, pool_with, say};
 
 const HALF: &str = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf!";
 const CHUNK: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhalf!\r\n";

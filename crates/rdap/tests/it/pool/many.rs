@@ -1,6 +1,6 @@
 //! Hundreds at once: within the server's limits, and without growing for ever.
 
-use crate::scene::{Scene, at_once};
+use crate::pool::scene::{Scene, at_once};
 
 #[tokio::test]
 async fn five_hundred_asks_share_one_connection() {

@@ -1,7 +1,5 @@
 //! `docs/rdap-checks.md` is made of the table of checks.
 
-#![allow(clippy::unwrap_used)]
-
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,7 +9,7 @@ use roundtrip_rdap::check::{Check, Scope, table};
 const HEAD: &str = "# What `rdap --check` checks
 
 Made from the table in `crates/rdap/src/check.rs`; a test fails when the two differ. To write it anew:
-`UPDATE_DOCS=1 cargo test -p roundtrip-rdap --test checks`.
+`UPDATE_DOCS=1 cargo test -p roundtrip-rdap --test it checks`.
 
 `roundtrip rdap --check` ([guide](rdap.md#is-the-answer-right---check)) names what does not hold, the worst first, each with its place in
 the answer. An *error* is against a requirement, a *warning* against a recommendation or against what makes sense, *info* is allowed and
@@ -41,7 +39,7 @@ fn the_page_is_not_stale() {
     let written = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         written == page,
-        "docs/rdap-checks.md is stale: UPDATE_DOCS=1 cargo test -p roundtrip-rdap --test checks"
+        "docs/rdap-checks.md is stale: UPDATE_DOCS=1 cargo test -p roundtrip-rdap --test it checks"
     );
 }
 

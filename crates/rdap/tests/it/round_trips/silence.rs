@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use roundtrip_origin::Quic;
 use roundtrip_rdap::pool::{Alternative, Ask, Origin, OriginKnowledge, Pool};
 
-use crate::scene::Scene;
+use crate::round_trips::scene::Scene;
 
 #[test]
 fn tcp_is_used_where_quic_is_silent() {

@@ -7,7 +7,7 @@ use roundtrip_model::Target;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::scene::target;
+use crate::client::scene::target;
 
 type Answers = dyn Fn(&str, usize) -> String + Send + Sync;
 

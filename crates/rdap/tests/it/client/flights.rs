@@ -3,7 +3,7 @@
 use roundtrip_rdap::client::{Client, Outcome};
 use roundtrip_rdap::text::State;
 
-use crate::scene::Scene;
+use crate::client::scene::Scene;
 
 /// All of them on their way together, on one thread.
 pub(crate) async fn at_once(client: &Client, names: &[String]) -> Vec<Outcome> {

@@ -6,7 +6,7 @@ use roundtrip_origin::EarlyData;
 use roundtrip_rdap::pool::{Ask, Pool, Reply, Settings};
 use tokio::task::JoinSet;
 
-use crate::scene::{RTT, Scene};
+use crate::round_trips::scene::{RTT, Scene};
 
 /// Asks for all at once; the replies, and how many round trips the clock says that took.
 async fn fetch(pool: &Pool, asks: Vec<Ask>) -> (Vec<Reply>, f64) {

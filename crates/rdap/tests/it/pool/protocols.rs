@@ -2,7 +2,7 @@
 
 use roundtrip_rdap::pool::Settings;
 
-use crate::scene::{Scene, at_once};
+use crate::pool::scene::{Scene, at_once};
 
 #[tokio::test]
 async fn one_http2_connection_serves_all() {

@@ -2,8 +2,8 @@
 
 use roundtrip_rdap::text::State;
 
-use crate::scene::{Scene, bootstrapped, look_up, why};
-use crate::scripted::{Scripted, domain, rdap};
+use crate::client::scene::{Scene, bootstrapped, look_up, why};
+use crate::client::scripted::{Scripted, domain, rdap};
 
 #[tokio::test]
 async fn outcomes_have_the_states_of_their_answers() {

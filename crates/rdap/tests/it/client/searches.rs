@@ -2,8 +2,8 @@
 
 use roundtrip_rdap::text::State;
 
-use crate::scene::{Scene, look_up};
-use crate::scripted::{Scripted, rdap};
+use crate::client::scene::{Scene, look_up};
+use crate::client::scripted::{Scripted, rdap};
 
 #[tokio::test]
 async fn as_many_pages_as_are_wanted() {

@@ -3,8 +3,8 @@
 use roundtrip_rdap::client::{Client, Parts};
 use roundtrip_rdap::text::State;
 
-use crate::scene::{Scene, look_up, registry, target};
-use crate::scripted::{Scripted, rdap};
+use crate::client::scene::{Scene, look_up, registry, target};
+use crate::client::scripted::{Scripted, rdap};
 
 fn from(server: &Scripted) -> impl FnOnce(&mut Parts) {
     let base = server.base();

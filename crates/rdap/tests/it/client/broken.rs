@@ -4,7 +4,7 @@ use roundtrip_rdap::pool::{Deadlines, Pool, Settings};
 use roundtrip_rdap::text::State;
 use roundtrip_tls::Roots;
 
-use crate::scene::{Scene, look_up, why};
+use crate::client::scene::{Scene, look_up, why};
 
 #[tokio::test]
 async fn broken_answers_are_failures_that_say_what_is_wrong() {

@@ -3,8 +3,8 @@
 use roundtrip_rdap::client::{Outcome, Parts};
 use roundtrip_rdap::text::State;
 
-use crate::scene::{Scene, bootstrapped, look_up, why};
-use crate::scripted::{Scripted, domain, rdap};
+use crate::client::scene::{Scene, bootstrapped, look_up, why};
+use crate::client::scripted::{Scripted, domain, rdap};
 
 const REFUSES: &str = "https://127.0.0.1:9/";
 

@@ -3,8 +3,8 @@
 use roundtrip_rdap::credentials::{Credentials, Secret};
 use roundtrip_rdap::text::State;
 
-use crate::scene::{Scene, look_up, why};
-use crate::scripted::{Scripted, domain, rdap};
+use crate::client::scene::{Scene, look_up, why};
+use crate::client::scripted::{Scripted, domain, rdap};
 
 fn elsewhere(to: &str) -> String {
     rdap("302 Found", &format!("Location: {to}\r\n"), "")

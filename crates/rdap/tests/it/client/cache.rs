@@ -5,8 +5,8 @@ use std::time::Duration;
 use roundtrip_rdap::client::From;
 use roundtrip_rdap::text::State;
 
-use crate::scene::{Scene, look_up, why};
-use crate::scripted::{Scripted, rdap};
+use crate::client::scene::{Scene, look_up, why};
+use crate::client::scripted::{Scripted, rdap};
 
 #[tokio::test]
 async fn a_fresh_copy_is_not_asked_for() {

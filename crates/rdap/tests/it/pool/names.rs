@@ -8,7 +8,7 @@ use roundtrip_model::Target;
 use roundtrip_rdap::pool::{Ask, Family, Fault, Override, Pool};
 use roundtrip_wire::dns::{Data, Kind, Message, Rcode, Record};
 
-use crate::scene::{Scene, at_once};
+use crate::pool::scene::{Scene, at_once};
 
 /// Says that every host is at 127.0.0.1, for so many seconds; counts how often it was asked for IPv4 addresses.
 fn name_server(ttl: u32) -> (SocketAddr, Arc<AtomicUsize>) {
