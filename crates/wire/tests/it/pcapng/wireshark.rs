@@ -12,7 +12,7 @@ use roundtrip_wire::pcapng::{
     Block, Captured, Direction, Interface, LinkType, Order, Reader, Section, Statistics, Writer,
 };
 
-use super::skip;
+use crate::skip;
 
 const TIME: u64 = 1_700_000_000_123_456_789;
 /// SYN with MSS, SACK permitted, timestamps and fast open; a payload of odd length.

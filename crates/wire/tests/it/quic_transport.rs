@@ -1,5 +1,4 @@
 //! QUIC's frames, headers and transport parameters: what is written is read back, and hostile bytes only give errors.
-#![allow(clippy::unwrap_used, clippy::panic)] // what a test's helper expects is expected of the code
 
 use std::ops::RangeInclusive;
 

@@ -1,5 +1,4 @@
 //! QUIC Initials opened: the vectors of RFC 9001 §A and RFC 9369 §A, and datagrams put together from them.
-#![allow(clippy::unwrap_used, clippy::panic)] // what a test's helper expects is expected of the code
 
 use roundtrip_wire::Error;
 use roundtrip_wire::quic::{
@@ -8,10 +7,10 @@ use roundtrip_wire::quic::{
 };
 use roundtrip_wire::tls::{ClientHello, Group, HandshakeKind, Handshakes, ServerHello};
 
-const V1_CLIENT: &str = include_str!("data/quicv1-client-initial.hex");
-const V1_SERVER: &str = include_str!("data/quicv1-server-initial.hex");
-const V2_CLIENT: &str = include_str!("data/quicv2-client-initial.hex");
-const V2_SERVER: &str = include_str!("data/quicv2-server-initial.hex");
+const V1_CLIENT: &str = include_str!("../data/quicv1-client-initial.hex");
+const V1_SERVER: &str = include_str!("../data/quicv1-server-initial.hex");
+const V2_CLIENT: &str = include_str!("../data/quicv2-client-initial.hex");
+const V2_SERVER: &str = include_str!("../data/quicv2-server-initial.hex");
 const V1_RETRY: &str = "ff000000010008f067a5502a4262b5746f6b656e04a265ba2eff4d829058fb3f0f2496ba";
 const V2_RETRY: &str = "cf6b3343cf0008f067a5502a4262b5746f6b656ec8646ce8bfe33952d955543665dcc7b6";
 

@@ -1,5 +1,4 @@
 //! DNS messages through the public face: known bytes, answers followed, and limits.
-#![allow(clippy::unwrap_used, clippy::panic)] // what a test's helper expects is expected of the code
 
 use std::net::{IpAddr, Ipv4Addr};
 

@@ -1,5 +1,4 @@
 //! Hellos recorded from real peers, read as an observer of the wire would.
-#![allow(clippy::unwrap_used, clippy::panic)] // what a test's helper expects is expected of the code
 
 use roundtrip_wire::tls::{
     CertificateCompression, ClientHello, ContentKind, Group, HandshakeKind, Handshakes, KeyShare,
@@ -8,7 +7,7 @@ use roundtrip_wire::tls::{
 
 macro_rules! recorded {
     ($name:literal) => {
-        include_bytes!(concat!("data/", $name, ".bin"))
+        include_bytes!(concat!("../data/", $name, ".bin"))
     };
 }
 

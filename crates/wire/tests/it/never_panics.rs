@@ -1,5 +1,4 @@
 //! Every parser is total: arbitrary bytes, and valid bytes spoilt in a few places, give a value or an error.
-#![allow(clippy::unwrap_used, clippy::panic)] // what a test's helper expects is expected of the code
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -104,14 +103,14 @@ fn seed() -> impl Strategy<Value = Vec<u8>> {
         conf.into(),
         field.into(),
         b"www.ex\\.ample.\\001a".to_vec(),
-        hex(include_str!("data/quicv1-client-initial.hex")),
-        hex(include_str!("data/quicv2-server-initial.hex")),
+        hex(include_str!("../data/quicv1-client-initial.hex")),
+        hex(include_str!("../data/quicv2-server-initial.hex")),
         hex("02 0a 00 01 02 00 01 06 00 02 0809 1c 00 06 01 41"),
-        include_bytes!("data/ec-p256.der").to_vec(),
-        include_bytes!("data/rsa-2048.der").to_vec(),
-        include_bytes!("data/tls13-early-client.bin").to_vec(),
-        include_bytes!("data/tls13-retry-server.bin").to_vec(),
-        include_bytes!("data/tls12-server.bin").to_vec(),
+        include_bytes!("../data/ec-p256.der").to_vec(),
+        include_bytes!("../data/rsa-2048.der").to_vec(),
+        include_bytes!("../data/tls13-early-client.bin").to_vec(),
+        include_bytes!("../data/tls13-retry-server.bin").to_vec(),
+        include_bytes!("../data/tls12-server.bin").to_vec(),
     ];
     proptest::sample::select(seeds)
 }
