@@ -7,7 +7,7 @@ use crate::{Cause, FAMILIES};
 const HEAD: &str = "# Causes of a slow exchange
 
 Made from the entries in `crates/explain/src/causes`; a test fails when the two differ. To write it anew:
-`UPDATE_DOCS=1 cargo test -p roundtrip-explain --test causes`.
+`UPDATE_DOCS=1 cargo test -p roundtrip-explain --test it page`.
 
 `roundtrip causes` lists them too, `roundtrip causes ID` explains one, and `--json` writes either as one document: `schema`
 (`roundtrip/causes/1`) and `causes`, each with `id`, `family`, `name`, `shows`, `cost`, `remedy`, `settings` (`of`, `is`), `source`.
