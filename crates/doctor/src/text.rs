@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use crate::check::{Check, Status};
-use crate::report::Summary;
+use crate::report::StatusCounts;
 
 /// Narrower than this nothing can be laid out; wider is hard to read.
 const NARROWEST: usize = 30;
@@ -34,14 +34,14 @@ pub fn render(checks: &[Check], colour: bool, width: usize) -> String {
         }
         page.check(&mut out, check);
     }
-    let sum = wrap(&sum(Summary::of(checks)), page.width);
+    let sum = wrap(&sum(StatusCounts::count(checks)), page.width);
     let _ = writeln!(out, "\n{}", sum.join("\n"));
     out
 }
 
 /// The last line: how many of each status.
-fn sum(summary: Summary) -> String {
-    let Summary {
+fn sum(summary: StatusCounts) -> String {
+    let StatusCounts {
         good,
         notice,
         problem,
