@@ -14,19 +14,19 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::site::Site;
-use crate::tcp::{self, Door, Hall};
-use crate::{Counters, EchoKnobs, Knobs, OriginError, Stats};
+use crate::tcp::{self, ListenerContext, ListenerRole};
+use crate::{EchoKnobs, Knobs, OriginCounters, OriginError, Stats};
 
-const PATIENCE: Duration = Duration::from_mins(1);
+const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 
-const CONNECTIONS: usize = 4096;
+const MAX_CONNECTIONS: usize = 4096;
 const BACKLOG: u32 = 1024;
 
 /// The echo alone, without HTTP and TLS. Dropping it stops it.
 #[derive(Debug)]
 pub struct Echo {
     pub address: SocketAddr,
-    counters: Arc<Counters>,
+    counters: Arc<OriginCounters>,
     task: JoinHandle<()>,
 }
 
@@ -47,16 +47,16 @@ impl Echo {
         let listener = listen(wanted, &how).map_err(failed)?;
         let listener = TcpListener::from_std(listener).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let counters = Arc::new(Counters::default());
-        let hall = Hall {
+        let counters = Arc::new(OriginCounters::default());
+        let hall = ListenerContext {
             site: Arc::new(Site::new(&Knobs::default(), 0, counters.clone())),
-            places: Arc::new(Semaphore::new(CONNECTIONS)),
+            places: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
             fast_open: knobs.fast_open > 0,
         };
         Ok(Self {
             address,
             counters,
-            task: tokio::spawn(tcp::accept(listener, Door::Echo, hall)),
+            task: tokio::spawn(tcp::accept(listener, ListenerRole::Echo, hall)),
         })
     }
 
@@ -71,16 +71,19 @@ impl Drop for Echo {
     }
 }
 
-pub(crate) async fn serve<IO: AsyncRead + AsyncWrite + Unpin>(mut io: IO, counters: &Counters) {
+pub(crate) async fn serve<IO: AsyncRead + AsyncWrite + Unpin>(
+    mut io: IO,
+    counters: &OriginCounters,
+) {
     let mut buffer = vec![0; 16 * 1024];
-    while let Ok(Ok(n)) = timeout(PATIENCE, io.read(&mut buffer)).await {
+    while let Ok(Ok(n)) = timeout(IDLE_TIMEOUT, io.read(&mut buffer)).await {
         let bytes = buffer.get(..n).unwrap_or_default();
         if bytes.is_empty() {
-            let _ = timeout(PATIENCE, io.shutdown()).await;
+            let _ = timeout(IDLE_TIMEOUT, io.shutdown()).await;
             return;
         }
         counters.echo_bytes.add(n as u64);
-        if !matches!(timeout(PATIENCE, io.write_all(bytes)).await, Ok(Ok(()))) {
+        if !matches!(timeout(IDLE_TIMEOUT, io.write_all(bytes)).await, Ok(Ok(()))) {
             return;
         }
     }

@@ -4,8 +4,8 @@
 //! [`Knobs`] and a flag with the same name.
 //!
 //! The life of a request: `tcp` or `quic` accepts → `tls` shakes hands → `serve::{h1,h2,h3}` read a
-//! request → `routes` turns it into a `Plan` (pure) → `serve` carries out the plan, in the same way
-//! for all three protocols. Both ends can be compared: [`Counters`] says what the server saw, in
+//! request → `routes` turns it into a `AnswerPlan` (pure) → `serve` carries out the plan, in the same way
+//! for all three protocols. Both ends can be compared: [`OriginCounters`] says what the server saw, in
 //! the API and at `/stats`.
 
 mod body;
@@ -33,4 +33,4 @@ pub use knobs::{
     Group, HttpKnobs, Knobs, ListenKnobs, Quic, QuicEngine, Tickets, TlsKnobs, TlsVersions,
 };
 pub use running::{Origin, Running};
-pub use stats::{Counters, Stats};
+pub use stats::{OriginCounters, Stats};

@@ -6,13 +6,13 @@ use std::sync::{Mutex, PoisonError};
 use roundtrip_http::dock::Dock;
 use serde::Serialize;
 
-/// Writes [`Counters`] and its snapshot [`Stats`] from one list, so that neither misses a counter.
+/// Writes [`OriginCounters`] and its snapshot [`Stats`] from one list, so that neither misses a counter.
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         /// Counters that grow while the origin runs. They are not updated together.
         #[derive(Debug, Default)]
-        pub struct Counters {
-            $($(#[$doc])* pub(crate) $name: Counter,)*
+        pub struct OriginCounters {
+            $($(#[$doc])* pub(crate) $name: StatCounter,)*
             /// Our own engine counts clients that get no connection.
             docks: Mutex<Vec<Dock>>,
         }
@@ -23,7 +23,7 @@ macro_rules! counters {
             $($(#[$doc])* pub $name: u64,)*
         }
 
-        impl Counters {
+        impl OriginCounters {
             pub fn snapshot(&self) -> Stats {
                 let mut stats = Stats { $($name: self.$name.0.load(Relaxed),)* };
                 let docks = self.docks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +90,7 @@ counters! {
     faults,
 }
 
-impl Counters {
+impl OriginCounters {
     pub(crate) fn add_dock(&self, dock: Dock) {
         let mut docks = self.docks.lock().unwrap_or_else(PoisonError::into_inner);
         docks.push(dock);
@@ -98,9 +98,9 @@ impl Counters {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Counter(AtomicU64);
+pub(crate) struct StatCounter(AtomicU64);
 
-impl Counter {
+impl StatCounter {
     pub(crate) fn add(&self, n: u64) {
         self.0.fetch_add(n, Relaxed);
     }
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_snapshot_has_what_was_counted() {
-        let counters = Counters::default();
+        let counters = OriginCounters::default();
         counters.requests.increment();
         counters.early_data_bytes.add(517);
         let stats = counters.snapshot();

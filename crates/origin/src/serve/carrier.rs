@@ -10,7 +10,7 @@ use roundtrip_http::dock::{self, Link};
 use crate::quic::Confirmation;
 
 /// A QUIC connection.
-pub(crate) trait Carrier: Send + 'static {
+pub(crate) trait QuicCarrier: Send + 'static {
     type Bidi: quic::SendStream<Bytes> + quic::RecvStream + Send + 'static;
     type Sending: quic::SendStream<Bytes> + Send + 'static;
     type Receiving: quic::RecvStream + Send + 'static;
@@ -25,7 +25,7 @@ pub(crate) trait Carrier: Send + 'static {
             OpenStreams = Self::Opener,
         > + Send
         + 'static;
-    type Reins: Reins;
+    type Reins: StreamControl;
 
     fn transport(&self) -> Self::Transport;
 
@@ -41,18 +41,18 @@ pub(crate) trait Carrier: Send + 'static {
 }
 
 /// Controls a server's streams.
-pub(crate) trait Reins: Clone + Send + 'static {
+pub(crate) trait StreamControl: Clone + Send + 'static {
     /// Raises the read allowance of a stream by `allowance` bytes. From then on, the server has to
     /// finish its answer.
     fn entrust(&self, stream: impl FnOnce() -> StreamId, allowance: u64);
 }
 
-pub(crate) struct Quinn {
+pub(crate) struct QuinnCarrier {
     connection: quinn::Connection,
     confirmation: Confirmation,
 }
 
-impl Quinn {
+impl QuinnCarrier {
     pub(crate) fn new(connection: quinn::Connection, confirmation: Confirmation) -> Self {
         Self {
             connection,
@@ -61,7 +61,7 @@ impl Quinn {
     }
 }
 
-impl Carrier for Quinn {
+impl QuicCarrier for QuinnCarrier {
     type Bidi = h3_quinn::BidiStream<Bytes>;
     type Sending = h3_quinn::SendStream<Bytes>;
     type Receiving = h3_quinn::RecvStream;
@@ -90,19 +90,19 @@ impl Carrier for Quinn {
 }
 
 /// quinn has no limit by stream, and cannot tell the stream's ID during a read.
-impl Reins for () {
+impl StreamControl for () {
     fn entrust(&self, _: impl FnOnce() -> StreamId, _: u64) {}
 }
 
-pub(crate) struct Own(Link);
+pub(crate) struct OwnCarrier(Link);
 
-impl Own {
+impl OwnCarrier {
     pub(crate) fn new(link: Link) -> Self {
         Self(link)
     }
 }
 
-impl Carrier for Own {
+impl QuicCarrier for OwnCarrier {
     type Bidi = dock::Stream;
     type Sending = dock::Outgoing;
     type Receiving = dock::Receiving;
@@ -131,7 +131,7 @@ impl Carrier for Own {
     }
 }
 
-impl Reins for Link {
+impl StreamControl for Link {
     fn entrust(&self, stream: impl FnOnce() -> StreamId, allowance: u64) {
         Link::entrust(self, stream().into_inner(), allowance);
     }
