@@ -5,20 +5,20 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::congestion::CongestionControls;
-use crate::refusal::Refusal;
+use crate::refusal::NamespaceRefusal;
 
 /// Why there is no path, or why something failed inside one.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum PathError {
     /// The system does not let this user create namespaces; the text says what to change.
     #[error("this system refuses the emulated path its namespaces ({step}): {refusal}")]
     Refused {
-        step: Step,
-        refusal: Refusal,
+        step: SetupStep,
+        refusal: NamespaceRefusal,
         source: io::Error,
     },
     #[error("the emulated path could not {step}")]
-    Setup { step: Step, source: io::Error },
+    Setup { step: SetupStep, source: io::Error },
     #[error(
         "an emulated path carries IPv6, hence an MTU of 1280 bytes or more (RFC 8200 §5), not {0}"
     )]
@@ -60,7 +60,7 @@ pub enum Error {
     #[error(
         "{} could not be `{value}` inside the path: {}",
         crate::congestion::SETTING,
-        crate::congestion::Advice(value, controls)
+        crate::congestion::CongestionAdvice(value, controls)
     )]
     CongestionControl {
         value: String,
@@ -80,7 +80,7 @@ pub enum Error {
 /// The step that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Step {
+pub enum SetupStep {
     Fork,
     MakeUserNamespace,
     MapUser,
@@ -104,7 +104,7 @@ pub enum Step {
     StartThread,
 }
 
-impl Step {
+impl SetupStep {
     /// The steps that happen in a forked child, which reports them by number.
     const IN_CHILD: [Self; 11] = [
         Self::MakeUserNamespace,
@@ -136,7 +136,7 @@ impl Step {
     }
 }
 
-impl std::fmt::Display for Step {
+impl std::fmt::Display for SetupStep {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self {
             Self::Fork => "start its keeper process",

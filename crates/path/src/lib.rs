@@ -77,17 +77,18 @@ mod words;
 
 pub use builder::Builder;
 pub use congestion::CongestionControls;
-pub use counters::{Counters, Lateness, Tally};
+pub use counters::{DirectionCounters, Lateness, PathCounters};
 pub use direction::Direction;
-pub use error::{Error, Step};
+pub use error::{PathError, SetupStep};
 pub use link::{
-    Discipline, Jitter, Link, Loss, Mtu, Outage, Queue, Rate, Reorder, Room, Shape, Target, Trace,
+    Discipline, Jitter, JitterShape, Link, LinkMtu, Loss, LossTarget, Outage, Queue, QueueSize,
+    Rate, Reorder, Trace,
 };
 pub use middlebox::Middlebox;
 pub use names::{CLIENT_NAMES, SERVER_NAMES};
 pub use namespace::Namespace;
 pub use path::Path;
 pub use presets::{PRESETS, Preset};
-pub use refusal::Refusal;
+pub use refusal::NamespaceRefusal;
 pub use sandbox::enter_sandbox;
-pub use words::{WORDS, Word, WordError};
+pub use words::{PathWord, WORDS, WordError};
