@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::course::Course;
 use crate::direction::Direction;
-use crate::error::{PathError, SetupStep};
+use crate::error::PathError;
 use crate::keeper::Keeper;
 use crate::link::{Link, Loss};
 use crate::middlebox::Middlebox;
@@ -15,10 +15,11 @@ use crate::namespace::Namespace;
 use crate::path::Path;
 use crate::recording::Recording;
 use crate::relay::{Relay, RelayConfig};
+use crate::side::{CLIENT, SERVER, WireKind};
+use crate::step::SetupStep;
 use crate::stretch::{self, HopContext, Stretch};
 use crate::syscall::time;
-use crate::wiring::{self, CLIENT, SERVER, WireKind, WiredNamespaces, WiringConfig};
-use crate::words::{self, WordError};
+use crate::wiring::{self, WiredNamespaces, WiringConfig};
 
 /// The smallest MTU that IPv6 allows, in bytes (RFC 8200 §5).
 const MIN_MTU: u16 = 1280;
@@ -54,6 +55,13 @@ impl Default for Builder {
             names: Vec::new(),
             name_server: false,
         }
+    }
+}
+
+impl Path {
+    /// Begins the description of a path.
+    pub fn builder() -> Builder {
+        Builder::default()
     }
 }
 
@@ -171,12 +179,6 @@ impl Builder {
     /// answer.
     pub fn round_trip(&self) -> Duration {
         self.delay_of(Direction::Up) + self.delay_of(Direction::Down)
-    }
-
-    /// Sets one property by its word, such as `loss` to `1%`; [`WORDS`](crate::WORDS) lists them
-    /// all.
-    pub fn set(&mut self, word: &str, value: &str) -> Result<(), WordError> {
-        words::apply(self, word, value)
     }
 
     /// Creates the namespaces, wires them and starts the relay. The path carries packets when this

@@ -3,8 +3,8 @@
 
 use std::io;
 
-use crate::error::SetupStep;
 use crate::outcome::ChildFailure;
+use crate::step::SetupStep;
 use crate::syscall::namespace::{self, NamespaceKind};
 
 /// The lines for `/proc/self/uid_map` and `gid_map`: root inside is the caller outside.

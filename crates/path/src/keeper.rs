@@ -17,13 +17,14 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use crate::error::{PathError, SetupStep};
+use crate::error::PathError;
 use crate::identity::CallerIdentity;
 use crate::outcome::{self, ChildFailure};
+use crate::side::{END_INDEX, END_NAME, WireKind};
+use crate::step::SetupStep;
 use crate::syscall::child::{self, Child};
 use crate::syscall::namespace::{self, NamespaceKind};
 use crate::syscall::{descriptor, packet, processes, time, tun};
-use crate::wiring::{END_INDEX, END_NAME, WireKind};
 
 /// How often the keeper looks again for processes that were started meanwhile, or are still dying.
 const MAX_SWEEPS: u32 = 2000;

@@ -69,6 +69,8 @@ mod refusal;
 mod relay;
 mod rtnetlink;
 mod sandbox;
+mod side;
+mod step;
 mod stretch;
 mod syscall;
 mod uplink;
@@ -79,7 +81,7 @@ pub use builder::Builder;
 pub use congestion::CongestionControls;
 pub use counters::{DirectionCounters, Lateness, PathCounters};
 pub use direction::Direction;
-pub use error::{PathError, SetupStep};
+pub use error::PathError;
 pub use link::{
     Discipline, Jitter, JitterShape, Link, LinkMtu, Loss, LossTarget, Outage, Queue, QueueSize,
     Rate, Reorder, Trace,
@@ -91,4 +93,5 @@ pub use path::Path;
 pub use presets::{PRESETS, Preset};
 pub use refusal::NamespaceRefusal;
 pub use sandbox::enter_sandbox;
+pub use step::SetupStep;
 pub use words::{PathWord, WORDS, WordError};

@@ -11,11 +11,11 @@ use std::fs;
 use std::io;
 use std::net::IpAddr;
 
-use crate::error::SetupStep;
 use crate::outcome::ChildFailure;
+use crate::side::{CLIENT, PathSide, SERVER};
+use crate::step::SetupStep;
 use crate::syscall::mount;
 use crate::syscall::namespace::{self, NamespaceKind};
-use crate::wiring::{CLIENT, PathSide, SERVER};
 
 /// Names of the client inside the path.
 pub const CLIENT_NAMES: &[&str] = &["client", "client.test"];

@@ -10,12 +10,13 @@ use std::sync::Arc;
 use std::thread;
 
 use crate::congestion::CongestionControls;
-use crate::error::{PathError, SetupStep};
+use crate::error::PathError;
 use crate::names::HostNames;
 use crate::outcome::{self, ChildFailure};
+use crate::side::PathSide;
+use crate::step::SetupStep;
 use crate::syscall::child;
 use crate::syscall::namespace::{self, NamespaceKind};
-use crate::wiring::PathSide;
 
 /// Stack size of a thread inside, in bytes: that of a main thread, because such code runs on it.
 const STACK_BYTES: usize = 8 * 1024 * 1024;

@@ -4,8 +4,9 @@
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 
-use crate::error::{PathError, SetupStep};
+use crate::error::PathError;
 use crate::refusal::NamespaceRefusal;
+use crate::step::SetupStep;
 use crate::syscall::child::Child;
 use crate::syscall::descriptor;
 

@@ -3,7 +3,6 @@
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use crate::builder::Builder;
 use crate::counters::PathCounters;
 use crate::error::PathError;
 use crate::keeper::Keeper;
@@ -27,10 +26,6 @@ pub struct Path {
 }
 
 impl Path {
-    pub fn builder() -> Builder {
-        Builder::default()
-    }
-
     pub fn client(&self) -> &Namespace {
         &self.client
     }

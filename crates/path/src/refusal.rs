@@ -7,7 +7,7 @@ use std::fmt;
 use std::fs;
 use std::io;
 
-use crate::error::SetupStep;
+use crate::step::SetupStep;
 use crate::syscall::namespace::{self, Capability};
 
 /// The rule that forbids namespaces, as far as it can be told.

@@ -16,11 +16,13 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsFd;
 
-use crate::error::{PathError, SetupStep};
+use crate::error::PathError;
 use crate::namespace::Namespace;
 use crate::rtnetlink::{End, Mac, Rtnetlink};
+use crate::side::SERVER;
+use crate::step::SetupStep;
 use crate::syscall::{descriptor, interface};
-use crate::wiring::{SERVER, at, await_readiness};
+use crate::wiring::{at, await_readiness};
 
 const HERE: [(IpAddr, u8); 2] = [
     (IpAddr::V4(Ipv4Addr::new(198, 18, 1, 1)), 24),

@@ -3,46 +3,28 @@
 //!
 //! Both sides share one subnet, as if the relay were a cable: it forwards frames as they are,
 //! answers nothing and decrements nothing. Neighbours are entered by hand, so that every packet
-//! that crosses was sent on purpose. Addresses are those reserved for benchmarks (RFC 2544 via RFC
-//! 6890, RFC 5180 §8), which no real host has. `bare` is the wire without a relay.
+//! that crosses was sent on purpose. `bare` is the wire without a relay.
 
 pub(crate) mod bare;
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use crate::error::{PathError, SetupStep};
+use crate::error::PathError;
 use crate::keeper::{KeeperHandover, NetworkHandles};
 use crate::middlebox::nat;
 use crate::relay::Tap;
-use crate::rtnetlink::{End, Mac, Rtnetlink};
+use crate::rtnetlink::{End, Rtnetlink};
+use crate::side::{CLIENT, END_NAME, PathSide, SERVER, WireKind};
+use crate::step::SetupStep;
 use crate::syscall::interface::{self, Offload};
 use crate::syscall::{packet, time};
 
 const LOOPBACK: u32 = 1;
-const PREFIX_V4: u8 = 24;
-const PREFIX_V6: u8 = 64;
 
 /// How long the kernel may take for work in the background.
 const READINESS_LIMIT: Duration = Duration::from_secs(5);
-
-/// Name and index of the interface at both ends of the path.
-pub(crate) const END_NAME: &str = "eth0";
-pub(crate) const END_INDEX: u32 = 100;
-
-/// How the two sides are connected to the relay.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum WireKind {
-    /// A veth pair for each side; works for everybody.
-    #[default]
-    Veth,
-    /// A TAP device for each side, if `/dev/net/tun` may be opened.
-    Tun,
-    /// One veth pair between both sides, and no relay.
-    Bare,
-}
 
 /// How the path is to be wired.
 #[derive(Clone, Copy, Debug)]
@@ -51,52 +33,6 @@ pub(crate) struct WiringConfig {
     pub(crate) mtu: u16,
     /// Without it, only real segments cross.
     pub(crate) offload: bool,
-}
-
-/// One of the two sides of the path.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PathSide {
-    pub(crate) v4: Ipv4Addr,
-    pub(crate) v6: Ipv6Addr,
-    pub(crate) mac: Mac,
-    /// The relay's end of the wire to this side.
-    tap: End<'static>,
-}
-
-pub(crate) const CLIENT: PathSide = PathSide {
-    v4: Ipv4Addr::new(198, 18, 0, 1),
-    v6: Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 1),
-    mac: [2, 0, 0, 0, 0, 1],
-    tap: End {
-        name: "to-client",
-        index: 101,
-        mac: [2, 0, 0, 0, 1, 1],
-    },
-};
-
-pub(crate) const SERVER: PathSide = PathSide {
-    v4: Ipv4Addr::new(198, 18, 0, 2),
-    v6: Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 2),
-    mac: [2, 0, 0, 0, 0, 2],
-    tap: End {
-        name: "to-server",
-        index: 102,
-        mac: [2, 0, 0, 0, 1, 2],
-    },
-};
-
-impl PathSide {
-    fn end(self) -> End<'static> {
-        End {
-            name: END_NAME,
-            index: END_INDEX,
-            mac: self.mac,
-        }
-    }
-
-    fn addresses(self) -> [(IpAddr, u8); 2] {
-        [(self.v4.into(), PREFIX_V4), (self.v6.into(), PREFIX_V6)]
-    }
 }
 
 /// The namespaces, with interfaces and addresses.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::builder::Builder;
 use crate::direction::Direction;
 use crate::link::{self, Link};
-use crate::presets;
+use crate::presets::PRESETS;
 
 /// One property of a path.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub const WORDS: &[PathWord] = &[
         name: "preset",
         value: "NAME",
         help: "A network by name, such as transatlantic, 3g or starlink; other words add to it or change it",
-        apply: |path, text| presets::apply(path, text),
+        apply: |path, text| apply_preset(path, text),
     },
     PathWord {
         name: "rtt",
@@ -165,8 +165,15 @@ pub const WORDS: &[PathWord] = &[
     },
 ];
 
+impl Builder {
+    /// Sets one property by its word, such as `loss` to `1%`; [`WORDS`] lists them all.
+    pub fn set(&mut self, word: &str, value: &str) -> Result<(), WordError> {
+        apply(self, word, value)
+    }
+}
+
 /// Sets one property.
-pub(crate) fn apply(path: &mut Builder, name: &str, value: &str) -> Result<(), WordError> {
+fn apply(path: &mut Builder, name: &str, value: &str) -> Result<(), WordError> {
     let word = WORDS
         .iter()
         .find(|word| word.name == name)
@@ -179,7 +186,7 @@ pub(crate) fn apply(path: &mut Builder, name: &str, value: &str) -> Result<(), W
 }
 
 /// Sets several properties: `rtt=90ms loss=1%`.
-pub(crate) fn apply_all(path: &mut Builder, text: &str) -> Result<(), String> {
+fn apply_all(path: &mut Builder, text: &str) -> Result<(), String> {
     for item in text.split_whitespace() {
         let (word, value) = item
             .split_once('=')
@@ -187,6 +194,21 @@ pub(crate) fn apply_all(path: &mut Builder, text: &str) -> Result<(), String> {
         apply(path, word, value).map_err(|error| error.to_string())?;
     }
     Ok(())
+}
+
+/// Sets the properties of a preset.
+fn apply_preset(path: &mut Builder, name: &str) -> Result<(), String> {
+    let preset = PRESETS
+        .iter()
+        .find(|preset| preset.name == name)
+        .ok_or_else(|| {
+            let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
+            format!(
+                "there is no network `{name}`; there are {}",
+                names.join(", ")
+            )
+        })?;
+    apply_all(path, preset.words)
 }
 
 fn names() -> String {

@@ -10,7 +10,7 @@ use super::Middlebox;
 use crate::direction::Direction;
 use crate::hop::{Hop, HopOutput};
 use crate::packet::Packet;
-use crate::wiring::{CLIENT, SERVER};
+use crate::side::{CLIENT, SERVER};
 
 pub(crate) const SYN: u8 = 0x02;
 pub(crate) const ACK: u8 = 0x10;
@@ -23,7 +23,7 @@ pub(crate) const SEQUENCE: u32 = 1000;
 
 /// Source and destination of packets in this direction and IP version.
 pub(crate) fn ends(way: Direction, is_v6: bool) -> (IpAddr, IpAddr) {
-    let of = |side: crate::wiring::PathSide| {
+    let of = |side: crate::side::PathSide| {
         if is_v6 {
             side.v6.into()
         } else {

@@ -9,7 +9,7 @@ use roundtrip_wire::pcapng::{self, Captured, Interface, LinkType, Section};
 
 use super::order::SightQueue;
 use super::{PacketSight, PathEnd, RecordingEvent};
-use crate::wiring::{CLIENT, PathSide, SERVER};
+use crate::side::{CLIENT, PathSide, SERVER};
 
 /// How often the file is flushed, for those who read it while it grows.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(500);

@@ -19,9 +19,9 @@ use crate::direction::{Direction, PerWay};
 use crate::frame::{self, HEADERS};
 use crate::packet::Packet;
 use crate::recording::Recording;
+use crate::side::{CLIENT, SERVER};
 use crate::syscall::packet::{BATCH, FrameArrival};
 use crate::syscall::{child, time};
-use crate::wiring::{CLIENT, SERVER};
 
 /// The most bytes under way: 10 Gbit/s for 100 ms.
 const MAX_HELD_BYTES: usize = 128 << 20;

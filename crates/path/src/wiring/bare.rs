@@ -3,12 +3,13 @@
 use std::os::fd::AsFd;
 
 use super::{
-    CLIENT, END_INDEX, LOOPBACK, PathSide, SERVER, WiredNamespaces, WiringConfig, at,
-    await_readiness, open, raise, settle, switch_off,
+    LOOPBACK, WiredNamespaces, WiringConfig, at, await_readiness, open, raise, settle, switch_off,
 };
-use crate::error::{PathError, SetupStep};
+use crate::error::PathError;
 use crate::keeper::KeeperHandover;
 use crate::rtnetlink::{End, Rtnetlink};
+use crate::side::{CLIENT, END_INDEX, PathSide, SERVER};
+use crate::step::SetupStep;
 use crate::syscall::interface::{self, Offload};
 
 /// Differs from the client's index: with equal ones, the kernel reports the carrier late
