@@ -10,6 +10,7 @@
 
 mod body;
 mod certificates;
+mod connection;
 mod date;
 mod echo;
 mod error;
@@ -26,11 +27,10 @@ mod stats;
 mod tcp;
 mod tls;
 
-pub use echo::Echo;
 pub use error::OriginError;
 pub use knobs::{
     Certificate, ClientCertificate, EarlyData, EchoKnobs, Expect, Fault, FaultKind, FaultPhase,
     Group, HttpKnobs, Knobs, ListenKnobs, Quic, QuicEngine, Tickets, TlsKnobs, TlsVersions,
 };
-pub use running::{Origin, Running};
+pub use running::{Echo, Origin, Running};
 pub use stats::{OriginCounters, Stats};

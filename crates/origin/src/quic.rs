@@ -23,7 +23,6 @@ use crate::serve::h3;
 use crate::site::Site;
 use crate::tcp::ListenerContext;
 use crate::{EarlyData, FaultKind, FaultPhase, Knobs};
-pub(crate) use incoming::Confirmation;
 use incoming::take_in;
 use levers::transport_config;
 use redeemed::UsedTokens;

@@ -11,7 +11,6 @@ use crate::Expect;
 use crate::plan::AnswerPlan;
 use crate::request::Request;
 use crate::site::Site;
-pub(crate) use registry::PathCounts;
 
 pub(crate) fn plan(request: &Request, site: &Site) -> AnswerPlan {
     let mut plan = refusal(request, site).unwrap_or_else(|| paths::plan(request, site));

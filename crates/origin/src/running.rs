@@ -1,8 +1,11 @@
 //! Starts and stops an origin: sockets, certificates and tasks, from the first bind to the last
 //! abort.
 
+mod echo;
 mod ports;
 mod thread;
+
+pub use echo::Echo;
 
 use std::fmt;
 use std::net::{SocketAddr, UdpSocket};

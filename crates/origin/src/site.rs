@@ -8,7 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use http::HeaderValue;
 
 use crate::date::DateHeader;
-use crate::routes::PathCounts;
+use crate::stats::PathCounts;
 use crate::{EarlyData, Fault, FaultKind, FaultPhase, HttpKnobs, Knobs, OriginCounters, Quic};
 
 #[derive(Debug)]

@@ -1,12 +1,18 @@
 //! What the server saw, to compare with what the client believes.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use roundtrip_http::dock::Dock;
 use serde::Serialize;
+use serde_json::{Value, json};
 
-/// Writes [`OriginCounters`] and its snapshot [`Stats`] from one list, so that neither misses a counter.
+/// The most paths that [`PathCounts`] counts.
+const MAX_COUNTED_PATHS: usize = 200_000;
+
+/// Writes [`OriginCounters`] and its snapshot [`Stats`] from one list, so that neither misses a
+/// counter.
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         /// Counters that grow while the origin runs. They are not updated together.
@@ -107,6 +113,29 @@ impl StatCounter {
 
     pub(crate) fn increment(&self) {
         self.add(1);
+    }
+}
+
+/// Counts how often each path below `/rdap/` was requested.
+#[derive(Debug, Default)]
+pub(crate) struct PathCounts(Mutex<BTreeMap<String, u32>>);
+
+impl PathCounts {
+    /// Counts a request; returns how many there were before.
+    pub(crate) fn count(&self, path: &str) -> u32 {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if counts.len() >= MAX_COUNTED_PATHS && !counts.contains_key(path) {
+            return 0;
+        }
+        let count = counts.entry(path.to_owned()).or_default();
+        *count = count.saturating_add(1);
+        *count - 1
+    }
+
+    /// The counts of all paths.
+    pub(crate) fn to_json(&self) -> Value {
+        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        json!(*counts)
     }
 }
 

@@ -1,7 +1,6 @@
 //! TCP connections: accepted, counted, and passed to a fault or to their protocol.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -13,6 +12,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
+use crate::connection::{EarlyFlag, TcpConnectionInfo};
 use crate::fuse::{Fuse, FusedStream};
 use crate::serve::{self, GARBAGE, STALL, h1, h2};
 use crate::site::Site;
@@ -22,28 +22,6 @@ use crate::{FaultKind, FaultPhase, tls};
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The pause after a failed accept, for example without free descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-
-/// What a connection's protocol must know about the layers below.
-#[derive(Debug, Clone)]
-pub(crate) struct TcpConnectionInfo {
-    pub(crate) fuse: Fuse,
-    pub(crate) secure: bool,
-    pub(crate) early: EarlyFlag,
-}
-
-/// Whether the latest bytes came as early data.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct EarlyFlag(Arc<AtomicBool>);
-
-impl EarlyFlag {
-    pub(crate) fn is_now(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn set(&self, early: bool) {
-        self.0.store(early, Ordering::Relaxed);
-    }
-}
 
 /// What a listener serves.
 #[derive(Clone)]

@@ -6,17 +6,16 @@
 
 mod objects;
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use http::{HeaderValue, StatusCode, header};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::body::AnswerBody;
 use crate::date::at;
 use crate::plan::AnswerPlan;
 use crate::request::Request;
+use crate::stats::PathCounts;
 
 /// First words of names, and how they are answered.
 const WORDS: [(&str, &str); 22] = [
@@ -48,36 +47,12 @@ const WORDS: [(&str, &str); 22] = [
 ];
 
 const MAX_LABEL: usize = 255;
-/// The most paths that are counted.
-const MAX_COUNTED_PATHS: usize = 200_000;
 const REFUSALS: u32 = 2;
 const HUGE: u64 = 50_000_000;
 
-/// Counts how often each path was requested.
-#[derive(Debug, Default)]
-pub(crate) struct PathCounts(Mutex<BTreeMap<String, u32>>);
-
-impl PathCounts {
-    /// Counts a request; returns how many there were before.
-    fn count(&self, path: &str) -> u32 {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if counts.len() >= MAX_COUNTED_PATHS && !counts.contains_key(path) {
-            return 0;
-        }
-        let count = counts.entry(path.to_owned()).or_default();
-        *count = count.saturating_add(1);
-        *count - 1
-    }
-
-    fn told(&self) -> Value {
-        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        json!(*counts)
-    }
-}
-
 /// The counts of all paths, as JSON.
 pub(super) fn asked(asked: &PathCounts) -> AnswerPlan {
-    AnswerPlan::text(StatusCode::OK, asked.told().to_string())
+    AnswerPlan::text(StatusCode::OK, asked.to_json().to_string())
 }
 
 /// The answer to `/rdap/PATH` (the registry) or `/registrar/PATH`.

@@ -1,13 +1,13 @@
 //! The transport of HTTP/3: quinn, or our own engine. The rest of the server does not know which.
 
 use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Waker};
 
 use bytes::Bytes;
 use h3::quic::{self, StreamId};
-use quinn::VarInt;
+use quinn::{VarInt, ZeroRttAccepted};
 use roundtrip_http::dock::{self, Link};
-
-use crate::quic::Confirmation;
 
 /// A QUIC connection.
 pub(crate) trait QuicCarrier: Send + 'static {
@@ -45,6 +45,25 @@ pub(crate) trait StreamControl: Clone + Send + 'static {
     /// Raises the read allowance of a stream by `allowance` bytes. From then on, the server has to
     /// finish its answer.
     fn entrust(&self, stream: impl FnOnce() -> StreamId, allowance: u64);
+}
+
+/// Whether the handshake is complete. Before that, what arrives may be a replay.
+pub(crate) enum Confirmation {
+    Awaited(ZeroRttAccepted),
+    Complete,
+}
+
+impl Confirmation {
+    pub(crate) fn is_complete(&mut self) -> bool {
+        if let Self::Awaited(confirmed) = self {
+            let mut idle = Context::from_waker(Waker::noop());
+            if Pin::new(confirmed).poll(&mut idle).is_pending() {
+                return false;
+            }
+            *self = Self::Complete;
+        }
+        true
+    }
 }
 
 pub(crate) struct QuinnCarrier {

@@ -18,8 +18,8 @@ use self::turn::{Turn, Wires};
 use super::prefixed::Prefixed;
 use super::{Ended, Exchange, GARBAGE, LAST_WORDS, PIECE_TIMEOUT, STALL, answer, h2};
 use crate::FaultKind;
+use crate::connection::TcpConnectionInfo;
 use crate::site::Site;
-use crate::tcp::TcpConnectionInfo;
 
 /// RFC 9113, section 3.4.
 const H2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

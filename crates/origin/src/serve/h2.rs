@@ -15,9 +15,9 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::{Ended, Exchange, LARGEST_HEAD, LAST_WORDS, PIECE_TIMEOUT, STALL, answer};
 use crate::FaultKind;
+use crate::connection::TcpConnectionInfo;
 use crate::request::Request;
 use crate::site::Site;
-use crate::tcp::TcpConnectionInfo;
 
 const WINDOW: u32 = 1024 * 1024;
 const SEND_BUFFER: usize = 256 * 1024;

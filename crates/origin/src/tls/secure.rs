@@ -11,8 +11,8 @@ use roundtrip_tls::Stream;
 use rustls::{HandshakeKind, ServerConfig, ServerConnection};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
+use crate::connection::EarlyFlag;
 use crate::fuse::FusedStream;
-use crate::tcp::EarlyFlag;
 use crate::{FaultPhase, OriginCounters};
 
 /// A connection that completed its handshake, or received early data in it.
