@@ -28,10 +28,10 @@ mod windows;
 
 use crate::check::{Area, Check, Subject};
 use crate::probes::Probes;
-use crate::scene::Scene;
+use crate::scene::ExaminedSystem;
 
 /// Checks of files alone: they apply to a machine and to an image.
-const OF_FILES: [fn(&Scene) -> Vec<Check>; 7] = [
+const OF_FILES: [fn(&ExaminedSystem) -> Vec<Check>; 7] = [
     system::examine,
     resolver::examine,
     libraries::examine,
@@ -42,7 +42,7 @@ const OF_FILES: [fn(&Scene) -> Vec<Check>; 7] = [
 ];
 
 /// Checks of the kernel's settings and answers: they apply to a machine only.
-const OF_THE_KERNEL: [fn(&Scene, &Probes) -> Vec<Check>; 15] = [
+const OF_THE_KERNEL: [fn(&ExaminedSystem, &Probes) -> Vec<Check>; 15] = [
     fast_open::examine,
     slow_start::examine,
     congestion::examine,
@@ -63,7 +63,7 @@ const OF_THE_KERNEL: [fn(&Scene, &Probes) -> Vec<Check>; 15] = [
 const NO_KERNEL: Subject = Subject::new("kernel", Area::System, "Kernel settings");
 
 /// Runs every check that applies, in the order of their areas.
-pub(crate) fn all(scene: &Scene) -> Vec<Check> {
+pub(crate) fn all(scene: &ExaminedSystem) -> Vec<Check> {
     let mut checks: Vec<Check> = OF_FILES.iter().flat_map(|check| check(scene)).collect();
     match &scene.probes {
         Some(probes) => checks.extend(OF_THE_KERNEL.iter().flat_map(|check| check(scene, probes))),

@@ -2,13 +2,12 @@
 //!
 //! [`examine`] reads files and asks the kernel, and returns [`Check`]s: what was found, what it
 //! means in milliseconds or round trips, and how to change it. It sends nothing and changes
-//! nothing. The binary parses flags and writes to the terminal; [`render`] and [`Report`] give it
+//! nothing. The binary parses flags and writes to the terminal; [`render`] and [`DoctorReport`] give it
 //! the text and the JSON.
 //!
 //! The parts: `Root` reads files without ever leaving the examined directory, `Probes` holds the
-//! kernel's answers, `Scene` combines both, and each file in `checks/` is a pure function of the
+//! kernel's answers, `ExaminedSystem` combines both, and each file in `checks/` is a pure function of the
 //! scene.
-//! the scene.
 
 mod check;
 mod checks;
@@ -28,7 +27,7 @@ use std::path::Path;
 
 pub use check::{Area, Check, Status};
 pub use error::DoctorError;
-pub use report::{Report, SCHEMA, Summary};
+pub use report::{DoctorReport, SCHEMA, StatusCounts};
 pub use text::render;
 
 /// Examines the running machine, or with `root` the unpacked image in that directory.
@@ -37,8 +36,8 @@ pub use text::render;
 /// examined, and no symbolic link is followed out of it.
 pub fn examine(root: Option<&Path>) -> Result<Vec<Check>, DoctorError> {
     let scene = match root {
-        Some(directory) => scene::Scene::image(directory)?,
-        None => scene::Scene::machine()?,
+        Some(directory) => scene::ExaminedSystem::image(directory)?,
+        None => scene::ExaminedSystem::machine()?,
     };
     Ok(checks::all(&scene))
 }

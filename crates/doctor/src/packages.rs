@@ -9,7 +9,7 @@ const DATABASES: [&str; 2] = ["/var/lib/dpkg/status", "/lib/apk/db/installed"];
 /// Databases with one file for each package (images without a package manager).
 const DISTROLESS: &str = "/var/lib/dpkg/status.d/*";
 /// The most packages that are read, so that a hostile database cannot fill memory.
-const MOST_PACKAGES: usize = 50_000;
+const MAX_PACKAGES: usize = 50_000;
 
 /// The installed packages.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ impl Packages {
             if let Ok(text) = root.read_text(&path) {
                 packages.extend(parse(&text));
             }
-            packages.truncate(MOST_PACKAGES);
+            packages.truncate(MAX_PACKAGES);
         }
         Self(packages)
     }
@@ -42,7 +42,7 @@ impl Packages {
     }
 }
 
-/// Reads paragraphs of `Package:`/`Version:`/`Status:` (Debian) or `P:`/`V:` (Alpine) lines.
+/// Reads paragraphs of `Package:`/`SoftwareVersion:`/`Status:` (Debian) or `P:`/`V:` (Alpine) lines.
 fn parse(text: &str) -> Vec<Package> {
     let mut packages = Vec::new();
     let (mut name, mut version, mut installed) = ("", "", true);

@@ -11,41 +11,41 @@ pub const SCHEMA: &str = "roundtrip/doctor/1";
 
 /// All findings of one examination.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct DoctorReport {
     schema: &'static str,
     /// The examined image; `None` is the running machine.
     pub root: Option<PathBuf>,
     /// The findings, in the order of [`crate::Area`].
     pub checks: Vec<Check>,
     /// The number of findings of each status.
-    pub summary: Summary,
+    pub summary: StatusCounts,
 }
 
 /// The number of findings of each status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)] // the fields are named as the statuses are
-pub struct Summary {
+pub struct StatusCounts {
     pub good: usize,
     pub notice: usize,
     pub problem: usize,
     pub unknown: usize,
 }
 
-impl Report {
+impl DoctorReport {
     /// Counts and labels what [`crate::examine`] found under `root`.
     pub fn new(root: Option<&Path>, checks: Vec<Check>) -> Self {
         Self {
             schema: SCHEMA,
             root: root.map(Path::to_path_buf),
-            summary: Summary::of(&checks),
+            summary: StatusCounts::count(&checks),
             checks,
         }
     }
 }
 
-impl Summary {
+impl StatusCounts {
     /// Counts the findings.
-    pub fn of(checks: &[Check]) -> Self {
+    pub fn count(checks: &[Check]) -> Self {
         let count = |status| checks.iter().filter(|c| c.status == status).count();
         Self {
             good: count(Status::Good),

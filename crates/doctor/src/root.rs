@@ -19,11 +19,11 @@ use rustix::io::Errno;
 use crate::error::DoctorError;
 
 /// The most links in one path, as in Linux (`path_resolution(7)`).
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 /// The most components still to walk; links can multiply them.
-const MOST_COMPONENTS: usize = 256;
+const MAX_COMPONENTS: usize = 256;
 /// The most bytes that are read of a text file.
-const LONGEST_TEXT: u64 = 16 << 20;
+const MAX_TEXT_BYTES: u64 = 16 << 20;
 
 /// A directory that serves as `/`.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(crate) struct Root {
 
 /// Why a file could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Lack {
+pub(crate) enum RootReadError {
     #[error("not there")]
     Absent,
     #[error("may not be read")]
@@ -47,7 +47,7 @@ pub(crate) enum Lack {
 }
 
 /// A file's device and inode: two paths with the same identity are the same file.
-pub(crate) type Identity = (u64, u64);
+pub(crate) type FileIdentity = (u64, u64);
 
 impl Root {
     /// Opens the directory that serves as root.
@@ -60,13 +60,13 @@ impl Root {
         Ok(Self { directory })
     }
 
-    /// The text of a file, at most [`LONGEST_TEXT`] bytes; invalid UTF-8 is replaced.
-    pub(crate) fn read_text(&self, path: &str) -> Result<String, Lack> {
+    /// The text of a file, at most [`MAX_TEXT_BYTES`] bytes; invalid UTF-8 is replaced.
+    pub(crate) fn read_text(&self, path: &str) -> Result<String, RootReadError> {
         let mut bytes = Vec::new();
         self.open_file(path)?
-            .take(LONGEST_TEXT)
+            .take(MAX_TEXT_BYTES)
             .read_to_end(&mut bytes)
-            .map_err(|error| Lack::from(&error))?;
+            .map_err(|error| RootReadError::from(&error))?;
         Ok(match String::from_utf8(bytes) {
             Ok(text) => text,
             Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
@@ -74,23 +74,23 @@ impl Root {
     }
 
     /// Opens a regular file for reading.
-    pub(crate) fn open_file(&self, path: &str) -> Result<File, Lack> {
+    pub(crate) fn open_file(&self, path: &str) -> Result<File, RootReadError> {
         let trail = self.walk(Path::new(path))?;
-        let (name, found) = trail.last().ok_or(Lack::NotAFile)?;
+        let (name, found) = trail.last().ok_or(RootReadError::NotAFile)?;
         if FileType::from_raw_mode(fstat(found)?.st_mode) != FileType::RegularFile {
-            return Err(Lack::NotAFile);
+            return Err(RootReadError::NotAFile);
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(self.parent(&trail), name, flags, Mode::empty())?;
         // The file may have been replaced in the meantime.
         if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
-            return Err(Lack::NotAFile);
+            return Err(RootReadError::NotAFile);
         }
         Ok(File::from(file))
     }
 
     /// The identity of a file, links resolved.
-    pub(crate) fn identity(&self, path: &str) -> Result<Identity, Lack> {
+    pub(crate) fn identity(&self, path: &str) -> Result<FileIdentity, RootReadError> {
         let trail = self.walk(Path::new(path))?;
         let stat = match trail.last() {
             Some((_, found)) => fstat(found)?,
@@ -104,7 +104,7 @@ impl Root {
     }
 
     /// Opens the end of a walked path as a directory.
-    fn open_directory(&self, path: &str) -> Result<OwnedFd, Lack> {
+    fn open_directory(&self, path: &str) -> Result<OwnedFd, RootReadError> {
         let trail = self.walk(Path::new(path))?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let name = trail.last().map_or_else(|| ".".into(), |(n, _)| n.clone());
@@ -112,7 +112,7 @@ impl Root {
     }
 
     /// Walks to `path`, links resolved inside the root: returns each name and what it opened.
-    fn walk(&self, path: &Path) -> Result<Vec<(OsString, OwnedFd)>, Lack> {
+    fn walk(&self, path: &Path) -> Result<Vec<(OsString, OwnedFd)>, RootReadError> {
         let mut trail: Vec<(OsString, OwnedFd)> = Vec::new();
         let mut ahead = Vec::new();
         let mut links = 0;
@@ -130,8 +130,8 @@ impl Root {
                 continue;
             }
             links += 1;
-            if links > MOST_LINKS {
-                return Err(Lack::from(Errno::LOOP));
+            if links > MAX_LINKS {
+                return Err(RootReadError::from(Errno::LOOP));
             }
             // With an empty path, readlinkat reads the link that the descriptor itself refers to.
             let target = readlinkat(&found, "", Vec::new())?.into_bytes();
@@ -154,7 +154,7 @@ impl Root {
 }
 
 /// Prepends the components of `path` to those still to walk (the next one is last).
-fn push_components(ahead: &mut Vec<OsString>, path: &Path) -> Result<(), Lack> {
+fn push_components(ahead: &mut Vec<OsString>, path: &Path) -> Result<(), RootReadError> {
     let before = ahead.len();
     for component in path.components() {
         match component {
@@ -166,13 +166,13 @@ fn push_components(ahead: &mut Vec<OsString>, path: &Path) -> Result<(), Lack> {
     if let Some(new) = ahead.get_mut(before..) {
         new.reverse();
     }
-    if ahead.len() > MOST_COMPONENTS {
-        return Err(Lack::from(Errno::NAMETOOLONG));
+    if ahead.len() > MAX_COMPONENTS {
+        return Err(RootReadError::from(Errno::NAMETOOLONG));
     }
     Ok(())
 }
 
-impl From<Errno> for Lack {
+impl From<Errno> for RootReadError {
     fn from(errno: Errno) -> Self {
         match errno {
             Errno::NOENT | Errno::NOTDIR => Self::Absent,
@@ -182,7 +182,7 @@ impl From<Errno> for Lack {
     }
 }
 
-impl From<&io::Error> for Lack {
+impl From<&io::Error> for RootReadError {
     fn from(error: &io::Error) -> Self {
         match Errno::from_io_error(error) {
             Some(errno) => errno.into(),

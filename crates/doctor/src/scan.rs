@@ -8,15 +8,15 @@ use std::io::{self, Read};
 use memchr::memmem::Finder;
 
 /// The most bytes of a library that are searched.
-pub(crate) const LIBRARY: u64 = 64 << 20;
+pub(crate) const MAX_LIBRARY_BYTES: u64 = 64 << 20;
 /// The most bytes of a statically linked program that are searched.
-pub(crate) const PROGRAM: u64 = 256 << 20;
+pub(crate) const MAX_PROGRAM_BYTES: u64 = 256 << 20;
 
 /// The most bytes that are kept after a marker.
-const CAPTURE: usize = 64;
+const MAX_CAPTURE_BYTES: usize = 64;
 /// The most captures that are kept for one marker.
-const CAPTURES: usize = 64;
-const CHUNK: usize = 256 << 10;
+const MAX_CAPTURES: usize = 64;
+const CHUNK_BYTES: usize = 256 << 10;
 
 /// What followed each marker, in the order of the markers; without duplicates, in file order.
 pub(crate) type Captures = Vec<Vec<String>>;
@@ -26,13 +26,16 @@ pub(crate) fn scan(file: impl Read, limit: u64, markers: &[&str]) -> io::Result<
     let finders: Vec<Finder> = markers.iter().map(Finder::new).collect();
     let longest = markers.iter().map(|m| m.len()).max().unwrap_or(0);
     // A match is captured once all of it is in the buffer; this much is carried over.
-    let overlap = longest + CAPTURE;
+    let overlap = longest + MAX_CAPTURE_BYTES;
     let mut captures = vec![Vec::new(); markers.len()];
     let mut file = file.take(limit);
-    let mut buffer: Vec<u8> = Vec::with_capacity(CHUNK + overlap);
+    let mut buffer: Vec<u8> = Vec::with_capacity(CHUNK_BYTES + overlap);
     loop {
-        let read = file.by_ref().take(CHUNK as u64).read_to_end(&mut buffer)?;
-        let last = read < CHUNK;
+        let read = file
+            .by_ref()
+            .take(CHUNK_BYTES as u64)
+            .read_to_end(&mut buffer)?;
+        let last = read < CHUNK_BYTES;
         let settled = if last {
             buffer.len()
         } else {
@@ -51,7 +54,7 @@ pub(crate) fn scan(file: impl Read, limit: u64, markers: &[&str]) -> io::Result<
 /// Captures what follows each match that begins before `settled`.
 fn capture(finder: &Finder, buffer: &[u8], settled: usize, found: &mut Vec<String>) {
     for position in finder.find_iter(buffer) {
-        if position >= settled || found.len() >= CAPTURES {
+        if position >= settled || found.len() >= MAX_CAPTURES {
             return;
         }
         let start = position + finder.needle().len();
@@ -59,7 +62,7 @@ fn capture(finder: &Finder, buffer: &[u8], settled: usize, found: &mut Vec<Strin
             .get(start..)
             .unwrap_or_default()
             .iter()
-            .take(CAPTURE)
+            .take(MAX_CAPTURE_BYTES)
             .take_while(|byte| matches!(byte, b' '..=b'~'))
             .map(|&byte| char::from(byte))
             .collect();
@@ -83,9 +86,9 @@ mod tests {
     #[test]
     fn a_text_across_a_chunk_boundary_is_found_once_and_whole() {
         for shift in 0..140 {
-            let mut bytes = vec![0; CHUNK - shift];
+            let mut bytes = vec![0; CHUNK_BYTES - shift];
             bytes.extend(b"OpenSSL 3.0.17 1 Jul 2025\0");
-            bytes.resize(3 * CHUNK, 0);
+            bytes.resize(3 * CHUNK_BYTES, 0);
             let captures = scan(&bytes[..], u64::MAX, &["OpenSSL "]).unwrap();
             assert_eq!(captures, [["3.0.17 1 Jul 2025"]], "shift {shift}");
         }
@@ -105,6 +108,6 @@ mod tests {
             .flat_map(|n| format!("OpenSSL {n}\0").into_bytes())
             .collect();
         let captures = scan(&bytes[..], u64::MAX, &["OpenSSL "]).unwrap();
-        assert_eq!(captures[0].len(), CAPTURES);
+        assert_eq!(captures[0].len(), MAX_CAPTURES);
     }
 }

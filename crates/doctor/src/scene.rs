@@ -5,17 +5,17 @@ use std::str::FromStr;
 
 use crate::error::DoctorError;
 use crate::probes::Probes;
-use crate::root::{Lack, Root};
+use crate::root::{Root, RootReadError};
 
 /// The subject of an examination.
 #[derive(Debug)]
-pub(crate) struct Scene {
+pub(crate) struct ExaminedSystem {
     pub(crate) root: Root,
     /// `None` for an image: its kernel will be that of the host that runs it.
     pub(crate) probes: Option<Probes>,
 }
 
-impl Scene {
+impl ExaminedSystem {
     /// The running machine.
     pub(crate) fn machine() -> Result<Self, DoctorError> {
         Ok(Self {
@@ -33,23 +33,23 @@ impl Scene {
     }
 
     /// The value of a kernel setting, by its `sysctl` name.
-    pub(crate) fn setting(&self, name: &str) -> Result<String, Lack> {
+    pub(crate) fn setting(&self, name: &str) -> Result<String, RootReadError> {
         let path = format!("/proc/sys/{}", name.replace('.', "/"));
         Ok(self.root.read_text(&path)?.trim().to_owned())
     }
 
     /// A kernel setting with a single number.
-    pub(crate) fn number<T: FromStr>(&self, name: &str) -> Result<T, Lack> {
+    pub(crate) fn number<T: FromStr>(&self, name: &str) -> Result<T, RootReadError> {
         let text = self.setting(name)?;
-        text.parse().map_err(|_| Lack::Absurd)
+        text.parse().map_err(|_| RootReadError::Absurd)
     }
 
     /// A kernel setting with exactly `N` numbers.
-    pub(crate) fn numbers<const N: usize>(&self, name: &str) -> Result<[u64; N], Lack> {
+    pub(crate) fn numbers<const N: usize>(&self, name: &str) -> Result<[u64; N], RootReadError> {
         let text = self.setting(name)?;
         let numbers: Result<Vec<u64>, _> = text.split_whitespace().map(str::parse).collect();
-        let numbers = numbers.map_err(|_| Lack::Absurd)?;
-        numbers.try_into().map_err(|_| Lack::Absurd)
+        let numbers = numbers.map_err(|_| RootReadError::Absurd)?;
+        numbers.try_into().map_err(|_| RootReadError::Absurd)
     }
 }
 
@@ -59,14 +59,14 @@ pub(crate) mod fake {
 
     use std::fs;
 
-    use super::Scene;
+    use super::ExaminedSystem;
     use crate::check::Check;
     use crate::probes::Probes;
 
     /// A scene and the temporary directory that holds it.
     pub(crate) struct Fake {
         directory: tempfile::TempDir,
-        pub(crate) scene: Scene,
+        pub(crate) scene: ExaminedSystem,
     }
 
     /// A machine with these files, whose kernel grants everything.
@@ -79,7 +79,7 @@ pub(crate) mod fake {
     /// An image with these files.
     pub(crate) fn image(files: &[(&str, &str)]) -> Fake {
         let directory = tempfile::tempdir().unwrap();
-        let scene = Scene::image(directory.path()).unwrap();
+        let scene = ExaminedSystem::image(directory.path()).unwrap();
         let fake = Fake { directory, scene };
         for (path, content) in files {
             fake.write(path, content.as_bytes());
@@ -106,7 +106,7 @@ pub(crate) mod fake {
         }
 
         /// The result of one check.
-        pub(crate) fn check(&self, check: impl Fn(&Scene) -> Check) -> Check {
+        pub(crate) fn check(&self, check: impl Fn(&ExaminedSystem) -> Check) -> Check {
             check(&self.scene)
         }
     }

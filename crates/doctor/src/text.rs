@@ -7,7 +7,7 @@ use std::fmt::Write;
 use roundtrip_report::terminal::{Style, Tone, wrap};
 
 use crate::check::{Check, Status};
-use crate::report::Summary;
+use crate::report::StatusCounts;
 
 /// Narrower than this nothing can be laid out; wider is hard to read.
 const NARROWEST: usize = 30;
@@ -37,14 +37,14 @@ pub fn render(checks: &[Check], style: Style) -> String {
         }
         page.check(&mut out, check);
     }
-    let sum = lines(&sum(Summary::of(checks)), page.style.width);
+    let sum = lines(&sum(StatusCounts::count(checks)), page.style.width);
     let _ = writeln!(out, "\n{}", sum.join("\n"));
     out
 }
 
 /// The last line: how many of each status.
-fn sum(summary: Summary) -> String {
-    let Summary {
+fn sum(summary: StatusCounts) -> String {
+    let StatusCounts {
         good,
         notice,
         problem,

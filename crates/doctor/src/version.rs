@@ -4,12 +4,12 @@ use std::fmt;
 
 /// Three numbers and a suffix.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Version {
+pub(crate) struct SoftwareVersion {
     numbers: [u32; 3],
     text: String,
 }
 
-impl Version {
+impl SoftwareVersion {
     /// Parses the version at the start of `text`: two or three numbers separated by dots, then an
     /// optional suffix of letters, digits, `-`, `+`, `_` and `.`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
@@ -64,7 +64,7 @@ impl Version {
     }
 }
 
-impl fmt::Display for Version {
+impl fmt::Display for SoftwareVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str) -> Option<String> {
-        Version::parse(text).map(|v| v.to_string())
+        SoftwareVersion::parse(text).map(|v| v.to_string())
     }
 
     #[test]
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn the_base_has_no_suffix() {
-        let base = |text| Version::parse(text).unwrap().base();
+        let base = |text| SoftwareVersion::parse(text).unwrap().base();
         assert_eq!(base("1.0.2k-fips"), "1.0.2");
         assert_eq!(base("3.87"), "3.87");
         assert_eq!(base("3.0.17"), "3.0.17");
@@ -104,9 +104,9 @@ mod tests {
 
     #[test]
     fn orders_by_number_not_by_text() {
-        assert!(Version::parse("3.105").unwrap().at_least(3, 39, 0));
-        assert!(!Version::parse("3.39").unwrap().at_least(3, 105, 0));
-        assert!(Version::parse("1.1.1w").unwrap().at_least(1, 1, 1));
-        assert!(!Version::parse("1.1.0l").unwrap().at_least(1, 1, 1));
+        assert!(SoftwareVersion::parse("3.105").unwrap().at_least(3, 39, 0));
+        assert!(!SoftwareVersion::parse("3.39").unwrap().at_least(3, 105, 0));
+        assert!(SoftwareVersion::parse("1.1.1w").unwrap().at_least(1, 1, 1));
+        assert!(!SoftwareVersion::parse("1.1.0l").unwrap().at_least(1, 1, 1));
     }
 }

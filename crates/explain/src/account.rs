@@ -5,12 +5,12 @@
 use roundtrip_model::{Exchange, Finding, PhaseName, Task};
 
 use crate::ledger::{Granted, Ledger};
-use crate::{Case, Part, causes};
+use crate::{Case, WaitPart, causes};
 
 /// Smaller amounts, in milliseconds or as a share of the whole, explain nothing, unless they are a
 /// whole round trip.
-const LEAST_MS: f64 = 1.0;
-const LEAST_SHARE: f64 = 0.02;
+const MIN_MS: f64 = 1.0;
+const MIN_SHARE: f64 = 0.02;
 
 /// Where the time of an exchange went, in milliseconds. The parts sum to `whole`, and none is
 /// negative.
@@ -38,8 +38,8 @@ pub fn findings(exchange: &Exchange) -> Vec<Finding> {
 
 /// Asks every cause, and accounts for the whole.
 pub fn account(exchange: &Exchange) -> Account {
-    let case = Case::of(exchange);
-    let mut ledger = Ledger::of(&case);
+    let case = Case::new(exchange);
+    let mut ledger = Ledger::new(&case);
     let (mut findings, mut unnamed) = (Vec::new(), 0.0);
     for cause in causes::all() {
         let Some(cost) = (cause.signature)(&case) else {
@@ -59,7 +59,7 @@ pub fn account(exchange: &Exchange) -> Account {
         }
     }
     findings.sort_by(|a, b| b.ms.total_cmp(&a.ms));
-    let rest = Rest::of(&case, &ledger);
+    let rest = Remainder::new(&case, &ledger);
     let mut left = case.total - findings.iter().map(|f| f.ms).sum::<f64>();
     let mut take = |wanted: f64| {
         let taken = wanted.min(left).max(0.0);
@@ -84,42 +84,42 @@ fn weighs(case: &Case<'_>, granted: Granted) -> bool {
         && case
             .rtt
             .is_some_and(|r| granted.ms >= 0.5 * r * f64::from(granted.round_trips));
-    whole_trips || (granted.ms >= LEAST_MS && granted.ms >= LEAST_SHARE * case.total)
+    whole_trips || (granted.ms >= MIN_MS && granted.ms >= MIN_SHARE * case.total)
 }
 
 /// What no finding claimed, by reason.
 #[derive(Default)]
-struct Rest {
+struct Remainder {
     irreducible: f64,
     way: f64,
     carried: f64,
     minor: f64,
 }
 
-impl Rest {
-    fn of(case: &Case<'_>, ledger: &Ledger) -> Self {
+impl Remainder {
+    fn new(case: &Case<'_>, ledger: &Ledger) -> Self {
         let mut rest = Self::default();
         for name in case.phase_names() {
             let left = |part| ledger.left(name, part);
-            let trip = left(Part::Network).min(case.rtt.unwrap_or(f64::INFINITY));
+            let trip = left(WaitPart::Network).min(case.rtt.unwrap_or(f64::INFINITY));
             match name {
-                PhaseName::Name => rest.irreducible += left(Part::Resolver),
-                PhaseName::FirstByte => rest.irreducible += trip + left(Part::Server),
+                PhaseName::Name => rest.irreducible += left(WaitPart::Resolver),
+                PhaseName::FirstByte => rest.irreducible += trip + left(WaitPart::Server),
                 PhaseName::Tcp | PhaseName::Tls | PhaseName::Quic => rest.way += trip,
                 // An echo carries in its body what others ask before it.
                 PhaseName::Body if case.exchange.echo.is_some() => {
-                    rest.irreducible += left(Part::Network) + left(Part::Server);
+                    rest.irreducible += left(WaitPart::Network) + left(WaitPart::Server);
                 }
                 // Bytes need time to be carried, but a stall that no cause claims is not
                 // transmission time.
                 PhaseName::Body => {
                     let stalls = f64::from(ledger.trips_left(name)) * case.rtt.unwrap_or(0.0);
-                    rest.carried += (left(Part::Network) - stalls).max(0.0);
+                    rest.carried += (left(WaitPart::Network) - stalls).max(0.0);
                 }
-                PhaseName::Request => rest.carried += left(Part::Network),
+                PhaseName::Request => rest.carried += left(WaitPart::Network),
                 PhaseName::Setup | PhaseName::Proxy => {}
             }
-            rest.minor += left(Part::Client).min(case.worked(name, &Task::ALL));
+            rest.minor += left(WaitPart::Client).min(case.worked(name, &Task::ALL));
         }
         rest
     }

@@ -8,20 +8,20 @@ use roundtrip_model::{
     Attempt, AttemptOutcome, Event, Exchange, Phase, PhaseName, Task, TcpFacts, TlsFacts,
 };
 
-use crate::{Claim, Cost, Part};
+use crate::{Claim, Cost, WaitPart};
 
 /// In milliseconds. Below this, a round trip cannot be told from the host's own scheduling.
-const SHORTEST_TELLING_RTT: f64 = 0.2;
+const MIN_TELLING_RTT: f64 = 0.2;
 /// RFC 6928 §2: the segments that a sender may begin with.
 pub(crate) const INITIAL_WINDOW: u64 = 10;
 
 /// In milliseconds. A SYN-ACK that was later than this had a special reason, which says nothing
 /// about the next answer.
-const MOST_UNREST: f64 = 10.0;
+const MAX_UNREST: f64 = 10.0;
 
 /// Linux' shortest retransmission timeout, and by how much its timers may be late, in milliseconds.
-const SHORTEST_TIMEOUT: f64 = 200.0;
-const TIMER: f64 = 40.0;
+const MIN_RETRANSMISSION_TIMEOUT: f64 = 200.0;
+const TIMER_SLACK: f64 = 40.0;
 
 #[derive(Debug)]
 pub struct Case<'a> {
@@ -33,7 +33,7 @@ pub struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    pub fn of(exchange: &'a Exchange) -> Self {
+    pub fn new(exchange: &'a Exchange) -> Self {
         Self {
             exchange,
             phases: exchange.phases(),
@@ -44,11 +44,11 @@ impl<'a> Case<'a> {
 
     /// Whether the path is long enough to recognise a round trip.
     pub(crate) fn is_telling(&self) -> bool {
-        self.rtt.is_some_and(|r| r >= SHORTEST_TELLING_RTT)
+        self.rtt.is_some_and(|r| r >= MIN_TELLING_RTT)
     }
 
     /// The milliseconds of one part of a phase.
-    pub(crate) fn waited(&self, name: PhaseName, part: Part) -> f64 {
+    pub(crate) fn waited(&self, name: PhaseName, part: WaitPart) -> f64 {
         self.named(name).map(|p| part.of(&p.waited)).sum()
     }
 
@@ -69,7 +69,7 @@ impl<'a> Case<'a> {
     ) -> Option<Cost> {
         let claim = Claim {
             phase,
-            part: Part::Network,
+            part: WaitPart::Network,
             ms: f64::from(n) * self.rtt?,
             round_trips: n,
         };
@@ -86,7 +86,7 @@ impl<'a> Case<'a> {
             .map(|(_, took)| took)
             .sum();
         // Work that happened during a wait cost nothing.
-        took.min(self.waited(name, Part::Client))
+        took.min(self.waited(name, WaitPart::Client))
     }
 
     /// The tasks that ended in the phase, and how long each ran within it.
@@ -106,10 +106,10 @@ impl<'a> Case<'a> {
     /// By how much the SYN-ACK was late, without application work: the noise of this path and its
     /// hosts, in milliseconds.
     pub(crate) fn unrest(&self) -> f64 {
-        let connect = self.waited(PhaseName::Tcp, Part::Network);
+        let connect = self.waited(PhaseName::Tcp, WaitPart::Network);
         let late =
             connect - f64::from(self.round_trips(PhaseName::Tcp)) * self.rtt.unwrap_or(connect);
-        late.clamp(0.0, MOST_UNREST)
+        late.clamp(0.0, MAX_UNREST)
     }
 
     /// A caveat for an answer that was `late` by this much, when nothing shows whether its server
@@ -118,9 +118,12 @@ impl<'a> Case<'a> {
     pub(crate) fn doubt(&self, late: f64) -> &'static str {
         let over_tcp = self.exchange.quic.is_none() && self.exchange.tcp.is_some();
         let told = |r: f64| {
-            [r + SHORTEST_TIMEOUT, (3.0 * r).max(r + SHORTEST_TIMEOUT)]
-                .iter()
-                .any(|timeout| (-5.0..TIMER).contains(&(late - timeout)))
+            [
+                r + MIN_RETRANSMISSION_TIMEOUT,
+                (3.0 * r).max(r + MIN_RETRANSMISSION_TIMEOUT),
+            ]
+            .iter()
+            .any(|timeout| (-5.0..TIMER_SLACK).contains(&(late - timeout)))
         };
         if over_tcp && self.rtt.is_some_and(told) {
             "; if that was a single segment, its loss would look the same: ask again"

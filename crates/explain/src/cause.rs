@@ -7,7 +7,7 @@ use crate::Case;
 
 /// Causes that belong together: one file, one heading.
 #[derive(Debug)]
-pub struct Family {
+pub struct CauseFamily {
     pub title: &'static str,
     pub causes: &'static [Cause],
 }
@@ -28,19 +28,19 @@ pub struct Cause {
     /// What removes it, in one sentence.
     pub remedy: &'static str,
     /// The settings that remove it.
-    pub settings: &'static [Setting],
+    pub settings: &'static [RemedySetting],
     /// RFC or manual page.
     pub source: &'static str,
 }
 
 /// A setting of one piece of software that removes a cause.
 #[derive(Debug)]
-pub struct Setting {
+pub struct RemedySetting {
     pub of: &'static str,
     pub is: &'static str,
 }
 
-impl Setting {
+impl RemedySetting {
     pub(crate) const fn new(of: &'static str, is: &'static str) -> Self {
         Self { of, is }
     }
@@ -64,7 +64,7 @@ impl Cause {
 
 /// What a phase waited for; the fields of [`Waited`] as a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Part {
+pub enum WaitPart {
     Network,
     Server,
     Client,
@@ -72,7 +72,7 @@ pub enum Part {
     Loss,
 }
 
-impl Part {
+impl WaitPart {
     pub(crate) const ALL: [Self; 5] = [
         Self::Network,
         Self::Server,
@@ -96,7 +96,7 @@ impl Part {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Claim {
     pub phase: PhaseName,
-    pub part: Part,
+    pub part: WaitPart,
     pub ms: f64,
     /// The number of round trips in these milliseconds; they are granted together.
     pub round_trips: u32,
@@ -119,7 +119,7 @@ impl Cost {
 
     /// Adds time that is not a whole number of round trips.
     #[must_use]
-    pub(crate) fn waited(self, phase: PhaseName, part: Part, ms: f64) -> Self {
+    pub(crate) fn waited(self, phase: PhaseName, part: WaitPart, ms: f64) -> Self {
         self.claim(Claim {
             phase,
             part,
@@ -130,11 +130,11 @@ impl Cost {
 
     /// Adds all that these phases waited for.
     #[must_use]
-    pub(crate) fn phases(self, case: &Case<'_>, names: &[PhaseName], parts: &[Part]) -> Self {
+    pub(crate) fn phases(self, case: &Case<'_>, names: &[PhaseName], parts: &[WaitPart]) -> Self {
         let phases = case.phases.iter().filter(|p| names.contains(&p.name));
         phases.fold(self, |cost, phase| {
             parts.iter().fold(cost, |cost, part| {
-                let network = *part == Part::Network;
+                let network = *part == WaitPart::Network;
                 cost.claim(Claim {
                     phase: phase.name,
                     part: *part,

@@ -19,11 +19,11 @@ mod transfer;
 mod uplink;
 mod upload;
 
-use crate::{Cause, Family};
+use crate::{Cause, CauseFamily};
 
 /// Causes are asked in this order: where two could claim the same time, the more specific one comes
 /// first.
-pub const FAMILIES: &[Family] = &[
+pub const FAMILIES: &[CauseFamily] = &[
     detour::FAMILY,
     name::FAMILY,
     connect::FAMILY,

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 
 use roundtrip_model::PhaseName;
 
-use crate::{Case, Claim, Cost, Part};
+use crate::{Case, Claim, Cost, WaitPart};
 
 pub(crate) struct Ledger {
-    accounts: HashMap<(PhaseName, Part), f64>,
+    accounts: HashMap<(PhaseName, WaitPart), f64>,
     trips: HashMap<PhaseName, u32>,
     /// The milliseconds that may still be claimed in total.
     ms_left: f64,
@@ -23,12 +23,12 @@ pub(crate) struct Granted {
 }
 
 impl Ledger {
-    pub(crate) fn of(case: &Case<'_>) -> Self {
+    pub(crate) fn new(case: &Case<'_>) -> Self {
         let mut accounts = HashMap::new();
         let mut trips = HashMap::new();
         for phase in &case.phases {
             *trips.entry(phase.name).or_insert(0) += phase.round_trips;
-            for part in Part::ALL {
+            for part in WaitPart::ALL {
                 *accounts.entry((phase.name, part)).or_insert(0.0) +=
                     part.of(&phase.waited).max(0.0);
             }
@@ -46,7 +46,7 @@ impl Ledger {
     }
 
     /// The milliseconds that nothing has claimed.
-    pub(crate) fn left(&self, phase: PhaseName, part: Part) -> f64 {
+    pub(crate) fn left(&self, phase: PhaseName, part: WaitPart) -> f64 {
         self.accounts.get(&(phase, part)).copied().unwrap_or(0.0)
     }
 
@@ -106,10 +106,10 @@ mod tests {
         ] {
             exchange.timeline.push(Moment::from_millis(at), event);
         }
-        Ledger::of(&Case::of(&exchange))
+        Ledger::new(&Case::new(&exchange))
     }
 
-    fn granted(ledger: &mut Ledger, phase: PhaseName, part: Part, ms: i32) -> i32 {
+    fn granted(ledger: &mut Ledger, phase: PhaseName, part: WaitPart, ms: i32) -> i32 {
         let cost = Cost::new("").waited(phase, part, ms.into());
         ledger.grant(&cost).ms.round() as i32
     }
@@ -117,18 +117,18 @@ mod tests {
     #[test]
     fn an_account_pays_until_it_is_empty_and_only_for_its_own() {
         let mut ledger = ledger();
-        let mut lookup = |ms| granted(&mut ledger, PhaseName::Name, Part::Resolver, ms);
+        let mut lookup = |ms| granted(&mut ledger, PhaseName::Name, WaitPart::Resolver, ms);
         assert_eq!([lookup(60), lookup(60), lookup(60)], [60, 40, 0]);
-        let absent = granted(&mut ledger, PhaseName::Tls, Part::Network, 5);
-        let negative = granted(&mut ledger, PhaseName::Setup, Part::Client, -5);
+        let absent = granted(&mut ledger, PhaseName::Tls, WaitPart::Network, 5);
+        let negative = granted(&mut ledger, PhaseName::Setup, WaitPart::Client, -5);
         assert_eq!((absent, negative), (0, 0));
     }
 
     #[test]
     fn one_round_trip_of_the_whole_is_nobody_s() {
         let mut ledger = ledger();
-        let lookup = granted(&mut ledger, PhaseName::Name, Part::Resolver, 100);
-        let client = granted(&mut ledger, PhaseName::Setup, Part::Client, 40);
+        let lookup = granted(&mut ledger, PhaseName::Name, WaitPart::Resolver, 100);
+        let client = granted(&mut ledger, PhaseName::Setup, WaitPart::Client, 40);
         assert_eq!((lookup, client), (100, 10));
     }
 }

@@ -15,5 +15,5 @@ mod ledger;
 pub use account::{Account, account, findings};
 pub use case::Case;
 pub use catalogue::page;
-pub use cause::{Cause, Claim, Cost, Family, Part, Setting};
+pub use cause::{Cause, CauseFamily, Claim, Cost, RemedySetting, WaitPart};
 pub use causes::{FAMILIES, all, by_id};

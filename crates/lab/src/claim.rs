@@ -8,5 +8,5 @@ mod evaluation;
 mod expression;
 mod words;
 
-pub use evaluation::{Results, Verdict};
-pub use expression::{ClaimError, Expression, Function, Scene};
+pub use evaluation::{ClaimVerdict, Results};
+pub use expression::{ClaimError, ClaimScope, Expression, Function};

@@ -16,7 +16,7 @@ use roundtrip_model::{Strategy, StrategyError};
 use roundtrip_origin::OriginError;
 use roundtrip_report::ways::{Answer, Stage, Way, Ways};
 
-use self::stage::Scene;
+use self::stage::DemoScene;
 
 /// How often the table is reported while an answer is awaited.
 const TICK: Duration = Duration::from_millis(25);
@@ -46,7 +46,7 @@ pub struct Demo {
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
     #[error(transparent)]
-    Path(#[from] roundtrip_path::Error),
+    Path(#[from] roundtrip_path::PathError),
     #[error(transparent)]
     Origin(#[from] OriginError),
     #[error("cannot start asking: {0}")]
@@ -61,7 +61,7 @@ pub enum DemoError {
 
 /// What the asking thread reports.
 #[derive(Debug)]
-enum News {
+enum DemoEvent {
     Preparing(usize),
     Asking(usize),
     Answered(usize, Result<Answer, String>),
@@ -75,7 +75,7 @@ enum News {
 pub fn run(demo: &Demo, mut shown: impl FnMut(&Ways)) -> Result<Ways, DemoError> {
     let mut table = table(demo)?;
     shown(&table);
-    let scene = Scene::set(demo.rtt)?;
+    let scene = DemoScene::set(demo.rtt)?;
     let strategies: Vec<Strategy> = table.ways.iter().map(|way| way.strategy).collect();
     let order = order::rounds(strategies.len(), demo.runs, demo.seed);
     let (tell, told) = channel();
@@ -111,7 +111,7 @@ fn table(demo: &Demo) -> Result<Ways, DemoError> {
 /// Keeps the table up to date until the asking thread has hung up.
 fn watch(
     table: &mut Ways,
-    told: &Receiver<News>,
+    told: &Receiver<DemoEvent>,
     shown: &mut impl FnMut(&Ways),
 ) -> Result<(), DemoError> {
     let mut asked: Option<(usize, Instant)> = None;
@@ -132,13 +132,14 @@ fn watch(
 }
 
 /// Applies the news to the table; returns which way is being asked since now, if one is.
-fn note(table: &mut Ways, news: News) -> Option<(usize, Instant)> {
-    let (News::Preparing(place) | News::Asking(place) | News::Answered(place, _)) = news;
+fn note(table: &mut Ways, news: DemoEvent) -> Option<(usize, Instant)> {
+    let (DemoEvent::Preparing(place) | DemoEvent::Asking(place) | DemoEvent::Answered(place, _)) =
+        news;
     let way = table.ways.get_mut(place)?;
     match news {
-        News::Preparing(_) => way.stage = Stage::Preparing,
-        News::Asking(_) => return Some((place, Instant::now())),
-        News::Answered(_, answer) => {
+        DemoEvent::Preparing(_) => way.stage = Stage::Preparing,
+        DemoEvent::Asking(_) => return Some((place, Instant::now())),
+        DemoEvent::Answered(_, answer) => {
             way.stage = Stage::Resting;
             match answer {
                 Ok(answer) => way.answers.push(answer),
@@ -150,6 +151,6 @@ fn note(table: &mut Ways, news: News) -> Option<(usize, Instant)> {
 }
 
 /// Ignores errors: if the owner of the table is gone, there is nobody to tell.
-fn tell(to: &Sender<News>, news: News) {
+fn tell(to: &Sender<DemoEvent>, news: DemoEvent) {
     let _ = to.send(news);
 }

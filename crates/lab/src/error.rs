@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use roundtrip_path::WordError;
 
-use crate::experiment::Flaw;
+use crate::experiment::ExperimentError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
@@ -15,11 +15,11 @@ pub enum LabError {
     #[error("cannot read the experiment {path}: {source}", path = path.display())]
     Read { path: PathBuf, source: io::Error },
     #[error(transparent)]
-    Flaw(#[from] Flaw),
+    Flaw(#[from] ExperimentError),
     #[error("the path cannot be: {0}")]
     Word(#[from] WordError),
     #[error(transparent)]
-    Path(#[from] roundtrip_path::Error),
+    Path(#[from] roundtrip_path::PathError),
     #[error("every arm of '{0}' sets its own round trip, so --rtt has nothing to change")]
     OwnRoundTrips(String),
 }

@@ -22,13 +22,13 @@ use serde::Serialize;
 
 use crate::claim::Expression;
 
-pub use format::{Manner, Measure, Output, OutputUnit, Published, Scheme};
-pub use reading::{Flaw, read};
+pub use format::{Measure, OutputUnit, ProgramOutput, Published, Sequencing, UrlScheme};
+pub use reading::{ExperimentError, read};
 pub use roundtrip_path::WordError;
 pub(crate) use shelf::client as shipped;
 pub use shelf::{load, names};
 pub use transfer::Transfer;
-pub use words::{Words, span};
+pub use words::{PathWords, span};
 
 #[derive(Debug, Clone)]
 pub struct Experiment {
@@ -40,7 +40,7 @@ pub struct Experiment {
     pub measure: Measure,
     pub unit: String,
     pub runs: u32,
-    pub path: Words,
+    pub path: PathWords,
     /// What is measured in blocks: each arm in each of its variants.
     pub cells: Vec<Cell>,
     pub sweeps: Vec<Sweep>,
@@ -54,7 +54,7 @@ pub struct Cell {
     /// The arm's name, followed by the variant's.
     pub name: String,
     pub arm: Arc<Arm>,
-    pub path: Words,
+    pub path: PathWords,
     pub requests: u32,
     pub concurrency: u32,
     /// Whether both ends of a transfer leave segmentation to the interface.
@@ -69,8 +69,8 @@ pub struct Cell {
 
 #[derive(Debug, Clone)]
 pub struct Arm {
-    pub client: Client,
-    pub server: Arc<Server>,
+    pub client: ArmClient,
+    pub server: Arc<LabServer>,
     /// Whether an unmeasured round precedes it in the same namespaces, to leave a ticket, a cookie
     /// or a connection.
     pub warm: bool,
@@ -82,10 +82,10 @@ pub struct Arm {
 }
 
 #[derive(Debug, Clone)]
-pub enum Client {
+pub enum ArmClient {
     Ours {
         strategy: Strategy,
-        manner: Manner,
+        manner: Sequencing,
         /// The time that the client computes before its ClientHello.
         hello_delay: Duration,
         /// The client's time limit.
@@ -102,25 +102,25 @@ pub struct Program {
     /// A program of the system, or one of our files with the extension `.go` or `.py`.
     pub name: String,
     pub arguments: Vec<String>,
-    pub scheme: Scheme,
+    pub scheme: UrlScheme,
     /// Whether it is started for each request, not once for all of them.
     pub each: bool,
     /// Whether it runs in the server's network, without a path.
     pub at_server: bool,
     /// Where its output contains its figures; `None` measures its run time.
-    pub output: Option<Output>,
+    pub output: Option<ProgramOutput>,
 }
 
 #[derive(Debug, Clone)]
-pub struct Server {
+pub struct LabServer {
     pub name: String,
     pub kind: ServerKind,
     pub sysctl: BTreeMap<String, String>,
     /// The path of the URL that is requested.
     pub place: String,
     /// Servers in the same network that are started before it.
-    pub beside: Vec<Arc<Server>>,
-    pub far: Option<Far>,
+    pub beside: Vec<Arc<LabServer>>,
+    pub far: Option<FarServer>,
     /// How long to wait before the first client.
     pub settle: Duration,
 }
@@ -128,11 +128,11 @@ pub struct Server {
 /// A server behind a further path, which another server asks. At that server's own address, `port`
 /// leads to it.
 #[derive(Debug, Clone)]
-pub struct Far {
-    pub server: Arc<Server>,
-    pub scheme: Scheme,
+pub struct FarServer {
+    pub server: Arc<LabServer>,
+    pub scheme: UrlScheme,
     pub port: u16,
-    pub path: Words,
+    pub path: PathWords,
 }
 
 #[derive(Debug, Clone)]
@@ -144,7 +144,7 @@ pub enum ServerKind {
         command: Vec<String>,
         needs: Vec<String>,
         files: BTreeMap<String, String>,
-        ready: Ready,
+        ready: ReadySign,
         port: u16,
         tls_port: Option<u16>,
     },
@@ -152,7 +152,7 @@ pub enum ServerKind {
 
 /// How to detect that a server listens, without connecting to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ready {
+pub enum ReadySign {
     /// It has written this file.
     File(String),
     /// The system's socket table contains its port.
@@ -165,11 +165,11 @@ pub struct Sweep {
     pub word: String,
     pub runs: u32,
     /// Each value, and the cells that are measured there, by the name of their arm.
-    pub points: Vec<Point>,
+    pub points: Vec<SweepPoint>,
 }
 
 #[derive(Debug, Clone)]
-pub struct Point {
+pub struct SweepPoint {
     pub value: String,
     pub cells: Vec<(String, Cell)>,
 }
@@ -181,16 +181,16 @@ pub struct Claim {
     pub published: Option<f64>,
 }
 
-impl Client {
+impl ArmClient {
     /// A description in one word or one line.
     pub fn describe(&self) -> String {
         match self {
             Self::Ours {
                 strategy, manner, ..
             } => match manner {
-                Manner::Each => format!("{strategy}, a connection each"),
-                Manner::Kept => format!("{strategy}, one connection kept"),
-                Manner::AtOnce => format!("{strategy}, all at once"),
+                Sequencing::Each => format!("{strategy}, a connection each"),
+                Sequencing::Kept => format!("{strategy}, one connection kept"),
+                Sequencing::AtOnce => format!("{strategy}, all at once"),
             },
             Self::Transfer(transfer) => transfer.arm.to_string(),
             Self::Program(program) => format!("{} {}", program.name, program.arguments.join(" ")),
@@ -198,7 +198,7 @@ impl Client {
     }
 }
 
-impl Serialize for Words {
+impl Serialize for PathWords {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.iter().map(|(word, values)| (word, values.join(", "))))
     }

@@ -17,21 +17,21 @@ use roundtrip_model::{Exchange, Random};
 use serde::Serialize;
 
 use crate::run::Stop;
-use draw::Case;
+use draw::FaultCase;
 
 pub const SCHEMA: &str = "roundtrip/lab/1";
 pub const NAME: &str = "faults";
 
 /// A cost within this share, or this many milliseconds, counts as right.
-const SHARE: f64 = 0.05;
-const LEAST_MS: f64 = 1.0;
+const MAX_DEVIATION: f64 = 0.05;
+const MAX_DEVIATION_MS: f64 = 1.0;
 
 #[derive(Debug, thiserror::Error)]
 pub enum FaultsError {
     #[error("lab/faults.toml: {0}")]
     Entry(String),
     #[error(transparent)]
-    Path(#[from] roundtrip_path::Error),
+    Path(#[from] roundtrip_path::PathError),
     #[error("the path cannot be: {0}")]
     Word(#[from] roundtrip_path::WordError),
     #[error("the origin: {0}")]
@@ -46,7 +46,7 @@ pub enum FaultsError {
 
 /// The number of cases, and what they are drawn from.
 #[derive(Debug, Clone, Copy)]
-pub struct Plan {
+pub struct GauntletPlan {
     pub count: usize,
     pub seed: u64,
 }
@@ -56,7 +56,7 @@ pub struct Gauntlet {
     pub schema: &'static str,
     pub experiment: &'static str,
     pub seed: u64,
-    pub cases: Vec<Verdict>,
+    pub cases: Vec<CaseVerdict>,
     /// The share of faults for which the most costly cause was named first.
     pub first_named: f64,
     /// The share of these whose milliseconds were right as well.
@@ -69,7 +69,7 @@ pub struct Gauntlet {
 
 /// One case and its result.
 #[derive(Debug, Clone, Serialize)]
-pub struct Verdict {
+pub struct CaseVerdict {
     /// What was injected; `none` for a healthy exchange.
     pub fault: String,
     pub path: String,
@@ -92,7 +92,7 @@ pub struct Verdict {
 
 /// Runs the gauntlet. The process of an ordinary user must have entered the sandbox first.
 pub fn run(
-    plan: Plan,
+    plan: GauntletPlan,
     stop: &Stop,
     mut progress: impl FnMut(usize, &str),
 ) -> Result<Gauntlet, FaultsError> {
@@ -111,7 +111,7 @@ pub fn run(
     Ok(summed(plan, cases, stop.is_set()))
 }
 
-fn judge(case: &Case, exchange: &Exchange) -> Verdict {
+fn judge(case: &FaultCase, exchange: &Exchange) -> CaseVerdict {
     let findings: Vec<(String, f64)> = exchange
         .findings
         .iter()
@@ -137,7 +137,7 @@ fn judge(case: &Case, exchange: &Exchange) -> Verdict {
         Some(named) => costliest.contains(named),
         None => costliest.is_empty(),
     };
-    Verdict {
+    CaseVerdict {
         fault: case.name(),
         path: format!("{} ms", case.rtt_ms),
         strategy: case.strategy.to_string(),
@@ -156,11 +156,11 @@ fn judge(case: &Case, exchange: &Exchange) -> Verdict {
 }
 
 fn is_near(measured: f64, injected: f64, slack: f64) -> bool {
-    (measured - injected).abs() <= (injected * SHARE).max(LEAST_MS).max(slack)
+    (measured - injected).abs() <= (injected * MAX_DEVIATION).max(MAX_DEVIATION_MS).max(slack)
 }
 
-fn summed(plan: Plan, cases: Vec<Verdict>, interrupted: bool) -> Gauntlet {
-    let (controls, faulted): (Vec<&Verdict>, Vec<&Verdict>) =
+fn summed(plan: GauntletPlan, cases: Vec<CaseVerdict>, interrupted: bool) -> Gauntlet {
+    let (controls, faulted): (Vec<&CaseVerdict>, Vec<&CaseVerdict>) =
         cases.iter().partition(|case| case.is_control());
     let share = |right: usize| match faulted.len() {
         0 => 0.0,
@@ -181,7 +181,7 @@ fn summed(plan: Plan, cases: Vec<Verdict>, interrupted: bool) -> Gauntlet {
     }
 }
 
-impl Verdict {
+impl CaseVerdict {
     fn is_control(&self) -> bool {
         self.fault == draw::HEALTHY
     }

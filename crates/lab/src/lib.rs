@@ -20,4 +20,4 @@ pub mod text;
 pub use error::LabError;
 pub use experiment::{Experiment, load, names};
 pub use outcome::Outcome;
-pub use run::{Progress, Stop, Wishes, run};
+pub use run::{Progress, RunOptions, Stop, run};

@@ -4,7 +4,7 @@
 use roundtrip_model::{Phase, Saving, Summary, Waited};
 use serde::{Serialize, Serializer};
 
-use crate::experiment::{Measure, Published, Words};
+use crate::experiment::{Measure, PathWords, Published};
 use crate::packets::Packet;
 
 pub const SCHEMA: &str = "roundtrip/lab/1";
@@ -17,7 +17,7 @@ pub struct Outcome {
     pub experiment: String,
     pub question: String,
     pub article: String,
-    pub path: Words,
+    pub path: PathWords,
     /// The path's round-trip time, if all arms share one.
     #[serde(serialize_with = "rounded_some")]
     pub rtt_ms: Option<f64>,
@@ -47,7 +47,7 @@ pub struct ArmOutcome {
     pub warm: bool,
     pub control: bool,
     pub requests: u32,
-    pub path: Words,
+    pub path: PathWords,
     /// Whether both ends of a transfer leave segmentation to the interface.
     pub offload: Option<bool>,
     #[serde(flatten)]
@@ -189,11 +189,11 @@ pub struct Span {
 pub struct Curve {
     pub word: String,
     pub unit: String,
-    pub lines: Vec<Line>,
+    pub lines: Vec<CurveLine>,
 }
 
 #[derive(Debug, Clone, Serialize)]
-pub struct Line {
+pub struct CurveLine {
     pub arm: String,
     pub points: Vec<CurvePoint>,
 }
@@ -259,7 +259,7 @@ impl Outcome {
 }
 
 impl Figures {
-    pub fn of(samples: &[Sample]) -> Self {
+    pub fn from_samples(samples: &[Sample]) -> Self {
         let values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
         let Some(summary) = Summary::of(&values) else {
             return Self::default();
@@ -314,7 +314,7 @@ impl WaitedFor {
 
 impl Span {
     /// A phase of a request that began `offset_ms` milliseconds after its run.
-    pub fn of(phase: &Phase, request: usize, offset_ms: f64) -> Self {
+    pub fn from_phase(phase: &Phase, request: usize, offset_ms: f64) -> Self {
         Self {
             request,
             name: phase.name.as_str(),

@@ -24,7 +24,7 @@ pub struct Packet {
     pub arrived_ms: Option<f64>,
     /// `SYN+ACK`, or `UDP`
     #[serde(rename = "what", serialize_with = "name")]
-    pub kind: Kind,
+    pub kind: PacketKind,
     pub fast_open: Option<FastOpen>,
     /// Payload bytes.
     pub bytes: usize,
@@ -56,7 +56,7 @@ impl End {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum PacketKind {
     Tcp(Flags),
     Udp,
 }
@@ -81,7 +81,8 @@ impl Packet {
     /// Whether nothing depends on it: a pure acknowledgement, or a close.
     pub fn is_idle(&self) -> bool {
         let idle = Flags::ACK | Flags::FIN;
-        matches!(self.kind, Kind::Tcp(flags) if flags.without(idle).is_empty()) && self.bytes == 0
+        matches!(self.kind, PacketKind::Tcp(flags) if flags.without(idle).is_empty())
+            && self.bytes == 0
     }
 
     pub fn is_lost(&self) -> bool {
@@ -91,11 +92,13 @@ impl Packet {
     /// `SYN, cookie, 87 bytes`
     pub fn describe(&self) -> String {
         let mut words = vec![match self.kind {
-            Kind::Tcp(flags) if self.bytes > 0 && !flags.intersects(Flags::SYN | Flags::FIN) => {
+            PacketKind::Tcp(flags)
+                if self.bytes > 0 && !flags.intersects(Flags::SYN | Flags::FIN) =>
+            {
                 "data".to_owned()
             }
-            Kind::Tcp(flags) => flags.without(Flags::PSH).to_string(),
-            Kind::Udp => "datagram".to_owned(),
+            PacketKind::Tcp(flags) => flags.without(Flags::PSH).to_string(),
+            PacketKind::Udp => "datagram".to_owned(),
         }];
         words.extend(self.fast_open.map(|option| match (option, self.from) {
             (FastOpen::Asks, _) => "asks for a cookie".to_owned(),
@@ -141,9 +144,9 @@ pub(crate) fn read(pcapng: &[u8]) -> Result<Vec<Packet>, RecordingError> {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde asks so
-fn name<S: Serializer>(kind: &Kind, serializer: S) -> Result<S::Ok, S::Error> {
+fn name<S: Serializer>(kind: &PacketKind, serializer: S) -> Result<S::Ok, S::Error> {
     match kind {
-        Kind::Tcp(flags) => serializer.collect_str(flags),
-        Kind::Udp => serializer.serialize_str("UDP"),
+        PacketKind::Tcp(flags) => serializer.collect_str(flags),
+        PacketKind::Udp => serializer.serialize_str("UDP"),
     }
 }

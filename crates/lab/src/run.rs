@@ -25,13 +25,13 @@ use roundtrip_path::Path;
 
 use crate::experiment::{Cell, Experiment};
 use crate::{LabError, Outcome};
-use scene::Mishap;
+use scene::SampleError;
 use tally::Collected;
 use tools::Tools;
 
 /// What the command line overrides of an experiment.
 #[derive(Debug, Clone, Default)]
-pub struct Wishes {
+pub struct RunOptions {
     pub runs: Option<u32>,
     pub rtt: Option<Duration>,
     pub seed: u64,
@@ -63,12 +63,12 @@ pub struct Progress<'a> {
 }
 
 /// After this many failures without a success, an arm is given up.
-const PATIENCE: usize = 2;
+const MAX_FAILURES: usize = 2;
 
 /// Runs all of it. The process of an ordinary user must have entered the sandbox first.
 pub fn run(
     mut experiment: Experiment,
-    wishes: &Wishes,
+    wishes: &RunOptions,
     stop: &Stop,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Outcome, LabError> {
@@ -104,7 +104,7 @@ pub fn run(
     Ok(outcome)
 }
 
-fn wish(experiment: &mut Experiment, wishes: &Wishes) -> Result<(), LabError> {
+fn wish(experiment: &mut Experiment, wishes: &RunOptions) -> Result<(), LabError> {
     experiment.runs = wishes.runs.unwrap_or(experiment.runs);
     let Some(rtt) = wishes.rtt else {
         return Ok(());
@@ -170,7 +170,7 @@ impl Runner<'_> {
 
     fn sample(&mut self, cell: &Cell, run: usize, collected: &mut Collected) {
         self.advance(cell);
-        let hopeless = collected.samples.is_empty() && collected.failures.len() >= PATIENCE;
+        let hopeless = collected.samples.is_empty() && collected.failures.len() >= MAX_FAILURES;
         if collected.not_run.is_some() || hopeless {
             return;
         }
@@ -186,8 +186,10 @@ impl Runner<'_> {
                 collected.failures.push(failure);
             }
             (Ok(taken), None) => collected.keep(run, taken),
-            (Err(Mishap::Stopped), _) => {}
-            (Err(Mishap::Missing(missing)), _) => collected.not_run = Some(missing.to_string()),
+            (Err(SampleError::Stopped), _) => {}
+            (Err(SampleError::Missing(missing)), _) => {
+                collected.not_run = Some(missing.to_string())
+            }
             (Err(mishap), expected) => collected.fail(mishap.to_string(), expected.as_deref()),
         }
     }
@@ -205,7 +207,7 @@ impl Runner<'_> {
             let tools = &mut self.tools;
             match scene::record(self.experiment, cell, tools, self.seed, self.stop) {
                 Ok(packets) => collected.packets = packets,
-                Err(Mishap::Stopped) => {}
+                Err(SampleError::Stopped) => {}
                 Err(mishap) => collected.failures.push(format!("recorded: {mishap}")),
             }
         }

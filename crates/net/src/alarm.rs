@@ -49,10 +49,10 @@ impl AsRawFd for Alarm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::datagrams::{Watched, wait_for_any};
+    use crate::datagrams::{WatchedDescriptor, wait_for_any};
 
     fn waits(alarm: &Alarm) -> bool {
-        let mut watched = [Watched::for_reading(alarm)];
+        let mut watched = [WatchedDescriptor::for_reading(alarm)];
         wait_for_any(&mut watched, Some(Duration::from_mins(1))).unwrap() == 1
     }
 

@@ -7,7 +7,7 @@ use roundtrip_model::{Clock, Moment};
 use crate::sys;
 
 /// Two readings this close had nothing in between.
-const APART: Duration = Duration::from_micros(2);
+const MAX_GAP: Duration = Duration::from_micros(2);
 
 /// Monotonic time since the clock was created.
 pub struct SystemClock(Instant);
@@ -26,13 +26,13 @@ impl Clock for SystemClock {
 
 /// A moment and the kernel's timestamp clock (`CLOCK_REALTIME`), read at the same time. A pause
 /// between the two readings would order events wrongly.
-pub(crate) struct Reading {
+pub(crate) struct ClockReading {
     pub(crate) now: Moment,
     real: Duration,
 }
 
-impl Reading {
-    pub(crate) fn of(clock: impl Fn() -> Moment) -> Self {
+impl ClockReading {
+    pub(crate) fn now(clock: impl Fn() -> Moment) -> Self {
         Self::closest(clock, sys::realtime)
     }
 
@@ -44,7 +44,7 @@ impl Reading {
         };
         let mut closest = once();
         for _ in 0..4 {
-            if closest.0 < APART {
+            if closest.0 < MAX_GAP {
                 break;
             }
             let again = once();
@@ -77,7 +77,7 @@ mod tests {
             place.set(place.get() + 1);
             time.get()
         };
-        let reading = Reading::closest(|| Moment(tick()), || Duration::from_nanos(tick()));
+        let reading = ClockReading::closest(|| Moment(tick()), || Duration::from_nanos(tick()));
         let stamp = Duration::from_millis(900);
         assert_eq!(reading.moment_of(stamp).0.abs_diff(900_000_000), 40);
         assert_eq!(reading.moment_of(Duration::from_secs(5)), reading.now);

@@ -73,7 +73,7 @@ impl Connect {
         &self,
         peer: SocketAddr,
         recorder: &Recorder,
-    ) -> Result<Opened, AttemptError> {
+    ) -> Result<OpenedConnection, AttemptError> {
         let socket = self.prepare(peer).map_err(AttemptError::Local)?;
         let began = recorder.now();
         let immediately = match socket.connect(&peer.into()) {
@@ -98,7 +98,7 @@ impl Connect {
         let at = socket
             .clean_handshake_rtt()
             .map_or(now, |rtt| now.min(began + rtt));
-        Ok(Opened {
+        Ok(OpenedConnection {
             socket,
             at,
             deferred,
@@ -127,7 +127,7 @@ pub fn datagram_socket(peer: SocketAddr, bind: Option<&Bind>) -> Result<UdpSocke
 }
 
 /// A successful attempt: the stream, and when the connection was established.
-pub(crate) struct Opened {
+pub(crate) struct OpenedConnection {
     pub(crate) socket: Socket,
     pub(crate) at: Moment,
     pub(crate) deferred: bool,
@@ -175,7 +175,7 @@ impl Bind {
     }
 }
 
-impl Opened {
+impl OpenedConnection {
     /// Records on the timeline that this attempt won.
     pub(crate) fn record(&self, peer: SocketAddr, recorder: &Recorder) {
         recorder.record_at(

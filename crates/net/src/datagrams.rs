@@ -20,19 +20,19 @@ use std::time::Duration;
 use socket2::SockRef;
 
 use crate::{listen_udp, sys};
-use control::Outgoing;
+use control::SendControl;
 
 pub use dispatch::is_too_long;
-pub use intake::{Arrival, Intake, MOST_SLOTS};
-pub use readiness::{MOST_WATCHED, Ready, Waker, Watched, wait_for_any};
+pub use intake::{Arrival, Intake, MAX_SLOTS};
+pub use readiness::{MAX_WATCHED, Readiness, Waker, WatchedDescriptor, wait_for_any};
 
 /// The most datagrams in one [`Parcel`] (`UDP_MAX_SEGMENTS` of kernels before 6.9).
-pub const MOST_SEGMENTS: usize = 64;
+pub const MAX_SEGMENTS: usize = 64;
 /// The most bytes in one [`Parcel`]: an IPv4 packet without its header and the UDP header.
-pub const MOST_BYTES: usize = 65_507;
+pub const MAX_PARCEL_BYTES: usize = 65_507;
 
 /// The size of the socket buffers that we ask for, in bytes; the system may grant less.
-const BUFFER: libc::c_int = 4 << 20;
+const BUFFER_BYTES: libc::c_int = 4 << 20;
 const ON: libc::c_int = 1;
 
 /// Datagrams for one peer that leave in one call.
@@ -52,7 +52,7 @@ pub struct Parcel<'a> {
 
 /// Counts system calls, and the datagrams and bytes they carried.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Calls {
+pub struct CallCounters {
     pub sends: u64,
     pub receives: u64,
     pub waits: u64,
@@ -71,7 +71,7 @@ pub struct Datagrams {
     joins: bool,
     /// The connected peer, if any.
     peer: Option<SocketAddr>,
-    calls: Cell<Calls>,
+    calls: Cell<CallCounters>,
 }
 
 impl Datagrams {
@@ -96,7 +96,7 @@ impl Datagrams {
         Ok(Self {
             peer: socket.peer_addr().ok(),
             socket,
-            segments: Cell::new(MOST_SEGMENTS),
+            segments: Cell::new(MAX_SEGMENTS),
             joins,
             calls: Cell::default(),
         })
@@ -119,7 +119,7 @@ impl Datagrams {
         Ok(())
     }
 
-    /// The most datagrams per call: [`MOST_SEGMENTS`], or 1 once the kernel has refused to segment.
+    /// The most datagrams per call: [`MAX_SEGMENTS`], or 1 once the kernel has refused to segment.
     pub fn segments(&self) -> usize {
         self.segments.get()
     }
@@ -135,7 +135,7 @@ impl Datagrams {
         Ok((socket.recv_buffer_size()?, socket.send_buffer_size()?))
     }
 
-    pub fn calls(&self) -> Calls {
+    pub fn calls(&self) -> CallCounters {
         self.calls.get()
     }
 
@@ -151,7 +151,7 @@ impl Datagrams {
         let is_known = self.peer == Some(parcel.to);
         let to = (!is_known).then(|| parcel.to.into());
         let call = |bytes: &[u8], segment: Option<u16>| {
-            let mut outgoing = Outgoing::new();
+            let mut outgoing = SendControl::new();
             if let Some(length) = segment {
                 outgoing.segment(length);
             }
@@ -198,12 +198,12 @@ impl Datagrams {
         room: bool,
         waker: Option<&Waker>,
         timeout: Option<Duration>,
-    ) -> io::Result<Ready> {
+    ) -> io::Result<Readiness> {
         self.count(|calls| calls.waits += 1);
         readiness::wait(self.as_fd(), room, waker, timeout)
     }
 
-    fn count(&self, change: impl FnOnce(&mut Calls)) {
+    fn count(&self, change: impl FnOnce(&mut CallCounters)) {
         let mut calls = self.calls.get();
         change(&mut calls);
         self.calls.set(calls);
@@ -228,8 +228,8 @@ fn ask_for_buffers(socket: &UdpSocket) {
         (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF),
         (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF),
     ] {
-        if sys::set_int(socket, libc::SOL_SOCKET, forced, BUFFER).is_err() {
-            let _ = sys::set_int(socket, libc::SOL_SOCKET, plain, BUFFER);
+        if sys::set_int(socket, libc::SOL_SOCKET, forced, BUFFER_BYTES).is_err() {
+            let _ = sys::set_int(socket, libc::SOL_SOCKET, plain, BUFFER_BYTES);
         }
     }
 }

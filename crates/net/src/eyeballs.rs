@@ -11,7 +11,7 @@ use std::time::Duration;
 use roundtrip_model::{Attempt, AttemptOutcome, Event, Moment, Recorder};
 use tokio::time::{Sleep, sleep};
 
-use crate::connect::{AttemptError, Opened, attempt_fact};
+use crate::connect::{AttemptError, OpenedConnection, attempt_fact};
 use crate::{Connect, NetError, Socket};
 
 /// RFC 8305 §5, the recommended Connection Attempt Delay.
@@ -55,9 +55,10 @@ fn alternate(peers: &[SocketAddr]) -> Vec<SocketAddr> {
     }
 }
 
-type Attempting<'a> = Pin<Box<dyn Future<Output = Result<Opened, AttemptError>> + Send + 'a>>;
+type Attempting<'a> =
+    Pin<Box<dyn Future<Output = Result<OpenedConnection, AttemptError>> + Send + 'a>>;
 
-struct Running<'a> {
+struct RunningAttempt<'a> {
     peer: SocketAddr,
     began: Moment,
     future: Attempting<'a>,
@@ -67,7 +68,7 @@ struct Race<'a> {
     connect: &'a Connect,
     recorder: &'a Recorder,
     pending: std::vec::IntoIter<SocketAddr>,
-    running: Vec<Running<'a>>,
+    running: Vec<RunningAttempt<'a>>,
     failures: Vec<(SocketAddr, io::Error)>,
     next: Pin<Box<Sleep>>,
     attempts: &'a mut Vec<Attempt>,
@@ -83,7 +84,7 @@ impl Race<'_> {
             .record_at(began, Event::AttemptStarted { peer });
         let (connect, recorder) = (self.connect, self.recorder);
         let future = Box::pin(async move { connect.attempt(peer, recorder).await });
-        self.running.push(Running {
+        self.running.push(RunningAttempt {
             peer,
             began,
             future,
@@ -120,7 +121,7 @@ impl Race<'_> {
                 place += 1;
                 continue;
             };
-            let Running { peer, began, .. } = self.running.swap_remove(place);
+            let RunningAttempt { peer, began, .. } = self.running.swap_remove(place);
             match outcome {
                 Ok(opened) => return Some(Ok(self.won(peer, began, opened))),
                 Err(AttemptError::Local(error)) => return Some(Err(error)),
@@ -130,7 +131,7 @@ impl Race<'_> {
         None
     }
 
-    fn won(&mut self, peer: SocketAddr, began: Moment, opened: Opened) -> Socket {
+    fn won(&mut self, peer: SocketAddr, began: Moment, opened: OpenedConnection) -> Socket {
         opened.record(peer, self.recorder);
         self.attempts
             .push(attempt_fact(peer, began, opened.at, AttemptOutcome::Won));

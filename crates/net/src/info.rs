@@ -7,7 +7,7 @@ use roundtrip_model::{FastOpenFacts, KeptFacts, TcpFacts};
 use socket2::Socket;
 
 use crate::sys;
-use crate::wait::Counters;
+use crate::wait::WaitCounters;
 
 const OPTION_TIMESTAMPS: u8 = 1;
 const OPTION_ECN: u8 = 8;
@@ -21,7 +21,7 @@ const OPTION_SPACE: u64 = 40;
 const TIMESTAMP_SPACE: u64 = 12;
 
 /// The largest segment that fits an IPv4 packet, in bytes (RFC 791 §3.1).
-const LARGEST_SEGMENT: u32 = 65_535;
+const MAX_SEGMENT_BYTES: u32 = 65_535;
 
 /// A snapshot of `TCP_INFO`.
 #[derive(Debug, Clone, Copy)]
@@ -64,11 +64,11 @@ impl TcpInfo {
 
     /// The largest segment that arrived, as the kernel estimates it.
     pub(crate) fn received_mss(&self) -> usize {
-        self.0.rcv_mss.max(self.0.advmss).min(LARGEST_SEGMENT) as usize
+        self.0.rcv_mss.max(self.0.advmss).min(MAX_SEGMENT_BYTES) as usize
     }
 
-    pub(crate) fn counters(&self) -> Counters {
-        Counters {
+    pub(crate) fn counters(&self) -> WaitCounters {
+        WaitCounters {
             resent: self.0.total_retrans,
             needless: self.0.dsack_dups,
             out_of_order: self.0.rcv_ooopack,

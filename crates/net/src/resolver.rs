@@ -15,12 +15,12 @@ use roundtrip_wire::hosts::Hosts;
 use roundtrip_wire::resolv_conf::ResolvConf;
 use tokio::time::{Instant, timeout};
 
-use ask::{Asked, ask};
+use ask::{TimedAnswer, ask};
 
 const RESOLV_CONF: &str = "/etc/resolv.conf";
 const HOSTS: &str = "/etc/hosts";
 /// The largest configuration file that is read, in bytes.
-const LARGEST_FILE: u64 = 8 << 20;
+const MAX_FILE_BYTES: u64 = 8 << 20;
 
 /// Which records to ask for.
 #[derive(Debug, Clone, Copy)]
@@ -279,7 +279,7 @@ impl Resolver {
 
 /// One of the two address queries (A and AAAA).
 struct Half {
-    outcome: Result<Asked, ResolveError>,
+    outcome: Result<TimedAnswer, ResolveError>,
     took: Duration,
 }
 
@@ -323,6 +323,6 @@ fn read(path: &str) -> String {
     use std::io::Read;
     let mut text = Vec::new();
     let opened = std::fs::File::open(path);
-    let _ = opened.and_then(|file| file.take(LARGEST_FILE).read_to_end(&mut text));
+    let _ = opened.and_then(|file| file.take(MAX_FILE_BYTES).read_to_end(&mut text));
     String::from_utf8_lossy(&text).into_owned()
 }

@@ -14,23 +14,23 @@ use roundtrip_model::{Event, FastOpenFacts, KeptFacts, Moment, Recorder, TcpFact
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::clock::Reading;
-use crate::wait::{Arrival, Watch};
+use crate::clock::ClockReading;
+use crate::wait::{AwaitedArrival, WaitTracker};
 use crate::{TcpInfo, info, sys};
 
 pub struct Socket {
     fd: AsyncFd<socket2::Socket>,
     recorder: Recorder,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<SocketState>>,
     /// Bytes were sent and nothing has arrived since, or there was nothing to read: the next
     /// arrival ends a wait.
     waiting: bool,
-    watch: Watch,
+    watch: WaitTracker,
 }
 
 /// What the socket learns, shared with its gauges.
 #[derive(Debug, Default)]
-struct State {
+struct SocketState {
     /// The connection is being opened: the SYN waits for the first data, or was sent with it.
     opening: bool,
     fast_open: FastOpenFacts,
@@ -45,7 +45,7 @@ struct State {
 /// A view of a socket that remains accessible when TLS and HTTP own the socket.
 pub struct Gauge {
     socket: socket2::Socket,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<SocketState>>,
 }
 
 impl Socket {
@@ -60,18 +60,18 @@ impl Socket {
         } else {
             TcpInfo::of(fd.get_ref())
         };
-        let mut watch = Watch::default();
+        let mut watch = WaitTracker::default();
         if let Some(info) = first {
             watch.opened(info.counters());
         }
-        let state = State {
+        let state = SocketState {
             opening,
             fast_open,
             handshake_rtt: first.and_then(|i| i.rtt()),
             syn_retransmits: first.map_or(0, |i| i.retransmits()),
             first_mss: first.map_or(0, |i| i.mss()),
             peer: peer_of(fd.get_ref()),
-            ..State::default()
+            ..SocketState::default()
         };
         Self {
             fd,
@@ -165,7 +165,7 @@ impl Socket {
     }
 
     fn arrived(&mut self, bytes: usize, stamps: Stamps) {
-        let reading = Reading::of(|| self.recorder.clock());
+        let reading = ClockReading::now(|| self.recorder.clock());
         let moment = |stamp: Option<Duration>| stamp.map_or(reading.now, |s| reading.moment_of(s));
         let zero = self.recorder.zero();
         let first = moment(stamps.first.or(stamps.last));
@@ -187,9 +187,9 @@ impl Socket {
 
     /// When the wait ended; records what the kernel knows about it. Uses the clock's own time,
     /// because the connection may be older than the exchange, at whose start the timeline begins.
-    fn judge_wait(&mut self, reading: &Reading, info: &TcpInfo, stamps: Stamps) -> Moment {
+    fn judge_wait(&mut self, reading: &ClockReading, info: &TcpInfo, stamps: Stamps) -> Moment {
         let moment = |stamp: Option<Duration>| stamp.map(|stamp| reading.moment_of(stamp));
-        let arrival = Arrival {
+        let arrival = AwaitedArrival {
             now: reading.now,
             first: moment(stamps.first),
             second: moment(stamps.second),
@@ -255,7 +255,7 @@ fn peer_of(socket: &socket2::Socket) -> Option<SocketAddr> {
     socket.peer_addr().ok()?.as_socket()
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock(state: &Mutex<SocketState>) -> MutexGuard<'_, SocketState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -270,7 +270,7 @@ struct Stamps {
 
 impl Stamps {
     /// Peeks at the bytes that will be read next. The timestamp of a read is its last segment's.
-    fn ahead(socket: &socket2::Socket, watch: &Watch) -> io::Result<Self> {
+    fn ahead(socket: &socket2::Socket, watch: &WaitTracker) -> io::Result<Self> {
         let mut stamps = Self {
             first: sys::receive(socket, &mut [0], true)?.1,
             ..Self::default()
@@ -289,7 +289,7 @@ impl Stamps {
 fn read_stamped(
     socket: &socket2::Socket,
     buffer: &mut ReadBuf<'_>,
-    after_wait: Option<&Watch>,
+    after_wait: Option<&WaitTracker>,
 ) -> io::Result<(usize, Stamps)> {
     let mut stamps = match after_wait {
         Some(watch) => Stamps::ahead(socket, watch)?,

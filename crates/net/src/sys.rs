@@ -200,7 +200,7 @@ pub(crate) fn watch(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
 
 /// Control messages are aligned as their header is.
 #[repr(C, align(8))]
-struct Control([u8; 64]);
+struct StampBuffer([u8; 64]);
 
 /// Receives into `buffer`; returns the length, and the kernel's timestamp of the last segment, if
 /// any.
@@ -209,7 +209,7 @@ pub(crate) fn receive(
     buffer: &mut [u8],
     peek: bool,
 ) -> io::Result<(usize, Option<Duration>)> {
-    let mut control = Control([0; 64]);
+    let mut control = StampBuffer([0; 64]);
     let mut part = libc::iovec {
         iov_base: buffer.as_mut_ptr().cast(),
         iov_len: buffer.len(),

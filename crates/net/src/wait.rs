@@ -7,11 +7,11 @@ use std::time::Duration;
 use roundtrip_model::{Event, Moment};
 
 /// Shorter pauses are attributed to the scheduler.
-const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
+const MIN_PAUSE: Duration = Duration::from_millis(1);
 
 /// The counters of `TCP_INFO` that tell about waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Counters {
+pub(crate) struct WaitCounters {
     pub(crate) resent: u32,
     /// Segments sent again that had arrived the first time, as the peer reports (RFC 2883).
     pub(crate) needless: u32,
@@ -26,19 +26,19 @@ pub(crate) struct Counters {
 
 /// Follows a connection from one arrival to the next, in the clock's own time.
 #[derive(Debug, Default)]
-pub(crate) struct Watch {
+pub(crate) struct WaitTracker {
     /// The counters at the last arrival that ended a wait.
-    judged: Counters,
+    judged: WaitCounters,
     /// The counters at the beginning of the arriving flight.
-    flight: Counters,
+    flight: WaitCounters,
     /// When the socket was last found empty.
-    dry: Option<(Moment, Counters)>,
+    dry: Option<(Moment, WaitCounters)>,
     last_arrival: Option<Moment>,
 }
 
 /// An arrival that ended a wait.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Arrival {
+pub(crate) struct AwaitedArrival {
     pub(crate) now: Moment,
     /// When the first, the second and the last of the segments that were read arrived.
     pub(crate) first: Option<Moment>,
@@ -46,20 +46,20 @@ pub(crate) struct Arrival {
     pub(crate) last: Option<Moment>,
 }
 
-impl Watch {
+impl WaitTracker {
     /// Notes that the connection is open; what the SYN cost is reported elsewhere.
-    pub(crate) fn opened(&mut self, counters: Counters) {
+    pub(crate) fn opened(&mut self, counters: WaitCounters) {
         self.judged = counters;
         self.flight = counters;
     }
 
     /// Whether segments have arrived out of order since that was last reported.
-    pub(crate) fn has_a_gap(&self, counters: Counters) -> bool {
+    pub(crate) fn has_a_gap(&self, counters: WaitCounters) -> bool {
         counters.out_of_order > self.judged.out_of_order
     }
 
     /// Notes that there is nothing to read.
-    pub(crate) fn ran_dry(&mut self, now: Moment, counters: Counters) {
+    pub(crate) fn ran_dry(&mut self, now: Moment, counters: WaitCounters) {
         self.dry = Some((now, counters));
     }
 
@@ -67,8 +67,8 @@ impl Watch {
     /// the last bytes arrived.
     pub(crate) fn ended(
         &mut self,
-        arrival: Arrival,
-        counters: Counters,
+        arrival: AwaitedArrival,
+        counters: WaitCounters,
     ) -> (Moment, Vec<(Moment, Event)>) {
         let overtaken = counters
             .out_of_order
@@ -109,7 +109,7 @@ impl Watch {
 
     /// How long before it could be read some segment had arrived: its timestamp lies before the
     /// others.
-    fn late(&self, arrival: Arrival, at: Moment) -> Duration {
+    fn late(&self, arrival: AwaitedArrival, at: Moment) -> Duration {
         let stamps = [arrival.first, arrival.second, arrival.last];
         let stamps = stamps.into_iter().flatten();
         let earliest = stamps.min().unwrap_or(at);
@@ -117,7 +117,7 @@ impl Watch {
     }
 
     /// The flight before this arrival, if it ended with a pause.
-    fn pause(&mut self, at: Moment, counters: Counters) -> Option<(Moment, Event)> {
+    fn pause(&mut self, at: Moment, counters: WaitCounters) -> Option<(Moment, Event)> {
         let (last, (_, dry)) = self.last_arrival.zip(self.dry)?;
         if at.since(last) < shortest_pause(counters) {
             return None;
@@ -131,13 +131,13 @@ impl Watch {
     }
 }
 
-fn shortest_pause(counters: Counters) -> Duration {
-    SHORTEST_PAUSE.max(counters.rtt / 4)
+fn shortest_pause(counters: WaitCounters) -> Duration {
+    MIN_PAUSE.max(counters.rtt / 4)
 }
 
 /// Segments that had overtaken others could be read only when those arrived. They carry a later
 /// timestamp, unless the kernel merged both: it keeps the timestamp of the early one.
-fn time_of(arrival: Arrival, overtaken: bool) -> Moment {
+fn time_of(arrival: AwaitedArrival, overtaken: bool) -> Moment {
     let first = arrival.first.or(arrival.last);
     let own = !overtaken || arrival.first > arrival.last.min(arrival.second.or(arrival.last));
     first.filter(|_| own).unwrap_or(arrival.now)
@@ -151,17 +151,17 @@ mod tests {
         Moment::from_millis(ms as f64)
     }
 
-    fn counters(segments: u32) -> Counters {
-        Counters {
+    fn counters(segments: u32) -> WaitCounters {
+        WaitCounters {
             segments,
             bytes: u64::from(segments) * 1000,
             rtt: Duration::from_millis(40),
-            ..Counters::default()
+            ..WaitCounters::default()
         }
     }
 
-    fn arrival(now: u64, first: u64, last: u64) -> Arrival {
-        Arrival {
+    fn arrival(now: u64, first: u64, last: u64) -> AwaitedArrival {
+        AwaitedArrival {
             now: at(now),
             first: Some(at(first)),
             second: None,
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_flight_is_counted_when_the_next_one_comes() {
-        let mut watch = Watch::default();
+        let mut watch = WaitTracker::default();
         watch.opened(counters(0));
         watch.ran_dry(at(5), counters(0));
         assert_eq!(
@@ -202,13 +202,13 @@ mod tests {
 
     #[test]
     fn what_had_to_wait_for_others_came_when_they_did() {
-        let later = Counters {
+        let later = WaitCounters {
             out_of_order: 1,
             ..counters(2)
         };
         // Apart, each has its own timestamp; merged, the kernel keeps the earlier one.
         for (first, expected) in [(90, 90), (50, 91)] {
-            let mut watch = Watch::default();
+            let mut watch = WaitTracker::default();
             watch.ran_dry(at(5), counters(0));
             let (came, events) = watch.ended(arrival(91, first, 50), later);
             assert_eq!(came, at(expected));
@@ -222,8 +222,8 @@ mod tests {
 
     #[test]
     fn a_gap_is_told_of_when_it_is_filled() {
-        let mut watch = Watch::default();
-        let overtaken = Counters {
+        let mut watch = WaitTracker::default();
+        let overtaken = WaitCounters {
             out_of_order: 3,
             ..counters(6)
         };
@@ -240,18 +240,18 @@ mod tests {
 
     #[test]
     fn what_was_sent_again_in_vain_is_not_told() {
-        let again = |resent, needless| Counters {
+        let again = |resent, needless| WaitCounters {
             resent,
             needless,
             busy: Duration::from_millis(120),
             ..counters(1)
         };
-        let told = |after: Counters| {
-            let mut watch = Watch::default();
-            watch.opened(Counters {
+        let told = |after: WaitCounters| {
+            let mut watch = WaitTracker::default();
+            watch.opened(WaitCounters {
                 resent: 1,
                 busy: Duration::from_millis(20),
-                ..Counters::default()
+                ..WaitCounters::default()
             });
             watch.ended(arrival(91, 90, 90), after).1
         };

@@ -16,7 +16,7 @@ const DAY: i64 = 86_400;
 /// An object identifier under iso.org.dod.internet.experimental: nothing interprets the padding.
 const PADDING_OID: [u64; 6] = [1, 3, 6, 1, 3, 4242];
 
-pub(crate) struct Certificates {
+pub(crate) struct IssuedCertificates {
     /// The certificate that a client must trust.
     pub(crate) ca_pem: String,
     pub(crate) ca: CertificateDer<'static>,
@@ -27,9 +27,9 @@ pub(crate) struct Certificates {
     pub(crate) client_pem: String,
 }
 
-impl Certificates {
+impl IssuedCertificates {
     pub(crate) fn issue(knobs: &TlsKnobs) -> Result<Self, OriginError> {
-        let root = Authority::root("roundtrip origin root")?;
+        let root = SigningAuthority::root("roundtrip origin root")?;
         let intermediate = root.subordinate("roundtrip origin intermediate")?;
         let client = issue_client(&intermediate)?;
 
@@ -45,12 +45,12 @@ impl Certificates {
     }
 }
 
-struct Authority {
+struct SigningAuthority {
     certificate: rcgen::Certificate,
     issuer: Issuer<'static, KeyPair>,
 }
 
-impl Authority {
+impl SigningAuthority {
     fn root(name: &str) -> Result<Self, rcgen::Error> {
         let (params, key) = (authority_params(name), KeyPair::generate()?);
         Ok(Self {
@@ -81,13 +81,13 @@ fn authority_params(name: &str) -> CertificateParams {
 /// The leaf and its issuers, as `knobs.certificate` says, padded to `knobs.chain_bytes`.
 fn chain(
     knobs: &TlsKnobs,
-    intermediate: &Authority,
+    intermediate: &SigningAuthority,
     key: &KeyPair,
 ) -> Result<Vec<CertificateDer<'static>>, rcgen::Error> {
     let mut params = leaf_params(knobs)?;
     let stranger = match knobs.certificate {
         Certificate::UnknownIssuer => {
-            let unknown = Authority::root("an authority nobody trusts")?;
+            let unknown = SigningAuthority::root("an authority nobody trusts")?;
             Some(unknown.subordinate("roundtrip origin intermediate")?)
         }
         _ => None,
@@ -138,7 +138,7 @@ fn leaf_params(knobs: &TlsKnobs) -> Result<CertificateParams, rcgen::Error> {
 }
 
 /// A client certificate from the authority that the server accepts, with its issuer and its key.
-fn issue_client(issuer: &Authority) -> Result<String, rcgen::Error> {
+fn issue_client(issuer: &SigningAuthority) -> Result<String, rcgen::Error> {
     let key = KeyPair::generate()?;
     let mut params = CertificateParams::default();
     params
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     fn size(knobs: &TlsKnobs) -> usize {
-        let issued = Certificates::issue(knobs).unwrap();
+        let issued = IssuedCertificates::issue(knobs).unwrap();
         issued.chain.iter().map(|der| der.len()).sum()
     }
 
@@ -208,7 +208,7 @@ mod tests {
                 certificate,
                 ..TlsKnobs::default()
             };
-            Certificates::issue(&knobs).unwrap().chain.len()
+            IssuedCertificates::issue(&knobs).unwrap().chain.len()
         };
         assert_eq!(count(Certificate::Good), 2);
         assert_eq!(count(Certificate::UnknownIssuer), 2);
@@ -222,6 +222,6 @@ mod tests {
             names: vec!["ümlaut".to_owned()],
             ..TlsKnobs::default()
         };
-        assert!(Certificates::issue(&knobs).is_err());
+        assert!(IssuedCertificates::issue(&knobs).is_err());
     }
 }

@@ -1,86 +1,28 @@
 //! The echo service: bytes come back unchanged. A client tests TCP fast open with it by sending
 //! `hello\n` twice: once in the SYN, once on the open connection.
 
-use std::io;
-use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
-use roundtrip_net::{Listening, listen};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
-use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::site::Site;
-use crate::tcp::{self, Door, Hall};
-use crate::{Counters, EchoKnobs, Knobs, OriginError, Stats};
+use crate::OriginCounters;
 
-const PATIENCE: Duration = Duration::from_mins(1);
+const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 
-const CONNECTIONS: usize = 4096;
-const BACKLOG: u32 = 1024;
-
-/// The echo alone, without HTTP and TLS. Dropping it stops it.
-#[derive(Debug)]
-pub struct Echo {
-    pub address: SocketAddr,
-    counters: Arc<Counters>,
-    task: JoinHandle<()>,
-}
-
-impl Echo {
-    /// Starts on the current tokio runtime.
-    pub fn start(knobs: &EchoKnobs) -> Result<Self, OriginError> {
-        let wanted = SocketAddr::new(knobs.bind, knobs.port);
-        let failed = |source: io::Error| OriginError::Listen {
-            address: knobs.bind,
-            port: knobs.port,
-            source,
-        };
-        let how = Listening {
-            backlog: BACKLOG,
-            fast_open: knobs.fast_open,
-            ..Listening::default()
-        };
-        let listener = listen(wanted, &how).map_err(failed)?;
-        let listener = TcpListener::from_std(listener).map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
-        let counters = Arc::new(Counters::default());
-        let hall = Hall {
-            site: Arc::new(Site::new(&Knobs::default(), 0, counters.clone())),
-            places: Arc::new(Semaphore::new(CONNECTIONS)),
-            fast_open: knobs.fast_open > 0,
-        };
-        Ok(Self {
-            address,
-            counters,
-            task: tokio::spawn(tcp::accept(listener, Door::Echo, hall)),
-        })
-    }
-
-    pub fn stats(&self) -> Stats {
-        self.counters.snapshot()
-    }
-}
-
-impl Drop for Echo {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-pub(crate) async fn serve<IO: AsyncRead + AsyncWrite + Unpin>(mut io: IO, counters: &Counters) {
+pub(crate) async fn serve<IO: AsyncRead + AsyncWrite + Unpin>(
+    mut io: IO,
+    counters: &OriginCounters,
+) {
     let mut buffer = vec![0; 16 * 1024];
-    while let Ok(Ok(n)) = timeout(PATIENCE, io.read(&mut buffer)).await {
+    while let Ok(Ok(n)) = timeout(IDLE_TIMEOUT, io.read(&mut buffer)).await {
         let bytes = buffer.get(..n).unwrap_or_default();
         if bytes.is_empty() {
-            let _ = timeout(PATIENCE, io.shutdown()).await;
+            let _ = timeout(IDLE_TIMEOUT, io.shutdown()).await;
             return;
         }
         counters.echo_bytes.add(n as u64);
-        if !matches!(timeout(PATIENCE, io.write_all(bytes)).await, Ok(Ok(()))) {
+        if !matches!(timeout(IDLE_TIMEOUT, io.write_all(bytes)).await, Ok(Ok(()))) {
             return;
         }
     }

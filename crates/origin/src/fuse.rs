@@ -23,18 +23,18 @@ impl Fuse {
 }
 
 #[derive(Debug)]
-pub(crate) struct Wire {
+pub(crate) struct FusedStream {
     tcp: TcpStream,
     fuse: Fuse,
 }
 
-impl Wire {
+impl FusedStream {
     pub(crate) fn new(tcp: TcpStream, fuse: Fuse) -> Self {
         Self { tcp, fuse }
     }
 }
 
-impl Drop for Wire {
+impl Drop for FusedStream {
     fn drop(&mut self) {
         if self.fuse.0.load(Ordering::Acquire) {
             // With a linger of zero, close() sends RST (socket(7)). An error means that the socket
@@ -44,7 +44,7 @@ impl Drop for Wire {
     }
 }
 
-impl AsyncRead for Wire {
+impl AsyncRead for FusedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -54,7 +54,7 @@ impl AsyncRead for Wire {
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for FusedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -4,12 +4,13 @@
 //! [`Knobs`] and a flag with the same name.
 //!
 //! The life of a request: `tcp` or `quic` accepts → `tls` shakes hands → `serve::{h1,h2,h3}` read a
-//! request → `routes` turns it into a `Plan` (pure) → `serve` carries out the plan, in the same way
-//! for all three protocols. Both ends can be compared: [`Counters`] says what the server saw, in
+//! request → `routes` turns it into a `AnswerPlan` (pure) → `serve` carries out the plan, in the same way
+//! for all three protocols. Both ends can be compared: [`OriginCounters`] says what the server saw, in
 //! the API and at `/stats`.
 
 mod body;
 mod certificates;
+mod connection;
 mod date;
 mod echo;
 mod error;
@@ -26,11 +27,10 @@ mod stats;
 mod tcp;
 mod tls;
 
-pub use echo::Echo;
 pub use error::OriginError;
 pub use knobs::{
     Certificate, ClientCertificate, EarlyData, EchoKnobs, Expect, Fault, FaultKind, FaultPhase,
     Group, HttpKnobs, Knobs, ListenKnobs, Quic, QuicEngine, Tickets, TlsKnobs, TlsVersions,
 };
-pub use running::{Origin, Running};
-pub use stats::{Counters, Stats};
+pub use running::{Echo, Origin, Running};
+pub use stats::{OriginCounters, Stats};

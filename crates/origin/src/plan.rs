@@ -5,17 +5,17 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
-use crate::body::Body;
+use crate::body::AnswerBody;
 
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct AnswerPlan {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     /// The time to wait before the first byte.
     pub(crate) think: Duration,
     /// Whether to send 103 (Early Hints) first.
     pub(crate) early_hints: bool,
-    pub(crate) body: Body,
+    pub(crate) body: AnswerBody,
     /// The interval between pieces of the body; zero is as fast as possible.
     pub(crate) every: Duration,
     pub(crate) piece: usize,
@@ -27,8 +27,8 @@ pub(crate) struct Plan {
     pub(crate) hasty: bool,
 }
 
-impl Plan {
-    pub(crate) fn new(status: StatusCode, body: Body) -> Self {
+impl AnswerPlan {
+    pub(crate) fn new(status: StatusCode, body: AnswerBody) -> Self {
         Self {
             status,
             headers: HeaderMap::new(),
@@ -44,7 +44,7 @@ impl Plan {
     }
 
     pub(crate) fn text(status: StatusCode, text: impl Into<Bytes>) -> Self {
-        Self::new(status, Body::Held(text.into())).with(
+        Self::new(status, AnswerBody::Held(text.into())).with(
             header::CONTENT_TYPE,
             HeaderValue::from_static("text/plain; charset=utf-8"),
         )

@@ -18,17 +18,16 @@ use quinn::{
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::serve::carrier::Quinn;
+use crate::serve::carrier::QuinnCarrier;
 use crate::serve::h3;
 use crate::site::Site;
-use crate::tcp::Hall;
+use crate::tcp::ListenerContext;
 use crate::{EarlyData, FaultKind, FaultPhase, Knobs};
-pub(crate) use incoming::Confirmation;
 use incoming::take_in;
 use levers::transport_config;
-use redeemed::Redeemed;
+use redeemed::UsedTokens;
 
-const HANDSHAKE: Duration = Duration::from_secs(30);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 const TOKEN_LIFETIME: Duration = Duration::from_hours(24);
 
 /// The phases that are one handshake in QUIC.
@@ -37,13 +36,13 @@ const BEFORE_REQUESTS: [FaultPhase; 3] =
 
 /// How to perform handshakes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Manner {
+pub(crate) struct HandshakeConfig {
     pub(crate) retry: bool,
     pub(crate) early_data: bool,
 }
 
-impl Manner {
-    pub(crate) fn of(knobs: &Knobs) -> Self {
+impl HandshakeConfig {
+    pub(crate) fn from_knobs(knobs: &Knobs) -> Self {
         Self {
             retry: knobs.listen.quic_retry,
             early_data: knobs.tls.early_data != EarlyData::Off,
@@ -73,7 +72,7 @@ fn server_config(
     given
         .sent(tokens)
         .lifetime(TOKEN_LIFETIME)
-        .log(Arc::new(Redeemed::default()));
+        .log(Arc::new(UsedTokens::default()));
     let mut config = ServerConfig::with_crypto(crypto);
     config.validation_token_config(given);
     let mut transport = transport_config();
@@ -83,7 +82,7 @@ fn server_config(
 }
 
 /// Accepts until the future is dropped, and its connections with it.
-pub(crate) async fn accept(endpoint: Endpoint, manner: Manner, hall: Hall) {
+pub(crate) async fn accept(endpoint: Endpoint, manner: HandshakeConfig, hall: ListenerContext) {
     let mut connections = JoinSet::new();
     loop {
         let Some(incoming) = endpoint.accept().await else {
@@ -104,7 +103,7 @@ pub(crate) async fn accept(endpoint: Endpoint, manner: Manner, hall: Hall) {
     }
 }
 
-fn admit(incoming: Incoming, manner: Manner, site: &Site) -> Option<Incoming> {
+fn admit(incoming: Incoming, manner: HandshakeConfig, site: &Site) -> Option<Incoming> {
     if manner.retry && !incoming.remote_address_validated() {
         // RFC 9000, section 8.1.2.
         if incoming.retry().is_ok() {
@@ -124,10 +123,10 @@ fn admit(incoming: Incoming, manner: Manner, site: &Site) -> Option<Incoming> {
     None
 }
 
-async fn serve_one(incoming: Incoming, manner: Manner, site: &Arc<Site>) {
+async fn serve_one(incoming: Incoming, manner: HandshakeConfig, site: &Arc<Site>) {
     site.counters.quic_connections.increment();
-    let taken = timeout(HANDSHAKE, take_in(incoming, manner.early_data)).await;
+    let taken = timeout(HANDSHAKE_TIMEOUT, take_in(incoming, manner.early_data)).await;
     if let Ok(Ok((connection, confirmation))) = taken {
-        h3::serve(Quinn::new(connection, confirmation), site.clone()).await;
+        h3::serve(QuinnCarrier::new(connection, confirmation), site.clone()).await;
     }
 }

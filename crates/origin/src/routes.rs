@@ -1,4 +1,4 @@
-//! Request → `Plan`: a function of the request and the site alone, for all protocols. `serve`
+//! Request → `AnswerPlan`: a function of the request and the site alone, for all protocols. `serve`
 //! carries it out.
 
 mod dress;
@@ -8,28 +8,27 @@ mod registry;
 use http::{Method, StatusCode, header};
 
 use crate::Expect;
-use crate::plan::Plan;
+use crate::plan::AnswerPlan;
 use crate::request::Request;
 use crate::site::Site;
-pub(crate) use registry::Asked;
 
-pub(crate) fn plan(request: &Request, site: &Site) -> Plan {
+pub(crate) fn plan(request: &Request, site: &Site) -> AnswerPlan {
     let mut plan = refusal(request, site).unwrap_or_else(|| paths::plan(request, site));
     dress::dress(&mut plan, request, site);
     plan
 }
 
 /// Answers that depend neither on the path nor on the request's body.
-fn refusal(request: &Request, site: &Site) -> Option<Plan> {
+fn refusal(request: &Request, site: &Site) -> Option<AnswerPlan> {
     if request.early && site.too_early {
         // RFC 8470, section 5.2.
-        return Some(Plan::refusal(
+        return Some(AnswerPlan::refusal(
             StatusCode::TOO_EARLY,
             "not before the handshake ends\n",
         ));
     }
     if request.method == Method::CONNECT || request.method == Method::TRACE {
-        return Some(Plan::refusal(
+        return Some(AnswerPlan::refusal(
             StatusCode::NOT_IMPLEMENTED,
             "neither a proxy nor a mirror\n",
         ));
@@ -38,7 +37,7 @@ fn refusal(request: &Request, site: &Site) -> Option<Plan> {
     let known = expected.as_bytes().eq_ignore_ascii_case(b"100-continue");
     // RFC 9110, section 10.1.1.
     (!known || site.http.expect == Expect::Refuse).then(|| {
-        Plan::refusal(
+        AnswerPlan::refusal(
             StatusCode::EXPECTATION_FAILED,
             "that expectation is not met\n",
         )

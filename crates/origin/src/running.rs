@@ -1,8 +1,11 @@
 //! Starts and stops an origin: sockets, certificates and tasks, from the first bind to the last
 //! abort.
 
+mod echo;
 mod ports;
 mod thread;
+
+pub use echo::Echo;
 
 use std::fmt;
 use std::net::{SocketAddr, UdpSocket};
@@ -18,11 +21,11 @@ use tokio::task::JoinHandle;
 
 use self::ports::Ports;
 use self::thread::Thread;
-use crate::certificates::Certificates;
-use crate::quic::Manner;
+use crate::certificates::IssuedCertificates;
+use crate::quic::HandshakeConfig;
 use crate::site::Site;
-use crate::tcp::{Door, Hall};
-use crate::{Counters, Knobs, OriginError, Quic, QuicEngine, Stats};
+use crate::tcp::{ListenerContext, ListenerRole};
+use crate::{Knobs, OriginCounters, OriginError, Quic, QuicEngine, Stats};
 use crate::{quic, tcp, tls};
 
 /// Starts origins.
@@ -35,10 +38,10 @@ impl Origin {
     #[allow(clippy::unused_async)] // it needs a runtime, and the signature says so
     pub async fn start(knobs: Knobs) -> Result<Running, OriginError> {
         let ports = Ports::bind(&knobs.listen)?;
-        let certificates = Certificates::issue(&knobs.tls)?;
+        let certificates = IssuedCertificates::issue(&knobs.tls)?;
         write_pem(knobs.tls.ca_out.as_deref(), &certificates.ca_pem)?;
         write_pem(knobs.tls.client_out.as_deref(), &certificates.client_pem)?;
-        let counters = Arc::new(Counters::default());
+        let counters = Arc::new(OriginCounters::default());
         let site = Arc::new(Site::new(&knobs, ports.https_port(), counters.clone()));
         let mut running = Running {
             http: ports.http_address(),
@@ -54,7 +57,7 @@ impl Origin {
             silent: Vec::new(),
             thread: None,
         };
-        let hall = Hall {
+        let hall = ListenerContext {
             site,
             places: Arc::new(Semaphore::new(knobs.listen.max_connections as usize)),
             fast_open: knobs.listen.fast_open > 0,
@@ -80,7 +83,7 @@ pub struct Running {
     pub ca_pem: String,
     /// A certificate, with its issuer and its key, that the server accepts from a client.
     pub client_pem: String,
-    counters: Arc<Counters>,
+    counters: Arc<OriginCounters>,
     tasks: Vec<JoinHandle<()>>,
     endpoints: Vec<Endpoint>,
     own_endpoints: Vec<OwnEndpoint>,
@@ -135,15 +138,15 @@ impl Running {
         &mut self,
         ports: Ports,
         knobs: &Knobs,
-        certificates: &Certificates,
-        hall: &Hall,
+        certificates: &IssuedCertificates,
+        hall: &ListenerContext,
     ) -> Result<(), OriginError> {
         let failed = |source| ports::failed(knobs, source);
-        let tls = Door::Tls(tls::tcp_config(&knobs.tls, certificates)?);
+        let tls = ListenerRole::Tls(tls::tcp_config(&knobs.tls, certificates)?);
         for (listeners, door) in [
-            (ports.http, Door::Clear),
+            (ports.http, ListenerRole::Clear),
             (ports.https, tls),
-            (ports.echo, Door::Echo),
+            (ports.echo, ListenerRole::Echo),
         ] {
             for listener in listeners {
                 let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
@@ -168,14 +171,14 @@ impl Running {
         &mut self,
         socket: UdpSocket,
         knobs: &Knobs,
-        certificates: &Certificates,
-        hall: &Hall,
+        certificates: &IssuedCertificates,
+        hall: &ListenerContext,
     ) -> Result<(), OriginError> {
         let config = tls::quic_config(&knobs.tls, certificates, &self.counters, &["h3"])?;
         let crypto = Arc::new(QuicServerConfig::try_from(config)?);
         let endpoint = quic::open(socket, crypto, knobs).map_err(|e| ports::failed(knobs, e))?;
         self.endpoints.push(endpoint.clone());
-        let accepting = quic::accept(endpoint, Manner::of(knobs), hall.clone());
+        let accepting = quic::accept(endpoint, HandshakeConfig::from_knobs(knobs), hall.clone());
         self.tasks.push(tokio::spawn(accepting));
         Ok(())
     }
@@ -184,8 +187,8 @@ impl Running {
         &mut self,
         socket: UdpSocket,
         knobs: &Knobs,
-        certificates: &Certificates,
-        hall: &Hall,
+        certificates: &IssuedCertificates,
+        hall: &ListenerContext,
     ) -> Result<(), OriginError> {
         let protocols = &quic::own::PROTOCOLS;
         let tls = tls::quic_config(&knobs.tls, certificates, &self.counters, protocols)?;
@@ -193,7 +196,7 @@ impl Running {
         let endpoint = OwnEndpoint::new(socket, engine).map_err(|e| ports::failed(knobs, e))?;
         self.counters.add_endpoint(endpoint.clone());
         self.own_endpoints.push(endpoint.clone());
-        let accepting = quic::own::accept(endpoint, Manner::of(knobs), hall.clone());
+        let accepting = quic::own::accept(endpoint, HandshakeConfig::from_knobs(knobs), hall.clone());
         self.tasks.push(tokio::spawn(accepting));
         Ok(())
     }

@@ -17,15 +17,15 @@ use std::time::{Duration, Instant};
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 
-use crate::body::Body;
-use crate::plan::Plan;
+use crate::body::AnswerBody;
+use crate::plan::AnswerPlan;
 use crate::request::Request;
 use crate::routes;
 use crate::site::Site;
 use crate::{Expect, FaultKind, FaultPhase};
 
 /// How long to wait for a peer to send or accept a piece.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PIECE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a stalled connection is kept open.
 pub(crate) const STALL: Duration = Duration::from_mins(10);
 /// How long a protocol engine may still send before its connection is closed.
@@ -128,19 +128,19 @@ async fn read_body<E: Exchange>(
     exchange: &mut E,
     request: &Request,
     site: &Site,
-    plan: &mut Plan,
+    plan: &mut AnswerPlan,
 ) -> Result<(), Ended> {
     let expected = request.headers.contains_key(header::EXPECT);
     if expected && site.http.expect == Expect::Continue {
         within(exchange.inform(StatusCode::CONTINUE, HeaderMap::new())).await?;
     }
-    let mut kept = (plan.body == Body::Echo).then(BytesMut::new);
+    let mut kept = (plan.body == AnswerBody::Echo).then(BytesMut::new);
     while let Some(piece) = within(exchange.receive()).await? {
         site.counters.body_bytes_received.add(piece.len() as u64);
         if let Some(kept) = &mut kept {
             if (kept.len() + piece.len()) as u64 > site.http.max_body {
                 let headers = std::mem::take(&mut plan.headers);
-                *plan = Plan::refusal(StatusCode::PAYLOAD_TOO_LARGE, "too much to echo\n");
+                *plan = AnswerPlan::refusal(StatusCode::PAYLOAD_TOO_LARGE, "too much to echo\n");
                 plan.headers.extend(headers);
                 return Ok(());
             }
@@ -148,13 +148,13 @@ async fn read_body<E: Exchange>(
         }
     }
     if let Some(kept) = kept {
-        plan.body = Body::Held(kept.freeze());
+        plan.body = AnswerBody::Held(kept.freeze());
     }
     Ok(())
 }
 
 /// Waits as long as the plan says, and sends a 103 first if it says so. Returns the total time.
-async fn think<E: Exchange>(exchange: &mut E, plan: &Plan) -> Result<Duration, Ended> {
+async fn think<E: Exchange>(exchange: &mut E, plan: &AnswerPlan) -> Result<Duration, Ended> {
     let begun = Instant::now();
     if plan.early_hints {
         let mut headers = HeaderMap::new();
@@ -168,7 +168,7 @@ async fn think<E: Exchange>(exchange: &mut E, plan: &Plan) -> Result<Duration, E
     Ok(begun.elapsed())
 }
 
-fn finish_headers(plan: &mut Plan, site: &Site, waited: Duration) {
+fn finish_headers(plan: &mut AnswerPlan, site: &Site, waited: Duration) {
     plan.headers.insert(header::DATE, site.date.now());
     if !site.http.no_server_timing {
         let took = format!("think;dur={:.3}", waited.as_secs_f64() * 1e3);
@@ -184,7 +184,11 @@ fn finish_headers(plan: &mut Plan, site: &Site, waited: Duration) {
     }
 }
 
-async fn send_body<E: Exchange>(exchange: &mut E, plan: Plan, site: &Site) -> Result<(), Ended> {
+async fn send_body<E: Exchange>(
+    exchange: &mut E,
+    plan: AnswerPlan,
+    site: &Site,
+) -> Result<(), Ended> {
     let fault = site.fault_at(&[FaultPhase::Body]).map(Ended::Fault);
     let cut = plan.cut.map(|at| (at, Ended::Cut));
     let whole = plan.body.len();
@@ -212,7 +216,7 @@ async fn send_body<E: Exchange>(exchange: &mut E, plan: Plan, site: &Site) -> Re
 /// Limits the time of one step, so that a peer that neither reads nor writes does not block us for
 /// ever.
 async fn within<T>(step: impl Future<Output = Result<T, Ended>>) -> Result<T, Ended> {
-    tokio::time::timeout(PATIENCE, step)
+    tokio::time::timeout(PIECE_TIMEOUT, step)
         .await
         .unwrap_or(Err(Ended::Gone))
 }

@@ -8,8 +8,8 @@ use base64::prelude::BASE64_STANDARD;
 use http::HeaderValue;
 
 use crate::date::DateHeader;
-use crate::routes::Asked;
-use crate::{Counters, EarlyData, Fault, FaultKind, FaultPhase, HttpKnobs, Knobs, Quic};
+use crate::stats::PathCounts;
+use crate::{EarlyData, Fault, FaultKind, FaultPhase, HttpKnobs, Knobs, OriginCounters, Quic};
 
 #[derive(Debug)]
 pub(crate) struct Site {
@@ -25,12 +25,12 @@ pub(crate) struct Site {
     pub(crate) token: String,
     pub(crate) date: DateHeader,
     /// The requests to the registry under `/rdap/`.
-    pub(crate) asked: Asked,
-    pub(crate) counters: Arc<Counters>,
+    pub(crate) asked: PathCounts,
+    pub(crate) counters: Arc<OriginCounters>,
 }
 
 impl Site {
-    pub(crate) fn new(knobs: &Knobs, https_port: u16, counters: Arc<Counters>) -> Self {
+    pub(crate) fn new(knobs: &Knobs, https_port: u16, counters: Arc<OriginCounters>) -> Self {
         Self {
             http: knobs.http.clone(),
             fault: knobs.fault,
@@ -40,7 +40,7 @@ impl Site {
             alt_svc: alt_svc(knobs, https_port),
             token: BASE64_STANDARD.encode(&knobs.http.credentials),
             date: DateHeader::default(),
-            asked: Asked::default(),
+            asked: PathCounts::default(),
             counters,
         }
     }

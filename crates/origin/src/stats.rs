@@ -1,18 +1,24 @@
 //! What the server saw, to compare with what the client believes.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use roundtrip_quic_tokio::Endpoint;
 use serde::Serialize;
+use serde_json::{Value, json};
 
-/// Writes [`Counters`] and its snapshot [`Stats`] from one list, so that neither misses a counter.
+/// The most paths that [`PathCounts`] counts.
+const MAX_COUNTED_PATHS: usize = 200_000;
+
+/// Writes [`OriginCounters`] and its snapshot [`Stats`] from one list, so that neither misses a
+/// counter.
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         /// Counters that grow while the origin runs. They are not updated together.
         #[derive(Debug, Default)]
-        pub struct Counters {
-            $($(#[$doc])* pub(crate) $name: Counter,)*
+        pub struct OriginCounters {
+            $($(#[$doc])* pub(crate) $name: StatCounter,)*
             /// Our own engine counts clients that get no connection.
             endpoints: Mutex<Vec<Endpoint>>,
         }
@@ -23,7 +29,7 @@ macro_rules! counters {
             $($(#[$doc])* pub $name: u64,)*
         }
 
-        impl Counters {
+        impl OriginCounters {
             pub fn snapshot(&self) -> Stats {
                 let mut stats = Stats { $($name: self.$name.0.load(Relaxed),)* };
                 let endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +96,7 @@ counters! {
     faults,
 }
 
-impl Counters {
+impl OriginCounters {
     pub(crate) fn add_endpoint(&self, endpoint: Endpoint) {
         let mut endpoints = self
             .endpoints
@@ -101,9 +107,9 @@ impl Counters {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Counter(AtomicU64);
+pub(crate) struct StatCounter(AtomicU64);
 
-impl Counter {
+impl StatCounter {
     pub(crate) fn add(&self, n: u64) {
         self.0.fetch_add(n, Relaxed);
     }
@@ -113,13 +119,36 @@ impl Counter {
     }
 }
 
+/// Counts how often each path below `/rdap/` was requested.
+#[derive(Debug, Default)]
+pub(crate) struct PathCounts(Mutex<BTreeMap<String, u32>>);
+
+impl PathCounts {
+    /// Counts a request; returns how many there were before.
+    pub(crate) fn count(&self, path: &str) -> u32 {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if counts.len() >= MAX_COUNTED_PATHS && !counts.contains_key(path) {
+            return 0;
+        }
+        let count = counts.entry(path.to_owned()).or_default();
+        *count = count.saturating_add(1);
+        *count - 1
+    }
+
+    /// The counts of all paths.
+    pub(crate) fn to_json(&self) -> Value {
+        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        json!(*counts)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_snapshot_has_what_was_counted() {
-        let counters = Counters::default();
+        let counters = OriginCounters::default();
         counters.requests.increment();
         counters.early_data_bytes.add(517);
         let stats = counters.snapshot();

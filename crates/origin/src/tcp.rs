@@ -1,7 +1,6 @@
 //! TCP connections: accepted, counted, and passed to a fault or to their protocol.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -13,48 +12,27 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::fuse::{Fuse, Wire};
+use crate::connection::{EarlyFlag, TcpConnectionInfo};
+use crate::fuse::{Fuse, FusedStream};
 use crate::serve::{self, GARBAGE, STALL, h1, h2};
 use crate::site::Site;
 use crate::{FaultKind, FaultPhase, tls};
 
 /// The time limit of a whole handshake.
-const HANDSHAKE: Duration = Duration::from_secs(30);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The pause after a failed accept, for example without free descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// What a connection's protocol must know about the layers below.
-#[derive(Debug, Clone)]
-pub(crate) struct Link {
-    pub(crate) fuse: Fuse,
-    pub(crate) secure: bool,
-    pub(crate) early: Early,
-}
-
-/// Whether the latest bytes came as early data.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Early(Arc<AtomicBool>);
-
-impl Early {
-    pub(crate) fn is_now(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn set(&self, early: bool) {
-        self.0.store(early, Ordering::Relaxed);
-    }
-}
-
 /// What a listener serves.
 #[derive(Clone)]
-pub(crate) enum Door {
+pub(crate) enum ListenerRole {
     Clear,
     Tls(Arc<ServerConfig>),
     Echo,
 }
 
 #[derive(Clone)]
-pub(crate) struct Hall {
+pub(crate) struct ListenerContext {
     pub(crate) site: Arc<Site>,
     pub(crate) places: Arc<Semaphore>,
     /// Whether to ask the kernel about data in the SYN.
@@ -62,7 +40,7 @@ pub(crate) struct Hall {
 }
 
 /// Accepts until the future is dropped, and its connections with it.
-pub(crate) async fn accept(listener: TcpListener, door: Door, hall: Hall) {
+pub(crate) async fn accept(listener: TcpListener, door: ListenerRole, hall: ListenerContext) {
     let mut connections = JoinSet::new();
     loop {
         match listener.accept().await {
@@ -84,7 +62,7 @@ pub(crate) async fn accept(listener: TcpListener, door: Door, hall: Hall) {
     }
 }
 
-async fn serve_one(tcp: TcpStream, door: Door, hall: &Hall) {
+async fn serve_one(tcp: TcpStream, door: ListenerRole, hall: &ListenerContext) {
     let site = &hall.site;
     site.counters.tcp_connections.increment();
     if hall.fast_open && TcpInfo::of(&tcp).is_some_and(|info| info.took_syn_data()) {
@@ -92,39 +70,44 @@ async fn serve_one(tcp: TcpStream, door: Door, hall: &Hall) {
     }
     // Otherwise the second small write of an answer would wait for an acknowledgement.
     let _ = tcp.set_nodelay(true);
-    let link = Link {
+    let link = TcpConnectionInfo {
         fuse: Fuse::default(),
-        secure: matches!(door, Door::Tls(_)),
-        early: Early::default(),
+        secure: matches!(door, ListenerRole::Tls(_)),
+        early: EarlyFlag::default(),
     };
-    let wire = Wire::new(tcp, link.fuse.clone());
+    let wire = FusedStream::new(tcp, link.fuse.clone());
     match door {
-        Door::Echo => crate::echo::serve(wire, &site.counters).await,
-        Door::Clear => {
+        ListenerRole::Echo => crate::echo::serve(wire, &site.counters).await,
+        ListenerRole::Clear => {
             let phases = [FaultPhase::Accept, FaultPhase::Hello, FaultPhase::Handshake];
             match site.fault_at(&phases) {
                 Some(kind) => carry_out(wire, kind, &link).await,
                 None => h1::serve(wire, BytesMut::new(), link, site.clone()).await,
             }
         }
-        Door::Tls(config) => serve_tls(wire, &config, link, site).await,
+        ListenerRole::Tls(config) => serve_tls(wire, &config, link, site).await,
     }
 }
 
-async fn serve_tls(mut wire: Wire, config: &Arc<ServerConfig>, link: Link, site: &Arc<Site>) {
+async fn serve_tls(
+    mut wire: FusedStream,
+    config: &Arc<ServerConfig>,
+    link: TcpConnectionInfo,
+    site: &Arc<Site>,
+) {
     if let Some(kind) = site.fault_at(&[FaultPhase::Accept]) {
         return carry_out(wire, kind, &link).await;
     }
     for phase in [FaultPhase::Hello, FaultPhase::Handshake] {
         if let Some(kind) = site.fault_at(&[phase]) {
-            let reached = timeout(HANDSHAKE, tls::approach(&mut wire, config, phase)).await;
+            let reached = timeout(HANDSHAKE_TIMEOUT, tls::approach(&mut wire, config, phase)).await;
             if matches!(reached, Ok(Ok(()))) {
                 carry_out(wire, kind, &link).await;
             }
             return;
         }
     }
-    let limit = HANDSHAKE.max(site.http.keep_alive);
+    let limit = HANDSHAKE_TIMEOUT.max(site.http.keep_alive);
     let handshake = tls::establish(wire, config, link.early.clone(), &site.counters);
     let Ok(Some((secure, first))) = timeout(limit, handshake).await else {
         return;
@@ -137,7 +120,11 @@ async fn serve_tls(mut wire: Wire, config: &Arc<ServerConfig>, link: Link, site:
 }
 
 /// Carries out a fault below HTTP.
-async fn carry_out<IO: AsyncRead + AsyncWrite + Unpin>(mut io: IO, kind: FaultKind, link: &Link) {
+async fn carry_out<IO: AsyncRead + AsyncWrite + Unpin>(
+    mut io: IO,
+    kind: FaultKind,
+    link: &TcpConnectionInfo,
+) {
     match kind {
         FaultKind::Reset => {
             // What was sent before it should have left.
@@ -149,7 +136,7 @@ async fn carry_out<IO: AsyncRead + AsyncWrite + Unpin>(mut io: IO, kind: FaultKi
             let _ = timeout(STALL, h1::drain(&mut io, usize::MAX)).await;
         }
         FaultKind::Garbage => {
-            let _ = timeout(HANDSHAKE, io.write_all(GARBAGE)).await;
+            let _ = timeout(HANDSHAKE_TIMEOUT, io.write_all(GARBAGE)).await;
             end(io).await;
         }
     }

@@ -13,22 +13,23 @@ use rustls::server::{
 };
 use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion, version};
 
-use self::sessions::{Counted, DriftingClock, Forgetful};
-use crate::certificates::Certificates;
+use self::sessions::{CountedSessions, DriftingClock, Forgetful};
+use crate::certificates::IssuedCertificates;
 use crate::{
-    ClientCertificate, Counters, EarlyData, Group, OriginError, Tickets, TlsKnobs, TlsVersions,
+    ClientCertificate, EarlyData, Group, OriginCounters, OriginError, Tickets, TlsKnobs,
+    TlsVersions,
 };
 
 pub(crate) use secure::{approach, establish};
 
 /// The early data that is accepted over TCP, in bytes. In QUIC the only possible number is the
 /// maximum (RFC 9001, section 4.6.1).
-const EARLY_DATA: u32 = 64 * 1024;
-const SESSIONS: usize = 16 * 1024;
+const MAX_EARLY_DATA: u32 = 64 * 1024;
+const MAX_SESSIONS: usize = 16 * 1024;
 
 pub(crate) fn tcp_config(
     knobs: &TlsKnobs,
-    certificates: &Certificates,
+    certificates: &IssuedCertificates,
 ) -> Result<Arc<ServerConfig>, OriginError> {
     let versions: &[&SupportedProtocolVersion] = match knobs.versions {
         TlsVersions::Tls12 => &[&version::TLS12],
@@ -37,15 +38,19 @@ pub(crate) fn tcp_config(
     };
     let mut config = base(knobs, certificates, versions)?;
     config.alpn_protocols = knobs.protocols();
-    config.max_early_data_size = if has_early_data(knobs) { EARLY_DATA } else { 0 };
+    config.max_early_data_size = if has_early_data(knobs) {
+        MAX_EARLY_DATA
+    } else {
+        0
+    };
     Ok(Arc::new(config))
 }
 
 /// QUIC always uses TLS 1.3, whatever the knob says (RFC 9001, section 4.2).
 pub(crate) fn quic_config(
     knobs: &TlsKnobs,
-    certificates: &Certificates,
-    counters: &Arc<Counters>,
+    certificates: &IssuedCertificates,
+    counters: &Arc<OriginCounters>,
     protocols: &[&str],
 ) -> Result<ServerConfig, OriginError> {
     let mut config = base(knobs, certificates, &[&version::TLS13])?;
@@ -56,7 +61,7 @@ pub(crate) fn quic_config(
     config.max_early_data_size = if has_early_data(knobs) { u32::MAX } else { 0 };
     // The state of a QUIC handshake is not accessible: resumptions are counted when tickets are
     // used.
-    let counted = Counted::new(&config, counters.clone());
+    let counted = CountedSessions::new(&config, counters.clone());
     config.session_storage = Arc::new(counted.clone());
     if config.ticketer.enabled() {
         config.ticketer = Arc::new(counted);
@@ -70,7 +75,7 @@ fn has_early_data(knobs: &TlsKnobs) -> bool {
 
 fn base(
     knobs: &TlsKnobs,
-    certificates: &Certificates,
+    certificates: &IssuedCertificates,
     versions: &[&'static SupportedProtocolVersion],
 ) -> Result<ServerConfig, OriginError> {
     // RFC 8446, section 8: rustls accepts early data only with sessions that it can delete after
@@ -103,7 +108,7 @@ fn base(
 
 fn remember(config: &mut ServerConfig, knobs: &TlsKnobs) -> Result<(), OriginError> {
     let storage: Arc<dyn StoresServerSessions> = match knobs.tickets {
-        Tickets::Stateful => ServerSessionMemoryCache::new(SESSIONS),
+        Tickets::Stateful => ServerSessionMemoryCache::new(MAX_SESSIONS),
         Tickets::Refused => Arc::new(Forgetful),
         Tickets::Stateless | Tickets::Off => Arc::new(NoServerSessionStorage {}),
     };
@@ -120,7 +125,7 @@ fn remember(config: &mut ServerConfig, knobs: &TlsKnobs) -> Result<(), OriginErr
 
 fn client_verifier(
     knobs: &TlsKnobs,
-    certificates: &Certificates,
+    certificates: &IssuedCertificates,
     provider: Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ClientCertVerifier>, OriginError> {
     if knobs.client_certificate == ClientCertificate::Off {
@@ -159,7 +164,7 @@ mod tests {
     use super::*;
 
     fn config(knobs: &TlsKnobs) -> Result<Arc<ServerConfig>, OriginError> {
-        tcp_config(knobs, &Certificates::issue(knobs).unwrap())
+        tcp_config(knobs, &IssuedCertificates::issue(knobs).unwrap())
     }
 
     #[test]
@@ -188,7 +193,7 @@ mod tests {
             early_data: EarlyData::On,
             ..TlsKnobs::default()
         };
-        let certificates = Certificates::issue(&knobs).unwrap();
+        let certificates = IssuedCertificates::issue(&knobs).unwrap();
         let config = quic_config(&knobs, &certificates, &Arc::default(), &["h3"]).unwrap();
         assert_eq!(config.alpn_protocols, [b"h3"]);
         assert_eq!(config.max_early_data_size, u32::MAX);

@@ -6,24 +6,25 @@ use std::time::Duration;
 
 use crate::course::Course;
 use crate::direction::Direction;
-use crate::error::{Error, Step};
+use crate::error::PathError;
 use crate::keeper::Keeper;
 use crate::link::{Link, Loss};
 use crate::middlebox::Middlebox;
-use crate::names::{self, Names};
+use crate::names::{self, HostNames};
 use crate::namespace::Namespace;
 use crate::path::Path;
 use crate::recording::Recording;
-use crate::relay::{Plan, Relay};
-use crate::stretch::{self, Setting, Stretch};
+use crate::relay::{Relay, RelayConfig};
+use crate::side::{CLIENT, SERVER, WireKind};
+use crate::step::SetupStep;
+use crate::stretch::{self, HopContext, Stretch};
 use crate::syscall::time;
-use crate::wiring::{self, CLIENT, Manner, SERVER, Wired, Wires};
-use crate::words::{self, WordError};
+use crate::wiring::{self, WiredNamespaces, WiringConfig};
 
 /// The smallest MTU that IPv6 allows, in bytes (RFC 8200 §5).
-const LEAST_MTU: u16 = 1280;
+const MIN_MTU: u16 = 1280;
 /// The largest one-way delay of a link: more than any path needs, and far from overflowing a clock.
-const MOST_DELAY: Duration = Duration::from_mins(1);
+const MAX_DELAY: Duration = Duration::from_mins(1);
 
 /// Describes a path; see [`Path::builder`]. The default has no delay, an MTU of 1500 bytes and no
 /// loss.
@@ -34,7 +35,7 @@ pub struct Builder {
     mtu: u16,
     seed: u64,
     offload: bool,
-    wires: Wires,
+    wires: WireKind,
     bare: bool,
     record: Option<PathBuf>,
     names: Vec<String>,
@@ -48,12 +49,19 @@ impl Default for Builder {
             mtu: 1500,
             seed: 0,
             offload: false,
-            wires: Wires::default(),
+            wires: WireKind::default(),
             bare: false,
             record: None,
             names: Vec::new(),
             name_server: false,
         }
+    }
+}
+
+impl Path {
+    /// Begins the description of a path.
+    pub fn builder() -> Builder {
+        Builder::default()
     }
 }
 
@@ -126,13 +134,13 @@ impl Builder {
     /// This needs no packet sockets, but is less exact: the kernel does not timestamp arrivals.
     #[must_use]
     pub fn tun(mut self, tun: bool) -> Self {
-        self.wires = if tun { Wires::Tun } else { Wires::Veth };
+        self.wires = if tun { WireKind::Tun } else { WireKind::Veth };
         self
     }
 
     /// Joins both ends by one veth pair and nothing else, so that measurements of processor cost
     /// contain the kernel's work alone. Without a relay there is no delay, loss, rate, box or
-    /// recording: asking for one is [`Error::Bare`], and [`Path::counters`] stay at 0.
+    /// recording: asking for one is [`PathError::Bare`], and [`Path::counters`] stay at 0.
     ///
     /// With [`Builder::offload`] the interfaces keep the kernel's defaults: TCP super-segments and
     /// `UDP_SEGMENT` batches cross whole. Without it, every packet that crosses is a real segment:
@@ -173,46 +181,40 @@ impl Builder {
         self.delay_of(Direction::Up) + self.delay_of(Direction::Down)
     }
 
-    /// Sets one property by its word, such as `loss` to `1%`; [`WORDS`](crate::WORDS) lists them
-    /// all.
-    pub fn set(&mut self, word: &str, value: &str) -> Result<(), WordError> {
-        words::apply(self, word, value)
-    }
-
     /// Creates the namespaces, wires them and starts the relay. The path carries packets when this
     /// returns.
-    pub fn build(self) -> Result<Path, Error> {
+    pub fn build(self) -> Result<Path, PathError> {
         self.check()?;
-        let setting = Setting {
+        let setting = HopContext {
             seed: self.seed,
             start: time::monotonic(),
         };
-        let stations = stretch::stations(&self.stretches, setting).map_err(Error::Middlebox)?;
+        let stations = stretch::stations(&self.stretches, setting).map_err(PathError::Middlebox)?;
         let recording = self.start_recording()?;
         let manner = self.manner();
         let (keeper, estate) = Keeper::start(manner.wires)?;
         let wired = match manner.wires {
-            Wires::Bare => wiring::bare::wire(estate, manner)?,
-            Wires::Veth | Wires::Tun => wiring::wire(estate, manner)?,
+            WireKind::Bare => wiring::bare::wire(estate, manner)?,
+            WireKind::Veth | WireKind::Tun => wiring::wire(estate, manner)?,
         };
-        let Wired {
+        let WiredNamespaces {
             user,
             client,
             server,
             relay: relay_network,
             taps,
         } = wired;
-        let plan = Plan {
+        let plan = RelayConfig {
             course: Course::new(stations),
             mtu: self.mtu,
             least_delay: self.least_delay(),
             offload: self.offload,
             recording,
         };
-        let start = |taps| Relay::start(taps, plan).map_err(wiring::at(Step::StartRelay));
+        let start = |taps| Relay::start(taps, plan).map_err(wiring::at(SetupStep::StartRelay));
         let relay = taps.map(start).transpose()?;
         let user = user.map(Arc::new);
-        let names = Arc::new(Names::new(&self.names, self.name_server));
+        let names = Arc::new(HostNames::new(&self.names, self.name_server));
         Ok(Path {
             uplink: None,
             _keeper: keeper,
@@ -234,9 +236,13 @@ impl Builder {
         &mut self.stretches[last]
     }
 
-    fn manner(&self) -> Manner {
-        Manner {
-            wires: if self.bare { Wires::Bare } else { self.wires },
+    fn manner(&self) -> WiringConfig {
+        WiringConfig {
+            wires: if self.bare {
+                WireKind::Bare
+            } else {
+                self.wires
+            },
             mtu: self.mtu,
             offload: self.offload,
         }
@@ -253,14 +259,14 @@ impl Builder {
         links.map(|link| link.delay).sum()
     }
 
-    pub(crate) fn set_mtu(&mut self, mtu: u16) -> Result<(), Error> {
+    pub(crate) fn set_mtu(&mut self, mtu: u16) -> Result<(), PathError> {
         self.mtu = mtu;
         check_mtu(mtu)
     }
 
-    fn start_recording(&self) -> Result<Option<Recording>, Error> {
+    fn start_recording(&self) -> Result<Option<Recording>, PathError> {
         let create = |file: &PathBuf| {
-            Recording::create(file).map_err(|source| Error::Recording {
+            Recording::create(file).map_err(|source| PathError::Recording {
                 file: file.clone(),
                 source,
             })
@@ -268,10 +274,10 @@ impl Builder {
         self.record.as_ref().map(create).transpose()
     }
 
-    fn check(&self) -> Result<(), Error> {
+    fn check(&self) -> Result<(), PathError> {
         check_mtu(self.mtu)?;
         if let Some(name) = self.names.iter().find(|name| !names::is_name(name)) {
-            return Err(Error::Name(name.clone()));
+            return Err(PathError::Name(name.clone()));
         }
         let mut looks_into_segments = false;
         for stretch in &self.stretches {
@@ -281,10 +287,10 @@ impl Builder {
                 looks_into_segments |= link.mtu.is_some();
                 let zeroth = |loss: &Loss| matches!(loss, Loss::Numbers(all) if all.contains(&0));
                 if link.loss.iter().any(zeroth) {
-                    return Err(Error::PacketZero);
+                    return Err(PathError::PacketZero);
                 }
-                if link.delay > MOST_DELAY {
-                    return Err(Error::Delay(link.delay));
+                if link.delay > MAX_DELAY {
+                    return Err(PathError::Delay(link.delay));
                 }
             }
         }
@@ -292,13 +298,13 @@ impl Builder {
             self.check_bare()?;
         }
         if self.offload && looks_into_segments {
-            return Err(Error::OffloadWithBoxes);
+            return Err(PathError::OffloadWithBoxes);
         }
         Ok(())
     }
 
     /// Refuses everything that would need a relay.
-    fn check_bare(&self) -> Result<(), Error> {
+    fn check_bare(&self) -> Result<(), PathError> {
         let any = |is: fn(&Stretch) -> bool| self.stretches.iter().any(is);
         let plain = Link::default();
         let mut links = self
@@ -313,16 +319,16 @@ impl Builder {
             ),
             (self.stretches.len() > 1, "a second link"),
             (self.record.is_some(), "a recording"),
-            (self.wires == Wires::Tun, "a TAP device"),
+            (self.wires == WireKind::Tun, "a TAP device"),
         ];
         let first = wanted.into_iter().find(|(is_wanted, _)| *is_wanted);
-        first.map_or(Ok(()), |(_, what)| Err(Error::Bare(what)))
+        first.map_or(Ok(()), |(_, what)| Err(PathError::Bare(what)))
     }
 }
 
-fn check_mtu(mtu: u16) -> Result<(), Error> {
-    if mtu < LEAST_MTU {
-        return Err(Error::Mtu(mtu));
+fn check_mtu(mtu: u16) -> Result<(), PathError> {
+    if mtu < MIN_MTU {
+        return Err(PathError::Mtu(mtu));
     }
     Ok(())
 }
@@ -411,22 +417,22 @@ mod tests {
     fn what_cannot_be_is_refused_before_anything_is_made() {
         assert!(matches!(
             Path::builder().mtu(1279).build(),
-            Err(Error::Mtu(1279))
+            Err(PathError::Mtu(1279))
         ));
         let zeroth = Path::builder().drop_nth(Direction::Down, 0);
-        assert!(matches!(zeroth.build(), Err(Error::PacketZero)));
+        assert!(matches!(zeroth.build(), Err(PathError::PacketZero)));
         let long = Path::builder().rtt(Duration::from_secs(121));
-        assert!(matches!(long.build(), Err(Error::Delay(_))));
+        assert!(matches!(long.build(), Err(PathError::Delay(_))));
         let meddled = Path::builder().middlebox("strip-fast-open".parse().unwrap());
         assert!(matches!(
             meddled.offload(true).build(),
-            Err(Error::OffloadWithBoxes)
+            Err(PathError::OffloadWithBoxes)
         ));
         let mut narrow = Path::builder();
         narrow.set("hole", "1400").unwrap();
         assert!(matches!(
             narrow.offload(true).build(),
-            Err(Error::OffloadWithBoxes)
+            Err(PathError::OffloadWithBoxes)
         ));
     }
 }

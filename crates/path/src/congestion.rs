@@ -8,7 +8,7 @@ pub(crate) const SETTING: &str = "net.ipv4.tcp_congestion_control";
 const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 /// The kernel's lists are shorter than this, in bytes.
-const LONGEST: usize = 1024;
+const MAX_LIST_BYTES: usize = 1024;
 
 /// The congestion controls that the host offers, as far as they can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,13 +38,13 @@ impl CongestionControls {
 fn read(file: &str) -> String {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").chars().take(LONGEST).collect()
+    words.join(" ").chars().take(MAX_LIST_BYTES).collect()
 }
 
 /// Displays why the wanted congestion control is refused, and what to do.
-pub(crate) struct Advice<'a>(pub(crate) &'a str, pub(crate) &'a CongestionControls);
+pub(crate) struct CongestionAdvice<'a>(pub(crate) &'a str, pub(crate) &'a CongestionControls);
 
-impl fmt::Display for Advice<'_> {
+impl fmt::Display for CongestionAdvice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(wanted, controls) = self;
         let known = !controls.allowed.is_empty();
@@ -83,7 +83,7 @@ mod tests {
             allowed: allowed.into(),
             available: "reno bbr cubic".into(),
         };
-        Advice(wanted, &controls).to_string()
+        CongestionAdvice(wanted, &controls).to_string()
     }
 
     #[test]

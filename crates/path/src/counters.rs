@@ -7,16 +7,16 @@ use roundtrip_model::Histogram;
 
 /// Counters of both directions since the path was built.
 #[derive(Clone, Debug, Default)]
-pub struct Counters {
+pub struct PathCounters {
     /// From the client to the server.
-    pub up: Tally,
+    pub up: DirectionCounters,
     /// From the server to the client.
-    pub down: Tally,
+    pub down: DirectionCounters,
 }
 
 /// Counters of one direction. Only IP packets between client and server are counted.
 #[derive(Clone, Debug, Default)]
-pub struct Tally {
+pub struct DirectionCounters {
     /// Packets that entered. The n-th of them is packet number n.
     pub packets: u64,
     /// Their bytes, IP headers included.
@@ -38,9 +38,9 @@ pub struct Tally {
 }
 
 /// Beyond this lateness, times measured across the path include the relay's own delay.
-const LATE: Duration = Duration::from_millis(1);
+const LATE_RELEASE: Duration = Duration::from_millis(1);
 
-impl Counters {
+impl PathCounters {
     /// Why times measured across this path cannot be trusted; `None` if the relay kept up.
     pub fn fell_behind(&self) -> Option<String> {
         let ways = [("up", &self.up), ("down", &self.down)];
@@ -49,7 +49,7 @@ impl Counters {
                 (tally.missed > 0).then(|| format!("{} packets missed {way}", tally.missed));
             let oversized = (tally.oversized > 0)
                 .then(|| format!("{} packets longer than the MTU {way}", tally.oversized));
-            let late = (tally.lateness.p99 > LATE).then(|| {
+            let late = (tally.lateness.p99 > LATE_RELEASE).then(|| {
                 let p99 = tally.lateness.p99.as_secs_f64() * 1e3;
                 format!("released up to {p99:.1} ms late (p99) {way}")
             });
@@ -70,19 +70,19 @@ pub struct Lateness {
 
 /// The counters of one direction as the relay's thread updates them, packet by packet.
 #[derive(Debug, Default)]
-pub(crate) struct Ledger {
-    pub(crate) tally: Tally,
+pub(crate) struct DirectionLedger {
+    pub(crate) tally: DirectionCounters,
     pub(crate) lateness: Histogram,
 }
 
-impl Ledger {
+impl DirectionLedger {
     pub(crate) fn lose(&mut self, cause: &'static str) {
         self.tally.dropped += 1;
         *self.tally.causes.entry(cause).or_default() += 1;
     }
 
-    pub(crate) fn read(&self) -> Tally {
-        Tally {
+    pub(crate) fn read(&self) -> DirectionCounters {
+        DirectionCounters {
             lateness: Lateness {
                 p50: self.lateness.quantile(0.50),
                 p99: self.lateness.quantile(0.99),
@@ -97,10 +97,10 @@ impl Ledger {
 mod tests {
     use super::*;
 
-    fn judged(change: impl FnOnce(&mut Tally)) -> Option<String> {
-        let mut counters = Counters {
-            up: Tally::default(),
-            down: Tally::default(),
+    fn judged(change: impl FnOnce(&mut DirectionCounters)) -> Option<String> {
+        let mut counters = PathCounters {
+            up: DirectionCounters::default(),
+            down: DirectionCounters::default(),
         };
         change(&mut counters.down);
         counters.fell_behind()
@@ -109,7 +109,8 @@ mod tests {
     #[test]
     fn what_was_lost_on_purpose_is_no_fault() {
         assert_eq!(judged(|tally| tally.dropped = 9), None);
-        let punctual = |tally: &mut Tally| tally.lateness.p99 = Duration::from_micros(999);
+        let punctual =
+            |tally: &mut DirectionCounters| tally.lateness.p99 = Duration::from_micros(999);
         assert_eq!(judged(punctual), None);
     }
 

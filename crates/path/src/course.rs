@@ -8,20 +8,20 @@ mod agenda;
 
 use std::time::Duration;
 
-use self::agenda::{Agenda, Errand};
+use self::agenda::{CourseStep, Schedule};
 use crate::direction::{Direction, PerWay};
-use crate::hop::{Exit, Hop, Loss};
+use crate::hop::{Hop, HopOutput, LostPacket};
 use crate::packet::Packet;
 
 /// A hop and the directions that pass through it. In the other direction, packets skip it.
-pub(crate) struct Station {
+pub(crate) struct PlacedHop {
     pub(crate) hop: Box<dyn Hop>,
     pub(crate) way: Option<Direction>,
 }
 
 /// A packet that has reached the end of the path.
 #[derive(Debug)]
-pub(crate) struct Departure {
+pub(crate) struct DepartingPacket {
     pub(crate) packet: Packet,
     pub(crate) way: Direction,
     pub(crate) due: Duration,
@@ -31,25 +31,25 @@ pub(crate) struct Departure {
 
 /// What the latest steps produced: packets that leave, and losses.
 #[derive(Debug, Default)]
-pub(crate) struct Yield {
+pub(crate) struct CourseOutput {
     /// In the order in which they are due.
-    pub(crate) departures: Vec<Departure>,
-    pub(crate) losses: Vec<Loss>,
+    pub(crate) departures: Vec<DepartingPacket>,
+    pub(crate) losses: Vec<LostPacket>,
 }
 
 pub(crate) struct Course {
     /// In order from the client to the server.
-    stations: Vec<Station>,
+    stations: Vec<PlacedHop>,
     /// The first hop of each direction, and the next one after each station; `None` is the end of
     /// the path.
     first: PerWay<Option<usize>>,
     next: Vec<PerWay<Option<usize>>>,
-    agenda: Agenda,
-    exit: Exit,
+    agenda: Schedule,
+    exit: HopOutput,
 }
 
 impl Course {
-    pub(crate) fn new(stations: Vec<Station>) -> Self {
+    pub(crate) fn new(stations: Vec<PlacedHop>) -> Self {
         let serves = |way: Direction, place: &usize| {
             stations
                 .get(*place)
@@ -69,29 +69,37 @@ impl Course {
             },
             next: (0..end).map(after).collect(),
             stations,
-            agenda: Agenda::default(),
-            exit: Exit::default(),
+            agenda: Schedule::default(),
+            exit: HopOutput::default(),
         }
     }
 
     /// Adds a packet that arrived at `at` to the path.
-    pub(crate) fn enter(&mut self, packet: Packet, way: Direction, at: Duration, out: &mut Yield) {
+    pub(crate) fn enter(
+        &mut self,
+        packet: Packet,
+        way: Direction,
+        at: Duration,
+        out: &mut CourseOutput,
+    ) {
         let place = *self.first.get(way);
         self.walk(packet, way, place, at, out);
     }
 
     /// Does everything that is due by `now`.
-    pub(crate) fn advance(&mut self, now: Duration, out: &mut Yield) {
+    pub(crate) fn advance(&mut self, now: Duration, out: &mut CourseOutput) {
         while let Some((at, errand)) = self.agenda.take_due(now) {
             match errand {
-                Errand::Leave(packet, way) => out.departures.push(Departure {
+                CourseStep::Leave(packet, way) => out.departures.push(DepartingPacket {
                     packet,
                     way,
                     due: at,
                     sent: None,
                 }),
-                Errand::Pass(packet, way, place) => self.walk(packet, way, Some(place), at, out),
-                Errand::Wake(place) => {
+                CourseStep::Pass(packet, way, place) => {
+                    self.walk(packet, way, Some(place), at, out)
+                }
+                CourseStep::Wake(place) => {
                     if let Some(station) = self.stations.get_mut(place) {
                         station.hop.wake(at, &mut self.exit);
                     }
@@ -117,10 +125,10 @@ impl Course {
         way: Direction,
         place: Option<usize>,
         at: Duration,
-        out: &mut Yield,
+        out: &mut CourseOutput,
     ) {
         let Some(place) = place else {
-            self.agenda.add(at, Errand::Leave(packet, way));
+            self.agenda.add(at, CourseStep::Leave(packet, way));
             return;
         };
         if let Some(station) = self.stations.get_mut(place) {
@@ -130,17 +138,17 @@ impl Course {
     }
 
     /// Schedules what a hop decided.
-    fn settle(&mut self, place: usize, out: &mut Yield) {
+    fn settle(&mut self, place: usize, out: &mut CourseOutput) {
         out.losses.append(&mut self.exit.losses);
         for at in self.exit.wakes.drain(..) {
-            self.agenda.add(at, Errand::Wake(place));
+            self.agenda.add(at, CourseStep::Wake(place));
         }
         for moved in self.exit.moves.drain(..) {
             let (packet, way) = (moved.packet, moved.way);
             let next = self.next.get(place).and_then(|next| *next.get(way));
             let errand = match next {
-                Some(next) => Errand::Pass(packet, way, next),
-                None => Errand::Leave(packet, way),
+                Some(next) => CourseStep::Pass(packet, way, next),
+                None => CourseStep::Leave(packet, way),
             };
             self.agenda.add(moved.at, errand);
         }
@@ -155,7 +163,7 @@ mod tests {
     struct Stamp(u8);
 
     impl Hop for Stamp {
-        fn pass(&mut self, mut packet: Packet, way: Direction, at: Duration, exit: &mut Exit) {
+        fn pass(&mut self, mut packet: Packet, way: Direction, at: Duration, exit: &mut HopOutput) {
             let stamped = [packet.ip(), &[self.0]].concat();
             packet.replace(&stamped);
             exit.forward(packet, way, at + Duration::from_millis(1));
@@ -166,21 +174,21 @@ mod tests {
     struct Wall;
 
     impl Hop for Wall {
-        fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut Exit) {
+        fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut HopOutput) {
             exit.answer(b"no", way.opposite(), at, "a wall");
             exit.lose(packet, way, "wall");
         }
     }
 
-    fn station(hop: impl Hop + 'static, way: Option<Direction>) -> Station {
+    fn station(hop: impl Hop + 'static, way: Option<Direction>) -> PlacedHop {
         let hop = Box::new(hop);
-        Station { hop, way }
+        PlacedHop { hop, way }
     }
 
     fn through(course: &mut Course, way: Direction) -> (Vec<u8>, Direction, u64, usize) {
-        let mut out = Yield::default();
+        let mut out = CourseOutput::default();
         course.enter(
-            Packet::of(b"", Duration::ZERO),
+            Packet::from_ip(b"", Duration::ZERO),
             way,
             Duration::ZERO,
             &mut out,
@@ -227,9 +235,9 @@ mod tests {
     #[test]
     fn nothing_leaves_before_its_time() {
         let mut course = Course::new(vec![station(Stamp(b'a'), None)]);
-        let mut out = Yield::default();
+        let mut out = CourseOutput::default();
         course.enter(
-            Packet::of(b"", Duration::ZERO),
+            Packet::from_ip(b"", Duration::ZERO),
             Direction::Up,
             Duration::ZERO,
             &mut out,

@@ -5,20 +5,21 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::congestion::CongestionControls;
-use crate::refusal::Refusal;
+use crate::refusal::NamespaceRefusal;
+use crate::step::SetupStep;
 
 /// Why there is no path, or why something failed inside one.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum PathError {
     /// The system does not let this user create namespaces; the text says what to change.
     #[error("this system refuses the emulated path its namespaces ({step}): {refusal}")]
     Refused {
-        step: Step,
-        refusal: Refusal,
+        step: SetupStep,
+        refusal: NamespaceRefusal,
         source: io::Error,
     },
     #[error("the emulated path could not {step}")]
-    Setup { step: Step, source: io::Error },
+    Setup { step: SetupStep, source: io::Error },
     #[error(
         "an emulated path carries IPv6, hence an MTU of 1280 bytes or more (RFC 8200 §5), not {0}"
     )]
@@ -60,7 +61,7 @@ pub enum Error {
     #[error(
         "{} could not be `{value}` inside the path: {}",
         crate::congestion::SETTING,
-        crate::congestion::Advice(value, controls)
+        crate::congestion::CongestionAdvice(value, controls)
     )]
     CongestionControl {
         value: String,
@@ -75,93 +76,4 @@ pub enum Error {
     OutsideSandbox(#[source] io::Error),
     #[error("enter_sandbox() must come before the first thread is started, first thing in main")]
     ManyThreads(#[source] io::Error),
-}
-
-/// The step that failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Step {
-    Fork,
-    MakeUserNamespace,
-    MapUser,
-    MakeNetworkNamespace,
-    OpenNamespace,
-    OpenSocket,
-    OpenTun,
-    HandOver,
-    JoinUserNamespace,
-    JoinNetworkNamespace,
-    WriteSetting,
-    ShowNames,
-    CreateWire,
-    ConfigureInterface,
-    SwitchOffOffloads,
-    AssignAddress,
-    NameNeighbour,
-    AddRoute,
-    AwaitReadiness,
-    StartRelay,
-    StartThread,
-}
-
-impl Step {
-    /// The steps that happen in a forked child, which reports them by number.
-    const IN_CHILD: [Self; 11] = [
-        Self::MakeUserNamespace,
-        Self::MapUser,
-        Self::MakeNetworkNamespace,
-        Self::OpenNamespace,
-        Self::OpenSocket,
-        Self::OpenTun,
-        Self::HandOver,
-        Self::JoinUserNamespace,
-        Self::JoinNetworkNamespace,
-        Self::WriteSetting,
-        Self::ShowNames,
-    ];
-
-    /// The step that a child reported by its number.
-    pub(crate) fn told(number: u8) -> Option<Self> {
-        Self::IN_CHILD
-            .into_iter()
-            .find(|step| *step as u8 == number)
-    }
-
-    /// Whether failing at this step means that the system forbids namespaces.
-    pub(crate) fn needs_permission(self) -> bool {
-        matches!(
-            self,
-            Self::MakeUserNamespace | Self::MapUser | Self::MakeNetworkNamespace
-        )
-    }
-}
-
-impl std::fmt::Display for Step {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(match self {
-            Self::Fork => "start its keeper process",
-            Self::MakeUserNamespace => "make a user namespace",
-            Self::MapUser => "map the user into its namespace",
-            Self::MakeNetworkNamespace => "make a network namespace",
-            Self::OpenNamespace => "open a namespace under /proc/self/ns",
-            Self::OpenSocket => "open a socket in its namespace",
-            Self::OpenTun => {
-                "open /dev/net/tun, which is often root's alone (veth, the default, needs none)"
-            }
-            Self::HandOver => "receive what its keeper made",
-            Self::JoinUserNamespace => "join its user namespace",
-            Self::JoinNetworkNamespace => "join its network namespace",
-            Self::WriteSetting => "write the setting",
-            Self::ShowNames => "show its names in /etc/hosts",
-            Self::CreateWire => "create a veth pair",
-            Self::ConfigureInterface => "configure an interface",
-            Self::SwitchOffOffloads => "switch off an interface's offloads",
-            Self::AssignAddress => "assign an address",
-            Self::NameNeighbour => "enter a neighbour",
-            Self::AddRoute => "add a route",
-            Self::AwaitReadiness => "see its wires and addresses come up",
-            Self::StartRelay => "start its relay",
-            Self::StartThread => "start a thread",
-        })
-    }
 }

@@ -11,7 +11,7 @@ use crate::direction::Direction;
 
 /// The size of a table. More connections than any experiment opens; beyond it, the oldest are
 /// forgotten.
-pub(crate) const MOST_FLOWS: usize = 4096;
+pub(crate) const MAX_FLOWS: usize = 4096;
 
 /// ICMP types of echo requests and replies (RFC 792, RFC 4443 §4).
 const ECHO_V4: [u8; 2] = [8, 0];
@@ -28,7 +28,7 @@ pub(crate) struct Flow {
 
 impl Flow {
     /// `None` for packets without ports: later fragments, ICMP errors, other protocols.
-    pub(crate) fn of(packet: &Packet<'_>, way: Direction) -> Option<Self> {
+    pub(crate) fn from_packet(packet: &Packet<'_>, way: Direction) -> Option<Self> {
         let protocol = packet.protocol();
         let (from, to) = match protocol {
             TCP | UDP => packet.ports()?,
@@ -70,27 +70,27 @@ pub(crate) fn is_syn(segment: &Tcp<'_>) -> bool {
 
 /// What a box remembers of each connection while its packets keep coming.
 #[derive(Debug)]
-pub(crate) struct Flows<T> {
-    entries: HashMap<Flow, Entry<T>>,
+pub(crate) struct FlowTable<T> {
+    entries: HashMap<Flow, FlowEntry<T>>,
     most: usize,
 }
 
 #[derive(Debug)]
-struct Entry<T> {
+struct FlowEntry<T> {
     value: T,
     seen: Duration,
 }
 
-impl<T> Default for Flows<T> {
+impl<T> Default for FlowTable<T> {
     fn default() -> Self {
         Self {
             entries: HashMap::new(),
-            most: MOST_FLOWS,
+            most: MAX_FLOWS,
         }
     }
 }
 
-impl<T> Flows<T> {
+impl<T> FlowTable<T> {
     /// The entry of a flow, unless the flow was silent for longer than `life`. Counts as activity.
     pub(crate) fn seen(&mut self, flow: &Flow, at: Duration, life: Duration) -> Option<&mut T> {
         let entry = self.entries.get_mut(flow)?;
@@ -107,7 +107,7 @@ impl<T> Flows<T> {
         if self.entries.len() >= self.most && !self.entries.contains_key(&flow) {
             self.forget_oldest();
         }
-        self.entries.insert(flow, Entry { value, seen: at });
+        self.entries.insert(flow, FlowEntry { value, seen: at });
     }
 
     /// Like [`Self::seen`], and removes the entry.
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_flow_is_known_until_it_was_silent_too_long() {
-        let mut flows = Flows::default();
+        let mut flows = FlowTable::default();
         flows.remember(flow(1), 'a', s(0));
         assert_eq!(flows.seen(&flow(1), s(10), LIFE), Some(&mut 'a'));
         assert_eq!(flows.seen(&flow(2), s(10), LIFE), None);
@@ -163,9 +163,9 @@ mod tests {
 
     #[test]
     fn the_table_is_bounded_and_the_oldest_go_first() {
-        let mut flows = Flows {
+        let mut flows = FlowTable {
             most: 16,
-            ..Flows::default()
+            ..FlowTable::default()
         };
         for port in 0..100 {
             flows.remember(flow(port), port, s(port.into()));

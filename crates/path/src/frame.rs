@@ -2,7 +2,7 @@
 
 use crate::direction::Direction;
 use crate::rtnetlink::Mac;
-use crate::wiring::{CLIENT, SERVER};
+use crate::side::{CLIENT, SERVER};
 
 /// `virtio_net_hdr`: flags (1), segmentation type (1), header length (2), segment size (2),
 /// checksum start (2) and offset (2).

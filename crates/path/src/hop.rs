@@ -14,37 +14,37 @@ use std::time::Duration;
 use crate::direction::Direction;
 use crate::packet::Packet;
 
-pub(crate) use corrupt::Corrupt;
-pub(crate) use delay::Delay;
-pub(crate) use duplicate::Duplicate;
-pub(crate) use hole::SmallMtu;
-pub(crate) use loss::Lose;
-pub(crate) use outage::Dark;
-pub(crate) use rate::Bottleneck;
+pub(crate) use corrupt::CorruptionHop;
+pub(crate) use delay::DelayHop;
+pub(crate) use duplicate::DuplicationHop;
+pub(crate) use hole::MtuHop;
+pub(crate) use loss::LossHop;
+pub(crate) use outage::OutageHop;
+pub(crate) use rate::RateHop;
 
 /// Something that packets pass through.
 pub(crate) trait Hop: Send {
     /// Handles a packet that arrives at `at`. Time may run back by as much as the relay was late; a
     /// hop must tolerate that with nothing worse than a small error.
-    fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut Exit);
+    fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut HopOutput);
 
-    /// Called at the time that the hop asked for with [`Exit::wake_at`].
-    fn wake(&mut self, at: Duration, exit: &mut Exit) {
+    /// Called at the time that the hop asked for with [`HopOutput::wake_at`].
+    fn wake(&mut self, at: Duration, exit: &mut HopOutput) {
         let _ = (at, exit);
     }
 }
 
 /// Collects what a hop decides.
 #[derive(Debug, Default)]
-pub(crate) struct Exit {
-    pub(crate) moves: Vec<Move>,
-    pub(crate) losses: Vec<Loss>,
+pub(crate) struct HopOutput {
+    pub(crate) moves: Vec<ForwardedPacket>,
+    pub(crate) losses: Vec<LostPacket>,
     pub(crate) wakes: Vec<Duration>,
 }
 
 /// A packet that goes on, in this direction, at this time.
 #[derive(Debug)]
-pub(crate) struct Move {
+pub(crate) struct ForwardedPacket {
     pub(crate) packet: Packet,
     pub(crate) way: Direction,
     pub(crate) at: Duration,
@@ -52,16 +52,16 @@ pub(crate) struct Move {
 
 /// A packet that is lost.
 #[derive(Debug)]
-pub(crate) struct Loss {
+pub(crate) struct LostPacket {
     pub(crate) packet: Packet,
     pub(crate) way: Direction,
     /// The cause, as the counters list it.
     pub(crate) cause: &'static str,
 }
 
-impl Exit {
+impl HopOutput {
     pub(crate) fn forward(&mut self, packet: Packet, way: Direction, at: Duration) {
-        self.moves.push(Move { packet, way, at });
+        self.moves.push(ForwardedPacket { packet, way, at });
     }
 
     /// Sends a packet that the hop itself makes.
@@ -72,7 +72,7 @@ impl Exit {
     }
 
     pub(crate) fn lose(&mut self, packet: Packet, way: Direction, cause: &'static str) {
-        self.losses.push(Loss { packet, way, cause });
+        self.losses.push(LostPacket { packet, way, cause });
     }
 
     pub(crate) fn wake_at(&mut self, at: Duration) {
@@ -81,7 +81,7 @@ impl Exit {
 }
 
 #[cfg(test)]
-impl Exit {
+impl HopOutput {
     /// Empties the exit: when each packet goes on, in ms, and the causes of the losses.
     pub(crate) fn take(&mut self) -> (Vec<u64>, Vec<&'static str>) {
         let moved = self.moves.drain(..);

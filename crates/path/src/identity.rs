@@ -3,18 +3,18 @@
 
 use std::io;
 
-use crate::error::Step;
-use crate::outcome::Failure;
-use crate::syscall::namespace::{self, Kind};
+use crate::outcome::ChildFailure;
+use crate::step::SetupStep;
+use crate::syscall::namespace::{self, NamespaceKind};
 
 /// The lines for `/proc/self/uid_map` and `gid_map`: root inside is the caller outside.
 #[derive(Debug)]
-pub(crate) struct Identity {
+pub(crate) struct CallerIdentity {
     user: String,
     group: String,
 }
 
-impl Identity {
+impl CallerIdentity {
     pub(crate) fn of_caller() -> Self {
         let line = |number: u32| format!("0 {number} 1");
         let (user, group) = namespace::effective_ids();
@@ -26,17 +26,19 @@ impl Identity {
 
     /// Moves the calling process, which must be single-threaded, into a new user namespace as its
     /// root. Does not allocate.
-    pub(crate) fn enter_user_namespace(&self) -> Result<(), Failure> {
-        namespace::unshare(Kind::User).map_err(Failure::at(Step::MakeUserNamespace))?;
+    pub(crate) fn enter_user_namespace(&self) -> Result<(), ChildFailure> {
+        namespace::unshare(NamespaceKind::User)
+            .map_err(ChildFailure::at(SetupStep::MakeUserNamespace))?;
         let map = |file, line: &str| {
-            namespace::write_file(file, line.as_bytes()).map_err(Failure::at(Step::MapUser))
+            namespace::write_file(file, line.as_bytes())
+                .map_err(ChildFailure::at(SetupStep::MapUser))
         };
         map(c"/proc/self/uid_map", &self.user)?;
         // An ordinary user may map its group only after giving up setgroups(2)
         // (user_namespaces(7)).
         match namespace::write_file(c"/proc/self/setgroups", b"deny") {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(Failure::at(Step::MapUser)(error));
+                return Err(ChildFailure::at(SetupStep::MapUser)(error));
             }
             _ => {}
         }

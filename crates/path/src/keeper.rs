@@ -17,16 +17,17 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use crate::error::{Error, Step};
-use crate::identity::Identity;
-use crate::outcome::{self, Failure};
+use crate::error::PathError;
+use crate::identity::CallerIdentity;
+use crate::outcome::{self, ChildFailure};
+use crate::side::{END_INDEX, END_NAME, WireKind};
+use crate::step::SetupStep;
 use crate::syscall::child::{self, Child};
-use crate::syscall::namespace::{self, Kind};
+use crate::syscall::namespace::{self, NamespaceKind};
 use crate::syscall::{descriptor, packet, processes, time, tun};
-use crate::wiring::{END_INDEX, END_NAME, Wires};
 
 /// How often the keeper looks again for processes that were started meanwhile, or are still dying.
-const SWEEPS: u32 = 2000;
+const MAX_SWEEPS: u32 = 2000;
 
 /// Handle of the keeper process. Dropping it ends everything that runs inside the path.
 #[derive(Debug)]
@@ -36,49 +37,51 @@ pub(crate) struct Keeper {
 
 /// The descriptors that the keeper hands over.
 #[derive(Debug)]
-pub(crate) struct Estate {
+pub(crate) struct KeeperHandover {
     /// The user namespace, unless the caller may create network namespaces in its own.
     pub(crate) user: Option<OwnedFd>,
-    pub(crate) client: Room,
-    pub(crate) server: Room,
-    pub(crate) relay: Room,
+    pub(crate) client: NetworkHandles,
+    pub(crate) server: NetworkHandles,
+    pub(crate) relay: NetworkHandles,
     /// The relay's two sides: packet sockets, not yet bound to an interface, or TAP devices.
     pub(crate) taps: [OwnedFd; 2],
 }
 
 /// A network namespace, and an rtnetlink socket in it.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct NetworkHandles {
     pub(crate) network: OwnedFd,
     pub(crate) rtnetlink: OwnedFd,
 }
 
 impl Keeper {
-    pub(crate) fn start(wires: Wires) -> Result<(Self, Estate), Error> {
-        let identity = (!namespace::is_privileged()).then(Identity::of_caller);
+    pub(crate) fn start(wires: WireKind) -> Result<(Self, KeeperHandover), PathError> {
+        let identity = (!namespace::is_privileged()).then(CallerIdentity::of_caller);
         let body = |line: BorrowedFd<'_>| keep(line, wires, identity.as_ref());
         // SAFETY: `keep` and all it calls are async-signal-safe, as this file's head demands.
         #[allow(unsafe_code)]
-        let process = unsafe { child::fork(body) }.map_err(|source| Error::Setup {
-            step: Step::Fork,
+        let process = unsafe { child::fork(body) }.map_err(|source| PathError::Setup {
+            step: SetupStep::Fork,
             source,
         })?;
         let descriptors = outcome::await_outcome(&process)?;
-        let estate = Estate::sort(descriptors, identity.is_some()).ok_or_else(|| Error::Setup {
-            step: Step::HandOver,
-            source: io::ErrorKind::UnexpectedEof.into(),
+        let estate = KeeperHandover::sort(descriptors, identity.is_some()).ok_or_else(|| {
+            PathError::Setup {
+                step: SetupStep::HandOver,
+                source: io::ErrorKind::UnexpectedEof.into(),
+            }
         })?;
         Ok((Self { _process: process }, estate))
     }
 }
 
-impl Estate {
+impl KeeperHandover {
     /// Sorts descriptors in the order in which [`hand_over`] sends them.
     fn sort(descriptors: Vec<OwnedFd>, with_user: bool) -> Option<Self> {
         let mut next = descriptors.into_iter();
         let user = if with_user { Some(next.next()?) } else { None };
         let mut room = || {
-            Some(Room {
+            Some(NetworkHandles {
                 network: next.next()?,
                 rtnetlink: next.next()?,
             })
@@ -94,7 +97,7 @@ impl Estate {
 }
 
 /// The main function of the keeper.
-fn keep(line: BorrowedFd<'_>, wires: Wires, identity: Option<&Identity>) {
+fn keep(line: BorrowedFd<'_>, wires: WireKind, identity: Option<&CallerIdentity>) {
     child::detach(line, c"path-keeper");
     let handed = make(wires, identity).and_then(|estate| hand_over(line, &estate));
     match handed {
@@ -106,24 +109,30 @@ fn keep(line: BorrowedFd<'_>, wires: Wires, identity: Option<&Identity>) {
     }
 }
 
-fn make(wires: Wires, identity: Option<&Identity>) -> Result<Estate, Failure> {
+fn make(
+    wires: WireKind,
+    identity: Option<&CallerIdentity>,
+) -> Result<KeeperHandover, ChildFailure> {
     let user = match identity {
         Some(identity) => {
             identity.enter_user_namespace()?;
-            Some(namespace::own(Kind::User).map_err(Failure::at(Step::OpenNamespace))?)
+            Some(
+                namespace::own(NamespaceKind::User)
+                    .map_err(ChildFailure::at(SetupStep::OpenNamespace))?,
+            )
         }
         None => None,
     };
     // A socket and a device belong to the namespace in which they are opened.
-    let device = || tun::open(END_NAME, END_INDEX).map_err(Failure::at(Step::OpenTun));
-    let socket = || packet::open().map_err(Failure::at(Step::OpenSocket));
+    let device = || tun::open(END_NAME, END_INDEX).map_err(ChildFailure::at(SetupStep::OpenTun));
+    let socket = || packet::open().map_err(ChildFailure::at(SetupStep::OpenSocket));
     let client = make_room()?;
-    let client_device = (wires == Wires::Tun).then(device).transpose()?;
+    let client_device = (wires == WireKind::Tun).then(device).transpose()?;
     let server = make_room()?;
-    let server_device = (wires == Wires::Tun).then(device).transpose()?;
+    let server_device = (wires == WireKind::Tun).then(device).transpose()?;
     let relay = make_room()?;
     let tap = |device: Option<OwnedFd>| device.map_or_else(socket, Ok);
-    Ok(Estate {
+    Ok(KeeperHandover {
         user,
         client,
         server,
@@ -132,20 +141,25 @@ fn make(wires: Wires, identity: Option<&Identity>) -> Result<Estate, Failure> {
     })
 }
 
-fn make_room() -> Result<Room, Failure> {
-    namespace::unshare(Kind::Network).map_err(Failure::at(Step::MakeNetworkNamespace))?;
-    Ok(Room {
-        network: namespace::own(Kind::Network).map_err(Failure::at(Step::OpenNamespace))?,
+fn make_room() -> Result<NetworkHandles, ChildFailure> {
+    namespace::unshare(NamespaceKind::Network)
+        .map_err(ChildFailure::at(SetupStep::MakeNetworkNamespace))?;
+    Ok(NetworkHandles {
+        network: namespace::own(NamespaceKind::Network)
+            .map_err(ChildFailure::at(SetupStep::OpenNamespace))?,
         rtnetlink: descriptor::socket(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)
-            .map_err(Failure::at(Step::OpenSocket))?,
+            .map_err(ChildFailure::at(SetupStep::OpenSocket))?,
     })
 }
 
-/// Sends everything in the order of [`Estate::sort`], and returns how `/proc` identifies the
+/// Sends everything in the order of [`KeeperHandover::sort`], and returns how `/proc` identifies the
 /// namespaces.
-fn hand_over(line: BorrowedFd<'_>, estate: &Estate) -> Result<[(u64, u64); 3], Failure> {
+fn hand_over(
+    line: BorrowedFd<'_>,
+    estate: &KeeperHandover,
+) -> Result<[(u64, u64); 3], ChildFailure> {
     let rooms = [&estate.client, &estate.server, &estate.relay];
-    let mut sent = [-1; descriptor::MOST_DESCRIPTORS];
+    let mut sent = [-1; descriptor::MAX_DESCRIPTORS];
     let descriptors = estate
         .user
         .iter()
@@ -162,8 +176,8 @@ fn hand_over(line: BorrowedFd<'_>, estate: &Estate) -> Result<[(u64, u64); 3], F
     }
     let mut names = [(0, 0); 3];
     for (name, room) in names.iter_mut().zip(rooms) {
-        *name =
-            namespace::identity(room.network.as_fd()).map_err(Failure::at(Step::OpenNamespace))?;
+        *name = namespace::identity(room.network.as_fd())
+            .map_err(ChildFailure::at(SetupStep::OpenNamespace))?;
     }
     outcome::tell_success(line, sent.get(..count).unwrap_or_default())?;
     Ok(names)
@@ -171,7 +185,7 @@ fn hand_over(line: BorrowedFd<'_>, estate: &Estate) -> Result<[(u64, u64); 3], F
 
 /// Kills until no process is left inside; one that is still dying counts as left.
 fn sweep(namespaces: &[(u64, u64)]) {
-    for _ in 0..SWEEPS {
+    for _ in 0..MAX_SWEEPS {
         // Without /proc no process can be found. The namespaces still go with their last
         // process.
         if processes::kill_inside(namespaces).unwrap_or(0) == 0 {

@@ -69,6 +69,8 @@ mod refusal;
 mod relay;
 mod rtnetlink;
 mod sandbox;
+mod side;
+mod step;
 mod stretch;
 mod syscall;
 mod uplink;
@@ -77,17 +79,19 @@ mod words;
 
 pub use builder::Builder;
 pub use congestion::CongestionControls;
-pub use counters::{Counters, Lateness, Tally};
+pub use counters::{DirectionCounters, Lateness, PathCounters};
 pub use direction::Direction;
-pub use error::{Error, Step};
+pub use error::PathError;
 pub use link::{
-    Discipline, Jitter, Link, Loss, Mtu, Outage, Queue, Rate, Reorder, Room, Shape, Target, Trace,
+    Discipline, Jitter, JitterShape, Link, LinkMtu, Loss, LossTarget, Outage, Queue, QueueSize,
+    Rate, Reorder, Trace,
 };
 pub use middlebox::Middlebox;
 pub use names::{CLIENT_NAMES, SERVER_NAMES};
 pub use namespace::Namespace;
 pub use path::Path;
 pub use presets::{PRESETS, Preset};
-pub use refusal::Refusal;
+pub use refusal::NamespaceRefusal;
 pub use sandbox::enter_sandbox;
-pub use words::{WORDS, Word, WordError};
+pub use step::SetupStep;
+pub use words::{PathWord, WORDS, WordError};

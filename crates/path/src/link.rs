@@ -13,11 +13,11 @@ mod trace;
 
 use std::time::Duration;
 
-pub use jitter::{Jitter, Shape};
-pub use loss::{Loss, Target};
-pub use mtu::Mtu;
+pub use jitter::{Jitter, JitterShape};
+pub use loss::{Loss, LossTarget};
+pub use mtu::LinkMtu;
 pub use outage::Outage;
-pub use queue::{Discipline, Queue, Room};
+pub use queue::{Discipline, Queue, QueueSize};
 pub use rate::Rate;
 pub use reorder::Reorder;
 pub use trace::Trace;
@@ -40,6 +40,6 @@ pub struct Link {
     pub rate: Option<Rate>,
     pub queue: Queue,
     /// An MTU smaller than the one that the interfaces know.
-    pub mtu: Option<Mtu>,
+    pub mtu: Option<LinkMtu>,
     pub outages: Vec<Outage>,
 }

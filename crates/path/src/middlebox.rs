@@ -28,7 +28,7 @@ use std::str::FromStr;
 use crate::hop::Hop;
 
 /// Every kind of middlebox.
-const KINDS: &[&Kind] = &[
+const KINDS: &[&MiddleboxKind] = &[
     &strip_fast_open::KIND,
     &drop_syn_data::KIND,
     &drop_after_syn_data::KIND,
@@ -49,23 +49,23 @@ const KINDS: &[&Kind] = &[
 ];
 
 /// A middlebox as a hop, or what is wrong with its argument.
-pub(crate) type Made = Result<Box<dyn Hop>, String>;
+pub(crate) type MiddleboxResult = Result<Box<dyn Hop>, String>;
 
 /// A kind of middlebox.
 #[derive(Debug)]
-pub(crate) struct Kind {
+pub(crate) struct MiddleboxKind {
     pub(crate) name: &'static str,
     /// What it does, as shown to users.
     pub(crate) does: &'static str,
     /// The form of its argument, if it takes one.
     pub(crate) argument: Option<&'static str>,
-    pub(crate) make: fn(Option<&str>) -> Made,
+    pub(crate) make: fn(Option<&str>) -> MiddleboxResult,
 }
 
 /// A middlebox as written by users: `strip-fast-open`, or with an argument, `idle-timeout:30s`.
 #[derive(Clone, Debug)]
 pub struct Middlebox {
-    kind: &'static Kind,
+    kind: &'static MiddleboxKind,
     argument: Option<String>,
 }
 
@@ -77,7 +77,7 @@ impl Middlebox {
             .map(|kind| (kind.name, kind.argument, kind.does))
     }
 
-    pub(crate) fn make(&self) -> Made {
+    pub(crate) fn make(&self) -> MiddleboxResult {
         (self.kind.make)(self.argument.as_deref())
             .map_err(|why| format!("the box {}: {why}", self.kind.name))
     }
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use crate::direction::Direction;
     use crate::hello::examples::client_hello;
-    use crate::hop::Exit;
+    use crate::hop::HopOutput;
     use crate::packet::Packet;
     use roundtrip_model::Random;
 
@@ -188,8 +188,8 @@ mod tests {
                 }
                 ip.truncate(ip.len() - random.below(2) * random.below(ip.len()));
                 let at = Duration::from_millis(number);
-                let mut exit = Exit::default();
-                hop.pass(Packet::of(&ip, at), way, at, &mut exit);
+                let mut exit = HopOutput::default();
+                hop.pass(Packet::from_ip(&ip, at), way, at, &mut exit);
                 let came_out = exit.moves.len() + exit.losses.len();
                 assert!((1..=3).contains(&came_out), "{text}: {ip:?}");
             }

@@ -11,11 +11,11 @@ use std::fs;
 use std::io;
 use std::net::IpAddr;
 
-use crate::error::Step;
-use crate::outcome::Failure;
+use crate::outcome::ChildFailure;
+use crate::side::{CLIENT, PathSide, SERVER};
+use crate::step::SetupStep;
 use crate::syscall::mount;
-use crate::syscall::namespace::{self, Kind};
-use crate::wiring::{CLIENT, SERVER, Side};
+use crate::syscall::namespace::{self, NamespaceKind};
 
 /// Names of the client inside the path.
 pub const CLIENT_NAMES: &[&str] = &["client", "client.test"];
@@ -28,14 +28,14 @@ const RESOLVER: &CStr = c"/etc/resolv.conf";
 
 /// Sockets of the host's own resolvers, which would bypass these files: systemd's and the C
 /// library's cache.
-const SHORTCUTS: [&CStr; 2] = [
+const RESOLVER_SOCKETS: [&CStr; 2] = [
     c"/run/systemd/resolve/io.systemd.Resolve",
     c"/run/nscd/socket",
 ];
 
 /// Directories that nearly every system has, in which the two files are created for a moment, in a
 /// private mount.
-const WORKSHOPS: [[&CStr; 3]; 3] = [
+const SCRATCH_DIRECTORIES: [[&CStr; 3]; 3] = [
     [c"/tmp", c"/tmp/hosts", c"/tmp/resolv.conf"],
     [c"/mnt", c"/mnt/hosts", c"/mnt/resolv.conf"],
     [c"/run", c"/run/hosts", c"/run/resolv.conf"],
@@ -43,13 +43,13 @@ const WORKSHOPS: [[&CStr; 3]; 3] = [
 
 /// The content of both files, prepared so that a forked child need not allocate.
 #[derive(Debug)]
-pub(crate) struct Names {
+pub(crate) struct HostNames {
     hosts: Vec<u8>,
     /// `None` keeps the host's file: nothing answers inside anyway.
     resolver: Option<Vec<u8>>,
 }
 
-impl Names {
+impl HostNames {
     pub(crate) fn new(more: &[String], asked_of_server: bool) -> Self {
         if asked_of_server {
             return Self {
@@ -76,12 +76,12 @@ impl Names {
 
     /// Makes the calling process, which must be single-threaded, see the two files. Does not
     /// allocate.
-    pub(crate) fn show(&self) -> Result<(), Failure> {
-        let at = || Failure::at(Step::ShowNames);
-        namespace::unshare(Kind::Mount).map_err(at())?;
+    pub(crate) fn show(&self) -> Result<(), ChildFailure> {
+        let at = || ChildFailure::at(SetupStep::ShowNames);
+        namespace::unshare(NamespaceKind::Mount).map_err(at())?;
         mount::make_private().map_err(at())?;
         let mut outcome = Err(io::ErrorKind::NotFound.into());
-        for [directory, hosts, resolver] in WORKSHOPS {
+        for [directory, hosts, resolver] in SCRATCH_DIRECTORIES {
             outcome = mount::cover(directory);
             if outcome.is_ok() {
                 outcome = self.furnish(hosts, resolver);
@@ -95,7 +95,7 @@ impl Names {
     fn furnish(&self, hosts: &CStr, resolver: &CStr) -> io::Result<()> {
         mount::create_file(hosts, &self.hosts)?;
         mount::show(hosts, HOSTS)?;
-        for socket in SHORTCUTS {
+        for socket in RESOLVER_SOCKETS {
             // A file takes no connections. Most systems have neither socket.
             let _ = mount::show(hosts, socket);
         }
@@ -127,7 +127,7 @@ fn without(host: &str, ours: &str) -> String {
 
 const LOOPBACK: &str = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n";
 
-fn enter<'a>(hosts: &mut String, side: Side, names: impl Iterator<Item = &'a str>) {
+fn enter<'a>(hosts: &mut String, side: PathSide, names: impl Iterator<Item = &'a str>) {
     let names: Vec<&str> = names.collect();
     let names = names.join(" ");
     for address in [IpAddr::from(side.v4), IpAddr::from(side.v6)] {
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn our_names_come_before_the_host_s() {
-        let names = Names::new(&["shop.example".into()], false);
+        let names = HostNames::new(&["shop.example".into()], false);
         let hosts = String::from_utf8(names.hosts).unwrap();
         let lines: Vec<&str> = hosts.lines().collect();
         assert_eq!(
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn where_the_server_is_asked_no_file_answers() {
-        let names = Names::new(&[], true);
+        let names = HostNames::new(&[], true);
         assert!(!String::from_utf8(names.hosts).unwrap().contains("server"));
         let resolver = String::from_utf8(names.resolver.unwrap()).unwrap();
         assert!(resolver.contains("nameserver 198.18.0.2\n"));

@@ -10,15 +10,16 @@ use std::sync::Arc;
 use std::thread;
 
 use crate::congestion::CongestionControls;
-use crate::error::{Error, Step};
-use crate::names::Names;
-use crate::outcome::{self, Failure};
+use crate::error::PathError;
+use crate::names::HostNames;
+use crate::outcome::{self, ChildFailure};
+use crate::side::PathSide;
+use crate::step::SetupStep;
 use crate::syscall::child;
-use crate::syscall::namespace::{self, Kind};
-use crate::wiring::Side;
+use crate::syscall::namespace::{self, NamespaceKind};
 
 /// Stack size of a thread inside, in bytes: that of a main thread, because such code runs on it.
-const STACK: usize = 8 * 1024 * 1024;
+const STACK_BYTES: usize = 8 * 1024 * 1024;
 
 /// The network of the client or the server, with `lo`, an `eth0` that leads through the path, and
 /// nothing else.
@@ -27,38 +28,38 @@ const STACK: usize = 8 * 1024 * 1024;
 /// nothing answers there.
 #[derive(Clone, Debug)]
 pub struct Namespace {
-    side: Side,
-    door: Arc<Door>,
-    names: Arc<Names>,
+    side: PathSide,
+    door: Arc<NamespaceHandles>,
+    names: Arc<HostNames>,
 }
 
 /// The namespaces to join, in this order.
 #[derive(Debug)]
-struct Door {
+struct NamespaceHandles {
     user: Option<Arc<OwnedFd>>,
     network: OwnedFd,
 }
 
-impl Door {
+impl NamespaceHandles {
     /// Moves the calling process, which must be single-threaded, inside. Does not allocate.
-    fn enter(&self) -> Result<(), Failure> {
+    fn enter(&self) -> Result<(), ChildFailure> {
         if let Some(user) = &self.user {
-            namespace::join(Kind::User, user.as_fd())
-                .map_err(Failure::at(Step::JoinUserNamespace))?;
+            namespace::join(NamespaceKind::User, user.as_fd())
+                .map_err(ChildFailure::at(SetupStep::JoinUserNamespace))?;
         }
-        namespace::join(Kind::Network, self.network.as_fd())
-            .map_err(Failure::at(Step::JoinNetworkNamespace))
+        namespace::join(NamespaceKind::Network, self.network.as_fd())
+            .map_err(ChildFailure::at(SetupStep::JoinNetworkNamespace))
     }
 }
 
 impl Namespace {
     pub(crate) fn new(
-        side: Side,
+        side: PathSide,
         user: Option<Arc<OwnedFd>>,
         network: OwnedFd,
-        names: Arc<Names>,
+        names: Arc<HostNames>,
     ) -> Self {
-        let door = Arc::new(Door { user, network });
+        let door = Arc::new(NamespaceHandles { user, network });
         Self { side, door, names }
     }
 
@@ -84,7 +85,7 @@ impl Namespace {
             let _ = names.show();
             Ok(())
         };
-        // SAFETY: runs in the forked child before `exec`; `Door::enter` and `Names::show` make
+        // SAFETY: runs in the forked child before `exec`; `NamespaceHandles::enter` and `HostNames::show` make
         // system calls and no more.
         #[allow(unsafe_code)]
         unsafe {
@@ -98,7 +99,7 @@ impl Namespace {
     ///
     /// The process of an ordinary user must have called [`enter_sandbox`](crate::enter_sandbox)
     /// first: the kernel lets no single thread into another user namespace.
-    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Error> {
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, PathError> {
         let inside = || {
             self.join_thread()?;
             Ok(work())
@@ -106,11 +107,11 @@ impl Namespace {
         thread::scope(|scope| {
             let thread = thread::Builder::new()
                 .name("path-inside".into())
-                .stack_size(STACK);
+                .stack_size(STACK_BYTES);
             let thread = thread
                 .spawn_scoped(scope, inside)
-                .map_err(|source| Error::Setup {
-                    step: Step::StartThread,
+                .map_err(|source| PathError::Setup {
+                    step: SetupStep::StartThread,
                     source,
                 })?;
             thread
@@ -123,19 +124,19 @@ impl Namespace {
         self.door.network.as_fd()
     }
 
-    fn join_thread(&self) -> Result<(), Error> {
-        namespace::join(Kind::Network, self.door.network.as_fd()).map_err(|source| {
+    fn join_thread(&self) -> Result<(), PathError> {
+        namespace::join(NamespaceKind::Network, self.door.network.as_fd()).map_err(|source| {
             if self.door.user.is_some() {
-                return Error::OutsideSandbox(source);
+                return PathError::OutsideSandbox(source);
             }
-            let step = Step::JoinNetworkNamespace;
-            Error::Setup { step, source }
+            let step = SetupStep::JoinNetworkNamespace;
+            PathError::Setup { step, source }
         })
     }
 
     /// Checks that commands inside can have their own `/etc/hosts` and `/etc/resolv.conf`. If the
     /// system refuses, commands run without names.
-    pub fn check_names(&self) -> Result<(), Error> {
+    pub fn check_names(&self) -> Result<(), PathError> {
         send(|| {
             self.door.enter()?;
             self.names.show()
@@ -143,15 +144,16 @@ impl Namespace {
     }
 
     /// Changes a setting of this network, such as `net.ipv4.tcp_fastopen`, by its sysctl(8) name.
-    pub fn sysctl(&self, name: &str, value: &str) -> Result<(), Error> {
-        let path = setting_file(name).ok_or_else(|| Error::SettingName(name.into()))?;
+    pub fn sysctl(&self, name: &str, value: &str) -> Result<(), PathError> {
+        let path = setting_file(name).ok_or_else(|| PathError::SettingName(name.into()))?;
         let written = send(|| {
             self.door.enter()?;
-            namespace::write_file(&path, value.as_bytes()).map_err(Failure::at(Step::WriteSetting))
+            namespace::write_file(&path, value.as_bytes())
+                .map_err(ChildFailure::at(SetupStep::WriteSetting))
         });
         match written {
-            Err(Error::Setup {
-                step: Step::WriteSetting,
+            Err(PathError::Setup {
+                step: SetupStep::WriteSetting,
                 source,
             }) => Err(refused(name, value, source)),
             other => other,
@@ -160,15 +162,15 @@ impl Namespace {
 }
 
 /// The error for a setting that exists, but does not accept this value.
-fn refused(name: &str, value: &str, source: io::Error) -> Error {
+fn refused(name: &str, value: &str, source: io::Error) -> PathError {
     let value = value.into();
     match CongestionControls::after(name, &source) {
-        Some(controls) => Error::CongestionControl {
+        Some(controls) => PathError::CongestionControl {
             value,
             controls,
             source,
         },
-        None => Error::Setting {
+        None => PathError::Setting {
             name: name.into(),
             value,
             source,
@@ -177,15 +179,15 @@ fn refused(name: &str, value: &str, source: io::Error) -> Error {
 }
 
 /// Runs `errand`, which must neither allocate nor lock, in a forked child.
-fn send(errand: impl Fn() -> Result<(), Failure>) -> Result<(), Error> {
+fn send(errand: impl Fn() -> Result<(), ChildFailure>) -> Result<(), PathError> {
     let body = |line: BorrowedFd<'_>| match errand() {
         Ok(()) => drop(outcome::tell_success(line, &[])),
         Err(failure) => outcome::tell_failure(line, &failure),
     };
     // SAFETY: the errands above join, open, write, mount and send; none of it allocates or locks.
     #[allow(unsafe_code)]
-    let process = unsafe { child::fork(body) }.map_err(|source| Error::Setup {
-        step: Step::Fork,
+    let process = unsafe { child::fork(body) }.map_err(|source| PathError::Setup {
+        step: SetupStep::Fork,
         source,
     })?;
     outcome::await_outcome(&process).map(drop)

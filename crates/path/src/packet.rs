@@ -14,12 +14,12 @@ pub(crate) struct Packet {
     /// When it entered the path, on the path's clock.
     pub(crate) arrived: Duration,
     /// What was done to it; only present if a recording will contain it.
-    story: Option<Box<Story>>,
+    story: Option<Box<PacketHistory>>,
 }
 
 /// What a recorded packet carries along.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Story {
+pub(crate) struct PacketHistory {
     /// Its number in the recording; `None` for a packet that the path made.
     pub(crate) number: Option<u64>,
     /// The frame as it came in; empty for a packet that the path made.
@@ -33,7 +33,7 @@ impl Packet {
     pub(crate) fn arrived(frame: Vec<u8>, at: Duration, recorded: Option<u64>) -> Self {
         let original = || frame.get(frame::HEADERS..).unwrap_or_default().to_vec();
         let story = recorded.map(|number| {
-            Box::new(Story {
+            Box::new(PacketHistory {
                 number: Some(number),
                 original: original(),
                 remarks: Vec::new(),
@@ -78,7 +78,7 @@ impl Packet {
         &self.frame
     }
 
-    pub(crate) fn into_parts(self) -> (Vec<u8>, Option<Box<Story>>) {
+    pub(crate) fn into_parts(self) -> (Vec<u8>, Option<Box<PacketHistory>>) {
         (self.frame, self.story)
     }
 
@@ -91,7 +91,7 @@ impl Packet {
         twin
     }
 
-    pub(crate) fn story(&self) -> Option<&Story> {
+    pub(crate) fn story(&self) -> Option<&PacketHistory> {
         self.story.as_deref()
     }
 
@@ -106,7 +106,7 @@ impl Packet {
 #[cfg(test)]
 impl Packet {
     /// A packet of these bytes, for tests.
-    pub(crate) fn of(ip: &[u8], at: Duration) -> Self {
+    pub(crate) fn from_ip(ip: &[u8], at: Duration) -> Self {
         Self::arrived(frame::around(ip, Direction::Up), at, Some(1))
     }
 

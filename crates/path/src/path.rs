@@ -3,9 +3,8 @@
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use crate::builder::Builder;
-use crate::counters::Counters;
-use crate::error::Error;
+use crate::counters::PathCounters;
+use crate::error::PathError;
 use crate::keeper::Keeper;
 use crate::namespace::Namespace;
 use crate::relay::Relay;
@@ -27,10 +26,6 @@ pub struct Path {
 }
 
 impl Path {
-    pub fn builder() -> Builder {
-        Builder::default()
-    }
-
     pub fn client(&self) -> &Namespace {
         &self.client
     }
@@ -41,26 +36,26 @@ impl Path {
 
     /// Lets the inside reach the network of the calling process, through the path; see `uplink`.
     /// Needs root.
-    pub fn connect_uplink(&mut self) -> Result<(), Error> {
+    pub fn connect_uplink(&mut self) -> Result<(), PathError> {
         self.uplink = Some(Uplink::make(&self.client, &self.server, self.mtu)?);
         Ok(())
     }
 
     /// Removes the path, and returns what crossed. An error means that the recording is incomplete.
-    pub fn close(mut self) -> Result<Counters, Error> {
+    pub fn close(mut self) -> Result<PathCounters, PathError> {
         let written = self.relay.as_mut().map_or(Ok(()), Relay::stop);
         let counters = self.counters();
         match (written, self.record.take()) {
-            (Err(source), Some(file)) => Err(Error::Recording { file, source }),
+            (Err(source), Some(file)) => Err(PathError::Recording { file, source }),
             _ => Ok(counters),
         }
     }
 
     /// What has crossed so far, what was lost, and how late the relay released packets. All 0 on a
     /// bare wire.
-    pub fn counters(&self) -> Counters {
+    pub fn counters(&self) -> PathCounters {
         self.relay
             .as_ref()
-            .map_or_else(Counters::default, Relay::counters)
+            .map_or_else(PathCounters::default, Relay::counters)
     }
 }

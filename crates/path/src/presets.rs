@@ -1,9 +1,6 @@
 //! Named networks: their properties, with sources. Values that were derived and not measured say
 //! so.
 
-use crate::builder::Builder;
-use crate::words;
-
 /// A named network.
 #[derive(Debug)]
 pub struct Preset {
@@ -120,23 +117,10 @@ pub const PRESETS: &[Preset] = &[
     ),
 ];
 
-pub(crate) fn apply(path: &mut Builder, name: &str) -> Result<(), String> {
-    let preset = PRESETS
-        .iter()
-        .find(|preset| preset.name == name)
-        .ok_or_else(|| {
-            let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
-            format!(
-                "there is no network `{name}`; there are {}",
-                names.join(", ")
-            )
-        })?;
-    words::apply_all(path, preset.words)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::builder::Builder;
 
     #[test]
     fn each_can_be_said_and_says_where_it_is_from() {

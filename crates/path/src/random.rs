@@ -5,7 +5,7 @@ use roundtrip_model::Random;
 use crate::direction::Direction;
 
 /// The generator of one stretch and direction. It does not depend on how many other hops there are.
-pub(crate) fn of_stretch(seed: u64, place: u64, way: Direction) -> Random {
+pub(crate) fn for_stretch(seed: u64, place: u64, way: Direction) -> Random {
     let mixed = seed ^ place.rotate_left(32) ^ u64::from(way == Direction::Down);
     Random::seeded(Random::seeded(mixed).next_u64())
 }
@@ -17,7 +17,7 @@ mod tests {
     #[test]
     fn each_way_and_place_has_numbers_of_its_own() {
         let mut all: Vec<u64> = (0..50)
-            .flat_map(|place| Direction::BOTH.map(|way| of_stretch(1, place, way).next_u64()))
+            .flat_map(|place| Direction::BOTH.map(|way| for_stretch(1, place, way).next_u64()))
             .collect();
         all.sort_unstable();
         all.dedup();

@@ -14,19 +14,19 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::direction::Direction;
-use crate::packet::{Packet, Story};
+use crate::packet::{Packet, PacketHistory};
 use crate::syscall::time;
 
-use writer::Writer;
+use writer::RecordingWriter;
 
 /// An end of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum PathEnd {
     Client,
     Server,
 }
 
-impl End {
+impl PathEnd {
     fn entrance(way: Direction) -> Self {
         match way {
             Direction::Up => Self::Client,
@@ -41,9 +41,9 @@ impl End {
 
 /// A packet seen at one end, on the path's clock.
 #[derive(Debug)]
-struct Sight {
+struct PacketSight {
     at: Duration,
-    end: End,
+    end: PathEnd,
     /// Whether it left the path there.
     leaves: bool,
     packet: Vec<u8>,
@@ -52,19 +52,19 @@ struct Sight {
 
 /// What the relay reports.
 #[derive(Debug)]
-enum Note {
+enum RecordingEvent {
     /// Nothing later than `at` can be written until the fate of this packet is known.
     Entered { number: u64, at: Duration },
     Fate {
         number: Option<u64>,
-        sights: Vec<Sight>,
+        sights: Vec<PacketSight>,
     },
 }
 
 #[derive(Debug)]
 pub(crate) struct Recording {
     /// `None` once the recording is closed.
-    line: Option<Sender<Note>>,
+    line: Option<Sender<RecordingEvent>>,
     thread: Option<JoinHandle<io::Result<()>>>,
     entered: u64,
 }
@@ -73,7 +73,7 @@ impl Recording {
     /// Creates the file; an existing one is overwritten.
     pub(crate) fn create(file: &Path) -> io::Result<Self> {
         let file = File::create(file)?;
-        let writer = Writer::begin(file, time::epoch())?;
+        let writer = RecordingWriter::begin(file, time::epoch())?;
         let (line, notes) = mpsc::channel();
         let thread = thread::Builder::new()
             .name("path-recording".into())
@@ -89,7 +89,7 @@ impl Recording {
     pub(crate) fn entered(&mut self, at: Duration) -> u64 {
         self.entered += 1;
         let number = self.entered;
-        self.tell(Note::Entered { number, at });
+        self.tell(RecordingEvent::Entered { number, at });
         number
     }
 
@@ -99,7 +99,7 @@ impl Recording {
         let Some(story) = story else { return };
         let fate = format!("lost: {cause}");
         let sights = entry(&story, way, at, fate).into_iter().collect();
-        self.tell(Note::Fate {
+        self.tell(RecordingEvent::Fate {
             number: story.number,
             sights,
         });
@@ -112,17 +112,17 @@ impl Recording {
         let took = ms(at.saturating_sub(packet.arrived));
         let late = at.saturating_sub(due);
         let fate = format!("delivered after {took:.3} ms (late by {:.3} ms)", ms(late));
-        let mut sights: Vec<Sight> = entry(story, way, packet.arrived, fate)
+        let mut sights: Vec<PacketSight> = entry(story, way, packet.arrived, fate)
             .into_iter()
             .collect();
-        sights.push(Sight {
+        sights.push(PacketSight {
             at,
-            end: End::exit(way),
+            end: PathEnd::exit(way),
             leaves: true,
             packet: packet.ip().to_vec(),
             comments: story.remarks.clone(),
         });
-        self.tell(Note::Fate {
+        self.tell(RecordingEvent::Fate {
             number: story.number,
             sights,
         });
@@ -138,7 +138,7 @@ impl Recording {
         }
     }
 
-    fn tell(&self, note: Note) {
+    fn tell(&self, note: RecordingEvent) {
         // A writer that has failed reports that when it is closed.
         let _ = self.line.as_ref().map(|line| line.send(note));
     }
@@ -152,12 +152,12 @@ impl Drop for Recording {
 }
 
 /// The packet as it entered; `None` for a packet that the path made.
-fn entry(story: &Story, way: Direction, at: Duration, fate: String) -> Option<Sight> {
+fn entry(story: &PacketHistory, way: Direction, at: Duration, fate: String) -> Option<PacketSight> {
     let mut comments = story.remarks.clone();
     comments.push(fate);
-    (!story.original.is_empty()).then(|| Sight {
+    (!story.original.is_empty()).then(|| PacketSight {
         at,
-        end: End::entrance(way),
+        end: PathEnd::entrance(way),
         leaves: false,
         packet: story.original.clone(),
         comments,

@@ -7,12 +7,12 @@ use std::fmt;
 use std::fs;
 use std::io;
 
-use crate::error::Step;
+use crate::step::SetupStep;
 use crate::syscall::namespace::{self, Capability};
 
 /// The rule that forbids namespaces, as far as it can be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum NamespaceRefusal {
     /// `kernel.apparmor_restrict_unprivileged_userns` (Ubuntu 23.10 and later).
     AppArmor,
     /// `kernel.unprivileged_userns_clone` is 0 (Debian 10 and earlier, hardened kernels).
@@ -30,20 +30,22 @@ pub enum Refusal {
 
 /// The values of the settings that forbid namespaces.
 #[derive(Clone, Copy, Debug, Default)]
-struct Settings {
+struct NamespaceSettings {
     apparmor_restricts: bool,
     clone_switched_off: bool,
     root_without_setfcap: bool,
 }
 
-impl Refusal {
-    pub(crate) fn diagnose(step: Step, error: &io::Error) -> Self {
-        Self::infer(step, error.raw_os_error(), Settings::read())
+impl NamespaceRefusal {
+    pub(crate) fn diagnose(step: SetupStep, error: &io::Error) -> Self {
+        Self::infer(step, error.raw_os_error(), NamespaceSettings::read())
     }
 
-    fn infer(step: Step, code: Option<i32>, settings: Settings) -> Self {
+    fn infer(step: SetupStep, code: Option<i32>, settings: NamespaceSettings) -> Self {
         match code {
-            _ if step == Step::MapUser && settings.root_without_setfcap => Self::RootUnmappable,
+            _ if step == SetupStep::MapUser && settings.root_without_setfcap => {
+                Self::RootUnmappable
+            }
             Some(libc::ENOSPC | libc::EUSERS) => Self::Limit,
             Some(libc::EINVAL | libc::ENOSYS) => Self::NotBuiltIn,
             _ if settings.clone_switched_off => Self::CloneSwitchedOff,
@@ -53,7 +55,7 @@ impl Refusal {
     }
 }
 
-impl Settings {
+impl NamespaceSettings {
     fn read() -> Self {
         let is = |name: &str, value: &str| {
             fs::read_to_string(format!("/proc/sys/kernel/{name}"))
@@ -68,7 +70,7 @@ impl Settings {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for NamespaceRefusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::AppArmor => {
@@ -105,41 +107,52 @@ mod tests {
 
     #[test]
     fn the_error_code_outranks_the_settings() {
-        let all = Settings {
+        let all = NamespaceSettings {
             apparmor_restricts: true,
             clone_switched_off: true,
             root_without_setfcap: true,
         };
-        let infer = |step, code| Refusal::infer(step, Some(code), all);
-        let step = Step::MakeUserNamespace;
-        assert_eq!(infer(step, libc::ENOSPC), Refusal::Limit);
-        assert_eq!(infer(step, libc::EINVAL), Refusal::NotBuiltIn);
-        assert_eq!(infer(Step::MapUser, libc::EPERM), Refusal::RootUnmappable);
+        let infer = |step, code| NamespaceRefusal::infer(step, Some(code), all);
+        let step = SetupStep::MakeUserNamespace;
+        assert_eq!(infer(step, libc::ENOSPC), NamespaceRefusal::Limit);
+        assert_eq!(infer(step, libc::EINVAL), NamespaceRefusal::NotBuiltIn);
+        assert_eq!(
+            infer(SetupStep::MapUser, libc::EPERM),
+            NamespaceRefusal::RootUnmappable
+        );
     }
 
     #[test]
     fn a_bare_eperm_is_explained_by_the_settings() {
-        let infer = |settings| Refusal::infer(Step::MapUser, Some(libc::EPERM), settings);
-        let apparmor = Settings {
+        let infer =
+            |settings| NamespaceRefusal::infer(SetupStep::MapUser, Some(libc::EPERM), settings);
+        let apparmor = NamespaceSettings {
             apparmor_restricts: true,
-            ..Settings::default()
+            ..NamespaceSettings::default()
         };
-        let switched_off = Settings {
+        let switched_off = NamespaceSettings {
             clone_switched_off: true,
-            ..Settings::default()
+            ..NamespaceSettings::default()
         };
-        assert_eq!(infer(apparmor), Refusal::AppArmor);
-        assert_eq!(infer(switched_off), Refusal::CloneSwitchedOff);
-        assert_eq!(infer(Settings::default()), Refusal::Container);
+        assert_eq!(infer(apparmor), NamespaceRefusal::AppArmor);
+        assert_eq!(infer(switched_off), NamespaceRefusal::CloneSwitchedOff);
+        assert_eq!(
+            infer(NamespaceSettings::default()),
+            NamespaceRefusal::Container
+        );
     }
 
     #[test]
     fn each_text_names_a_thing_to_do() {
-        for refusal in [Refusal::AppArmor, Refusal::CloneSwitchedOff, Refusal::Limit] {
+        for refusal in [
+            NamespaceRefusal::AppArmor,
+            NamespaceRefusal::CloneSwitchedOff,
+            NamespaceRefusal::Limit,
+        ] {
             assert!(refusal.to_string().contains("sudo sysctl -w "), "{refusal}");
         }
         assert!(
-            Refusal::Container
+            NamespaceRefusal::Container
                 .to_string()
                 .contains("--cap-add SYS_ADMIN")
         );

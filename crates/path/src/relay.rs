@@ -12,18 +12,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::counters::{Counters, Ledger};
+use crate::counters::{DirectionLedger, PathCounters};
 use crate::course::Course;
 use crate::direction::PerWay;
 use crate::recording::Recording;
 use crate::syscall::descriptor;
 
-use carrier::Carrier;
+use carrier::RelayLoop;
 
 pub(crate) use tap::Tap;
 
 /// The configuration of a relay.
-pub(crate) struct Plan {
+pub(crate) struct RelayConfig {
     pub(crate) course: Course,
     pub(crate) mtu: u16,
     /// The least time that a packet spends on the path, in either direction.
@@ -37,15 +37,15 @@ pub(crate) struct Plan {
 pub(crate) struct Relay {
     stop: Arc<OwnedFd>,
     thread: Option<JoinHandle<io::Result<()>>>,
-    ledgers: Arc<Mutex<PerWay<Ledger>>>,
+    ledgers: Arc<Mutex<PerWay<DirectionLedger>>>,
 }
 
 impl Relay {
     /// Starts relaying between the wires to the client and to the server.
-    pub(crate) fn start(taps: [Tap; 2], plan: Plan) -> io::Result<Self> {
+    pub(crate) fn start(taps: [Tap; 2], plan: RelayConfig) -> io::Result<Self> {
         let stop = Arc::new(descriptor::event()?);
         let ledgers = Arc::default();
-        let carrier = Carrier::new(plan, taps, Arc::clone(&stop), Arc::clone(&ledgers));
+        let carrier = RelayLoop::new(plan, taps, Arc::clone(&stop), Arc::clone(&ledgers));
         let thread = thread::Builder::new()
             .name("path-relay".into())
             .spawn(move || carrier.run())?;
@@ -56,9 +56,9 @@ impl Relay {
         })
     }
 
-    pub(crate) fn counters(&self) -> Counters {
+    pub(crate) fn counters(&self) -> PathCounters {
         let ledgers = self.ledgers.lock().unwrap_or_else(PoisonError::into_inner);
-        Counters {
+        PathCounters {
             up: ledgers.up.read(),
             down: ledgers.down.read(),
         }

@@ -1,7 +1,7 @@
 //! Makes the whole process root of its own user namespace, so that its threads may enter paths.
 
-use crate::error::Error;
-use crate::identity::Identity;
+use crate::error::PathError;
+use crate::identity::CallerIdentity;
 use crate::syscall::namespace;
 
 /// Makes this process root of its own user namespace, unless it is privileged already. Its files,
@@ -9,20 +9,20 @@ use crate::syscall::namespace;
 ///
 /// Must be called before the first thread starts, hence first thing in `main`. A test binary has
 /// threads before any test runs; use [`sandbox_before_main!`](crate::sandbox_before_main) there.
-pub fn enter_sandbox() -> Result<(), Error> {
+pub fn enter_sandbox() -> Result<(), PathError> {
     if namespace::is_privileged() {
         return Ok(());
     }
-    match Identity::of_caller()
+    match CallerIdentity::of_caller()
         .enter_user_namespace()
-        .map_err(Error::from)
+        .map_err(PathError::from)
     {
         // unshare(2): EINVAL means that the caller has threads, or that the kernel has no user
         // namespaces.
-        Err(Error::Refused { source, .. })
+        Err(PathError::Refused { source, .. })
             if source.raw_os_error() == Some(libc::EINVAL) && has_threads() =>
         {
-            Err(Error::ManyThreads(source))
+            Err(PathError::ManyThreads(source))
         }
         other => other,
     }

@@ -3,9 +3,11 @@
 
 use std::time::Duration;
 
-use crate::course::Station;
+use crate::course::PlacedHop;
 use crate::direction::{Direction, PerWay};
-use crate::hop::{Bottleneck, Corrupt, Dark, Delay, Duplicate, Hop, Lose, SmallMtu};
+use crate::hop::{
+    CorruptionHop, DelayHop, DuplicationHop, Hop, LossHop, MtuHop, OutageHop, RateHop,
+};
 use crate::link::Link;
 use crate::middlebox::Middlebox;
 use crate::random;
@@ -20,22 +22,25 @@ pub(crate) struct Stretch {
 
 /// What all hops of a path have in common.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Setting {
+pub(crate) struct HopContext {
     pub(crate) seed: u64,
     pub(crate) start: Duration,
 }
 
 /// All stations of a path.
-pub(crate) fn stations(stretches: &[Stretch], setting: Setting) -> Result<Vec<Station>, String> {
+pub(crate) fn stations(
+    stretches: &[Stretch],
+    setting: HopContext,
+) -> Result<Vec<PlacedHop>, String> {
     let mut all = Vec::new();
     for (stretch, place) in stretches.iter().zip(0..) {
         for middlebox in &stretch.boxes {
             let hop = middlebox.make()?;
-            all.push(Station { hop, way: None });
+            all.push(PlacedHop { hop, way: None });
         }
         let hops = |way| {
-            let random = random::of_stretch(setting.seed, place, way);
-            let one = move |hop| Station {
+            let random = random::for_stretch(setting.seed, place, way);
+            let one = move |hop| PlacedHop {
                 hop,
                 way: Some(way),
             };
@@ -57,31 +62,31 @@ fn hops(link: &Link, mut random: Random, start: Duration) -> Vec<Box<dyn Hop>> {
     let mut fresh = || Random::seeded(random.next_u64());
     let (mut for_loss, for_twins, for_bits, for_delay) = (fresh(), fresh(), fresh(), fresh());
     if !link.outages.is_empty() {
-        hops.push(Box::new(Dark::new(link.outages.clone(), start)));
+        hops.push(Box::new(OutageHop::new(link.outages.clone(), start)));
     }
     if let Some(mtu) = link.mtu {
-        hops.push(Box::new(SmallMtu(mtu)));
+        hops.push(Box::new(MtuHop(mtu)));
     }
     if !link.loss.is_empty() {
-        hops.push(Box::new(Lose::new(&link.loss, &mut for_loss)));
+        hops.push(Box::new(LossHop::new(&link.loss, &mut for_loss)));
     }
     if link.duplicate > 0.0 {
-        hops.push(Box::new(Duplicate {
+        hops.push(Box::new(DuplicationHop {
             share: link.duplicate,
             random: for_twins,
         }));
     }
     if link.corrupt > 0.0 {
-        hops.push(Box::new(Corrupt {
+        hops.push(Box::new(CorruptionHop {
             share: link.corrupt,
             random: for_bits,
         }));
     }
     if let Some(rate) = &link.rate {
-        hops.push(Box::new(Bottleneck::new(rate, link.queue, start)));
+        hops.push(Box::new(RateHop::new(rate, link.queue, start)));
     }
     if !link.delay.is_zero() || link.jitter.is_some() || link.reorder.is_some() {
-        let delay = Delay::new(link.delay, link.jitter, link.reorder, for_delay);
+        let delay = DelayHop::new(link.delay, link.jitter, link.reorder, for_delay);
         hops.push(Box::new(delay));
     }
     hops

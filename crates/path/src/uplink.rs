@@ -16,11 +16,13 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsFd;
 
-use crate::error::{Error, Step};
+use crate::error::PathError;
 use crate::namespace::Namespace;
 use crate::rtnetlink::{End, Mac, Rtnetlink};
+use crate::side::SERVER;
+use crate::step::SetupStep;
 use crate::syscall::{descriptor, interface};
-use crate::wiring::{SERVER, at, await_readiness};
+use crate::wiring::{at, await_readiness};
 
 const HERE: [(IpAddr, u8); 2] = [
     (IpAddr::V4(Ipv4Addr::new(198, 18, 1, 1)), 24),
@@ -54,7 +56,11 @@ pub(crate) struct Uplink {
 }
 
 impl Uplink {
-    pub(crate) fn make(client: &Namespace, server: &Namespace, mtu: u16) -> Result<Self, Error> {
+    pub(crate) fn make(
+        client: &Namespace,
+        server: &Namespace,
+        mtu: u16,
+    ) -> Result<Self, PathError> {
         let host = links()?;
         let (inside, near) = (server.run(links)??, client.run(links)??);
         let name = format!("rtpath{}", std::process::id());
@@ -64,13 +70,14 @@ impl Uplink {
             mac: [2, 0, 0, 0, 2, 1],
         };
         host.create_wire(end, THERE_END, server.network(), mtu)
-            .map_err(refused(Step::CreateWire))?;
-        let index = interface::index(host.as_fd(), &name).map_err(at(Step::ConfigureInterface))?;
+            .map_err(refused(SetupStep::CreateWire))?;
+        let index =
+            interface::index(host.as_fd(), &name).map_err(at(SetupStep::ConfigureInterface))?;
         // From here on, the interface is removed again if anything fails.
         let uplink = Self { host, index };
         // The kernel has chosen the index of the other end, too.
         let far = interface::index(inside.as_fd(), THERE_END.name)
-            .map_err(at(Step::ConfigureInterface))?;
+            .map_err(at(SetupStep::ConfigureInterface))?;
         settle(&uplink.host, uplink.index, HERE)?;
         settle(&inside, far, THERE)?;
         introduce(&uplink.host, uplink.index, THERE, THERE_END.mac)?;
@@ -102,23 +109,23 @@ impl Drop for Uplink {
 }
 
 /// Opens an rtnetlink socket in the network of the calling thread.
-fn links() -> Result<Rtnetlink, Error> {
+fn links() -> Result<Rtnetlink, PathError> {
     descriptor::socket(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)
         .map(Rtnetlink::from)
-        .map_err(at(Step::OpenSocket))
+        .map_err(at(SetupStep::OpenSocket))
 }
 
-fn settle(links: &Rtnetlink, index: u32, addresses: [(IpAddr, u8); 2]) -> Result<(), Error> {
+fn settle(links: &Rtnetlink, index: u32, addresses: [(IpAddr, u8); 2]) -> Result<(), PathError> {
     links
         .tame(index, false)
-        .map_err(at(Step::ConfigureInterface))?;
+        .map_err(at(SetupStep::ConfigureInterface))?;
     links
         .bring_up(index)
-        .map_err(at(Step::ConfigureInterface))?;
+        .map_err(at(SetupStep::ConfigureInterface))?;
     for (address, prefix) in addresses {
         links
             .assign(index, address, prefix)
-            .map_err(at(Step::AssignAddress))?;
+            .map_err(at(SetupStep::AssignAddress))?;
     }
     Ok(())
 }
@@ -128,11 +135,11 @@ fn introduce(
     index: u32,
     peer: [(IpAddr, u8); 2],
     mac: Mac,
-) -> Result<(), Error> {
+) -> Result<(), PathError> {
     for (address, _) in peer {
         links
             .introduce(index, address, mac)
-            .map_err(at(Step::NameNeighbour))?;
+            .map_err(at(SetupStep::NameNeighbour))?;
     }
     Ok(())
 }
@@ -141,19 +148,19 @@ fn route(
     links: &Rtnetlink,
     subnets: [(IpAddr, u8); 2],
     gateways: [IpAddr; 2],
-) -> Result<(), Error> {
+) -> Result<(), PathError> {
     for ((subnet, prefix), gateway) in subnets.into_iter().zip(gateways) {
         links
             .route(subnet, prefix, gateway)
-            .map_err(refused(Step::AddRoute))?;
+            .map_err(refused(SetupStep::AddRoute))?;
     }
     Ok(())
 }
 
-fn refused(step: Step) -> impl Fn(io::Error) -> Error {
+fn refused(step: SetupStep) -> impl Fn(io::Error) -> PathError {
     move |source| match source.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => Error::UplinkForbidden(source),
-        Some(libc::EEXIST) => Error::UplinkTaken("198.18.0.0/24"),
+        Some(libc::EPERM | libc::EACCES) => PathError::UplinkForbidden(source),
+        Some(libc::EEXIST) => PathError::UplinkTaken("198.18.0.0/24"),
         _ => at(step)(source),
     }
 }

@@ -3,105 +3,41 @@
 //!
 //! Both sides share one subnet, as if the relay were a cable: it forwards frames as they are,
 //! answers nothing and decrements nothing. Neighbours are entered by hand, so that every packet
-//! that crosses was sent on purpose. Addresses are those reserved for benchmarks (RFC 2544 via RFC
-//! 6890, RFC 5180 §8), which no real host has. `bare` is the wire without a relay.
+//! that crosses was sent on purpose. `bare` is the wire without a relay.
 
 pub(crate) mod bare;
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use crate::error::{Error, Step};
-use crate::keeper::{Estate, Room};
+use crate::error::PathError;
+use crate::keeper::{KeeperHandover, NetworkHandles};
 use crate::middlebox::nat;
 use crate::relay::Tap;
-use crate::rtnetlink::{End, Mac, Rtnetlink};
+use crate::rtnetlink::{End, Rtnetlink};
+use crate::side::{CLIENT, END_NAME, PathSide, SERVER, WireKind};
+use crate::step::SetupStep;
 use crate::syscall::interface::{self, Offload};
 use crate::syscall::{packet, time};
 
 const LOOPBACK: u32 = 1;
-const PREFIX_V4: u8 = 24;
-const PREFIX_V6: u8 = 64;
 
 /// How long the kernel may take for work in the background.
 const READINESS_LIMIT: Duration = Duration::from_secs(5);
 
-/// Name and index of the interface at both ends of the path.
-pub(crate) const END_NAME: &str = "eth0";
-pub(crate) const END_INDEX: u32 = 100;
-
-/// How the two sides are connected to the relay.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Wires {
-    /// A veth pair for each side; works for everybody.
-    #[default]
-    Veth,
-    /// A TAP device for each side, if `/dev/net/tun` may be opened.
-    Tun,
-    /// One veth pair between both sides, and no relay.
-    Bare,
-}
-
 /// How the path is to be wired.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Manner {
-    pub(crate) wires: Wires,
+pub(crate) struct WiringConfig {
+    pub(crate) wires: WireKind,
     pub(crate) mtu: u16,
     /// Without it, only real segments cross.
     pub(crate) offload: bool,
 }
 
-/// One of the two sides of the path.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Side {
-    pub(crate) v4: Ipv4Addr,
-    pub(crate) v6: Ipv6Addr,
-    pub(crate) mac: Mac,
-    /// The relay's end of the wire to this side.
-    tap: End<'static>,
-}
-
-pub(crate) const CLIENT: Side = Side {
-    v4: Ipv4Addr::new(198, 18, 0, 1),
-    v6: Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 1),
-    mac: [2, 0, 0, 0, 0, 1],
-    tap: End {
-        name: "to-client",
-        index: 101,
-        mac: [2, 0, 0, 0, 1, 1],
-    },
-};
-
-pub(crate) const SERVER: Side = Side {
-    v4: Ipv4Addr::new(198, 18, 0, 2),
-    v6: Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 2),
-    mac: [2, 0, 0, 0, 0, 2],
-    tap: End {
-        name: "to-server",
-        index: 102,
-        mac: [2, 0, 0, 0, 1, 2],
-    },
-};
-
-impl Side {
-    fn end(self) -> End<'static> {
-        End {
-            name: END_NAME,
-            index: END_INDEX,
-            mac: self.mac,
-        }
-    }
-
-    fn addresses(self) -> [(IpAddr, u8); 2] {
-        [(self.v4.into(), PREFIX_V4), (self.v6.into(), PREFIX_V6)]
-    }
-}
-
 /// The namespaces, with interfaces and addresses.
 #[derive(Debug)]
-pub(crate) struct Wired {
+pub(crate) struct WiredNamespaces {
     pub(crate) user: Option<OwnedFd>,
     pub(crate) client: OwnedFd,
     pub(crate) server: OwnedFd,
@@ -111,8 +47,11 @@ pub(crate) struct Wired {
     pub(crate) taps: Option<[Tap; 2]>,
 }
 
-pub(crate) fn wire(estate: Estate, manner: Manner) -> Result<Wired, Error> {
-    let Estate {
+pub(crate) fn wire(
+    estate: KeeperHandover,
+    manner: WiringConfig,
+) -> Result<WiredNamespaces, PathError> {
+    let KeeperHandover {
         user,
         client,
         server,
@@ -127,18 +66,18 @@ pub(crate) fn wire(estate: Estate, manner: Manner) -> Result<Wired, Error> {
         (CLIENT, &client, &client_links, client_tap),
         (SERVER, &server, &server_links, server_tap),
     ] {
-        if manner.wires == Wires::Tun {
+        if manner.wires == WireKind::Tun {
             interface::name_device(links.as_fd(), END_NAME, side.mac, manner.mtu)
-                .map_err(at(Step::ConfigureInterface))?;
+                .map_err(at(SetupStep::ConfigureInterface))?;
             continue;
         }
         relay_links
             .create_wire(side.tap, side.end(), network.as_fd(), manner.mtu)
-            .map_err(at(Step::CreateWire))?;
+            .map_err(at(SetupStep::CreateWire))?;
         // The relay's end goes up first: its sockets need no queue, and the other end finds a
         // carrier at once.
         raise(&relay_links, side.tap, manner.offload)?;
-        packet::bind(tap.as_fd(), side.tap.index).map_err(at(Step::StartRelay))?;
+        packet::bind(tap.as_fd(), side.tap.index).map_err(at(SetupStep::StartRelay))?;
     }
     for (side, peer, links) in [
         (CLIENT, SERVER, &client_links),
@@ -146,11 +85,11 @@ pub(crate) fn wire(estate: Estate, manner: Manner) -> Result<Wired, Error> {
     ] {
         links
             .bring_up(LOOPBACK)
-            .map_err(at(Step::ConfigureInterface))?;
+            .map_err(at(SetupStep::ConfigureInterface))?;
         raise(links, side.end(), manner.offload)?;
         settle(links, side.end(), side, peer)?;
         let tap_runs = || -> io::Result<bool> {
-            Ok(manner.wires == Wires::Tun
+            Ok(manner.wires == WireKind::Tun
                 || interface::is_running(relay_links.as_fd(), side.tap.name)?)
         };
         await_readiness(|| {
@@ -161,19 +100,19 @@ pub(crate) fn wire(estate: Estate, manner: Manner) -> Result<Wired, Error> {
         })?;
     }
     introduce_nat(&server_links)?;
-    Ok(Wired {
+    Ok(WiredNamespaces {
         user,
         client,
         server,
         relay,
         taps: Some(taps.map(match manner.wires {
-            Wires::Veth | Wires::Bare => Tap::Socket,
-            Wires::Tun => Tap::Device,
+            WireKind::Veth | WireKind::Bare => Tap::Socket,
+            WireKind::Tun => Tap::Device,
         })),
     })
 }
 
-fn open(room: Room) -> (OwnedFd, Rtnetlink) {
+fn open(room: NetworkHandles) -> (OwnedFd, Rtnetlink) {
     (room.network, room.rtnetlink.into())
 }
 
@@ -181,7 +120,7 @@ fn open(room: Room) -> (OwnedFd, Rtnetlink) {
 ///
 /// Checksums are left to the receiver on purpose: a kernel before 6.11 refuses `UDP_SEGMENT` on an
 /// interface without checksum offload. The relay completes them.
-fn raise(links: &Rtnetlink, end: End<'_>, offload: bool) -> Result<(), Error> {
+fn raise(links: &Rtnetlink, end: End<'_>, offload: bool) -> Result<(), PathError> {
     if !offload {
         let segments = [
             Offload::TcpSegmentation,
@@ -192,57 +131,64 @@ fn raise(links: &Rtnetlink, end: End<'_>, offload: bool) -> Result<(), Error> {
     }
     links
         .tame(end.index, offload)
-        .map_err(at(Step::ConfigureInterface))?;
+        .map_err(at(SetupStep::ConfigureInterface))?;
     links
         .bring_up(end.index)
-        .map_err(at(Step::ConfigureInterface))
+        .map_err(at(SetupStep::ConfigureInterface))
 }
 
-fn switch_off(links: &Rtnetlink, end: End<'_>, unwanted: &[Offload]) -> Result<(), Error> {
+fn switch_off(links: &Rtnetlink, end: End<'_>, unwanted: &[Offload]) -> Result<(), PathError> {
     for unwanted in unwanted {
         interface::switch_off(links.as_fd(), end.name, *unwanted)
-            .map_err(at(Step::SwitchOffOffloads))?;
+            .map_err(at(SetupStep::SwitchOffOffloads))?;
     }
     Ok(())
 }
 
-fn settle(links: &Rtnetlink, end: End<'_>, side: Side, peer: Side) -> Result<(), Error> {
+fn settle(
+    links: &Rtnetlink,
+    end: End<'_>,
+    side: PathSide,
+    peer: PathSide,
+) -> Result<(), PathError> {
     let index = end.index;
     for (address, prefix) in side.addresses() {
         links
             .assign(index, address, prefix)
-            .map_err(at(Step::AssignAddress))?;
+            .map_err(at(SetupStep::AssignAddress))?;
     }
     for (address, _) in peer.addresses() {
         links
             .introduce(index, address, peer.mac)
-            .map_err(at(Step::NameNeighbour))?;
+            .map_err(at(SetupStep::NameNeighbour))?;
     }
     Ok(())
 }
 
 /// Enters the NAT's addresses as neighbours with the client's hardware address.
-fn introduce_nat(server_links: &Rtnetlink) -> Result<(), Error> {
+fn introduce_nat(server_links: &Rtnetlink) -> Result<(), PathError> {
     for address in nat::addresses() {
         server_links
             .introduce(SERVER.end().index, address, CLIENT.mac)
-            .map_err(at(Step::NameNeighbour))?;
+            .map_err(at(SetupStep::NameNeighbour))?;
     }
     Ok(())
 }
 
 /// Waits until `is_ready`: interfaces and addresses become usable a little after the request.
-pub(crate) fn await_readiness(is_ready: impl Fn() -> io::Result<bool>) -> Result<(), Error> {
+pub(crate) fn await_readiness(is_ready: impl Fn() -> io::Result<bool>) -> Result<(), PathError> {
     let limit = time::monotonic() + READINESS_LIMIT;
-    while !is_ready().map_err(at(Step::AwaitReadiness))? {
+    while !is_ready().map_err(at(SetupStep::AwaitReadiness))? {
         if time::monotonic() > limit {
-            return Err(at(Step::AwaitReadiness)(io::ErrorKind::TimedOut.into()));
+            return Err(at(SetupStep::AwaitReadiness)(
+                io::ErrorKind::TimedOut.into(),
+            ));
         }
         time::pause(Duration::from_millis(1));
     }
     Ok(())
 }
 
-pub(crate) fn at(step: Step) -> impl Fn(io::Error) -> Error {
-    move |source| Error::Setup { step, source }
+pub(crate) fn at(step: SetupStep) -> impl Fn(io::Error) -> PathError {
+    move |source| PathError::Setup { step, source }
 }

@@ -6,11 +6,11 @@ use std::str::FromStr;
 use crate::builder::Builder;
 use crate::direction::Direction;
 use crate::link::{self, Link};
-use crate::presets;
+use crate::presets::PRESETS;
 
 /// One property of a path.
 #[derive(Debug)]
-pub struct Word {
+pub struct PathWord {
     pub name: &'static str,
     /// The form of its value.
     pub value: &'static str,
@@ -29,14 +29,14 @@ pub enum WordError {
 
 /// All words. If a value may differ by direction, the prefix `up:` (client to server) or `down:`
 /// selects one.
-pub const WORDS: &[Word] = &[
-    Word {
+pub const WORDS: &[PathWord] = &[
+    PathWord {
         name: "preset",
         value: "NAME",
         help: "A network by name, such as transatlantic, 3g or starlink; other words add to it or change it",
-        apply: |path, text| presets::apply(path, text),
+        apply: |path, text| apply_preset(path, text),
     },
-    Word {
+    PathWord {
         name: "rtt",
         value: "TIME",
         help: "Round-trip time, half of it each way",
@@ -48,7 +48,7 @@ pub const WORDS: &[Word] = &[
             Ok(())
         },
     },
-    Word {
+    PathWord {
         name: "delay",
         value: "TIME",
         help: "One-way delay",
@@ -58,26 +58,26 @@ pub const WORDS: &[Word] = &[
             })
         },
     },
-    Word {
+    PathWord {
         name: "jitter",
         value: "TIME[,SHAPE]",
         help: "Further delay that varies, up to TIME; SHAPE is uniform, normal or pareto. Packets keep their order",
         apply: |path, text| each(path, text, |link, text| put_some(&mut link.jitter, text)),
     },
-    Word {
+    PathWord {
         name: "loss",
         value: "WHICH",
         help: "Lose packets: 1%, 1%x4 (in bursts of 4), nth:3+7 (by number), or the first syn, syn-ack, fin, data, \
                last (a write's last segment) or client-hello; syn*2 is the first two. Repeatable",
         apply: |path, text| each(path, text, |link, text| add(&mut link.loss, text)),
     },
-    Word {
+    PathWord {
         name: "reorder",
         value: "SHARE[,TIME]",
         help: "Hold back this share of packets by TIME (1 ms), so that others overtake them",
         apply: |path, text| each(path, text, |link, text| put_some(&mut link.reorder, text)),
     },
-    Word {
+    PathWord {
         name: "duplicate",
         value: "SHARE",
         help: "Deliver this share of packets twice",
@@ -87,7 +87,7 @@ pub const WORDS: &[Word] = &[
             })
         },
     },
-    Word {
+    PathWord {
         name: "corrupt",
         value: "SHARE",
         help: "Flip a bit in this share of packets; the receiver's checksum finds it",
@@ -97,19 +97,19 @@ pub const WORDS: &[Word] = &[
             })
         },
     },
-    Word {
+    PathWord {
         name: "rate",
         value: "RATE",
         help: "Bottleneck: 20mbit, 500kbit, 1gbit, or trace:FILE in mahimahi's format",
         apply: |path, text| each(path, text, |link, text| put_some(&mut link.rate, text)),
     },
-    Word {
+    PathWord {
         name: "queue",
         value: "SIZE[,codel]",
         help: "Room before the bottleneck: 100ms (as it is unless said) or 64kB; drop-tail, or codel",
         apply: |path, text| each(path, text, |link, text| put(&mut link.queue, text.parse())),
     },
-    Word {
+    PathWord {
         name: "mtu",
         value: "BYTES",
         help: "Longest IP packet, 1280 or more, known to both ends [1500]",
@@ -120,19 +120,19 @@ pub const WORDS: &[Word] = &[
             path.set_mtu(mtu).map_err(|error| error.to_string())
         },
     },
-    Word {
+    PathWord {
         name: "hole",
         value: "BYTES[,silent]",
         help: "A smaller MTU somewhere on the way, of which the sender is told by ICMP, or not (silent)",
         apply: |path, text| each(path, text, |link, text| put_some(&mut link.mtu, text)),
     },
-    Word {
+    PathWord {
         name: "outage",
         value: "FROM-UNTIL[/EVERY]",
         help: "Carry nothing from 2s to 3s (2s-3s), or a tenth of a second out of each 15 (0s-100ms/15s). Repeatable",
         apply: |path, text| each(path, text, |link, text| add(&mut link.outages, text)),
     },
-    Word {
+    PathWord {
         name: "middlebox",
         value: "NAME[:ARGUMENT]",
         help: "Put a box that meddles in the way, on the client's side; `roundtrip path --list` names them. Repeatable",
@@ -142,7 +142,7 @@ pub const WORDS: &[Word] = &[
             Ok(())
         },
     },
-    Word {
+    PathWord {
         name: "then",
         value: "'WORD=VALUE …'",
         help: "A further stretch towards the server, said in the same words: 'rate=5mbit queue=50ms'. Repeatable",
@@ -151,7 +151,7 @@ pub const WORDS: &[Word] = &[
             apply_all(path, text)
         },
     },
-    Word {
+    PathWord {
         name: "seed",
         value: "NUMBER",
         help: "What chance is drawn from: the same seed, the same losses [0]",
@@ -165,8 +165,15 @@ pub const WORDS: &[Word] = &[
     },
 ];
 
+impl Builder {
+    /// Sets one property by its word, such as `loss` to `1%`; [`WORDS`] lists them all.
+    pub fn set(&mut self, word: &str, value: &str) -> Result<(), WordError> {
+        apply(self, word, value)
+    }
+}
+
 /// Sets one property.
-pub(crate) fn apply(path: &mut Builder, name: &str, value: &str) -> Result<(), WordError> {
+fn apply(path: &mut Builder, name: &str, value: &str) -> Result<(), WordError> {
     let word = WORDS
         .iter()
         .find(|word| word.name == name)
@@ -179,7 +186,7 @@ pub(crate) fn apply(path: &mut Builder, name: &str, value: &str) -> Result<(), W
 }
 
 /// Sets several properties: `rtt=90ms loss=1%`.
-pub(crate) fn apply_all(path: &mut Builder, text: &str) -> Result<(), String> {
+fn apply_all(path: &mut Builder, text: &str) -> Result<(), String> {
     for item in text.split_whitespace() {
         let (word, value) = item
             .split_once('=')
@@ -187,6 +194,21 @@ pub(crate) fn apply_all(path: &mut Builder, text: &str) -> Result<(), String> {
         apply(path, word, value).map_err(|error| error.to_string())?;
     }
     Ok(())
+}
+
+/// Sets the properties of a preset.
+fn apply_preset(path: &mut Builder, name: &str) -> Result<(), String> {
+    let preset = PRESETS
+        .iter()
+        .find(|preset| preset.name == name)
+        .ok_or_else(|| {
+            let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
+            format!(
+                "there is no network `{name}`; there are {}",
+                names.join(", ")
+            )
+        })?;
+    apply_all(path, preset.words)
 }
 
 fn names() -> String {

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use readings::Meter;
+pub(crate) use readings::CpuMeter;
 
 /// The processor time of one side, from the first payload to the last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

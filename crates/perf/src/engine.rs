@@ -1,7 +1,7 @@
 //! What carries the bytes: one engine for each transport and each implementation of it.
 //!
 //! An engine works on the calling thread, and on threads that inherit its core and its network.
-//! Both sides count their payload in a [`Pulse`] that others may watch, and report a [`Side`] from
+//! Both sides count their payload in a [`Pulse`] that others may watch, and report a [`SideReport`] from
 //! the first payload to the last: handshakes are not included.
 
 #[cfg(not(feature = "s2n"))]
@@ -29,44 +29,44 @@ use serde::{Deserialize, Serialize};
 
 use crate::account::Usage;
 use crate::error::{PerfError, PlanError};
-use crate::identity::{Identity, Trust};
-use crate::plan::{self, Knobs, Work};
+use crate::identity::{ServerIdentity, Trust};
+use crate::plan::{self, ArmKnobs, Work};
 
 /// How long a side waits for the other one.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PEER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The most streams of a connection; more than any work has lanes.
-const STREAMS: u32 = 20_000;
+const MAX_STREAMS: u32 = 20_000;
 
 /// One implementation of one transport.
 pub trait Engine: Sync {
     /// Refuses a knob that this engine does not have: knobs are never ignored silently.
-    fn check(&self, knobs: &Knobs) -> Result<(), PlanError>;
+    fn check(&self, knobs: &ArmKnobs) -> Result<(), PlanError>;
 
     /// Listens. The calling thread will serve.
     fn listen(
         &self,
         at: SocketAddr,
-        identity: &Identity,
+        identity: &ServerIdentity,
         job: &Job,
-    ) -> Result<Box<dyn Station>, PerfError>;
+    ) -> Result<Box<dyn ListeningServer>, PerfError>;
 
     /// Runs the client's side: connects, does the work, and returns when it is done.
-    fn drive(&self, to: SocketAddr, trust: &Trust, job: &Job) -> Result<Side, PerfError>;
+    fn drive(&self, to: SocketAddr, trust: &Trust, job: &Job) -> Result<SideReport, PerfError>;
 }
 
 /// A server that listens.
-pub trait Station {
+pub trait ListeningServer {
     fn address(&self) -> SocketAddr;
 
     /// Serves the connections of one client, on the calling thread, until they have ended.
-    fn serve(self: Box<Self>) -> Result<Side, PerfError>;
+    fn serve(self: Box<Self>) -> Result<SideReport, PerfError>;
 }
 
 /// What both sides of a measurement know.
 #[derive(Clone, Debug)]
 pub struct Job {
     pub work: Work,
-    pub knobs: Knobs,
+    pub knobs: ArmKnobs,
     /// The core that the side is pinned to, if any.
     pub core: Option<usize>,
     /// Counts the payload that was received.
@@ -79,11 +79,11 @@ pub struct Pulse(Arc<AtomicU64>);
 
 /// What one side did, and what it cost.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Side {
+pub struct SideReport {
     pub sent: u64,
     pub received: u64,
     pub usage: Usage,
-    pub wire: Wire,
+    pub wire: WireCounters,
     /// The latencies of requests; only the client knows them.
     #[serde(skip)]
     pub latencies: Histogram,
@@ -92,7 +92,7 @@ pub struct Side {
 /// What was sent and received for it, during the whole life of the connections. `None` if an engine
 /// cannot know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wire {
+pub struct WireCounters {
     pub packets_sent: Option<u64>,
     pub packets_received: Option<u64>,
     /// Acknowledgements: TCP segments without data, QUIC's ACK frames.
@@ -112,17 +112,17 @@ pub struct Wire {
 }
 
 /// The engine with this name.
-pub fn of(engine: plan::Engine) -> &'static dyn Engine {
+pub(crate) fn by_name(engine: plan::EngineName) -> &'static dyn Engine {
     match engine {
-        plan::Engine::Kernel => &tcp::Tcp,
-        plan::Engine::Rustls => &tls::Tls,
-        plan::Engine::Own => &own::Own,
-        plan::Engine::Proto => &proto::Proto,
-        plan::Engine::Quinn => &self::quinn::Quinn,
+        plan::EngineName::Kernel => &tcp::TcpEngine,
+        plan::EngineName::Rustls => &tls::TlsEngine,
+        plan::EngineName::Own => &own::OwnEngine,
+        plan::EngineName::Proto => &proto::ProtoEngine,
+        plan::EngineName::Quinn => &self::quinn::QuinnEngine,
         #[cfg(feature = "s2n")]
-        plan::Engine::S2n => &s2n::S2n,
+        plan::EngineName::S2n => &s2n::S2nEngine,
         #[cfg(not(feature = "s2n"))]
-        plan::Engine::S2n => &absent::S2N,
+        plan::EngineName::S2n => &absent::S2N,
     }
 }
 
@@ -137,7 +137,7 @@ impl Pulse {
 }
 
 /// Adds threads or connections of one side, which worked at the same time.
-impl AddAssign for Side {
+impl AddAssign for SideReport {
     fn add_assign(&mut self, other: Self) {
         self.sent += other.sent;
         self.received += other.received;
@@ -147,7 +147,7 @@ impl AddAssign for Side {
     }
 }
 
-impl Wire {
+impl WireCounters {
     /// Sums counters; `None` unless both are known.
     #[must_use]
     pub(crate) fn with(self, other: Self) -> Self {
@@ -171,7 +171,7 @@ impl Wire {
 }
 
 /// Adds up all sides, if there is at least one.
-pub(crate) fn together(sides: impl IntoIterator<Item = Side>) -> Side {
+pub(crate) fn together(sides: impl IntoIterator<Item = SideReport>) -> SideReport {
     let mut sides = sides.into_iter();
     let mut whole = sides.next().unwrap_or_default();
     for side in sides {

@@ -12,7 +12,7 @@ pub enum PerfError {
     #[error("{0}")]
     Plan(#[from] PlanError),
     #[error(transparent)]
-    Path(#[from] roundtrip_path::Error),
+    Path(#[from] roundtrip_path::PathError),
     #[error("cannot keep a thread on CPU {core}: {source}; --pin names others, or none")]
     Pin { core: usize, source: io::Error },
     #[error("cannot listen at {at}: {source}")]

@@ -13,11 +13,11 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, Serve
 use rustls::{ClientConfig, RootCertStore, ServerConfig, SupportedCipherSuite};
 
 use crate::error::PerfError;
-use crate::plan::{Cipher, Knobs};
+use crate::plan::{ArmKnobs, Cipher};
 use crate::protocol::{ALPN, NAME};
 
 /// The server's key and certificate.
-pub struct Identity {
+pub struct ServerIdentity {
     certificate: CertificateDer<'static>,
     key: PrivateKeyDer<'static>,
 }
@@ -26,7 +26,7 @@ pub struct Identity {
 #[derive(Clone)]
 pub struct Trust(CertificateDer<'static>);
 
-impl Identity {
+impl ServerIdentity {
     pub fn make() -> Result<Self, PerfError> {
         let CertifiedKey { cert, signing_key } = generate_simple_self_signed([NAME.to_owned()])?;
         Ok(Self {
@@ -50,7 +50,7 @@ impl Identity {
 }
 
 impl Trust {
-    pub(crate) fn of(certificate: Vec<u8>) -> Self {
+    pub(crate) fn new(certificate: Vec<u8>) -> Self {
         Self(certificate.into())
     }
 
@@ -103,9 +103,9 @@ impl From<Cipher> for Suite {
 }
 
 impl Suite {
-    /// The suite of the knobs' cipher; with QUIC keys of crate `packet-aead` if the knobs ask for them, which `Plan::check`
-    /// has found possible.
-    pub(crate) fn of(knobs: &Knobs) -> Self {
+    /// The suite of the knobs' cipher; with QUIC keys of crate `packet-aead` if the knobs ask for
+    /// them, which the plan's check has found possible.
+    pub(crate) fn from_knobs(knobs: &ArmKnobs) -> Self {
         let Self(plain) = knobs.cipher.into();
         #[cfg(feature = "packet-aead")]
         if knobs.packet_aead {

@@ -5,9 +5,9 @@ use roundtrip_model::{Histogram, Summary};
 use serde_json::{Value, json};
 
 use crate::account::Usage;
-use crate::engine::{Side, Wire};
+use crate::engine::{SideReport, WireCounters};
 use crate::outcome::{ArmOutcome, Figures, Outcome, Visit};
-use crate::plan::{Amount, Arm, Datagram, Pattern, Plan, Role, Terrain, Transport, Work};
+use crate::plan::{Amount, Arm, Datagram, Pattern, PerfPlan, Role, Terrain, Transport, Work};
 
 pub const SCHEMA: &str = "roundtrip/perf/1";
 
@@ -75,7 +75,7 @@ fn terrain(terrain: &Terrain) -> Value {
 }
 
 /// How interrupts count in the CPU time of a side; only if sides are pinned to a core.
-fn interrupts(plan: &Plan) -> Value {
+fn interrupts(plan: &PerfPlan) -> Value {
     let is_pinned = plan.pin.sender.or(plan.pin.receiver).is_some();
     match is_pinned {
         true if crate::account::readings::counts_apart() => json!("apart"),
@@ -170,7 +170,7 @@ fn visit_of(visit: &Visit, work: &Work) -> Value {
     })
 }
 
-pub(crate) fn side(side: &Side) -> Value {
+pub(crate) fn side(side: &SideReport) -> Value {
     json!({
         "payload_sent": side.sent,
         "payload_received": side.received,
@@ -201,7 +201,7 @@ fn usage(usage: &Usage) -> Value {
     })
 }
 
-fn wire(wire: &Wire) -> Value {
+fn wire(wire: &WireCounters) -> Value {
     json!({
         "packets_sent": wire.packets_sent,
         "packets_received": wire.packets_received,

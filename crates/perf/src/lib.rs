@@ -11,7 +11,7 @@
 //!                    Side: payload, packets, CPU time               Side
 //! ```
 //!
-//! [`Plan`] says what is measured, and is checked for contradictions. An [`Engine`] is one
+//! [`PerfPlan`] says what is measured, and is checked for contradictions. An [`Engine`] is one
 //! implementation of one transport. [`Usage`] says what a side cost, and what counts as its cost;
 //! [`Bottleneck`] what limited the rate. `path` emulates paths; `net` has sockets and thread
 //! clocks.
@@ -33,11 +33,11 @@ pub mod text;
 mod verdict;
 
 pub use account::{Core, Usage};
-pub use engine::{Engine, Job, Pulse, Side, Station, Wire, of as engine_of};
+pub use engine::{Engine, Job, ListeningServer, Pulse, SideReport, WireCounters};
 pub use error::{PerfError, PlanError};
-pub use identity::{Identity, Trust};
+pub use identity::{ServerIdentity, Trust};
 pub use outcome::{ArmOutcome, Figures, Outcome, Visit};
-pub use plan::Plan;
+pub use plan::PerfPlan;
 pub use run::{Progress, Stop, run, run_until};
-pub use scene::Scene;
+pub use scene::PerfScene;
 pub use verdict::Bottleneck;

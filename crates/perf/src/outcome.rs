@@ -5,8 +5,8 @@ use std::time::Duration;
 use roundtrip_model::{Histogram, Summary};
 
 use crate::account::Usage;
-use crate::engine::Side;
-use crate::plan::{Arm, Pattern, Plan, Role, Transport, Work};
+use crate::engine::SideReport;
+use crate::plan::{Arm, Pattern, PerfPlan, Role, Transport, Work};
 use crate::verdict::{Bottleneck, judge};
 
 /// 1e9 bytes, as with link rates.
@@ -14,7 +14,7 @@ const GIGABYTE: f64 = 1e9;
 
 #[derive(Debug)]
 pub struct Outcome {
-    pub plan: Plan,
+    pub plan: PerfPlan,
     pub arms: Vec<ArmOutcome>,
     /// Whether the user stopped before everything was measured.
     pub interrupted: bool,
@@ -30,8 +30,8 @@ pub struct ArmOutcome {
 /// One measurement, from both sides.
 #[derive(Clone, Debug, Default)]
 pub struct Visit {
-    pub server: Side,
-    pub client: Side,
+    pub server: SideReport,
+    pub client: SideReport,
     /// The longest time without payload between its first and last byte.
     pub pause: Duration,
 }
@@ -55,11 +55,11 @@ pub struct Figures {
 }
 
 impl Outcome {
-    pub fn of(plan: Plan, visits: Vec<Vec<Visit>>) -> Self {
+    pub fn new(plan: PerfPlan, visits: Vec<Vec<Visit>>) -> Self {
         let arms = plan.arms.iter().cloned().zip(visits);
         let mut arms: Vec<ArmOutcome> = arms
             .map(|(arm, visits)| ArmOutcome {
-                figures: Figures::of(&visits, &plan.work),
+                figures: Figures::from_visits(&visits, &plan.work),
                 arm,
                 visits,
             })
@@ -88,14 +88,14 @@ impl Outcome {
 }
 
 impl Visit {
-    pub fn sender(&self, work: &Work) -> &Side {
+    pub fn sender(&self, work: &Work) -> &SideReport {
         match work.sender() {
             Role::Server => &self.server,
             Role::Client => &self.client,
         }
     }
 
-    pub fn receiver(&self, work: &Work) -> &Side {
+    pub fn receiver(&self, work: &Work) -> &SideReport {
         match work.sender() {
             Role::Server => &self.client,
             Role::Client => &self.server,
@@ -137,7 +137,7 @@ impl Visit {
 }
 
 impl Figures {
-    fn of(visits: &[Visit], work: &Work) -> Self {
+    fn from_visits(visits: &[Visit], work: &Work) -> Self {
         let over = |figure: &dyn Fn(&Visit) -> Option<f64>| {
             let all: Vec<f64> = visits.iter().filter_map(figure).collect();
             Summary::of(&all)
@@ -185,8 +185,8 @@ pub(crate) mod tests {
     use super::*;
     use crate::plan::{Amount, Pin, Terrain};
 
-    pub(crate) fn plan(arms: &[&str]) -> Plan {
-        Plan {
+    pub(crate) fn plan(arms: &[&str]) -> PerfPlan {
+        PerfPlan {
             arms: arms.iter().map(|arm| arm.parse().unwrap()).collect(),
             work: Work {
                 pattern: Pattern::Down,
@@ -202,7 +202,7 @@ pub(crate) mod tests {
 
     /// A transfer of a gigabyte in a second that cost the sender this many milliseconds.
     pub(crate) fn visit(sender: u64) -> Visit {
-        let side = |sent, received, thread| Side {
+        let side = |sent, received, thread| SideReport {
             sent,
             received,
             usage: Usage {
@@ -210,7 +210,7 @@ pub(crate) mod tests {
                 thread: Duration::from_millis(thread),
                 ..Usage::default()
             },
-            ..Side::default()
+            ..SideReport::default()
         };
         Visit {
             pause: Duration::ZERO,
@@ -222,7 +222,7 @@ pub(crate) mod tests {
     #[test]
     fn the_ratio_is_the_quotient_of_medians() {
         let visits = |costs: [u64; 3]| costs.map(visit).to_vec();
-        let outcome = Outcome::of(
+        let outcome = Outcome::new(
             plan(&["tls", "quic"]),
             vec![visits([200, 900, 210]), visits([400, 420, 10])],
         );
@@ -237,7 +237,7 @@ pub(crate) mod tests {
 
     #[test]
     fn without_tls_there_is_no_ratio() {
-        let outcome = Outcome::of(plan(&["tcp"]), vec![vec![visit(200)]]);
+        let outcome = Outcome::new(plan(&["tcp"]), vec![vec![visit(200)]]);
         assert_eq!(outcome.arms[0].figures.ratio_to_tls, None);
     }
 
@@ -252,7 +252,7 @@ pub(crate) mod tests {
         for _ in 0..1000 {
             seen.client.latencies.record(Duration::from_micros(30));
         }
-        let outcome = Outcome::of(plan, vec![vec![seen]]);
+        let outcome = Outcome::new(plan, vec![vec![seen]]);
         let figures = &outcome.arms[0].figures;
         assert_eq!(outcome.unit(), "µs/request");
         assert!((figures.sender.unwrap().median - 50.0).abs() < 1e-9);

@@ -4,9 +4,9 @@ mod arm;
 mod knobs;
 mod work;
 
-pub use arm::{Arm, Engine, Transport};
-pub use knobs::{AckEvery, Cipher, Congestion, Datagram, Knobs, Tuning, size};
-pub use work::{Amount, Lane, Pattern, Role, Work};
+pub use arm::{Arm, EngineName, Transport};
+pub use knobs::{AckEvery, ArmKnobs, Cipher, Congestion, Datagram, Tuning, size};
+pub use work::{Amount, Pattern, Role, Work, WorkLane};
 
 use crate::engine::{Job, Pulse};
 use crate::error::PlanError;
@@ -15,9 +15,9 @@ use crate::error::PlanError;
 pub const UDP_OVERHEAD: u16 = 28;
 const DEFAULT_MTU: u16 = 1500;
 
-/// A whole plan. [`Plan::check`] says whether it is possible.
+/// A whole plan. [`PerfPlan::check`] says whether it is possible.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct PerfPlan {
     /// Measured in turn, round by round.
     pub arms: Vec<Arm>,
     pub work: Work,
@@ -38,16 +38,16 @@ pub struct Pin {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Terrain {
     /// Two namespaces, joined by a bare wire.
-    Bare(Ends),
+    Bare(EndConfig),
     /// Two namespaces, joined by an emulated path with these words.
-    Emulated(Vec<(String, String)>, Ends),
+    Emulated(Vec<(String, String)>, EndConfig),
     /// Another machine, by its name; the network in between is unknown.
     Remote(String),
 }
 
 /// How both ends are configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ends {
+pub struct EndConfig {
     /// Whether both leave segmentation to the interface.
     pub offload: bool,
     pub mtu: u16,
@@ -55,14 +55,14 @@ pub struct Ends {
 
 impl Default for Terrain {
     fn default() -> Self {
-        Self::Bare(Ends {
+        Self::Bare(EndConfig {
             offload: true,
             mtu: DEFAULT_MTU,
         })
     }
 }
 
-impl Plan {
+impl PerfPlan {
     /// Finds contradictions, before anything is created.
     pub fn check(&self) -> Result<(), PlanError> {
         range("--rounds", u64::from(self.rounds), 1, 1000)?;
@@ -169,7 +169,7 @@ impl Terrain {
         let is_bare = words.iter().all(|(word, _)| *word == "mtu");
         // On an emulated path packets cross one by one, as on a real one.
         let offload = offload.unwrap_or(is_bare);
-        let ends = Ends { offload, mtu };
+        let ends = EndConfig { offload, mtu };
         if is_bare {
             return Ok(Self::Bare(ends));
         }
@@ -179,7 +179,7 @@ impl Terrain {
         Ok(Self::Emulated(words.collect(), ends))
     }
 
-    pub fn ends(&self) -> Option<Ends> {
+    pub fn ends(&self) -> Option<EndConfig> {
         match self {
             Self::Bare(ends) | Self::Emulated(_, ends) => Some(*ends),
             Self::Remote(_) => None,

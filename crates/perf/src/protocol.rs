@@ -49,14 +49,14 @@ impl StreamHead {
 
 /// The head of a request or transfer on a TCP connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct ChannelHead {
     /// The bytes that the server shall send.
     pub(crate) wanted: u64,
     /// The bytes that the client sends first.
     pub(crate) follows: u64,
 }
 
-impl Head {
+impl ChannelHead {
     pub(crate) fn encode(self) -> [u8; CHANNEL_HEAD] {
         (u128::from(self.wanted) << 64 | u128::from(self.follows)).to_be_bytes()
     }
@@ -76,13 +76,13 @@ mod tests {
 
     #[test]
     fn the_head_of_a_channel_begins_as_a_stream_does() {
-        let head = Head {
+        let head = ChannelHead {
             wanted: 0x0102,
             follows: ENDLESS,
         };
         let bytes = head.encode();
         assert_eq!(bytes[..STREAM_HEAD], 0x0102_u64.to_be_bytes());
-        assert_eq!(Head::decode(bytes), head);
+        assert_eq!(ChannelHead::decode(bytes), head);
     }
 
     #[test]

@@ -17,49 +17,49 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::account::readings;
-use crate::engine::{self, Job, PATIENCE, Pulse, Side};
+use crate::engine::{self, Job, PEER_TIMEOUT, Pulse, SideReport};
 use crate::error::PerfError;
-use crate::identity::{Identity, Trust};
+use crate::identity::{ServerIdentity, Trust};
 use crate::outcome::{Outcome, Visit};
 use crate::pauses::Pauses;
-use crate::plan::{Arm, Plan, Role, Work};
+use crate::plan::{Arm, PerfPlan, Role, Work};
 use crate::run::{Progress, Stop, in_turn};
 use crate::scene::keep_on;
 
 /// The default port of a server.
 pub const PORT: u16 = 5210;
 /// The longest message, in bytes.
-const LONGEST: u64 = 64 * 1024;
+const MAX_LINE_BYTES: u64 = 64 * 1024;
 /// How often progress is reported.
-const GLANCE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Request {
+struct VisitRequest {
     arm: Arm,
     work: Work,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Reply {
+enum ServerReply {
     Ready { port: u16, certificate: Vec<u8> },
-    Done(Box<Side>),
+    Done(Box<SideReport>),
     Failed(String),
 }
 
 /// Listens for clients.
-pub struct Server {
+pub struct PerfServer {
     listener: TcpListener,
-    identity: Identity,
+    identity: ServerIdentity,
     core: Option<usize>,
 }
 
-impl Server {
+impl PerfServer {
     pub fn listen(at: SocketAddr, core: Option<usize>) -> Result<Self, PerfError> {
         readings::counts_apart();
         Ok(Self {
             listener: TcpListener::bind(at).map_err(|source| PerfError::Listen { at, source })?,
-            identity: Identity::make()?,
+            identity: ServerIdentity::make()?,
             core,
         })
     }
@@ -81,9 +81,9 @@ impl Server {
         let mut talk = Talk::over(stream)?;
         while let Some(request) = talk.hear()? {
             match self.visit(&request, &mut talk) {
-                Ok(side) => talk.say(&Reply::Done(Box::new(side)))?,
+                Ok(side) => talk.say(&ServerReply::Done(Box::new(side)))?,
                 Err(error) => {
-                    talk.say(&Reply::Failed(error.to_string()))?;
+                    talk.say(&ServerReply::Failed(error.to_string()))?;
                     return Err(error);
                 }
             }
@@ -91,7 +91,7 @@ impl Server {
         Ok(())
     }
 
-    fn visit(&self, request: &Request, talk: &mut Talk) -> Result<Side, PerfError> {
+    fn visit(&self, request: &VisitRequest, talk: &mut Talk) -> Result<SideReport, PerfError> {
         request.arm.check()?;
         request.work.check()?;
         let job = Job {
@@ -102,8 +102,8 @@ impl Server {
         };
         let mut at = talk.local()?;
         at.set_port(0);
-        let station = engine::of(request.arm.engine).listen(at, &self.identity, &job)?;
-        talk.say(&Reply::Ready {
+        let station = engine::by_name(request.arm.engine).listen(at, &self.identity, &job)?;
+        talk.say(&ServerReply::Ready {
             port: station.address().port(),
             certificate: self.identity.trust().certificate().to_vec(),
         })?;
@@ -113,7 +113,7 @@ impl Server {
 
 /// Runs the client's half of the whole plan against the server at `host`, which may include a port.
 pub fn visit(
-    plan: Plan,
+    plan: PerfPlan,
     host: &str,
     watch: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Outcome, PerfError> {
@@ -122,7 +122,7 @@ pub fn visit(
 
 /// Like [`visit`], until `stop` is set.
 pub fn visit_until(
-    plan: Plan,
+    plan: PerfPlan,
     host: &str,
     stop: &Stop,
     watch: &mut dyn FnMut(Progress<'_>),
@@ -130,7 +130,7 @@ pub fn visit_until(
     plan.check()?;
     readings::counts_apart();
     let at = resolve(host)?;
-    let stream = TcpStream::connect_timeout(&at, PATIENCE)
+    let stream = TcpStream::connect_timeout(&at, PEER_TIMEOUT)
         .map_err(|source| PerfError::Connect { to: at, source })?;
     let mut talk = Talk::over(stream)?;
     in_turn(plan, |plan, arm, round| {
@@ -160,19 +160,19 @@ fn call(
     stop: &Stop,
     tell: &mut dyn FnMut(&mut Pauses),
 ) -> Result<Visit, PerfError> {
-    talk.say(&Request {
+    talk.say(&VisitRequest {
         arm: arm.clone(),
         work: job.work,
     })?;
     let (port, certificate) = match talk.hear()? {
-        Some(Reply::Ready { port, certificate }) => (port, certificate),
+        Some(ServerReply::Ready { port, certificate }) => (port, certificate),
         other => return Err(unexpected(other)),
     };
     let to = SocketAddr::new(server.ip(), port);
     let (engine, job) = (arm.engine, job.clone());
     let driving = std::thread::spawn(move || {
         keep_on(job.core)?;
-        engine::of(engine).drive(to, &Trust::of(certificate), &job)
+        engine::by_name(engine).drive(to, &Trust::new(certificate), &job)
     });
     let mut pauses = Pauses::default();
     while !driving.is_finished() {
@@ -180,13 +180,13 @@ fn call(
             return Err(PerfError::Interrupted);
         }
         tell(&mut pauses);
-        std::thread::sleep(GLANCE);
+        std::thread::sleep(POLL_INTERVAL);
     }
     let client = driving
         .join()
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     match talk.hear()? {
-        Some(Reply::Done(server)) => Ok(Visit {
+        Some(ServerReply::Done(server)) => Ok(Visit {
             server: *server,
             client,
             pause: pauses.longest(),
@@ -195,9 +195,9 @@ fn call(
     }
 }
 
-fn unexpected(reply: Option<Reply>) -> PerfError {
+fn unexpected(reply: Option<ServerReply>) -> PerfError {
     match reply {
-        Some(Reply::Failed(why)) => PerfError::Peer(why),
+        Some(ServerReply::Failed(why)) => PerfError::Peer(why),
         Some(_) => PerfError::Language("an answer came out of turn".into()),
         None => PerfError::Language("it ended the conversation".into()),
     }
@@ -225,10 +225,10 @@ impl Talk {
     fn over(stream: TcpStream) -> Result<Self, PerfError> {
         let prepared = stream
             .set_nodelay(true)
-            .and_then(|()| stream.set_write_timeout(Some(PATIENCE)))
+            .and_then(|()| stream.set_write_timeout(Some(PEER_TIMEOUT)))
             // The server answers late only while a visit is under way; otherwise the timeout is
             // short.
-            .and_then(|()| stream.set_read_timeout(Some(PATIENCE * 2)));
+            .and_then(|()| stream.set_read_timeout(Some(PEER_TIMEOUT * 2)));
         prepared.map_err(PerfError::io("cannot prepare the conversation"))?;
         Ok(Self {
             reader: BufReader::new(stream),
@@ -253,7 +253,7 @@ impl Talk {
         let mut line = Vec::new();
         self.reader
             .by_ref()
-            .take(LONGEST)
+            .take(MAX_LINE_BYTES)
             .read_until(b'\n', &mut line)
             .map_err(PerfError::io("the conversation broke"))?;
         if line.is_empty() {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::error::PerfError;
 use crate::outcome::{Outcome, Visit};
-use crate::plan::{Arm, Plan};
-use crate::scene::Scene;
+use crate::plan::{Arm, PerfPlan};
+use crate::scene::PerfScene;
 
 /// What is under way.
 #[derive(Clone, Copy, Debug)]
@@ -36,18 +36,18 @@ impl Stop {
 }
 
 /// Measures in two namespaces of this process.
-pub fn run(plan: Plan, watch: &mut dyn FnMut(Progress<'_>)) -> Result<Outcome, PerfError> {
+pub fn run(plan: PerfPlan, watch: &mut dyn FnMut(Progress<'_>)) -> Result<Outcome, PerfError> {
     run_until(plan, &Stop::default(), watch)
 }
 
 /// Like [`run`], until `stop` is set.
 pub fn run_until(
-    plan: Plan,
+    plan: PerfPlan,
     stop: &Stop,
     watch: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Outcome, PerfError> {
     plan.check()?;
-    let scene = Scene::build(&plan.terrain)?;
+    let scene = PerfScene::build(&plan.terrain)?;
     in_turn(plan, |plan, arm, round| {
         scene.visit(plan, arm, stop, &mut |bytes, elapsed| {
             watch(Progress {
@@ -63,8 +63,8 @@ pub fn run_until(
 
 /// Visits each arm in each round; each round begins with another arm.
 pub(crate) fn in_turn(
-    plan: Plan,
-    mut visit: impl FnMut(&Plan, &Arm, u32) -> Result<Visit, PerfError>,
+    plan: PerfPlan,
+    mut visit: impl FnMut(&PerfPlan, &Arm, u32) -> Result<Visit, PerfError>,
 ) -> Result<Outcome, PerfError> {
     let count = plan.arms.len();
     let mut visits = vec![Vec::new(); count];
@@ -90,7 +90,7 @@ pub(crate) fn in_turn(
     }
     Ok(Outcome {
         interrupted,
-        ..Outcome::of(plan, visits)
+        ..Outcome::new(plan, visits)
     })
 }
 

@@ -11,33 +11,33 @@ use roundtrip_net::cpu::pin_to;
 use roundtrip_path::Path;
 
 use crate::account::readings;
-use crate::engine::{self, Job, PATIENCE, Pulse, Side};
+use crate::engine::{self, Job, PEER_TIMEOUT, Pulse, SideReport};
 use crate::error::{PerfError, PlanError};
-use crate::identity::Identity;
+use crate::identity::ServerIdentity;
 use crate::outcome::Visit;
 use crate::pauses::Pauses;
-use crate::plan::{Arm, Plan, Role, Terrain};
+use crate::plan::{Arm, PerfPlan, Role, Terrain};
 use crate::run::Stop;
 
 /// How often progress is reported.
-const GLANCE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-pub struct Scene(Arc<Stage>);
+pub struct PerfScene(Arc<PerfSceneParts>);
 
 /// What both sides use, kept alive while one of them runs.
-struct Stage {
+struct PerfSceneParts {
     path: Path,
-    identity: Identity,
+    identity: ServerIdentity,
 }
 
-impl Scene {
+impl PerfScene {
     /// The process must be in its sandbox ([`roundtrip_path::enter_sandbox`]), or privileged.
     pub fn build(terrain: &Terrain) -> Result<Self, PerfError> {
         // Tried here, before anything is measured, and where there is a loopback.
         readings::counts_apart();
-        Ok(Self(Arc::new(Stage {
+        Ok(Self(Arc::new(PerfSceneParts {
             path: path(terrain)?,
-            identity: Identity::make()?,
+            identity: ServerIdentity::make()?,
         })))
     }
 
@@ -45,7 +45,7 @@ impl Scene {
     /// stopped, both sides go on unobserved until their work is done.
     pub fn visit(
         &self,
-        plan: &Plan,
+        plan: &PerfPlan,
         arm: &Arm,
         stop: &Stop,
         watch: &mut dyn FnMut(u64, Duration),
@@ -66,9 +66,9 @@ impl Scene {
             let (bytes, elapsed) = (pulse.total(), began.elapsed());
             pauses.see(bytes, elapsed);
             watch(bytes, elapsed);
-            thread::sleep(GLANCE);
+            thread::sleep(POLL_INTERVAL);
         }
-        let join = |thread: JoinHandle<Result<Side, PerfError>>| {
+        let join = |thread: JoinHandle<Result<SideReport, PerfError>>| {
             thread
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -85,26 +85,36 @@ impl Scene {
     }
 }
 
-impl Stage {
-    fn serve(&self, arm: &Arm, job: &Job, tell: &Sender<SocketAddr>) -> Result<Side, PerfError> {
+impl PerfSceneParts {
+    fn serve(
+        &self,
+        arm: &Arm,
+        job: &Job,
+        tell: &Sender<SocketAddr>,
+    ) -> Result<SideReport, PerfError> {
         let namespace = self.path.server();
         let at = SocketAddr::new(namespace.address_v4().into(), 0);
         namespace.run(|| {
             keep_on(job.core)?;
-            let station = engine::of(arm.engine).listen(at, &self.identity, job)?;
+            let station = engine::by_name(arm.engine).listen(at, &self.identity, job)?;
             // The receiver may have given up already.
             let _ = tell.send(station.address());
             station.serve()
         })?
     }
 
-    fn drive(&self, arm: &Arm, job: &Job, hear: Receiver<SocketAddr>) -> Result<Side, PerfError> {
+    fn drive(
+        &self,
+        arm: &Arm,
+        job: &Job,
+        hear: Receiver<SocketAddr>,
+    ) -> Result<SideReport, PerfError> {
         self.path.client().run(move || {
             keep_on(job.core)?;
             let to = hear
-                .recv_timeout(PATIENCE)
-                .map_err(|_| PerfError::Silence(PATIENCE))?;
-            engine::of(arm.engine).drive(to, &self.identity.trust(), job)
+                .recv_timeout(PEER_TIMEOUT)
+                .map_err(|_| PerfError::Silence(PEER_TIMEOUT))?;
+            engine::by_name(arm.engine).drive(to, &self.identity.trust(), job)
         })?
     }
 }

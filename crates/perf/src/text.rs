@@ -6,7 +6,7 @@ use roundtrip_model::Summary;
 use roundtrip_report::terminal::{Cell, Style, Table, Tone};
 
 use crate::outcome::{ArmOutcome, Outcome};
-use crate::plan::{Amount, Pattern, Plan, Terrain};
+use crate::plan::{Amount, Pattern, PerfPlan, Terrain};
 use crate::verdict::Bottleneck;
 
 pub(crate) const INTERRUPTED: &str = "Interrupted before all was measured: this is what there was.";
@@ -23,7 +23,7 @@ pub fn render(outcome: &Outcome, style: Style) -> String {
     out
 }
 
-pub(crate) fn conditions(plan: &Plan, style: Style) -> [String; 2] {
+pub(crate) fn conditions(plan: &PerfPlan, style: Style) -> [String; 2] {
     let dot = if style.unicode { " · " } else { " | " };
     let work = &plan.work;
     let amount = match work.amount {
@@ -75,7 +75,7 @@ fn place(terrain: &Terrain) -> String {
     )
 }
 
-fn cores(plan: &Plan) -> String {
+fn cores(plan: &PerfPlan) -> String {
     match (plan.pin.sender, plan.pin.receiver) {
         (Some(sender), Some(receiver)) => {
             format!("sender on CPU {sender}, receiver on CPU {receiver}")
@@ -123,7 +123,7 @@ fn row(arm: &ArmOutcome, outcome: &Outcome, asks: bool) -> Vec<String> {
     };
     let median = |summary: Option<Summary>, digits| number(summary.map(|s| s.median), digits);
     let wires: Vec<_> = arm.visits.iter().map(|v| v.sender(work).wire).collect();
-    let over = |figure: &dyn Fn(&crate::engine::Wire) -> Option<u64>| {
+    let over = |figure: &dyn Fn(&crate::engine::WireCounters) -> Option<u64>| {
         let all: Vec<f64> = wires.iter().filter_map(figure).map(|n| n as f64).collect();
         Summary::of(&all).map(|summary| summary.median)
     };

@@ -4,12 +4,12 @@
 use serde::Serialize;
 
 use crate::account::Usage;
-use crate::engine::Side;
+use crate::engine::SideReport;
 
 /// A side that worked for this share of the time had nothing to spare: the rest is spent waking up.
-const FULL: f64 = 0.92;
+const BUSY_SHARE: f64 = 0.92;
 /// Other programs with this share of a core, or of the time, disturbed the measurement.
-const CROWD: f64 = 0.08;
+const FOREIGN_SHARE: f64 = 0.08;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -43,8 +43,8 @@ impl Bottleneck {
 }
 
 /// A saturated receiver is always named: whatever the sender waited for, it was the receiver.
-pub(crate) fn judge(sender: &Side, receiver: &Side) -> Bottleneck {
-    let is_full = |side: &Side| side.usage.share() >= FULL;
+pub(crate) fn judge(sender: &SideReport, receiver: &SideReport) -> Bottleneck {
+    let is_full = |side: &SideReport| side.usage.share() >= BUSY_SHARE;
     match (is_full(sender), is_full(receiver)) {
         (true, true) => return Bottleneck::Both,
         (_, true) => return Bottleneck::Receiver,
@@ -67,9 +67,9 @@ pub(crate) fn judge(sender: &Side, receiver: &Side) -> Bottleneck {
 /// Its threads waited to run, or its core was saturated, and not by us alone.
 fn is_crowded(usage: &Usage) -> bool {
     let waited = usage.waited.unwrap_or_default();
-    let full = usage.core.is_some_and(|core| core.share() >= FULL);
-    waited.as_secs_f64() >= CROWD * usage.wall.as_secs_f64().max(f64::MIN_POSITIVE)
-        || full && usage.foreign().is_some_and(|share| share >= CROWD)
+    let full = usage.core.is_some_and(|core| core.share() >= BUSY_SHARE);
+    waited.as_secs_f64() >= FOREIGN_SHARE * usage.wall.as_secs_f64().max(f64::MIN_POSITIVE)
+        || full && usage.foreign().is_some_and(|share| share >= FOREIGN_SHARE)
 }
 
 #[cfg(test)]
@@ -84,7 +84,7 @@ mod tests {
     }
 
     /// A side that worked for this many of 1000 ms, on a core that was busy for this many.
-    fn side(worked: u64, busy: u64) -> Side {
+    fn side(worked: u64, busy: u64) -> SideReport {
         let core = Core {
             busy: ms(busy),
             idle: ms(1000 - busy),
@@ -96,9 +96,9 @@ mod tests {
             core: Some(core),
             ..Usage::default()
         };
-        Side {
+        SideReport {
             usage,
-            ..Side::default()
+            ..SideReport::default()
         }
     }
 

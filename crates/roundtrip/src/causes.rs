@@ -2,7 +2,7 @@
 
 mod near;
 
-use roundtrip_explain::{Cause, FAMILIES, Family, all, by_id};
+use roundtrip_explain::{Cause, CauseFamily, FAMILIES, all, by_id};
 use roundtrip_report::terminal::{Style, Tone, Wrap, acts};
 use serde_json::{Value, json};
 
@@ -112,7 +112,7 @@ fn document(chosen: Option<&Cause>) -> Value {
     json!({ "schema": SCHEMA, "causes": causes })
 }
 
-fn entry(family: &Family, cause: &Cause) -> Value {
+fn entry(family: &CauseFamily, cause: &Cause) -> Value {
     let settings = cause
         .settings
         .iter()

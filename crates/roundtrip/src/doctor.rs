@@ -1,6 +1,6 @@
 //! `roundtrip doctor`.
 
-use roundtrip_doctor::{Report, Status, examine, render};
+use roundtrip_doctor::{DoctorReport, Status, examine, render};
 
 use crate::cli::DoctorArgs;
 use crate::output::{Outcome, Stream};
@@ -11,7 +11,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
         Err(error) => return Outcome::Usage(error.to_string()),
     };
     if args.json {
-        let report = Report::new(args.root.as_deref(), checks);
+        let report = DoctorReport::new(args.root.as_deref(), checks);
         return match serde_json::to_string_pretty(&report) {
             Ok(text) => {
                 Stream::Out.print_json(&(text + "\n"));

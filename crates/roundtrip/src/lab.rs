@@ -6,7 +6,7 @@ mod progress;
 use std::path::Path;
 use std::time::SystemTime;
 
-use roundtrip_lab::{Experiment, LabError, Stop, Wishes};
+use roundtrip_lab::{Experiment, LabError, RunOptions, Stop};
 use roundtrip_report::terminal::Style;
 use serde_json::{Value, json};
 
@@ -120,8 +120,8 @@ fn measure(args: &LabRunArgs) -> Outcome {
     }
 }
 
-fn wishes(args: &LabRunArgs, name: &str) -> Wishes {
-    Wishes {
+fn wishes(args: &LabRunArgs, name: &str) -> RunOptions {
+    RunOptions {
         runs: args.runs,
         rtt: args.rtt,
         seed: args.seed,

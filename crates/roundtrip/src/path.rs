@@ -11,7 +11,7 @@ mod near_end;
 use std::error::Error as _;
 use std::fmt::Display;
 
-use roundtrip_path::{Builder, Error, Path, enter_sandbox};
+use roundtrip_path::{Builder, Path, PathError, enter_sandbox};
 
 use self::far_end::FarEnd;
 use crate::cli::PathArgs;
@@ -113,23 +113,26 @@ fn described(args: &PathArgs) -> Result<Builder, Ending> {
 }
 
 /// What cannot be is the user's to change; what the system refuses is not.
-fn ending(error: &Error) -> Ending {
+fn ending(error: &PathError) -> Ending {
     let text = chain(error);
     match error {
-        Error::Mtu(_)
-        | Error::PacketZero
-        | Error::Delay(_)
-        | Error::Middlebox(_)
-        | Error::OffloadWithBoxes
-        | Error::Name(_)
-        | Error::SettingName(_) => Ending::Usage(text),
+        PathError::Mtu(_)
+        | PathError::PacketZero
+        | PathError::Delay(_)
+        | PathError::Middlebox(_)
+        | PathError::OffloadWithBoxes
+        | PathError::Name(_)
+        | PathError::SettingName(_) => Ending::Usage(text),
         _ => Ending::Failed(text),
     }
 }
 
 /// An error with what lies below it, but for a refusal, which has said all.
-fn chain(error: &Error) -> String {
-    let refused = matches!(error, Error::Refused { .. } | Error::UplinkForbidden(_));
+fn chain(error: &PathError) -> String {
+    let refused = matches!(
+        error,
+        PathError::Refused { .. } | PathError::UplinkForbidden(_)
+    );
     match error.source().filter(|_| !refused) {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),

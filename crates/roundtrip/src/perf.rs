@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use roundtrip_net::cpu::allowed_cpus;
 use roundtrip_perf::plan::{Arm, Pin, Terrain};
-use roundtrip_perf::{PerfError, Plan, PlanError, Stop};
+use roundtrip_perf::{PerfError, PerfPlan, PlanError, Stop};
 use roundtrip_report::terminal::Style;
 
 use crate::cli::{PerfArgs, PerfCommand, Switch, TaskArgs};
@@ -41,7 +41,7 @@ fn here(args: &PerfArgs) -> Outcome {
     })
 }
 
-fn meant(args: &PerfArgs) -> Result<Plan, PlanError> {
+fn meant(args: &PerfArgs) -> Result<PerfPlan, PlanError> {
     // Where the system does not tell, no side is kept anywhere.
     let allowed = allowed_cpus().unwrap_or_default();
     let pin = args.pin.unwrap_or_else(|| Pin::among(&allowed));
@@ -50,13 +50,13 @@ fn meant(args: &PerfArgs) -> Result<Plan, PlanError> {
     plan(&args.task, pin, Terrain::described(&args.path.0, offload)?)
 }
 
-fn plan(task: &TaskArgs, pin: Pin, terrain: Terrain) -> Result<Plan, PlanError> {
+fn plan(task: &TaskArgs, pin: Pin, terrain: Terrain) -> Result<PerfPlan, PlanError> {
     let named: Vec<&str> = if task.arms.is_empty() {
         ALL.to_vec()
     } else {
         task.arms.iter().map(String::as_str).collect()
     };
-    let plan = Plan {
+    let plan = PerfPlan {
         arms: Arm::read_all(named, &task.knobs.tuning(), task.knobs.engine)?,
         work: task.work.work()?,
         rounds: task.work.rounds,

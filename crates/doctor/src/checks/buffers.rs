@@ -2,7 +2,7 @@
 
 use crate::check::{Area, Check, Status, Subject};
 use crate::probes::Probes;
-use crate::scene::Scene;
+use crate::scene::ExaminedSystem;
 
 const RECEIVE: Subject = Subject::new("tcp-receive-buffer", Area::Tcp, "Receive buffer");
 const SEND: Subject = Subject::new("tcp-send-buffer", Area::Tcp, "Send buffer");
@@ -14,11 +14,11 @@ const ROUND_TRIP_MS: u64 = 90;
 const COMFORTABLE_MBIT: u64 = 100;
 const MEAGRE_MBIT: u64 = 10;
 
-pub(super) fn examine(scene: &Scene, _probes: &Probes) -> Vec<Check> {
+pub(super) fn examine(scene: &ExaminedSystem, _probes: &Probes) -> Vec<Check> {
     vec![receive(scene), send(scene), unsent(scene)]
 }
 
-fn receive(scene: &Scene) -> Check {
+fn receive(scene: &ExaminedSystem) -> Check {
     let [least, first, most] = match scene.numbers("net.ipv4.tcp_rmem") {
         Ok(numbers) => numbers,
         Err(lack) => return RECEIVE.unknown(lack, "How fast a long path can be read is open."),
@@ -60,7 +60,7 @@ fn receive(scene: &Scene) -> Check {
         )
 }
 
-fn send(scene: &Scene) -> Check {
+fn send(scene: &ExaminedSystem) -> Check {
     let [least, first, most] = match scene.numbers("net.ipv4.tcp_wmem") {
         Ok(numbers) => numbers,
         Err(lack) => return SEND.unknown(lack, "How fast a long path can be filled is open."),
@@ -86,7 +86,7 @@ fn send(scene: &Scene) -> Check {
     )
 }
 
-fn unsent(scene: &Scene) -> Check {
+fn unsent(scene: &ExaminedSystem) -> Check {
     match scene.number::<u32>("net.ipv4.tcp_notsent_lowat") {
         Err(lack) => UNSENT.unknown(lack, "How much data queues before it is sent is open."),
         Ok(bytes) if bytes >= i32::MAX.cast_unsigned() => UNSENT
@@ -106,7 +106,7 @@ fn unsent(scene: &Scene) -> Check {
 }
 
 /// The limit on what programs may ask for, if it can be read.
-fn ceiling(scene: &Scene, name: &str) -> String {
+fn ceiling(scene: &ExaminedSystem, name: &str) -> String {
     match scene.number::<u64>(&format!("net.core.{name}")) {
         Ok(bytes) => format!(", {name} {bytes}"),
         Err(_) => String::new(),

@@ -4,12 +4,12 @@ use std::io;
 
 use crate::check::{Area, Check, Subject};
 use crate::probes::Probes;
-use crate::scene::Scene;
+use crate::scene::ExaminedSystem;
 
 const PACKETS: Subject = Subject::new("packet-capture", Area::Capture, "Packet capture");
 const STAMPS: Subject = Subject::new("timestamping", Area::Capture, "Packet timestamps");
 
-pub(super) fn examine(_scene: &Scene, probes: &Probes) -> Vec<Check> {
+pub(super) fn examine(_scene: &ExaminedSystem, probes: &Probes) -> Vec<Check> {
     vec![packets(&probes.packet_socket), stamps(&probes.timestamping)]
 }
 

@@ -1,8 +1,8 @@
 //! The trusted certificates: where they are, and how many.
 
 use crate::check::{Area, Check, Subject};
-use crate::root::Identity;
-use crate::scene::Scene;
+use crate::root::FileIdentity;
+use crate::scene::ExaminedSystem;
 
 const BUNDLE: Subject = Subject::new("ca-bundle", Area::Tls, "Trusted certificates");
 
@@ -22,14 +22,14 @@ const BEGINNINGS: [&str; 2] = [
     "-----BEGIN TRUSTED CERTIFICATE-----",
 ];
 /// With fewer certificates than this, some public servers will not be trusted.
-const USUAL: usize = 100;
+const USUAL_COUNT: usize = 100;
 
-pub(super) fn examine(scene: &Scene) -> Vec<Check> {
+pub(super) fn examine(scene: &ExaminedSystem) -> Vec<Check> {
     vec![bundle(scene)]
 }
 
-fn bundle(scene: &Scene) -> Check {
-    let mut seen: Vec<Identity> = Vec::new();
+fn bundle(scene: &ExaminedSystem) -> Check {
+    let mut seen: Vec<FileIdentity> = Vec::new();
     for path in PLACES {
         let Ok(identity) = scene.root.identity(path) else {
             continue;
@@ -50,7 +50,7 @@ fn bundle(scene: &Scene) -> Check {
             0 => BUNDLE
                 .problem(value, "No server can be verified: HTTPS fails.")
                 .change("update-ca-certificates, or reinstall ca-certificates"),
-            1..USUAL => BUNDLE.notice(
+            1..USUAL_COUNT => BUNDLE.notice(
                 value,
                 "Fewer than browsers trust: quick to load, but some public servers will not be \
                  verified.",

@@ -2,19 +2,24 @@
 
 use crate::check::{Area, Check, Subject};
 use crate::probes::Probes;
-use crate::root::Lack;
-use crate::scene::Scene;
+use crate::root::RootReadError;
+use crate::scene::ExaminedSystem;
 
 const CONTROL: Subject = Subject::new("tcp-congestion-control", Area::Tcp, "Congestion control");
 
-pub(super) fn examine(scene: &Scene, _probes: &Probes) -> Vec<Check> {
+pub(super) fn examine(scene: &ExaminedSystem, _probes: &Probes) -> Vec<Check> {
     vec![control(scene)]
 }
 
-fn control(scene: &Scene) -> Check {
+fn control(scene: &ExaminedSystem) -> Check {
     let current = match scene.setting("net.ipv4.tcp_congestion_control") {
         Ok(name) if !name.is_empty() => name,
-        Ok(_) => return CONTROL.unknown(Lack::Absurd, "How connections react to loss is open."),
+        Ok(_) => {
+            return CONTROL.unknown(
+                RootReadError::Absurd,
+                "How connections react to loss is open.",
+            );
+        }
         Err(lack) => return CONTROL.unknown(lack, "How connections react to loss is open."),
     };
     let available = scene.setting("net.ipv4.tcp_available_congestion_control");

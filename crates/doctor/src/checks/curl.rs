@@ -3,10 +3,10 @@
 
 use crate::check::{Area, Check, Subject};
 use crate::checks::libraries::shared_objects;
-use crate::root::Identity;
+use crate::root::FileIdentity;
 use crate::scan::{self, Captures};
-use crate::scene::Scene;
-use crate::version::Version;
+use crate::scene::ExaminedSystem;
+use crate::version::SoftwareVersion;
 
 const TOOL: Subject = Subject::new("curl", Area::Tls, "curl");
 const LIBRARY: Subject = Subject::new("libcurl", Area::Tls, "libcurl");
@@ -36,10 +36,10 @@ const HTTP_2: &str = "nghttp2";
 const HTTP_3: [&str; 2] = ["nghttp3", "quiche"];
 const LINKED: &str = "libcurl.so.";
 
-pub(super) fn examine(scene: &Scene) -> Vec<Check> {
+pub(super) fn examine(scene: &ExaminedSystem) -> Vec<Check> {
     let programs = PROGRAMS.iter().flat_map(|pattern| scene.root.glob(pattern));
     let libraries = shared_objects(scene, "libcurl*.so*");
-    let mut seen: Vec<Identity> = Vec::new();
+    let mut seen: Vec<FileIdentity> = Vec::new();
     let mut checks = Vec::new();
     for (subject, path) in programs
         .map(|path| (TOOL, path))
@@ -56,15 +56,15 @@ pub(super) fn examine(scene: &Scene) -> Vec<Check> {
     checks
 }
 
-fn file(scene: &Scene, subject: Subject, path: &str) -> Option<Check> {
+fn file(scene: &ExaminedSystem, subject: Subject, path: &str) -> Option<Check> {
     let mut markers = vec![VERSION_OF_TOOL, VERSION_OF_LIBRARY, LINKED, HTTP_2];
     markers.extend(HTTP_3);
     markers.extend(BACKENDS.iter().map(|(marker, _)| *marker));
     let scanned = scene.root.open_file(path).and_then(|file| {
-        scan::scan(file, scan::LIBRARY, &markers).map_err(|error| (&error).into())
+        scan::scan(file, scan::MAX_LIBRARY_BYTES, &markers).map_err(|error| (&error).into())
     });
     match scanned {
-        Ok(captures) => judge(subject, path, &Found { markers, captures }),
+        Ok(captures) => judge(subject, path, &FoundMarkers { markers, captures }),
         Err(lack) => Some(subject.unknown(
             format!("{path} {lack}"),
             "Which HTTP versions it speaks is open.",
@@ -72,7 +72,7 @@ fn file(scene: &Scene, subject: Subject, path: &str) -> Option<Check> {
     }
 }
 
-fn judge(subject: Subject, path: &str, found: &Found) -> Option<Check> {
+fn judge(subject: Subject, path: &str, found: &FoundMarkers) -> Option<Check> {
     let version = [VERSION_OF_LIBRARY, VERSION_OF_TOOL]
         .iter()
         .find_map(|marker| found.version(marker))?;
@@ -113,24 +113,26 @@ fn judge(subject: Subject, path: &str, found: &Found) -> Option<Check> {
 }
 
 /// What a scan found, by marker.
-struct Found<'a> {
+struct FoundMarkers<'a> {
     markers: Vec<&'a str>,
     captures: Captures,
 }
 
-impl Found<'_> {
-    fn of(&self, marker: &str) -> &[String] {
+impl FoundMarkers<'_> {
+    fn after(&self, marker: &str) -> &[String] {
         let position = self.markers.iter().position(|m| *m == marker);
         let captures = position.and_then(|at| self.captures.get(at));
         captures.map_or(&[], Vec::as_slice)
     }
 
     fn has(&self, marker: &str) -> bool {
-        !self.of(marker).is_empty()
+        !self.after(marker).is_empty()
     }
 
-    fn version(&self, marker: &str) -> Option<Version> {
-        self.of(marker).iter().find_map(|text| Version::parse(text))
+    fn version(&self, marker: &str) -> Option<SoftwareVersion> {
+        self.after(marker)
+            .iter()
+            .find_map(|text| SoftwareVersion::parse(text))
     }
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use crate::check::{Area, Check, Subject};
 use crate::probes::Probes;
-use crate::root::Lack;
-use crate::scene::Scene;
+use crate::root::RootReadError;
+use crate::scene::ExaminedSystem;
 
 const SWITCH: Subject = Subject::new("tcp-fast-open", Area::FastOpen, "Fast open");
 const PAUSE: Subject = Subject::new("tcp-fast-open-pause", Area::FastOpen, "Black-hole pause");
@@ -24,7 +24,7 @@ const BITS: [(u32, &str); 5] = [
     (0x400, "every listener, unasked"),
 ];
 
-pub(super) fn examine(scene: &Scene, probes: &Probes) -> Vec<Check> {
+pub(super) fn examine(scene: &ExaminedSystem, probes: &Probes) -> Vec<Check> {
     vec![
         switch(scene),
         pause(scene),
@@ -33,7 +33,7 @@ pub(super) fn examine(scene: &Scene, probes: &Probes) -> Vec<Check> {
     ]
 }
 
-fn switch(scene: &Scene) -> Check {
+fn switch(scene: &ExaminedSystem) -> Check {
     let bits = match scene.number::<u32>("net.ipv4.tcp_fastopen") {
         Ok(bits) => bits,
         Err(lack) => {
@@ -80,7 +80,7 @@ fn switch(scene: &Scene) -> Check {
     }
 }
 
-fn pause(scene: &Scene) -> Check {
+fn pause(scene: &ExaminedSystem) -> Check {
     let seconds = scene.number::<u32>("net.ipv4.tcp_fastopen_blackhole_timeout_sec");
     match seconds {
         Err(lack) => PAUSE.unknown(lack, "How the kernel reacts to lost SYN data is open."),
@@ -99,7 +99,7 @@ fn pause(scene: &Scene) -> Check {
     }
 }
 
-fn counters(scene: &Scene) -> Check {
+fn counters(scene: &ExaminedSystem) -> Check {
     let netstat = scene.root.read_text("/proc/net/netstat");
     let counts = match netstat
         .as_deref()
@@ -161,13 +161,16 @@ fn cookies(probes: &Probes) -> Check {
 }
 
 /// The `TcpExt` counters: a line of names, then a line of numbers.
-fn tcp_counters(text: &str) -> Result<BTreeMap<&str, u64>, Lack> {
+fn tcp_counters(text: &str) -> Result<BTreeMap<&str, u64>, RootReadError> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("TcpExt:"));
     let (names, numbers) = (lines.next(), lines.next());
-    let (names, numbers) = (names.ok_or(Lack::Absurd)?, numbers.ok_or(Lack::Absurd)?);
+    let (names, numbers) = (
+        names.ok_or(RootReadError::Absurd)?,
+        numbers.ok_or(RootReadError::Absurd)?,
+    );
     let numbers = numbers
         .split_whitespace()
-        .map(|n| n.parse().map_err(|_| Lack::Absurd));
+        .map(|n| n.parse().map_err(|_| RootReadError::Absurd));
     names
         .split_whitespace()
         .zip(numbers)

@@ -2,15 +2,15 @@
 
 use crate::check::{Area, Check, Subject};
 use crate::probes::Probes;
-use crate::scene::Scene;
+use crate::scene::ExaminedSystem;
 
 const RING: Subject = Subject::new("io-uring", Area::System, "io_uring");
 
-pub(super) fn examine(scene: &Scene, probes: &Probes) -> Vec<Check> {
+pub(super) fn examine(scene: &ExaminedSystem, probes: &Probes) -> Vec<Check> {
     vec![ring(scene, probes)]
 }
 
-fn ring(scene: &Scene, probes: &Probes) -> Check {
+fn ring(scene: &ExaminedSystem, probes: &Probes) -> Check {
     let Err(error) = &probes.io_uring else {
         return RING.good("works", "Programs that use it save system calls.");
     };

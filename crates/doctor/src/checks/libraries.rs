@@ -7,10 +7,10 @@ mod makes;
 
 use crate::check::{Area, Check, Status, Subject};
 use crate::packages::Packages;
-use crate::root::Identity;
+use crate::root::FileIdentity;
 use crate::scan;
-use crate::scene::Scene;
-use makes::{Library, MAKES, Make, PostQuantum, Tls};
+use crate::scene::ExaminedSystem;
+use makes::{Library, LibraryKind, MAKES, PostQuantum, TlsSupport};
 
 const NONE: Subject = Subject::new("tls-libraries", Area::Tls, "TLS libraries");
 
@@ -36,9 +36,9 @@ pub(super) const DIRECTORIES: [&str; 17] = [
     "/opt/*/lib/python*/*-packages/*.libs",
 ];
 
-pub(super) fn examine(scene: &Scene) -> Vec<Check> {
+pub(super) fn examine(scene: &ExaminedSystem) -> Vec<Check> {
     let packages = Packages::read(&scene.root);
-    let mut seen: Vec<Identity> = Vec::new();
+    let mut seen: Vec<FileIdentity> = Vec::new();
     let mut checks = Vec::new();
     for make in &MAKES {
         for path in shared_objects(scene, make.file) {
@@ -61,16 +61,21 @@ pub(super) fn examine(scene: &Scene) -> Vec<Check> {
 }
 
 /// The paths of files with this name in the library directories.
-pub(super) fn shared_objects(scene: &Scene, file: &str) -> Vec<String> {
+pub(super) fn shared_objects(scene: &ExaminedSystem, file: &str) -> Vec<String> {
     let directories = DIRECTORIES.iter();
     let paths = directories.flat_map(|directory| scene.root.glob(&format!("{directory}/{file}")));
     paths.collect()
 }
 
 /// Examines one file.
-fn library(scene: &Scene, make: &Make, path: &str, packages: &Packages) -> Option<Check> {
+fn library(
+    scene: &ExaminedSystem,
+    make: &LibraryKind,
+    path: &str,
+    packages: &Packages,
+) -> Option<Check> {
     let scanned = scene.root.open_file(path).and_then(|file| {
-        scan::scan(file, scan::LIBRARY, make.markers).map_err(|error| (&error).into())
+        scan::scan(file, scan::MAX_LIBRARY_BYTES, make.markers).map_err(|error| (&error).into())
     });
     let captures = match scanned {
         Ok(captures) => captures,
@@ -83,7 +88,7 @@ fn library(scene: &Scene, make: &Make, path: &str, packages: &Packages) -> Optio
     Some(judge(make, path, &library, packages))
 }
 
-fn judge(make: &Make, path: &str, library: &Library, packages: &Packages) -> Check {
+fn judge(make: &LibraryKind, path: &str, library: &Library, packages: &Packages) -> Check {
     let subject = library.subject.unwrap_or(make.subject);
     let package = packages.find(|package| {
         let version = library
@@ -118,21 +123,21 @@ fn judge(make: &Make, path: &str, library: &Library, packages: &Packages) -> Che
         PostQuantum::No | PostQuantum::Unknown => "",
     };
     let (status, meaning) = match library.tls {
-        Tls::V1_3 => (
+        TlsSupport::V1_3 => (
             Status::Good,
             format!("A fresh handshake costs one round trip, with early data, none.{share}"),
         ),
-        Tls::V1_2 => (
+        TlsSupport::V1_2 => (
             Status::Problem,
             "A fresh handshake costs two round trips instead of one, on every new connection; no \
              early data."
                 .to_owned(),
         ),
-        Tls::V1_0 => (
+        TlsSupport::V1_0 => (
             Status::Problem,
             "Two round trips a handshake, and most servers refuse to speak it at all.".to_owned(),
         ),
-        Tls::Unknown => (
+        TlsSupport::Unknown => (
             Status::Unknown,
             "How many round trips a handshake costs is open.".to_owned(),
         ),

@@ -2,21 +2,21 @@
 
 use crate::check::{Area, Check, Subject};
 use crate::probes::Probes;
-use crate::scene::Scene;
+use crate::scene::ExaminedSystem;
 
 const BACKLOG: Subject = Subject::new("listen-backlog", Area::Tcp, "Listen queue");
 
 /// The default before Linux 5.4, too short for a burst.
-const SHORT: u32 = 128;
+const SHORT_BACKLOG: u32 = 128;
 
-pub(super) fn examine(scene: &Scene, _probes: &Probes) -> Vec<Check> {
+pub(super) fn examine(scene: &ExaminedSystem, _probes: &Probes) -> Vec<Check> {
     vec![backlog(scene)]
 }
 
-fn backlog(scene: &Scene) -> Check {
+fn backlog(scene: &ExaminedSystem) -> Check {
     match scene.number::<u32>("net.core.somaxconn") {
         Err(lack) => BACKLOG.unknown(lack, "How large a burst a listener bears is open."),
-        Ok(length) if length <= SHORT => BACKLOG
+        Ok(length) if length <= SHORT_BACKLOG => BACKLOG
             .notice(
                 format!("at most {length}"),
                 "When a burst fills a listener's queue, SYNs are dropped and each client waits 1 s \

@@ -5,7 +5,7 @@ use std::io;
 use crate::check::{Area, Check, Subject};
 use crate::kernel::Unshared;
 use crate::probes::Probes;
-use crate::scene::Scene;
+use crate::scene::ExaminedSystem;
 
 const NAMESPACES: Subject = Subject::new("user-namespaces", Area::Namespaces, "User namespaces");
 const TUNNEL: Subject = Subject::new("tun-device", Area::Namespaces, "/dev/net/tun");
@@ -30,11 +30,11 @@ const SWITCHES: [(&str, &str, &str); 3] = [
     ),
 ];
 
-pub(super) fn examine(scene: &Scene, probes: &Probes) -> Vec<Check> {
+pub(super) fn examine(scene: &ExaminedSystem, probes: &Probes) -> Vec<Check> {
     vec![namespaces(scene, &probes.unshared), tunnel(&probes.tunnel)]
 }
 
-fn namespaces(scene: &Scene, unshared: &Unshared) -> Check {
+fn namespaces(scene: &ExaminedSystem, unshared: &Unshared) -> Check {
     let value = match unshared {
         Unshared::Both => {
             let meaning = "Emulated paths and cold experiments run here, each in a network of its \

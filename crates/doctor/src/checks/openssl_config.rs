@@ -2,7 +2,7 @@
 //! the library supports.
 
 use crate::check::{Area, Check, Subject};
-use crate::scene::Scene;
+use crate::scene::ExaminedSystem;
 
 const CONFIG: Subject = Subject::new("openssl-config", Area::Tls, "OpenSSL's configuration");
 
@@ -25,7 +25,7 @@ const COMMANDS: [&str; 7] = [
 /// Values of `MaxProtocol` that exclude TLS 1.3.
 const OLD: [&str; 5] = ["SSLv3", "TLSv1", "TLSv1.0", "TLSv1.1", "TLSv1.2"];
 
-pub(super) fn examine(scene: &Scene) -> Vec<Check> {
+pub(super) fn examine(scene: &ExaminedSystem) -> Vec<Check> {
     let texts = PLACES.iter().map(|path| (path, scene.root.read_text(path)));
     let found = texts
         .into_iter()

@@ -2,20 +2,20 @@
 
 use crate::check::{Area, Check, Subject};
 use crate::probes::Probes;
-use crate::scene::Scene;
+use crate::scene::ExaminedSystem;
 
 const PROBING: Subject = Subject::new("tcp-mtu-probing", Area::Tcp, "MTU probing");
 const LINKS: Subject = Subject::new("link-mtu", Area::Tcp, "Link MTU");
 
 /// Ethernet's MTU in bytes: with a smaller one, most servers send packets that do not fit this
 /// link.
-const USUAL: u32 = 1500;
+const ETHERNET_MTU: u32 = 1500;
 
-pub(super) fn examine(scene: &Scene, probes: &Probes) -> Vec<Check> {
+pub(super) fn examine(scene: &ExaminedSystem, probes: &Probes) -> Vec<Check> {
     vec![probing(scene), links(probes)]
 }
 
-fn probing(scene: &Scene) -> Check {
+fn probing(scene: &ExaminedSystem) -> Check {
     match scene.number::<u8>("net.ipv4.tcp_mtu_probing") {
         Err(lack) => PROBING.unknown(lack, "What an MTU black hole would cost here is open."),
         Ok(0) => PROBING
@@ -51,11 +51,11 @@ fn links(probes: &Probes) -> Check {
     if links.is_empty() {
         return LINKS.notice("no link is up", "Only this machine can be reached.");
     }
-    if links.iter().any(|link| link.mtu < USUAL) {
+    if links.iter().any(|link| link.mtu < ETHERNET_MTU) {
         return LINKS.notice(
             value,
             format!(
-                "Packets here carry less than Ethernet's {USUAL} bytes, as through a tunnel: \
+                "Packets here carry less than Ethernet's {ETHERNET_MTU} bytes, as through a tunnel: \
                  larger ones from elsewhere depend on ICMP getting through, and the first ten \
                  segments carry less."
             ),

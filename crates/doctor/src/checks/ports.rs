@@ -2,8 +2,8 @@
 
 use crate::check::{Area, Check, Subject};
 use crate::probes::Probes;
-use crate::root::Lack;
-use crate::scene::Scene;
+use crate::root::RootReadError;
+use crate::scene::ExaminedSystem;
 
 const PORTS: Subject = Subject::new("local-ports", Area::Tcp, "Local ports");
 
@@ -12,18 +12,18 @@ const TIME_WAIT_S: u64 = 60;
 /// A busy client soon exhausts fewer ports than this.
 const COMFORTABLE: u64 = 20_000;
 
-pub(super) fn examine(scene: &Scene, _probes: &Probes) -> Vec<Check> {
+pub(super) fn examine(scene: &ExaminedSystem, _probes: &Probes) -> Vec<Check> {
     vec![ports(scene)]
 }
 
-fn ports(scene: &Scene) -> Check {
+fn ports(scene: &ExaminedSystem) -> Check {
     const OPEN: &str = "How many connections to one server are possible is open.";
     let [first, last] = match scene.numbers("net.ipv4.ip_local_port_range") {
         Ok(numbers) => numbers,
         Err(lack) => return PORTS.unknown(lack, OPEN),
     };
     if first > last || last > u64::from(u16::MAX) {
-        return PORTS.unknown(Lack::Absurd, OPEN);
+        return PORTS.unknown(RootReadError::Absurd, OPEN);
     }
     let count = last - first + 1;
     let (reuse, early) = match scene.number::<u8>("net.ipv4.tcp_tw_reuse") {

@@ -2,7 +2,7 @@
 
 use crate::check::{Area, Check, Subject};
 use crate::probes::Probes;
-use crate::scene::Scene;
+use crate::scene::ExaminedSystem;
 
 const QUEUE: Subject = Subject::new("queueing-discipline", Area::Tcp, "Queueing discipline");
 
@@ -10,11 +10,11 @@ const QUEUE: Subject = Subject::new("queueing-discipline", Area::Tcp, "Queueing 
 /// and `mq` distributes packets to children with the default discipline.
 const FAIR: [&str; 6] = ["fq", "fq_codel", "cake", "fq_pie", "noqueue", "mq"];
 
-pub(super) fn examine(scene: &Scene, probes: &Probes) -> Vec<Check> {
+pub(super) fn examine(scene: &ExaminedSystem, probes: &Probes) -> Vec<Check> {
     vec![queue(scene, probes)]
 }
 
-fn queue(scene: &Scene, probes: &Probes) -> Check {
+fn queue(scene: &ExaminedSystem, probes: &Probes) -> Check {
     let default = scene.setting("net.core.default_qdisc");
     let links = probes.links.as_deref().unwrap_or_default();
     let mut parts: Vec<String> = Vec::new();

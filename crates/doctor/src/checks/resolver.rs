@@ -1,22 +1,22 @@
 //! How names are looked up: resolv.conf(5), and the order of sources in nsswitch.conf(5).
 
 use crate::check::{Area, Check, Status, Subject};
-use crate::root::Lack;
-use crate::scene::Scene;
+use crate::root::RootReadError;
+use crate::scene::ExaminedSystem;
 
 const SERVERS: Subject = Subject::new("resolver", Area::Names, "Name servers");
 const SEARCH: Subject = Subject::new("resolver-search", Area::Names, "Search list");
 const ORDER: Subject = Subject::new("name-order", Area::Names, "Order of sources");
 
 /// The most servers that glibc uses (MAXNS).
-const MOST_SERVERS: usize = 3;
+const MAX_SERVERS: usize = 3;
 /// Defaults of `options timeout:` and `attempts:`, and the maxima that glibc allows.
 const DEFAULT: (u64, u64) = (5, 2);
 const BOUNDS: (u64, u64) = (30, 5);
 
 /// The settings in resolv.conf.
 #[derive(Debug, PartialEq, Eq)]
-struct Settings<'a> {
+struct ResolvConf<'a> {
     servers: Vec<&'a str>,
     search: Vec<&'a str>,
     timeout_s: u64,
@@ -25,16 +25,16 @@ struct Settings<'a> {
     options: Vec<&'a str>,
 }
 
-pub(super) fn examine(scene: &Scene) -> Vec<Check> {
+pub(super) fn examine(scene: &ExaminedSystem) -> Vec<Check> {
     let text = scene.root.read_text("/etc/resolv.conf");
     let settings = match &text {
-        Ok(text) => Ok(Settings::parse(text)),
+        Ok(text) => Ok(ResolvConf::parse(text)),
         Err(lack) => Err(*lack),
     };
     vec![servers(&settings), search(&settings), order(scene)]
 }
 
-fn servers(settings: &Result<Settings, Lack>) -> Check {
+fn servers(settings: &Result<ResolvConf, RootReadError>) -> Check {
     let settings = match settings {
         Ok(settings) => settings,
         Err(lack) => {
@@ -54,7 +54,7 @@ fn servers(settings: &Result<Settings, Lack>) -> Check {
             )
             .change("nameserver ADDRESS in /etc/resolv.conf");
     }
-    let used = settings.servers.len().min(MOST_SERVERS);
+    let used = settings.servers.len().min(MAX_SERVERS);
     let longest = settings.timeout_s * settings.attempts * used as u64;
     let value = format!(
         "{}; timeout {} s, {} attempts",
@@ -96,7 +96,7 @@ fn servers(settings: &Result<Settings, Lack>) -> Check {
         .change_if(patient, change)
 }
 
-fn search(settings: &Result<Settings, Lack>) -> Check {
+fn search(settings: &Result<ResolvConf, RootReadError>) -> Check {
     let settings = match settings {
         Ok(settings) => settings,
         Err(lack) => return SEARCH.unknown(lack, "Whether names are tried with suffixes is open."),
@@ -124,7 +124,7 @@ fn search(settings: &Result<Settings, Lack>) -> Check {
         .change("a dot at the end of names, or options ndots:1 (dnsConfig in Kubernetes)")
 }
 
-fn order(scene: &Scene) -> Check {
+fn order(scene: &ExaminedSystem) -> Check {
     let text = match scene.root.read_text("/etc/nsswitch.conf") {
         Ok(text) => text,
         Err(lack) => {
@@ -160,7 +160,7 @@ fn order(scene: &Scene) -> Check {
         .change("hosts: files dns in /etc/nsswitch.conf")
 }
 
-impl<'a> Settings<'a> {
+impl<'a> ResolvConf<'a> {
     fn parse(text: &'a str) -> Self {
         let mut settings = Self {
             servers: Vec::new(),

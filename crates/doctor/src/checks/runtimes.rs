@@ -3,12 +3,12 @@
 mod files;
 
 use crate::check::{Area, Check, Status, Subject};
-use crate::root::Identity;
-use crate::scene::Scene;
+use crate::root::FileIdentity;
+use crate::scene::ExaminedSystem;
 use files::{RUNTIMES, Runtime};
 
-pub(super) fn examine(scene: &Scene) -> Vec<Check> {
-    let mut seen: Vec<Identity> = Vec::new();
+pub(super) fn examine(scene: &ExaminedSystem) -> Vec<Check> {
+    let mut seen: Vec<FileIdentity> = Vec::new();
     let mut checks = Vec::new();
     for runtime in &RUNTIMES {
         let patterns = runtime.files.iter();
@@ -25,7 +25,7 @@ pub(super) fn examine(scene: &Scene) -> Vec<Check> {
     checks
 }
 
-fn judge(scene: &Scene, runtime: &Runtime, path: &str) -> Option<Check> {
+fn judge(scene: &ExaminedSystem, runtime: &Runtime, path: &str) -> Option<Check> {
     let found = (runtime.read)(scene, path)?;
     let status = if found.tls_1_3 {
         Status::Good

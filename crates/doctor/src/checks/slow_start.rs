@@ -2,7 +2,7 @@
 
 use crate::check::{Area, Check, Subject};
 use crate::probes::Probes;
-use crate::scene::Scene;
+use crate::scene::ExaminedSystem;
 
 const AFTER_IDLE: Subject = Subject::new(
     "tcp-slow-start-after-idle",
@@ -11,11 +11,11 @@ const AFTER_IDLE: Subject = Subject::new(
 );
 const METRICS: Subject = Subject::new("tcp-metrics-save", Area::Tcp, "Memory of paths");
 
-pub(super) fn examine(scene: &Scene, _probes: &Probes) -> Vec<Check> {
+pub(super) fn examine(scene: &ExaminedSystem, _probes: &Probes) -> Vec<Check> {
     vec![after_idle(scene), metrics(scene)]
 }
 
-fn after_idle(scene: &Scene) -> Check {
+fn after_idle(scene: &ExaminedSystem) -> Check {
     match scene.number::<u8>("net.ipv4.tcp_slow_start_after_idle") {
         Err(lack) => AFTER_IDLE.unknown(lack, "What an idle connection starts with is open."),
         Ok(0) => AFTER_IDLE.good(
@@ -33,7 +33,7 @@ fn after_idle(scene: &Scene) -> Check {
     }
 }
 
-fn metrics(scene: &Scene) -> Check {
+fn metrics(scene: &ExaminedSystem) -> Check {
     match scene.number::<u8>("net.ipv4.tcp_no_metrics_save") {
         Err(lack) => METRICS.unknown(lack, "Whether connections learn from earlier ones is open."),
         Ok(0) => METRICS.good(

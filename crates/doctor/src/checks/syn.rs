@@ -2,18 +2,18 @@
 
 use crate::check::{Area, Check, Subject};
 use crate::probes::Probes;
-use crate::scene::Scene;
+use crate::scene::ExaminedSystem;
 
 const RETRIES: Subject = Subject::new("tcp-syn-retries", Area::Tcp, "Lost SYN");
 
 /// The longest interval of the retransmission timer, in seconds (`TCP_RTO_MAX`).
-const LONGEST_WAIT_S: u64 = 120;
+const MAX_WAIT_S: u64 = 120;
 
-pub(super) fn examine(scene: &Scene, _probes: &Probes) -> Vec<Check> {
+pub(super) fn examine(scene: &ExaminedSystem, _probes: &Probes) -> Vec<Check> {
     vec![retries(scene)]
 }
 
-fn retries(scene: &Scene) -> Check {
+fn retries(scene: &ExaminedSystem) -> Check {
     let retries = match scene.number::<u8>("net.ipv4.tcp_syn_retries") {
         Ok(retries) => u64::from(retries),
         Err(lack) => return RETRIES.unknown(lack, "What a silent server costs is open."),
@@ -50,7 +50,7 @@ fn retries(scene: &Scene) -> Check {
 fn seconds_to_give_up(retries: u64, linear: u64) -> u64 {
     let doubling = (0..=retries).map(|n| match u32::try_from(n) {
         Ok(n @ 0..7) => 1 << n,
-        _ => LONGEST_WAIT_S,
+        _ => MAX_WAIT_S,
     });
     linear + doubling.sum::<u64>()
 }

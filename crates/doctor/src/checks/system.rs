@@ -1,10 +1,10 @@
 //! The examined system: distribution, kernel, C library.
 
 use crate::check::{Area, Check, Subject};
-use crate::root::Lack;
+use crate::root::RootReadError;
 use crate::scan;
-use crate::scene::Scene;
-use crate::version::Version;
+use crate::scene::ExaminedSystem;
+use crate::version::SoftwareVersion;
 
 const DISTRIBUTION: Subject = Subject::new("distribution", Area::System, "Distribution");
 const KERNEL: Subject = Subject::new("kernel-version", Area::System, "Kernel");
@@ -20,7 +20,7 @@ const GLIBC: [&str; 5] = [
 ];
 const MUSL: &str = "/lib/ld-musl-*.so.1";
 
-pub(super) fn examine(scene: &Scene) -> Vec<Check> {
+pub(super) fn examine(scene: &ExaminedSystem) -> Vec<Check> {
     let mut checks = vec![distribution(scene), c_library(scene)];
     if scene.probes.is_some() {
         checks.push(kernel(scene));
@@ -28,7 +28,7 @@ pub(super) fn examine(scene: &Scene) -> Vec<Check> {
     checks
 }
 
-fn distribution(scene: &Scene) -> Check {
+fn distribution(scene: &ExaminedSystem) -> Check {
     let text = OS_RELEASE
         .iter()
         .find_map(|path| scene.root.read_text(path).ok());
@@ -45,12 +45,12 @@ fn distribution(scene: &Scene) -> Check {
     }
 }
 
-fn kernel(scene: &Scene) -> Check {
+fn kernel(scene: &ExaminedSystem) -> Check {
     const OPEN: &str = "Which of the settings below exist depends on it.";
     match scene.setting("kernel.osrelease") {
         Err(lack) => KERNEL.unknown(lack, OPEN),
-        Ok(release) => match Version::parse(&release) {
-            None => KERNEL.unknown(Lack::Absurd, OPEN),
+        Ok(release) => match SoftwareVersion::parse(&release) {
+            None => KERNEL.unknown(RootReadError::Absurd, OPEN),
             Some(version) if version.at_least(5, 14, 0) => KERNEL.good(
                 release,
                 "New enough for fast open without a global pause, and UDP segmentation.",
@@ -65,7 +65,7 @@ fn kernel(scene: &Scene) -> Check {
     }
 }
 
-fn c_library(scene: &Scene) -> Check {
+fn c_library(scene: &ExaminedSystem) -> Check {
     if let Some(path) = scene.root.glob(MUSL).first() {
         return C_LIBRARY.good(
             format!("musl ({path})"),
@@ -78,11 +78,11 @@ fn c_library(scene: &Scene) -> Check {
             continue;
         };
         let markers = ["GNU C Library ", "stable release version "];
-        let Ok(found) = scan::scan(file, scan::LIBRARY, &markers) else {
+        let Ok(found) = scan::scan(file, scan::MAX_LIBRARY_BYTES, &markers) else {
             continue;
         };
         let mut releases = found.get(1).into_iter().flatten();
-        if let Some(version) = releases.find_map(|text| Version::parse(text)) {
+        if let Some(version) = releases.find_map(|text| SoftwareVersion::parse(text)) {
             return C_LIBRARY.good(
                 format!("glibc {version} ({path})"),
                 "Asks one name server after the other, each for A and AAAA together; has no cache \

@@ -2,7 +2,7 @@
 
 use crate::check::{Area, Check, Subject};
 use crate::probes::Probes;
-use crate::scene::Scene;
+use crate::scene::ExaminedSystem;
 
 const OPTIONS: Subject = Subject::new("tcp-options", Area::Tcp, "Options");
 const ECN: Subject = Subject::new("tcp-ecn", Area::Tcp, "ECN");
@@ -26,11 +26,11 @@ const NEEDED: [(&str, &str, &str); 3] = [
     ),
 ];
 
-pub(super) fn examine(scene: &Scene, _probes: &Probes) -> Vec<Check> {
+pub(super) fn examine(scene: &ExaminedSystem, _probes: &Probes) -> Vec<Check> {
     vec![options(scene), ecn(scene)]
 }
 
-fn options(scene: &Scene) -> Check {
+fn options(scene: &ExaminedSystem) -> Check {
     let (mut on, mut off, mut costs, mut change) = (vec![], vec![], vec![], vec![]);
     for (setting, name, cost) in NEEDED {
         match scene.number::<u8>(setting) {
@@ -52,7 +52,7 @@ fn options(scene: &Scene) -> Check {
         .change(format!("sysctl -w {}", change.join(" ")))
 }
 
-fn ecn(scene: &Scene) -> Check {
+fn ecn(scene: &ExaminedSystem) -> Check {
     match scene.number::<u8>("net.ipv4.tcp_ecn") {
         Err(lack) => ECN.unknown(lack, "Whether routers can signal congestion is open."),
         Ok(0) => ECN

@@ -4,16 +4,16 @@ use std::io;
 
 use crate::check::{Area, Check, Subject};
 use crate::probes::Probes;
-use crate::scene::Scene;
+use crate::scene::ExaminedSystem;
 
 const SEGMENTATION: Subject = Subject::new("udp-gso", Area::Udp, "Segmentation (GSO)");
 const COALESCING: Subject = Subject::new("udp-gro", Area::Udp, "Coalescing (GRO)");
 const BUFFERS: Subject = Subject::new("udp-buffers", Area::Udp, "Buffers");
 
 /// The buffer size that QUIC implementations usually ask for, in bytes.
-const WANTED: u64 = 2 << 20;
+const WANTED_BUFFER: u64 = 2 << 20;
 
-pub(super) fn examine(scene: &Scene, probes: &Probes) -> Vec<Check> {
+pub(super) fn examine(scene: &ExaminedSystem, probes: &Probes) -> Vec<Check> {
     vec![
         segmentation(&probes.udp_segmentation),
         coalescing(&probes.udp_coalescing),
@@ -49,7 +49,7 @@ fn coalescing(probe: &io::Result<()>) -> Check {
     }
 }
 
-fn buffers(scene: &Scene) -> Check {
+fn buffers(scene: &ExaminedSystem) -> Check {
     let most = [
         scene.number::<u64>("net.core.rmem_max"),
         scene.number::<u64>("net.core.wmem_max"),
@@ -65,7 +65,7 @@ fn buffers(scene: &Scene) -> Check {
         }
     };
     let value = format!("rmem_max {receive}, wmem_max {send}");
-    if receive.min(send) < WANTED {
+    if receive.min(send) < WANTED_BUFFER {
         return BUFFERS
             .notice(
                 value,

@@ -3,14 +3,14 @@
 use crate::check::{Area, Check, Subject};
 use crate::netlink::routes::Route;
 use crate::probes::Probes;
-use crate::scene::Scene;
+use crate::scene::ExaminedSystem;
 
 const WINDOWS: Subject = Subject::new("tcp-initial-windows", Area::Tcp, "Initial windows");
 
 /// The initial window in segments (RFC 6928) unless a route says otherwise.
-const DEFAULT: u32 = 10;
+const DEFAULT_WINDOW: u32 = 10;
 
-pub(super) fn examine(_scene: &Scene, probes: &Probes) -> Vec<Check> {
+pub(super) fn examine(_scene: &ExaminedSystem, probes: &Probes) -> Vec<Check> {
     vec![windows(probes)]
 }
 
@@ -24,18 +24,20 @@ fn windows(probes: &Probes) -> Check {
             );
         }
     };
-    let narrow = |window| window != 0 && window < DEFAULT;
+    let narrow = |window| window != 0 && window < DEFAULT_WINDOW;
     let narrow = routes.special.iter().any(|route| {
         narrow(route.initial_congestion_window) || narrow(route.initial_receive_window)
     });
     let value = match routes.special.as_slice() {
-        [] if routes.count == 0 => format!("{DEFAULT} segments (RFC 6928); there are no routes"),
+        [] if routes.count == 0 => {
+            format!("{DEFAULT_WINDOW} segments (RFC 6928); there are no routes")
+        }
         [] => format!(
-            "{DEFAULT} segments (RFC 6928) on all {} routes",
+            "{DEFAULT_WINDOW} segments (RFC 6928) on all {} routes",
             routes.count
         ),
         special => format!(
-            "{DEFAULT} segments, but {}",
+            "{DEFAULT_WINDOW} segments, but {}",
             special.iter().map(describe).collect::<Vec<_>>().join("; ")
         ),
     };

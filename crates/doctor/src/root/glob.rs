@@ -4,12 +4,12 @@
 
 use rustix::fs::Dir;
 
-use super::{Lack, Root};
+use super::{Root, RootReadError};
 
 /// The most names that are read from one directory.
-const MOST_ENTRIES: usize = 50_000;
+const MAX_ENTRIES: usize = 50_000;
 /// The most paths that are kept after each component: a hostile tree must not multiply them.
-const MOST_PATHS: usize = 256;
+const MAX_PATHS: usize = 256;
 
 impl Root {
     /// The matching paths, sorted, each beginning with `/`. Unreadable directories match nothing.
@@ -26,7 +26,7 @@ impl Root {
                     longer.push(format!("{path}/{component}"));
                 }
             }
-            longer.truncate(MOST_PATHS);
+            longer.truncate(MAX_PATHS);
             paths = longer;
         }
         paths.retain(|path| self.exists(path));
@@ -34,10 +34,10 @@ impl Root {
     }
 
     /// The names in a directory, sorted.
-    fn names(&self, path: &str) -> Result<Vec<String>, Lack> {
+    fn names(&self, path: &str) -> Result<Vec<String>, RootReadError> {
         let directory = self.open_directory(path)?;
         let mut names: Vec<String> = Dir::read_from(&directory)?
-            .take(MOST_ENTRIES)
+            .take(MAX_ENTRIES)
             .map_while(Result::ok)
             .filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned))
             .filter(|name| name != "." && name != "..")

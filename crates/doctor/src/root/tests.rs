@@ -42,7 +42,7 @@ fn no_link_and_no_dots_lead_out() {
     let through_up = format!("up{}", secret.display());
     let paths = ["absolute", "relative", "../secret", "etc/../../secret"];
     for path in paths.into_iter().chain(["directory/secret", &through_up]) {
-        assert_eq!(root.read_text(path), Err(Lack::Absent), "{path}");
+        assert_eq!(root.read_text(path), Err(RootReadError::Absent), "{path}");
     }
     assert!(root.glob("directory/*").is_empty());
     // `up` is the root itself, so the listing shows the root, not what lies around it.
@@ -75,10 +75,19 @@ fn loops_and_endless_paths_end() {
     let inner = outer.path().join("root");
     symlink("loop", inner.join("loop")).unwrap();
     symlink("grow/grow/grow", inner.join("grow")).unwrap();
-    assert!(matches!(root.read_text("loop"), Err(Lack::Failed(_))));
-    assert!(matches!(root.read_text("grow"), Err(Lack::Failed(_))));
+    assert!(matches!(
+        root.read_text("loop"),
+        Err(RootReadError::Failed(_))
+    ));
+    assert!(matches!(
+        root.read_text("grow"),
+        Err(RootReadError::Failed(_))
+    ));
     let long = "etc/../".repeat(500);
-    assert!(matches!(root.read_text(&long), Err(Lack::Failed(_))));
+    assert!(matches!(
+        root.read_text(&long),
+        Err(RootReadError::Failed(_))
+    ));
 }
 
 #[test]
@@ -92,10 +101,10 @@ fn only_regular_files_are_opened() {
             .unwrap()
             .success()
     );
-    assert_eq!(root.read_text("pipe"), Err(Lack::NotAFile)); // and does not block
-    assert_eq!(root.read_text("etc"), Err(Lack::NotAFile));
-    assert_eq!(root.read_text("/"), Err(Lack::NotAFile));
-    assert_eq!(root.read_text("etc/file/more"), Err(Lack::Absent));
+    assert_eq!(root.read_text("pipe"), Err(RootReadError::NotAFile)); // and does not block
+    assert_eq!(root.read_text("etc"), Err(RootReadError::NotAFile));
+    assert_eq!(root.read_text("/"), Err(RootReadError::NotAFile));
+    assert_eq!(root.read_text("etc/file/more"), Err(RootReadError::Absent));
 }
 
 #[test]
@@ -106,7 +115,7 @@ fn an_unreadable_file_says_so() {
     // Root may read it all the same.
     let expected = match fs::read(&file) {
         Ok(_) => Ok("inside".to_owned()),
-        Err(_) => Err(Lack::Refused),
+        Err(_) => Err(RootReadError::Refused),
     };
     assert_eq!(root.read_text("etc/file"), expected);
 }
@@ -116,7 +125,7 @@ fn a_huge_file_is_read_up_to_the_limit_and_bad_bytes_are_replaced() {
     let (outer, root) = tree();
     let huge = fs::File::create(outer.path().join("root/huge")).unwrap();
     huge.set_len(1 << 40).unwrap(); // sparse
-    assert_eq!(root.read_text("huge").unwrap().len() as u64, LONGEST_TEXT);
+    assert_eq!(root.read_text("huge").unwrap().len() as u64, MAX_TEXT_BYTES);
     fs::write(outer.path().join("root/bytes"), b"a\xff\xfeb").unwrap();
     assert_eq!(root.read_text("bytes").unwrap(), "a\u{fffd}\u{fffd}b");
 }

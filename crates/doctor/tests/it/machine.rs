@@ -1,7 +1,7 @@
 //! The examination of whatever machine runs the tests, through the public face: it answers,
 //! whatever it is allowed to see.
 
-use roundtrip_doctor::{Area, Report, SCHEMA, Status, examine, render};
+use roundtrip_doctor::{Area, DoctorReport, SCHEMA, Status, examine, render};
 use roundtrip_report::terminal::Style;
 
 #[test]
@@ -41,7 +41,7 @@ fn what_is_read_is_what_the_kernel_says() {
 fn json_has_the_promised_keys() {
     let checks = examine(None).unwrap();
     let count = checks.len();
-    let json = serde_json::to_value(Report::new(None, checks)).unwrap();
+    let json = serde_json::to_value(DoctorReport::new(None, checks)).unwrap();
     assert_eq!(json["schema"], SCHEMA);
     assert!(json["root"].is_null());
     assert_eq!(json["checks"].as_array().unwrap().len(), count);
@@ -64,7 +64,7 @@ fn text_and_json_agree_on_an_image() {
     std::fs::create_dir_all(image.path().join("usr/lib64")).unwrap();
     let library = image.path().join("usr/lib64/libcrypto.so.1.0.2k");
     std::fs::write(library, "OpenSSL 1.0.2k-fips  26 Jan 2017\0").unwrap();
-    let report = Report::new(Some(image.path()), examine(Some(image.path())).unwrap());
+    let report = DoctorReport::new(Some(image.path()), examine(Some(image.path())).unwrap());
     let openssl = report
         .checks
         .iter()

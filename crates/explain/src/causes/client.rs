@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use roundtrip_model::{PhaseName, Task};
 
-use crate::{Case, Cause, Cost, Family, Part, Setting};
+use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
 
 /// In milliseconds. A warmed-up TLS library needs about a millisecond for all of its work.
-const MUCH: f64 = 10.0;
+const MAX_USUAL_WORK: f64 = 10.0;
 
-pub(super) const FAMILY: Family = Family {
+pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "The client",
     causes: &[
         Cause {
@@ -19,7 +19,7 @@ pub(super) const FAMILY: Family = Family {
             signature: slow_verification,
             cost: "what it took: under 1 ms with ECDSA, more with long chains, large RSA keys or a key store in slow hardware",
             remedy: "use ECDSA certificates and short chains, remember verified chains, resume sessions",
-            settings: &[Setting::new("certbot", "--key-type ecdsa")],
+            settings: &[RemedySetting::new("certbot", "--key-type ecdsa")],
             source: "RFC 5280 §6; RFC 8446 §2.2",
         },
         Cause {
@@ -30,11 +30,11 @@ pub(super) const FAMILY: Family = Family {
             cost: "what it took: tens to hundreds of ms",
             remedy: "set the library up once and keep it, load a small CA bundle, load no engines or PKCS#11 modules that are not needed, prefer ECDSA and X25519",
             settings: &[
-                Setting::new(
+                RemedySetting::new(
                     "OpenSSL",
                     "SSL_CERT_FILE=one-bundle.pem OPENSSL_CONF=/dev/null",
                 ),
-                Setting::new("curl", "--cacert one-bundle.pem"),
+                RemedySetting::new("curl", "--cacert one-bundle.pem"),
             ],
             source: "openssl-env(7); ossl-guide-libraries-introduction(7)",
         },
@@ -51,7 +51,7 @@ const PHASES: [PhaseName; 4] = [
 fn slow_verification(case: &Case<'_>) -> Option<Cost> {
     let phase = case.handshake();
     let took = case.worked(phase, &[Task::Verify]);
-    (took >= MUCH).then(|| {
+    (took >= MAX_USUAL_WORK).then(|| {
         let certificates = case
             .exchange
             .tls
@@ -59,7 +59,7 @@ fn slow_verification(case: &Case<'_>) -> Option<Cost> {
             .and_then(|t| t.chain.as_ref())
             .map_or(0, |c| c.certificates.len());
         let evidence = format!("{certificates} certificates were verified in {took:.1} ms");
-        Cost::new(evidence).waited(phase, Part::Client, took)
+        Cost::new(evidence).waited(phase, WaitPart::Client, took)
     })
 }
 
@@ -74,7 +74,7 @@ fn slow_library(case: &Case<'_>) -> Option<Cost> {
         let worked: f64 = tasks.iter().map(|(_, took)| took).sum();
         // Work that happened during a wait cost nothing.
         let unhidden = worked.min(phase.waited.client);
-        cost = cost.waited(phase.name, Part::Client, unhidden);
+        cost = cost.waited(phase.name, WaitPart::Client, unhidden);
         for (task, took) in tasks {
             *told.entry(task.title()).or_default() += took;
         }
@@ -86,5 +86,5 @@ fn slow_library(case: &Case<'_>) -> Option<Cost> {
         .map(|(task, took)| format!("{task} {took:.1} ms"))
         .collect();
     cost.evidence = format!("the client's tasks: {}", told.join(", "));
-    (unhidden >= MUCH).then_some(cost)
+    (unhidden >= MAX_USUAL_WORK).then_some(cost)
 }

@@ -3,15 +3,15 @@
 use roundtrip_model::{Attempt, AttemptOutcome, PhaseName};
 
 use crate::case::ms;
-use crate::{Case, Cause, Cost, Family, Part, Setting};
+use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
 
 /// In milliseconds. A busy host alone does not delay a SYN-ACK by more than this.
-const LATE: f64 = 20.0;
+const MAX_HOST_DELAY: f64 = 20.0;
 /// In milliseconds, with some tolerance: a SYN is repeated after a second, and so is QUIC's first
 /// flight.
 const FIRST_TIMEOUT: f64 = 950.0;
 
-pub(super) const FAMILY: Family = Family {
+pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "Addresses and TCP",
     causes: &[
         Cause {
@@ -22,9 +22,9 @@ pub(super) const FAMILY: Family = Family {
             cost: "1 round trip an address; Windows repeats a refused SYN for a second",
             remedy: "listen on every address that the name has, or take the address out of the DNS",
             settings: &[
-                Setting::new("nginx", "listen [::]:443 ssl; listen 443 ssl;"),
-                Setting::new("HAProxy", "bind :::443 v4v6"),
-                Setting::new("Apache", "Listen 443 (both families) or Listen [::]:443"),
+                RemedySetting::new("nginx", "listen [::]:443 ssl; listen 443 ssl;"),
+                RemedySetting::new("HAProxy", "bind :::443 v4v6"),
+                RemedySetting::new("Apache", "Listen 443 (both families) or Listen [::]:443"),
             ],
             source: "RFC 8305 §5; RFC 9293 §3.5.2",
         },
@@ -36,8 +36,8 @@ pub(super) const FAMILY: Family = Family {
             cost: "250 ms an address with Happy Eyeballs (RFC 8305), a minute and more without",
             remedy: "mend the address or take it out of the DNS; a client without Happy Eyeballs waits for minutes here",
             settings: &[
-                Setting::new("DNS", "withdraw the AAAA (or A) record that leads nowhere"),
-                Setting::new("Linux (/etc/gai.conf)", "precedence ::ffff:0:0/96 100"),
+                RemedySetting::new("DNS", "withdraw the AAAA (or A) record that leads nowhere"),
+                RemedySetting::new("Linux (/etc/gai.conf)", "precedence ::ffff:0:0/96 100"),
             ],
             source: "RFC 8305 §5",
         },
@@ -49,10 +49,10 @@ pub(super) const FAMILY: Family = Family {
             cost: "1 s; where it happens again, 1 s more each time, then twice as long each time",
             remedy: "look for loss on the path (mtr), a full accept queue at the server (nstat TcpExtListenOverflows) or a firewall that drops",
             settings: &[
-                Setting::new("Linux (server)", "net.core.somaxconn=4096"),
-                Setting::new("nginx", "listen 443 ssl backlog=4096;"),
-                Setting::new("HAProxy", "bind :443 backlog 4096"),
-                Setting::new("Apache", "ListenBacklog 4096"),
+                RemedySetting::new("Linux (server)", "net.core.somaxconn=4096"),
+                RemedySetting::new("nginx", "listen 443 ssl backlog=4096;"),
+                RemedySetting::new("HAProxy", "bind :443 backlog 4096"),
+                RemedySetting::new("Apache", "ListenBacklog 4096"),
             ],
             source: "RFC 6298 §2 and §5; tcp(7)",
         },
@@ -64,8 +64,8 @@ pub(super) const FAMILY: Family = Family {
             cost: "1 ms to 2 s: neighbour discovery, a firewall's new entry, a radio that wakes up",
             remedy: "keep the path warm where it sleeps: an open connection that is used now and then, Wi-Fi without power saving",
             settings: &[
-                Setting::new("Linux (Wi-Fi)", "iw dev wlan0 set power_save off"),
-                Setting::new(
+                RemedySetting::new("Linux (Wi-Fi)", "iw dev wlan0 set power_save off"),
+                RemedySetting::new(
                     "Linux (neighbours)",
                     "net.ipv4.neigh.default.base_reachable_time_ms=300000",
                 ),
@@ -115,7 +115,7 @@ fn tried_before(case: &Case<'_>, refused: bool) -> Option<Cost> {
             won.peer,
             ms(won.began.since(first))
         ))
-        .waited(phase, Part::Loss, ms(won.began.since(first))),
+        .waited(phase, WaitPart::Loss, ms(won.began.since(first))),
     )
 }
 
@@ -155,21 +155,21 @@ fn syn_lost(case: &Case<'_>) -> Option<Cost> {
             1 => "the SYN was sent twice".to_owned(),
             n => format!("the SYN was sent {} times", n + 1),
         })
-        .waited(PhaseName::Tcp, Part::Loss, syn_wait(case)?),
+        .waited(PhaseName::Tcp, WaitPart::Loss, syn_wait(case)?),
     )
 }
 
 fn slow_first(case: &Case<'_>) -> Option<Cost> {
     let (tcp, r) = (case.tcp()?, case.rtt?);
-    let took = case.waited(PhaseName::Tcp, Part::Network);
+    let took = case.waited(PhaseName::Tcp, WaitPart::Network);
     let late = took - r;
     // Another answer on the connection has to show how long the path takes when it is awake.
-    let compared = case.waited(PhaseName::FirstByte, Part::Network) > 0.0;
-    (compared && tcp.syn_retransmits == 0 && late >= LATE.max(0.5 * r)).then(|| {
+    let compared = case.waited(PhaseName::FirstByte, WaitPart::Network) > 0.0;
+    (compared && tcp.syn_retransmits == 0 && late >= MAX_HOST_DELAY.max(0.5 * r)).then(|| {
         let evidence = format!(
             "the SYN-ACK took {took:.1} ms, later answers no more than {r:.1} ms for the path"
         );
-        Cost::new(evidence).waited(PhaseName::Tcp, Part::Network, late)
+        Cost::new(evidence).waited(PhaseName::Tcp, WaitPart::Network, late)
     })
 }
 
@@ -178,5 +178,5 @@ pub(super) fn syn_wait(case: &Case<'_>) -> Option<f64> {
     let (_, won) = case.tcp_attempts();
     let won = won?.began;
     let first = case.exchange.attempts.iter().map(|a| a.began).min()?;
-    Some(case.waited(PhaseName::Tcp, Part::Loss) - ms(won.since(first)))
+    Some(case.waited(PhaseName::Tcp, WaitPart::Loss) - ms(won.since(first)))
 }

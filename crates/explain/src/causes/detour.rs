@@ -3,9 +3,9 @@
 
 use roundtrip_model::{PhaseName, Scheme, Target};
 
-use crate::{Case, Cause, Cost, Family, Part, Setting};
+use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
 
-pub(super) const FAMILY: Family = Family {
+pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "Detours",
     causes: &[
         Cause {
@@ -16,15 +16,15 @@ pub(super) const FAMILY: Family = Family {
             cost: "2 round trips, and a name that has to be looked up",
             remedy: "write https in links and configurations, and let browsers know beforehand: HSTS with preload, or an HTTPS record",
             settings: &[
-                Setting::new(
+                RemedySetting::new(
                     "nginx",
                     "add_header Strict-Transport-Security 'max-age=63072000; includeSubDomains; preload' always;",
                 ),
-                Setting::new(
+                RemedySetting::new(
                     "HAProxy",
                     "http-response set-header Strict-Transport-Security \"max-age=63072000; includeSubDomains; preload\"",
                 ),
-                Setting::new(
+                RemedySetting::new(
                     "Apache",
                     "Header always set Strict-Transport-Security \"max-age=63072000; includeSubDomains; preload\"",
                 ),
@@ -39,9 +39,9 @@ pub(super) const FAMILY: Family = Family {
             cost: "1 round trip at the same origin, a whole new connection at another",
             remedy: "link to where the answer is, let one redirect lead all the way, and let clients remember it (301 or 308 with a lifetime)",
             settings: &[
-                Setting::new("nginx", "return 308 https://host$request_uri; in one step"),
-                Setting::new("HAProxy", "http-request redirect code 308 location URL"),
-                Setting::new("Apache", "Redirect 308 /old https://host/new"),
+                RemedySetting::new("nginx", "return 308 https://host$request_uri; in one step"),
+                RemedySetting::new("HAProxy", "http-request redirect code 308 location URL"),
+                RemedySetting::new("Apache", "Redirect 308 /old https://host/new"),
             ],
             source: "RFC 9110 §15.4",
         },
@@ -53,11 +53,11 @@ pub(super) const FAMILY: Family = Family {
             cost: "1 round trip, 2 with NTLM or Negotiate",
             remedy: "send credentials with the first request where the server is known to want them; prefer tokens to schemes that need a challenge each time",
             settings: &[
-                Setting::new(
+                RemedySetting::new(
                     "curl",
                     "--basic --user NAME or --oauth2-bearer TOKEN, without --anyauth",
                 ),
-                Setting::new("Apache (Negotiate)", "GssapiUseSessions On"),
+                RemedySetting::new("Apache (Negotiate)", "GssapiUseSessions On"),
             ],
             source: "RFC 9110 §11.3 and §11.7.1; RFC 7617 §2.2",
         },
@@ -69,12 +69,12 @@ pub(super) const FAMILY: Family = Family {
             cost: "1 round trip before each request that the browser does not remember",
             remedy: "let browsers remember the answer, serve from the same origin, or ask in ways that need no preflight",
             settings: &[
-                Setting::new("nginx", "add_header Access-Control-Max-Age 7200;"),
-                Setting::new(
+                RemedySetting::new("nginx", "add_header Access-Control-Max-Age 7200;"),
+                RemedySetting::new(
                     "HAProxy",
                     "http-response set-header Access-Control-Max-Age 7200",
                 ),
-                Setting::new("Apache", "Header set Access-Control-Max-Age 7200"),
+                RemedySetting::new("Apache", "Header set Access-Control-Max-Age 7200"),
             ],
             source: "Fetch standard, CORS-preflight fetch",
         },
@@ -94,7 +94,7 @@ fn whole(case: &Case<'_>, next: Option<&Target>, evidence: String) -> Cost {
     } else {
         case.phase_names()
     };
-    Cost::new(evidence).phases(case, &names, &Part::ALL)
+    Cost::new(evidence).phases(case, &names, &WaitPart::ALL)
 }
 
 fn to_https(case: &Case<'_>) -> Option<Cost> {

@@ -2,15 +2,15 @@
 
 use roundtrip_model::{EarlyData, PhaseName};
 
-use crate::{Case, Cause, Cost, Family, Setting};
+use crate::{Case, Cause, CauseFamily, Cost, RemedySetting};
 
-const ALLOW: &[Setting] = &[
-    Setting::new("nginx", "ssl_early_data on;"),
-    Setting::new("HAProxy", "bind :443 ssl crt FILE allow-0rtt"),
-    Setting::new("OpenSSL (server)", "SSL_CTX_set_max_early_data()"),
+const ALLOW: &[RemedySetting] = &[
+    RemedySetting::new("nginx", "ssl_early_data on;"),
+    RemedySetting::new("HAProxy", "bind :443 ssl crt FILE allow-0rtt"),
+    RemedySetting::new("OpenSSL (server)", "SSL_CTX_set_max_early_data()"),
 ];
 
-pub(super) const FAMILY: Family = Family {
+pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "Early data",
     causes: &[
         Cause {
@@ -31,8 +31,8 @@ pub(super) const FAMILY: Family = Family {
             cost: "1 round trip",
             remedy: "let the origin accept early data where a replay does no harm: a proxy in front marks such requests with Early-Data: 1",
             settings: &[
-                Setting::new("nginx", "proxy_set_header Early-Data $ssl_early_data;"),
-                Setting::new(
+                RemedySetting::new("nginx", "proxy_set_header Early-Data $ssl_early_data;"),
+                RemedySetting::new(
                     "HAProxy",
                     "http-request wait-for-handshake (only for what must not be replayed)",
                 ),

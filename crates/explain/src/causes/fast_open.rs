@@ -4,19 +4,19 @@
 use roundtrip_model::{Event, FastOpenFacts, PhaseName, TcpFacts};
 
 use super::connect::syn_wait;
-use crate::{Case, Cause, Cost, Family, Part, Setting};
+use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
 
-const ENABLE: &[Setting] = &[
-    Setting::new("nginx", "listen 443 ssl fastopen=256;"),
-    Setting::new("HAProxy", "bind :443 tfo"),
-    Setting::new("Linux (server)", "net.ipv4.tcp_fastopen=3"),
-    Setting::new(
+const ENABLE: &[RemedySetting] = &[
+    RemedySetting::new("nginx", "listen 443 ssl fastopen=256;"),
+    RemedySetting::new("HAProxy", "bind :443 tfo"),
+    RemedySetting::new("Linux (server)", "net.ipv4.tcp_fastopen=3"),
+    RemedySetting::new(
         "Linux (Apache, which does not ask for it)",
         "net.ipv4.tcp_fastopen=0x403",
     ),
 ];
 
-pub(super) const FAMILY: Family = Family {
+pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "TCP fast open",
     causes: &[
         Cause {
@@ -36,7 +36,7 @@ pub(super) const FAMILY: Family = Family {
             signature: syn_dropped,
             cost: "1 s",
             remedy: "a box on the path drops SYNs with data: do without fast open here, or let the kernel pause it after such a loss",
-            settings: &[Setting::new(
+            settings: &[RemedySetting::new(
                 "Linux (client)",
                 "net.ipv4.tcp_fastopen_blackhole_timeout_sec=3600",
             )],
@@ -50,8 +50,8 @@ pub(super) const FAMILY: Family = Family {
             cost: "1 round trip, as without fast open",
             remedy: "give all servers behind one address the same cookie key, and a longer queue for connections opened this way",
             settings: &[
-                Setting::new("Linux (server)", "net.ipv4.tcp_fastopen_key=KEY[,BACKUP]"),
-                Setting::new("nginx", "listen 443 ssl fastopen=1024;"),
+                RemedySetting::new("Linux (server)", "net.ipv4.tcp_fastopen_key=KEY[,BACKUP]"),
+                RemedySetting::new("nginx", "listen 443 ssl fastopen=1024;"),
             ],
             source: "RFC 7413 §4.2.2; ip-sysctl (tcp_fastopen_key)",
         },
@@ -62,7 +62,7 @@ pub(super) const FAMILY: Family = Family {
             signature: flight_too_large,
             cost: "1 round trip, as without fast open",
             remedy: "make the first flight smaller: a post-quantum key share (1216 bytes) leaves no room, the classical one fits (strategy -pq)",
-            settings: &[Setting::new("OpenSSL (client)", "Groups = X25519")],
+            settings: &[RemedySetting::new("OpenSSL (client)", "Groups = X25519")],
             source: "RFC 7413 §4.2.2; RFC 9293 §3.7.1",
         },
         Cause {
@@ -73,11 +73,11 @@ pub(super) const FAMILY: Family = Family {
             cost: "1 round trip of the two that fast open and early data save together",
             remedy: "gather the ClientHello and the early data into one write",
             settings: &[
-                Setting::new(
+                RemedySetting::new(
                     "Linux (client)",
                     "one writev(2) or sendmsg(2) with MSG_FASTOPEN for both",
                 ),
-                Setting::new(
+                RemedySetting::new(
                     "OpenSSL (client)",
                     "a memory BIO that is flushed once, after SSL_write_early_data()",
                 ),
@@ -121,7 +121,7 @@ fn syn_dropped(case: &Case<'_>) -> Option<Cost> {
         1 => "the SYN with data got no answer; the bare one after it did".to_owned(),
         n => format!("the SYN with data got no answer; the {n}. bare one after it did"),
     };
-    Some(Cost::new(evidence).waited(PhaseName::Tcp, Part::Loss, syn_wait(case)?))
+    Some(Cost::new(evidence).waited(PhaseName::Tcp, WaitPart::Loss, syn_wait(case)?))
 }
 
 fn data_ignored(case: &Case<'_>) -> Option<Cost> {

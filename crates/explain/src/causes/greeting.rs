@@ -3,12 +3,12 @@
 use roundtrip_model::{EarlyData, Event, Moment, PhaseName};
 
 use crate::case::ms;
-use crate::{Case, Cause, Cost, Family, Part, Setting};
+use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
 
 /// In milliseconds: what a busy server may need for a key exchange and a signature.
-const LATE: f64 = 10.0;
+const MAX_HANDSHAKE_WORK: f64 = 10.0;
 
-pub(super) const FAMILY: Family = Family {
+pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "The ClientHello",
     causes: &[
         Cause {
@@ -19,8 +19,8 @@ pub(super) const FAMILY: Family = Family {
             cost: "the whole patience of the client",
             remedy: "mend the box that drops it: one that knows only a ClientHello of one packet, or a link that carries no full segments; without the post-quantum share it fits (strategy -pq)",
             settings: &[
-                Setting::new("OpenSSL (client)", "Groups = X25519"),
-                Setting::new(
+                RemedySetting::new("OpenSSL (client)", "Groups = X25519"),
+                RemedySetting::new(
                     "Linux (router)",
                     "nft add rule inet filter forward tcp flags syn tcp option maxseg size set rt mtu",
                 ),
@@ -35,9 +35,9 @@ pub(super) const FAMILY: Family = Family {
             cost: "what it took",
             remedy: "use an ECDSA key, look for a queue before the server (few workers, a full accept queue, a key in slow hardware), resume sessions",
             settings: &[
-                Setting::new("nginx", "worker_processes auto; ssl_certificate ecdsa.pem;"),
-                Setting::new("HAProxy", "nbthread and bind :443 ssl crt ecdsa.pem"),
-                Setting::new(
+                RemedySetting::new("nginx", "worker_processes auto; ssl_certificate ecdsa.pem;"),
+                RemedySetting::new("HAProxy", "nbthread and bind :443 ssl crt ecdsa.pem"),
+                RemedySetting::new(
                     "Apache",
                     "MaxRequestWorkers and SSLCertificateFile ecdsa.pem",
                 ),
@@ -69,7 +69,7 @@ fn hello_lost(case: &Case<'_>) -> Option<Cost> {
             "{sent} bytes of ClientHello ({} fit a segment) were sent, {again} segments of them again, and nothing came",
             case.segment()
         );
-        let parts = [Part::Network, Part::Server, Part::Loss];
+        let parts = [WaitPart::Network, WaitPart::Server, WaitPart::Loss];
         Cost::new(evidence).phases(case, &[PhaseName::Tls], &parts)
     })
 }
@@ -94,12 +94,12 @@ fn slow_server(case: &Case<'_>) -> Option<Cost> {
     let sent = after(|e| matches!(e, Event::Sent { .. }), began)?;
     let answered = after(|e| matches!(e, Event::Received { .. }), sent)?;
     let phase = case.handshake();
-    let late = (ms(answered.since(sent)) - r).min(case.waited(phase, Part::Server));
-    (late >= LATE.max(0.1 * r).max(2.0 * case.unrest())).then(|| {
+    let late = (ms(answered.since(sent)) - r).min(case.waited(phase, WaitPart::Server));
+    (late >= MAX_HANDSHAKE_WORK.max(0.1 * r).max(2.0 * case.unrest())).then(|| {
         let evidence = format!(
             "the server's flight began {late:.1} ms later than a round trip after the ClientHello{}",
             case.doubt(late)
         );
-        Cost::new(evidence).waited(phase, Part::Server, late)
+        Cost::new(evidence).waited(phase, WaitPart::Server, late)
     })
 }

@@ -3,16 +3,16 @@
 use roundtrip_model::{Event, PhaseName};
 
 use crate::case::ms;
-use crate::{Case, Cause, Cost, Family, Part, Setting};
+use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
 
 /// In milliseconds. Less than this cannot be told from the server's scheduler: it is a time slice
 /// of a busy machine.
-const THOUGHT: f64 = 3.0;
+const MIN_THINKING: f64 = 3.0;
 /// Nor can less than this share of a round trip be told from the path, where waits vary by that
 /// much anyway.
 const JITTER: f64 = 0.1;
 
-pub(super) const FAMILY: Family = Family {
+pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "HTTP",
     causes: &[
         Cause {
@@ -22,7 +22,7 @@ pub(super) const FAMILY: Family = Family {
             signature: proxy_connect,
             cost: "1 round trip to the proxy, and what the proxy takes to connect",
             remedy: "go past the proxy for this host, or keep tunnels open",
-            settings: &[Setting::new("environment", "NO_PROXY=host")],
+            settings: &[RemedySetting::new("environment", "NO_PROXY=host")],
             source: "RFC 9110 §9.3.6",
         },
         Cause {
@@ -33,16 +33,16 @@ pub(super) const FAMILY: Family = Family {
             cost: "a round trip from the cache to the origin, and what the origin takes",
             remedy: "let more be cached and for longer, put a shield before the origin, serve stale while it is fetched anew",
             settings: &[
-                Setting::new(
+                RemedySetting::new(
                     "nginx",
                     "proxy_cache_use_stale updating; proxy_cache_background_update on;",
                 ),
-                Setting::new(
+                RemedySetting::new(
                     "HAProxy",
                     "http-request cache-use NAME and http-response cache-store NAME",
                 ),
-                Setting::new("Apache", "CacheEnable disk / and CacheIgnoreNoLastMod On"),
-                Setting::new(
+                RemedySetting::new("Apache", "CacheEnable disk / and CacheIgnoreNoLastMod On"),
+                RemedySetting::new(
                     "origin",
                     "Cache-Control: max-age=60, stale-while-revalidate=600",
                 ),
@@ -57,12 +57,12 @@ pub(super) const FAMILY: Family = Family {
             cost: "what it took",
             remedy: "profile the handler and what it waits for; let it say so in Server-Timing",
             settings: &[
-                Setting::new(
+                RemedySetting::new(
                     "nginx",
                     "log_format t '$request_time $upstream_response_time';",
                 ),
-                Setting::new("HAProxy", "log-format with %Tr (%TR/%Tw/%Tc/%Tr/%Ta)"),
-                Setting::new("Apache", "LogFormat \"%D %r\""),
+                RemedySetting::new("HAProxy", "log-format with %Tr (%TR/%Tw/%Tc/%Tr/%Ta)"),
+                RemedySetting::new("Apache", "LogFormat \"%D %r\""),
             ],
             source: "W3C Server Timing",
         },
@@ -75,7 +75,7 @@ fn proxy_connect(case: &Case<'_>) -> Option<Cost> {
         .timeline
         .first(|e| *e == Event::TunnelStarted)?;
     let ready = case.exchange.timeline.last(|e| *e == Event::TunnelReady)?;
-    let beyond = case.waited(PhaseName::Proxy, Part::Server);
+    let beyond = case.waited(PhaseName::Proxy, WaitPart::Server);
     let evidence = format!(
         "the tunnel was ready {:.1} ms after CONNECT, of which the proxy took {beyond:.1} ms",
         ready.since(began).as_secs_f64() * 1e3
@@ -85,7 +85,7 @@ fn proxy_connect(case: &Case<'_>) -> Option<Cost> {
         case.round_trips(PhaseName::Proxy),
         evidence,
     )?;
-    Some(cost.waited(PhaseName::Proxy, Part::Server, beyond))
+    Some(cost.waited(PhaseName::Proxy, WaitPart::Server, beyond))
 }
 
 /// By how much the first byte was later than a round trip, if that is more than the path and a busy
@@ -94,8 +94,10 @@ fn thought(case: &Case<'_>) -> Option<f64> {
     if !case.is_answered() {
         return None;
     }
-    let least = THOUGHT.max(JITTER * case.rtt?).max(2.0 * case.unrest());
-    let later = case.waited(PhaseName::FirstByte, Part::Server);
+    let least = MIN_THINKING
+        .max(JITTER * case.rtt?)
+        .max(2.0 * case.unrest());
+    let later = case.waited(PhaseName::FirstByte, WaitPart::Server);
     let thought = later - behind_the_proxy(case)?;
     (thought >= least).then_some(thought)
 }
@@ -104,10 +106,10 @@ fn think_time(case: &Case<'_>) -> Option<Cost> {
     let thought = thought(case)?;
     let evidence = format!(
         "the first byte came {:.1} ms later than a round trip after the request{}",
-        case.waited(PhaseName::FirstByte, Part::Server),
+        case.waited(PhaseName::FirstByte, WaitPart::Server),
         confirmation(case, thought)
     );
-    Some(Cost::new(evidence).waited(PhaseName::FirstByte, Part::Server, thought))
+    Some(Cost::new(evidence).waited(PhaseName::FirstByte, WaitPart::Server, thought))
 }
 
 fn cache_miss(case: &Case<'_>) -> Option<Cost> {
@@ -117,7 +119,7 @@ fn cache_miss(case: &Case<'_>) -> Option<Cost> {
         "the first byte came {thought:.1} ms later than a round trip after the request, and {told}{}",
         timing(case)
     );
-    Some(Cost::new(evidence).waited(PhaseName::FirstByte, Part::Server, thought))
+    Some(Cost::new(evidence).waited(PhaseName::FirstByte, WaitPart::Server, thought))
 }
 
 /// What a cache says about itself: RFC 9211 §2.2 (`fwd`), and older header fields.
@@ -147,7 +149,7 @@ fn behind_the_proxy(case: &Case<'_>) -> Option<f64> {
         return Some(0.0);
     }
     let trips = case.round_trips(PhaseName::Tls);
-    (trips > 0).then(|| case.waited(PhaseName::Tls, Part::Server) / f64::from(trips))
+    (trips > 0).then(|| case.waited(PhaseName::Tls, WaitPart::Server) / f64::from(trips))
 }
 
 /// What the server itself said about the wait, or what else may explain it.

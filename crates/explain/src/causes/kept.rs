@@ -2,7 +2,7 @@
 
 use roundtrip_model::{NotKept, PhaseName};
 
-use crate::{Case, Cause, Cost, Family, Part, Setting};
+use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
 
 const SETUP: [PhaseName; 5] = [
     PhaseName::Name,
@@ -12,9 +12,14 @@ const SETUP: [PhaseName; 5] = [
     PhaseName::Quic,
 ];
 /// Lost time has its own causes.
-const PARTS: [Part; 4] = [Part::Network, Part::Server, Part::Client, Part::Resolver];
+const PARTS: [WaitPart; 4] = [
+    WaitPart::Network,
+    WaitPart::Server,
+    WaitPart::Client,
+    WaitPart::Resolver,
+];
 
-pub(super) const FAMILY: Family = Family {
+pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "Kept connections",
     causes: &[
         Cause {
@@ -25,13 +30,13 @@ pub(super) const FAMILY: Family = Family {
             cost: "2 to 4 round trips a request: TCP and TLS",
             remedy: "keep connections open, on the server and on every proxy in between",
             settings: &[
-                Setting::new("nginx", "keepalive_timeout 75s; keepalive_requests 1000;"),
-                Setting::new(
+                RemedySetting::new("nginx", "keepalive_timeout 75s; keepalive_requests 1000;"),
+                RemedySetting::new(
                     "nginx (to upstreams)",
                     "proxy_http_version 1.1; proxy_set_header Connection \"\"; keepalive 32;",
                 ),
-                Setting::new("HAProxy", "option http-keep-alive"),
-                Setting::new("Apache", "KeepAlive On"),
+                RemedySetting::new("HAProxy", "option http-keep-alive"),
+                RemedySetting::new("Apache", "KeepAlive On"),
             ],
             source: "RFC 9112 §9.3 and §9.6",
         },
@@ -43,9 +48,9 @@ pub(super) const FAMILY: Family = Family {
             cost: "2 to 4 round trips: TCP and TLS",
             remedy: "let servers keep idle connections longer than clients want them, or clients ask sooner",
             settings: &[
-                Setting::new("nginx", "keepalive_timeout 75s;"),
-                Setting::new("HAProxy", "timeout http-keep-alive 75s"),
-                Setting::new("Apache", "KeepAliveTimeout 75"),
+                RemedySetting::new("nginx", "keepalive_timeout 75s;"),
+                RemedySetting::new("HAProxy", "timeout http-keep-alive 75s"),
+                RemedySetting::new("Apache", "KeepAliveTimeout 75"),
             ],
             source: "RFC 9112 §9.5",
         },
@@ -57,10 +62,10 @@ pub(super) const FAMILY: Family = Family {
             cost: "2 to 4 round trips, and the one that was lost",
             remedy: "let clients give up idle connections sooner than the server does",
             settings: &[
-                Setting::new("nginx", "keepalive_timeout 75s;"),
-                Setting::new("HAProxy", "timeout http-keep-alive 75s"),
-                Setting::new("Apache", "KeepAliveTimeout 75"),
-                Setting::new(
+                RemedySetting::new("nginx", "keepalive_timeout 75s;"),
+                RemedySetting::new("HAProxy", "timeout http-keep-alive 75s"),
+                RemedySetting::new("Apache", "KeepAliveTimeout 75"),
+                RemedySetting::new(
                     "nginx (to upstreams)",
                     "keepalive_timeout 30s; in upstream, less than the upstream's",
                 ),
@@ -90,5 +95,5 @@ fn crossed(case: &Case<'_>) -> Option<Cost> {
         "the request on the kept connection was answered with its end, and sent again on another";
     let cost = setup(case, NotKept::Crossed, evidence)?;
     // The time before the second attempt is all that its timeline shows of the first.
-    Some(cost.phases(case, &[PhaseName::Setup], &[Part::Client]))
+    Some(cost.phases(case, &[PhaseName::Setup], &[WaitPart::Client]))
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use roundtrip_model::{Event, Moment, Phase, PhaseName};
 
 use crate::case::ms;
-use crate::{Case, Cause, Cost, Family, Part, Setting};
+use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
 
-pub(super) const FAMILY: Family = Family {
+pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "Losses",
     causes: &[
         Cause {
@@ -18,8 +18,8 @@ pub(super) const FAMILY: Family = Family {
             cost: "1 to 3 s: several time-outs before the kernel tries smaller segments; without probing, for ever",
             remedy: "let ICMP «fragmentation needed» (and ICMPv6 «packet too big») pass, clamp the MSS at the narrow link, or let the ends probe",
             settings: &[
-                Setting::new("Linux (both ends)", "net.ipv4.tcp_mtu_probing=1"),
-                Setting::new(
+                RemedySetting::new("Linux (both ends)", "net.ipv4.tcp_mtu_probing=1"),
+                RemedySetting::new(
                     "Linux (router)",
                     "nft add rule inet filter forward tcp flags syn tcp option maxseg size set rt mtu",
                 ),
@@ -34,8 +34,8 @@ pub(super) const FAMILY: Family = Family {
             cost: "1 round trip and more where later segments tell of the loss; 200 ms and more where they do not",
             remedy: "look for loss on the path (mtr); let the server recover sooner",
             settings: &[
-                Setting::new("Linux (server)", "net.ipv4.tcp_recovery=1"),
-                Setting::new(
+                RemedySetting::new("Linux (server)", "net.ipv4.tcp_recovery=1"),
+                RemedySetting::new(
                     "Linux (server)",
                     "net.core.default_qdisc=fq and net.ipv4.tcp_congestion_control=bbr",
                 ),
@@ -49,7 +49,7 @@ pub(super) const FAMILY: Family = Family {
             signature: ours,
             cost: "a round trip and a quarter where later segments tell of the loss, else at least 200 ms, the shortest time-out of Linux",
             remedy: "look for loss on the path; lower the least retransmission time-out on short, clean paths",
-            settings: &[Setting::new(
+            settings: &[RemedySetting::new(
                 "Linux (client)",
                 "ip route change default via GATEWAY rto_min 20ms",
             )],
@@ -59,7 +59,7 @@ pub(super) const FAMILY: Family = Family {
 };
 
 /// In milliseconds: the kernel counts unacknowledged time in ticks.
-const TICKS: f64 = 12.0;
+const TICK_SLACK: f64 = 12.0;
 
 /// Waits that a lost segment prolongs.
 const WAITS: [PhaseName; 5] = [
@@ -80,13 +80,13 @@ fn black_hole(case: &Case<'_>) -> Option<Cost> {
             tcp.first_mss,
             tcp.mss
         );
-        Cost::new(evidence).phases(case, &WAITS, &[Part::Loss])
+        Cost::new(evidence).phases(case, &WAITS, &[WaitPart::Loss])
     })
 }
 
 /// What the kernel and TLS noticed of losses in one phase.
 #[derive(Default)]
-struct Seen {
+struct SeenLosses {
     phase: Option<PhaseName>,
     /// The milliseconds of loss in the phase: of our segments, and of the server's.
     ours: f64,
@@ -96,7 +96,7 @@ struct Seen {
     overtaken: u32,
 }
 
-fn seen(case: &Case<'_>) -> Vec<Seen> {
+fn seen(case: &Case<'_>) -> Vec<SeenLosses> {
     let over_tcp = case.exchange.tcp.is_some() && case.exchange.quic.is_none();
     let phases = case.phases.iter();
     phases
@@ -105,10 +105,10 @@ fn seen(case: &Case<'_>) -> Vec<Seen> {
         .collect()
 }
 
-fn seen_in(case: &Case<'_>, phase: &Phase) -> Seen {
-    let mut seen = Seen {
+fn seen_in(case: &Case<'_>, phase: &Phase) -> SeenLosses {
+    let mut seen = SeenLosses {
         phase: Some(phase.name),
-        ..Seen::default()
+        ..SeenLosses::default()
     };
     // An event at the very beginning of a phase ended the phase before.
     let within = |at: Moment| at > phase.start && at <= phase.end;
@@ -128,7 +128,7 @@ fn seen_in(case: &Case<'_>, phase: &Phase) -> Seen {
         .max(0.0);
     seen.ours = if seen.resent == 0 {
         0.0
-    } else if seen.overtaken == 0 && lost - late < TICKS {
+    } else if seen.overtaken == 0 && lost - late < TICK_SLACK {
         lost
     } else {
         late
@@ -151,7 +151,7 @@ fn ours(case: &Case<'_>) -> Option<Cost> {
         let tcp = case.tcp().filter(|_| !case.is_answered())?;
         let again = tcp.retransmits.saturating_sub(tcp.syn_retransmits);
         return (again > 0)
-            .then(|| Cost::new(sent_again(again)).phases(case, &WAITS, &[Part::Loss]));
+            .then(|| Cost::new(sent_again(again)).phases(case, &WAITS, &[WaitPart::Loss]));
     };
     Some(claimed(&seen, evidence, |s| s.ours))
 }
@@ -172,7 +172,7 @@ fn theirs(case: &Case<'_>) -> Option<Cost> {
 }
 
 /// How a loss of the server's segments showed in one phase.
-fn told(case: &Case<'_>, seen: &Seen) -> String {
+fn told(case: &Case<'_>, seen: &SeenLosses) -> String {
     let late = seen.theirs;
     match seen.overtaken {
         0 => {
@@ -192,10 +192,10 @@ fn told(case: &Case<'_>, seen: &Seen) -> String {
     }
 }
 
-fn claimed(seen: &[Seen], evidence: String, part: impl Fn(&Seen) -> f64) -> Cost {
+fn claimed(seen: &[SeenLosses], evidence: String, part: impl Fn(&SeenLosses) -> f64) -> Cost {
     let parts = seen.iter().filter_map(|s| Some((s.phase?, part(s))));
     parts.fold(Cost::new(evidence), |cost, (phase, lost)| {
-        cost.waited(phase, Part::Loss, lost)
+        cost.waited(phase, WaitPart::Loss, lost)
     })
 }
 

@@ -5,9 +5,9 @@ use std::ops::RangeInclusive;
 use roundtrip_model::{Event, PhaseName};
 
 use crate::case::ms;
-use crate::{Case, Cause, Cost, Family, Part, Setting};
+use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
 
-pub(super) const FAMILY: Family = Family {
+pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "Small writes",
     causes: &[Cause {
         id: "nagle-delayed-ack",
@@ -17,10 +17,10 @@ pub(super) const FAMILY: Family = Family {
         cost: "1 round trip and 40 ms with a client on Linux, 200 ms on others",
         remedy: "let the server write head and body at once, or switch Nagle's algorithm off",
         settings: &[
-            Setting::new("server", "setsockopt(TCP_NODELAY)"),
-            Setting::new("nginx", "tcp_nodelay on;"),
-            Setting::new("HAProxy", "option http-no-delay"),
-            Setting::new(
+            RemedySetting::new("server", "setsockopt(TCP_NODELAY)"),
+            RemedySetting::new("nginx", "tcp_nodelay on;"),
+            RemedySetting::new("HAProxy", "option http-no-delay"),
+            RemedySetting::new(
                 "Linux (client)",
                 "ip route change default via GATEWAY quickack 1",
             ),
@@ -60,7 +60,7 @@ fn held_back(case: &Case<'_>) -> Option<Cost> {
         } else {
             PhaseName::Body
         };
-        let claimed = pause.min(case.waited(phase, Part::Server));
-        Cost::new(evidence).waited(phase, Part::Server, claimed)
+        let claimed = pause.min(case.waited(phase, WaitPart::Server));
+        Cost::new(evidence).waited(phase, WaitPart::Server, claimed)
     })
 }

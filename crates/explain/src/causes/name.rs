@@ -5,17 +5,17 @@ use std::time::Duration;
 use roundtrip_model::{Answer, NameFacts, PhaseName};
 
 use crate::case::ms;
-use crate::{Case, Cause, Cost, Family, Part, Setting};
+use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
 
 /// In milliseconds. No resolver repeats a query sooner: resolv.conf(5) counts its timeout in
 /// seconds.
-const SHORTEST_TIMEOUT: f64 = 900.0;
+const MIN_RESOLVER_TIMEOUT: f64 = 900.0;
 /// In milliseconds. A nearby resolver that has the answer cached needs less.
-const SLOW: f64 = 10.0;
+const SLOW_LOOKUP: f64 = 10.0;
 /// One alias leads to a content network, and often a second one within it.
 const MANY_ALIASES: usize = 3;
 
-pub(super) const FAMILY: Family = Family {
+pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "Names",
     causes: &[
         Cause {
@@ -26,8 +26,8 @@ pub(super) const FAMILY: Family = Family {
             cost: "1 round trip to the resolver for each suffix, or what each miss takes",
             remedy: "write the name with a dot at its end, or let names with fewer dots be asked for as they are",
             settings: &[
-                Setting::new("Linux (/etc/resolv.conf)", "options ndots:1"),
-                Setting::new(
+                RemedySetting::new("Linux (/etc/resolv.conf)", "options ndots:1"),
+                RemedySetting::new(
                     "Kubernetes (dnsConfig)",
                     "options: [{name: ndots, value: \"1\"}]",
                 ),
@@ -42,8 +42,8 @@ pub(super) const FAMILY: Family = Family {
             cost: "2 round trips to the resolver",
             remedy: "make the answer shorter (fewer records, ECDSA signatures), or let datagrams carry more",
             settings: &[
-                Setting::new("unbound", "edns-buffer-size: 1232 and max-udp-size: 1232"),
-                Setting::new("BIND", "edns-udp-size 1232; max-udp-size 1232;"),
+                RemedySetting::new("unbound", "edns-buffer-size: 1232 and max-udp-size: 1232"),
+                RemedySetting::new("BIND", "edns-udp-size 1232; max-udp-size 1232;"),
             ],
             source: "RFC 7766 §5; RFC 6891 §6.2.5",
         },
@@ -54,7 +54,7 @@ pub(super) const FAMILY: Family = Family {
             signature: one_family,
             cost: "5 s with the C library's defaults: the time-out for each question",
             remedy: "mend what drops one of two questions that leave together (firewalls, NAT), or let them leave one after the other",
-            settings: &[Setting::new(
+            settings: &[RemedySetting::new(
                 "Linux (/etc/resolv.conf)",
                 "options single-request-reopen timeout:1",
             )],
@@ -78,8 +78,8 @@ pub(super) const FAMILY: Family = Family {
             cost: "2 round trips to the resolver, and its own name",
             remedy: "keep the connection to the resolver open between lookups: a local stub that forwards over DoH or DoT",
             settings: &[
-                Setting::new("systemd-resolved", "DNSOverTLS=opportunistic Cache=yes"),
-                Setting::new("unbound", "forward-tls-upstream: yes"),
+                RemedySetting::new("systemd-resolved", "DNSOverTLS=opportunistic Cache=yes"),
+                RemedySetting::new("unbound", "forward-tls-upstream: yes"),
             ],
             source: "RFC 8484 §5.2; RFC 7858 §3.4",
         },
@@ -100,7 +100,7 @@ pub(super) const FAMILY: Family = Family {
             signature: unanswered,
             cost: "1 to 10 s: the time-out of the resolver for each question",
             remedy: "remove the name server that is silent, or mend what drops its packets; until then let the resolver give up sooner",
-            settings: &[Setting::new(
+            settings: &[RemedySetting::new(
                 "Linux (/etc/resolv.conf)",
                 "options timeout:1 attempts:2 rotate",
             )],
@@ -114,9 +114,9 @@ pub(super) const FAMILY: Family = Family {
             cost: "what it took: a round trip to the resolver, or what the resolver waited for",
             remedy: "keep answers near: a caching resolver on this host or network, a longer TTL at the name's owner, shorter chains of aliases",
             settings: &[
-                Setting::new("systemd-resolved", "Cache=yes"),
-                Setting::new("unbound", "prefetch: yes"),
-                Setting::new("nginx (upstream names)", "resolver 127.0.0.53 valid=300s;"),
+                RemedySetting::new("systemd-resolved", "Cache=yes"),
+                RemedySetting::new("unbound", "prefetch: yes"),
+                RemedySetting::new("nginx (upstream names)", "resolver 127.0.0.53 valid=300s;"),
             ],
             source: "RFC 1034 §5.3.3",
         },
@@ -125,14 +125,14 @@ pub(super) const FAMILY: Family = Family {
 
 fn asked<'a>(case: &Case<'a>) -> Option<(&'a NameFacts, f64)> {
     let name = case.exchange.name.as_ref()?;
-    Some((name, case.waited(PhaseName::Name, Part::Resolver)))
+    Some((name, case.waited(PhaseName::Name, WaitPart::Resolver)))
 }
 
 /// A part of the lookup that was timed separately.
 fn part(took: Duration, least: f64, evidence: String) -> Option<Cost> {
     let took = ms(took);
     (took > 0.0 && took >= least)
-        .then(|| Cost::new(evidence).waited(PhaseName::Name, Part::Resolver, took))
+        .then(|| Cost::new(evidence).waited(PhaseName::Name, WaitPart::Resolver, took))
 }
 
 fn search_list(case: &Case<'_>) -> Option<Cost> {
@@ -165,7 +165,7 @@ fn one_family(case: &Case<'_>) -> Option<Cost> {
         name.host,
         ms(half)
     );
-    part(half, SHORTEST_TIMEOUT, evidence)
+    part(half, MIN_RESOLVER_TIMEOUT, evidence)
 }
 
 fn record_late(case: &Case<'_>) -> Option<Cost> {
@@ -180,7 +180,7 @@ fn record_late(case: &Case<'_>) -> Option<Cost> {
         "the HTTPS record was waited for {:.1} ms after the addresses; {outcome}",
         ms(waited)
     );
-    part(waited, SLOW, evidence)
+    part(waited, SLOW_LOOKUP, evidence)
 }
 
 fn doh_connection(case: &Case<'_>) -> Option<Cost> {
@@ -190,31 +190,33 @@ fn doh_connection(case: &Case<'_>) -> Option<Cost> {
     };
     let opening = name.waits.opening;
     let evidence = format!("{server} could be asked after {:.1} ms", ms(opening));
-    part(opening, SLOW, evidence)
+    part(opening, SLOW_LOOKUP, evidence)
 }
 
 fn alias_chain(case: &Case<'_>) -> Option<Cost> {
     let (name, took) = asked(case)?;
     let far = matches!(name.answer, Answer::Server(_) | Answer::Doh(_));
-    (far && name.aliases.len() >= MANY_ALIASES && took >= SLOW && name.resent == 0).then(|| {
-        let last = name.aliases.last().map_or("", String::as_str);
-        let evidence = format!(
-            "{} aliases from {} to {last}; the answer came after {took:.1} ms",
-            name.aliases.len(),
-            name.host
-        );
-        Cost::new(evidence).waited(PhaseName::Name, Part::Resolver, took)
-    })
+    (far && name.aliases.len() >= MANY_ALIASES && took >= SLOW_LOOKUP && name.resent == 0).then(
+        || {
+            let last = name.aliases.last().map_or("", String::as_str);
+            let evidence = format!(
+                "{} aliases from {} to {last}; the answer came after {took:.1} ms",
+                name.aliases.len(),
+                name.host
+            );
+            Cost::new(evidence).waited(PhaseName::Name, WaitPart::Resolver, took)
+        },
+    )
 }
 
 fn unanswered(case: &Case<'_>) -> Option<Cost> {
     let (name, took) = asked(case)?;
-    (name.resent > 0 && took >= SHORTEST_TIMEOUT).then(|| {
+    (name.resent > 0 && took >= MIN_RESOLVER_TIMEOUT).then(|| {
         Cost::new(format!(
             "{} of the questions about {} had to be asked again; the answer came after {took:.0} ms",
             name.resent, name.host
         ))
-        .waited(PhaseName::Name, Part::Resolver, took)
+        .waited(PhaseName::Name, WaitPart::Resolver, took)
     })
 }
 
@@ -229,10 +231,10 @@ fn slow(case: &Case<'_>) -> Option<Cost> {
         0 => String::new(),
         n => format!(", by way of {n} aliases"),
     };
-    (took >= SLOW).then(|| {
+    (took >= SLOW_LOOKUP).then(|| {
         Cost::new(format!("{whom} answered after {took:.1} ms{aliases}")).waited(
             PhaseName::Name,
-            Part::Resolver,
+            WaitPart::Resolver,
             took,
         )
     })

@@ -3,16 +3,16 @@
 use roundtrip_model::{Answer, Attempt, AttemptOutcome, Http, PhaseName, Security};
 
 use crate::case::ms;
-use crate::{Case, Cause, Cost, Family, Part, Setting};
+use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
 
 /// A server may send three times what it received before the client has proven its address (RFC
 /// 9000 §8.1).
-const LEAST_FIRST_FLIGHT: u64 = 1200;
+const MIN_FIRST_FLIGHT: u64 = 1200;
 const AMPLIFICATION: u64 = 3;
 /// The server's hello, extensions, Finished and packet headers take about this many bytes of that.
 const BESIDE_CHAIN: u64 = 700;
 
-pub(super) const FAMILY: Family = Family {
+pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "QUIC",
     causes: &[
         Cause {
@@ -23,15 +23,15 @@ pub(super) const FAMILY: Family = Family {
             cost: "the head start that QUIC has: 300 ms here, 200 to 300 ms in other clients",
             remedy: "open UDP port 443 on the way, or do not announce HTTP/3 to those who cannot reach it",
             settings: &[
-                Setting::new(
+                RemedySetting::new(
                     "Linux (server)",
                     "nft add rule inet filter input udp dport 443 accept",
                 ),
-                Setting::new(
+                RemedySetting::new(
                     "nginx",
                     "listen 443 quic reuseport; or no Alt-Svc: add_header Alt-Svc clear;",
                 ),
-                Setting::new("DNS", "no h3 in the alpn of the HTTPS record"),
+                RemedySetting::new("DNS", "no h3 in the alpn of the HTTPS record"),
             ],
             source: "RFC 9114 §3.1; RFC 9002 §6.2.2",
         },
@@ -42,7 +42,7 @@ pub(super) const FAMILY: Family = Family {
             signature: failed,
             cost: "what the attempt took, at most its head start",
             remedy: "mend the QUIC listener, or do not announce HTTP/3",
-            settings: &[Setting::new("nginx", "add_header Alt-Svc clear;")],
+            settings: &[RemedySetting::new("nginx", "add_header Alt-Svc clear;")],
             source: "RFC 9114 §3.1",
         },
         Cause {
@@ -52,7 +52,10 @@ pub(super) const FAMILY: Family = Family {
             signature: announced_late,
             cost: "1 round trip, once for each client",
             remedy: "announce HTTP/3 in an HTTPS record too, so that the first connection can be QUIC",
-            settings: &[Setting::new("DNS", "example.com. HTTPS 1 . alpn=\"h3,h2\"")],
+            settings: &[RemedySetting::new(
+                "DNS",
+                "example.com. HTTPS 1 . alpn=\"h3,h2\"",
+            )],
             source: "RFC 9460 §7.1 and §9.1; RFC 9114 §3.1.1",
         },
         Cause {
@@ -63,8 +66,8 @@ pub(super) const FAMILY: Family = Family {
             cost: "1 round trip",
             remedy: "send Retry only under attack, and give clients tokens for their next connection (NEW_TOKEN)",
             settings: &[
-                Setting::new("nginx", "quic_retry off;"),
-                Setting::new("HAProxy", "bind quic4@:443 without quic-force-retry"),
+                RemedySetting::new("nginx", "quic_retry off;"),
+                RemedySetting::new("HAProxy", "bind quic4@:443 without quic-force-retry"),
             ],
             source: "RFC 9000 §8.1.2 and §8.1.3",
         },
@@ -86,8 +89,8 @@ pub(super) const FAMILY: Family = Family {
             cost: "1 round trip",
             remedy: "send a shorter chain or compress it, so that it fits three times the client's first datagrams",
             settings: &[
-                Setting::new("nginx (1.29.1 or later)", "ssl_certificate_compression on;"),
-                Setting::new("OpenSSL (3.2 or later)", "SSL_CTX_compress_certs()"),
+                RemedySetting::new("nginx (1.29.1 or later)", "ssl_certificate_compression on;"),
+                RemedySetting::new("OpenSSL (3.2 or later)", "SSL_CTX_compress_certs()"),
             ],
             source: "RFC 9000 §8.1; RFC 8879",
         },
@@ -122,7 +125,7 @@ fn blocked(case: &Case<'_>) -> Option<Cost> {
             "QUIC to {} got no answer within {waited:.0} ms; TCP was tried {cost:.0} ms after it",
             quic.peer
         );
-        Cost::new(evidence).waited(PhaseName::Tcp, Part::Loss, cost)
+        Cost::new(evidence).waited(PhaseName::Tcp, WaitPart::Loss, cost)
     })
 }
 
@@ -132,7 +135,7 @@ fn failed(case: &Case<'_>) -> Option<Cost> {
         return None;
     };
     let evidence = format!("QUIC to {} failed: {why}", quic.peer);
-    Some(Cost::new(evidence).waited(PhaseName::Tcp, Part::Loss, cost))
+    Some(Cost::new(evidence).waited(PhaseName::Tcp, WaitPart::Loss, cost))
 }
 
 fn announced_late(case: &Case<'_>) -> Option<Cost> {
@@ -191,7 +194,7 @@ fn chain_over_limit(case: &Case<'_>) -> Option<u64> {
     let quic = case.exchange.quic.as_ref()?;
     let chain = case.tls()?.chain.as_ref()?.bytes_on_wire;
     // A Retry has already proven the address.
-    let over = !quic.retry && chain + BESIDE_CHAIN > AMPLIFICATION * LEAST_FIRST_FLIGHT;
+    let over = !quic.retry && chain + BESIDE_CHAIN > AMPLIFICATION * MIN_FIRST_FLIGHT;
     over.then_some(chain)
 }
 
@@ -217,7 +220,7 @@ fn loss(case: &Case<'_>) -> Option<Cost> {
         Some(cost) => cost,
         None => Cost::new(evidence),
     };
-    Some(cost.waited(PhaseName::Quic, Part::Loss, waited))
+    Some(cost.waited(PhaseName::Quic, WaitPart::Loss, waited))
 }
 
 /// Handshake timeouts, without those of addresses that were given up.
@@ -228,7 +231,7 @@ fn in_vain(case: &Case<'_>) -> f64 {
         (Some(first), Some(last)) => ms(last.since(first)),
         _ => 0.0,
     };
-    (case.waited(PhaseName::Quic, Part::Loss) - given_up).max(0.0)
+    (case.waited(PhaseName::Quic, WaitPart::Loss) - given_up).max(0.0)
 }
 
 /// The round trips caused by losses: a loss reported by an acknowledgement costs a round trip, a

@@ -3,9 +3,9 @@
 use roundtrip_model::{EarlyData, Event, Memory, PhaseName, TlsFacts};
 
 use crate::case::{INITIAL_WINDOW, ms, times};
-use crate::{Case, Cause, Cost, Family, Part, Setting};
+use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
 
-pub(super) const FAMILY: Family = Family {
+pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "TLS",
     causes: &[
         Cause {
@@ -16,9 +16,9 @@ pub(super) const FAMILY: Family = Family {
             cost: "1 round trip",
             remedy: "let the server begin with small records",
             settings: &[
-                Setting::new("nginx", "ssl_buffer_size 4k;"),
-                Setting::new("HAProxy", "tune.ssl.maxrecord 1419"),
-                Setting::new("OpenSSL", "SSL_CTX_set_max_send_fragment()"),
+                RemedySetting::new("nginx", "ssl_buffer_size 4k;"),
+                RemedySetting::new("HAProxy", "tune.ssl.maxrecord 1419"),
+                RemedySetting::new("OpenSSL", "SSL_CTX_set_max_send_fragment()"),
             ],
             source: "RFC 8446 §5.1; RFC 6928 §2",
         },
@@ -30,16 +30,16 @@ pub(super) const FAMILY: Family = Family {
             cost: "1 round trip",
             remedy: "let server and client have a group in common that the client guesses first",
             settings: &[
-                Setting::new("nginx", "ssl_ecdh_curve X25519MLKEM768:X25519:prime256v1;"),
-                Setting::new(
+                RemedySetting::new("nginx", "ssl_ecdh_curve X25519MLKEM768:X25519:prime256v1;"),
+                RemedySetting::new(
                     "HAProxy",
                     "ssl-default-bind-curves X25519MLKEM768:X25519:P-256",
                 ),
-                Setting::new(
+                RemedySetting::new(
                     "Apache",
                     "SSLOpenSSLConfCmd Groups X25519MLKEM768:X25519:P-256",
                 ),
-                Setting::new("OpenSSL", "Groups = X25519MLKEM768:X25519:P-256"),
+                RemedySetting::new("OpenSSL", "Groups = X25519MLKEM768:X25519:P-256"),
             ],
             source: "RFC 8446 §4.1.4",
         },
@@ -51,9 +51,9 @@ pub(super) const FAMILY: Family = Family {
             cost: "1 round trip",
             remedy: "send a shorter chain (leaf and intermediate, ECDSA), compress it, or begin with a larger window",
             settings: &[
-                Setting::new("nginx (1.29.1 or later)", "ssl_certificate_compression on;"),
-                Setting::new("OpenSSL (3.2 or later)", "SSL_CTX_compress_certs()"),
-                Setting::new(
+                RemedySetting::new("nginx (1.29.1 or later)", "ssl_certificate_compression on;"),
+                RemedySetting::new("OpenSSL (3.2 or later)", "SSL_CTX_compress_certs()"),
+                RemedySetting::new(
                     "Linux (server)",
                     "ip route change default via GATEWAY initcwnd 20",
                 ),
@@ -68,10 +68,10 @@ pub(super) const FAMILY: Family = Family {
             cost: "1 round trip",
             remedy: "enable TLS 1.3 on both sides; until then let sessions be resumed",
             settings: &[
-                Setting::new("nginx", "ssl_protocols TLSv1.2 TLSv1.3;"),
-                Setting::new("HAProxy", "ssl-default-bind-options ssl-min-ver TLSv1.2"),
-                Setting::new("Apache", "SSLProtocol -all +TLSv1.2 +TLSv1.3"),
-                Setting::new("OpenSSL (1.1.1 or later)", "MaxProtocol = TLSv1.3"),
+                RemedySetting::new("nginx", "ssl_protocols TLSv1.2 TLSv1.3;"),
+                RemedySetting::new("HAProxy", "ssl-default-bind-options ssl-min-ver TLSv1.2"),
+                RemedySetting::new("Apache", "SSLProtocol -all +TLSv1.2 +TLSv1.3"),
+                RemedySetting::new("OpenSSL (1.1.1 or later)", "MaxProtocol = TLSv1.3"),
             ],
             source: "RFC 8446 §2; RFC 5246 §7.3",
         },
@@ -93,12 +93,12 @@ fn record_over_window(case: &Case<'_>) -> Option<Cost> {
     let (first, bytes) = arrived.next()?;
     let bytes = bytes + arrived.map(|(_, bytes)| bytes).sum::<u64>();
     let full = (INITIAL_WINDOW - 1) * case.segment();
-    let waited = ms(read.since(first)).min(case.waited(PhaseName::FirstByte, Part::Server));
+    let waited = ms(read.since(first)).min(case.waited(PhaseName::FirstByte, WaitPart::Server));
     (case.exchange.quic.is_none() && bytes >= full && waited >= 0.5 * r).then(|| {
         let evidence = format!(
             "{bytes} bytes of the answer were there {waited:.1} ms before the first could be read"
         );
-        Cost::new(evidence).waited(PhaseName::FirstByte, Part::Server, waited)
+        Cost::new(evidence).waited(PhaseName::FirstByte, WaitPart::Server, waited)
     })
 }
 

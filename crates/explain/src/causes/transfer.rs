@@ -3,9 +3,9 @@
 use roundtrip_model::{Event, PhaseName};
 
 use crate::case::{INITIAL_WINDOW, ms, times};
-use crate::{Case, Cause, Cost, Family, Setting};
+use crate::{Case, Cause, CauseFamily, Cost, RemedySetting};
 
-pub(super) const FAMILY: Family = Family {
+pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "Transfer",
     causes: &[
         Cause {
@@ -15,7 +15,7 @@ pub(super) const FAMILY: Family = Family {
             signature: after_idle,
             cost: "1 round trip each time the window doubles",
             remedy: "let the server keep the window of a connection that was idle",
-            settings: &[Setting::new(
+            settings: &[RemedySetting::new(
                 "Linux (server)",
                 "net.ipv4.tcp_slow_start_after_idle=0",
             )],
@@ -29,14 +29,14 @@ pub(super) const FAMILY: Family = Family {
             cost: "1 round trip each time the window doubles",
             remedy: "send less (compression, smaller bodies), keep connections whose window has grown, or begin with a larger one",
             settings: &[
-                Setting::new("nginx", "gzip on; keepalive_timeout 75s;"),
-                Setting::new("HAProxy", "compression algo gzip"),
-                Setting::new("Apache", "SetOutputFilter DEFLATE"),
-                Setting::new(
+                RemedySetting::new("nginx", "gzip on; keepalive_timeout 75s;"),
+                RemedySetting::new("HAProxy", "compression algo gzip"),
+                RemedySetting::new("Apache", "SetOutputFilter DEFLATE"),
+                RemedySetting::new(
                     "Linux (server)",
                     "ip route change default via GATEWAY initcwnd 20",
                 ),
-                Setting::new(
+                RemedySetting::new(
                     "Linux (kept connections)",
                     "net.ipv4.tcp_slow_start_after_idle=0",
                 ),
@@ -48,13 +48,13 @@ pub(super) const FAMILY: Family = Family {
 
 /// In milliseconds: Linux resets the congestion window of a connection that was idle for a
 /// retransmission timeout, at least 200 ms.
-const IDLE: f64 = 200.0;
+const IDLE_TIMEOUT: f64 = 200.0;
 
 fn after_idle(case: &Case<'_>) -> Option<Cost> {
     let kept = case.exchange.kept.filter(|_| case.exchange.reused)?;
     let body = case.exchange.http.as_ref()?.downloaded;
     let r = case.rtt?;
-    if ms(kept.idle) < IDLE.max(2.0 * r) || kept.bytes_received < body {
+    if ms(kept.idle) < IDLE_TIMEOUT.max(2.0 * r) || kept.bytes_received < body {
         return None;
     }
     let first = first_flight(case);

@@ -1,8 +1,8 @@
 //! A slow uplink: bytes that take long to leave. `upload` covers what a window held back.
 
-use crate::{Case, Cause, Cost, Family, Part, Setting};
+use crate::{Case, Cause, CauseFamily, Cost, RemedySetting, WaitPart};
 
-pub(super) const FAMILY: Family = Family {
+pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "The uplink",
     causes: &[Cause {
         id: "slow-uplink",
@@ -12,8 +12,8 @@ pub(super) const FAMILY: Family = Family {
         cost: "bytes ÷ rate: 14 ms for a post-quantum ClientHello and 0.8 s for 100 kB at 1 Mbit/s",
         remedy: "send less: compressed bodies, shorter cookies, a ClientHello that fits one segment (strategy -pq); or have a faster uplink",
         settings: &[
-            Setting::new("OpenSSL (client)", "Groups = X25519"),
-            Setting::new(
+            RemedySetting::new("OpenSSL (client)", "Groups = X25519"),
+            RemedySetting::new(
                 "curl",
                 "gzip -c FILE | curl -H 'Content-Encoding: gzip' --data-binary @- URL, where the server takes it",
             ),
@@ -34,7 +34,7 @@ fn slow(case: &Case<'_>) -> Option<Cost> {
         tcp.delivery_rate as f64 / 1e3
     ));
     for phase in case.phases.iter().filter(|p| p.carried > 0.0) {
-        cost = cost.waited(phase.name, Part::Network, phase.carried);
+        cost = cost.waited(phase.name, WaitPart::Network, phase.carried);
     }
     Some(cost)
 }

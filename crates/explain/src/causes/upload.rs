@@ -4,15 +4,15 @@ use roundtrip_model::{Event, PhaseName};
 
 use super::transfer::flights;
 use crate::case::{INITIAL_WINDOW, ms, times};
-use crate::{Case, Cause, Claim, Cost, Family, Part, Setting};
+use crate::{Case, Cause, CauseFamily, Claim, Cost, RemedySetting, WaitPart};
 
 /// What HTTP/2 lets a client send on a stream before the server allows more, in bytes (RFC 9113
 /// §6.9.2).
 const FIRST_STREAM_WINDOW: u64 = 65_535;
 /// In milliseconds. For less than this, a receiver was just busy for a moment.
-const HELD_BACK: f64 = 10.0;
+const MIN_HELD_BACK: f64 = 10.0;
 
-pub(super) const FAMILY: Family = Family {
+pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "The request's way",
     causes: &[
         Cause {
@@ -23,8 +23,8 @@ pub(super) const FAMILY: Family = Family {
             cost: "the client's patience: 1 s with curl",
             remedy: "send no Expect header, or let the server answer it",
             settings: &[
-                Setting::new("curl", "-H 'Expect:'"),
-                Setting::new(
+                RemedySetting::new("curl", "-H 'Expect:'"),
+                RemedySetting::new(
                     ".NET",
                     "client.DefaultRequestHeaders.ExpectContinue = false",
                 ),
@@ -39,8 +39,8 @@ pub(super) const FAMILY: Family = Family {
             cost: "1 round trip",
             remedy: "send no Expect header for bodies that servers take as a rule",
             settings: &[
-                Setting::new("curl", "-H 'Expect:'"),
-                Setting::new(
+                RemedySetting::new("curl", "-H 'Expect:'"),
+                RemedySetting::new(
                     ".NET",
                     "client.DefaultRequestHeaders.ExpectContinue = false",
                 ),
@@ -55,8 +55,8 @@ pub(super) const FAMILY: Family = Family {
             cost: "as long as the server did not read",
             remedy: "let the server read as fast as bytes come: no blocking work between reads, and a buffer that fits the path",
             settings: &[
-                Setting::new("Linux (server)", "net.ipv4.tcp_rmem=4096 131072 16777216"),
-                Setting::new(
+                RemedySetting::new("Linux (server)", "net.ipv4.tcp_rmem=4096 131072 16777216"),
+                RemedySetting::new(
                     "nginx",
                     "proxy_request_buffering on; client_body_buffer_size 1m;",
                 ),
@@ -71,9 +71,9 @@ pub(super) const FAMILY: Family = Family {
             cost: "1 round trip for each window",
             remedy: "let the server allow more at once",
             settings: &[
-                Setting::new("nginx", "http2_body_preread_size 1m;"),
-                Setting::new("HAProxy", "tune.h2.fe.initial-window-size 1048576"),
-                Setting::new("Apache", "H2WindowSize 1048576"),
+                RemedySetting::new("nginx", "http2_body_preread_size 1m;"),
+                RemedySetting::new("HAProxy", "tune.h2.fe.initial-window-size 1048576"),
+                RemedySetting::new("Apache", "H2WindowSize 1048576"),
             ],
             source: "RFC 9113 §5.2 and §6.9.2",
         },
@@ -84,7 +84,7 @@ pub(super) const FAMILY: Family = Family {
             signature: large_head,
             cost: "1 round trip each time the window doubles",
             remedy: "make the head smaller: fewer and shorter cookies, no tokens with everything in them",
-            settings: &[Setting::new(
+            settings: &[RemedySetting::new(
                 "Linux (client)",
                 "ip route change default via GATEWAY initcwnd 20",
             )],
@@ -97,7 +97,7 @@ pub(super) const FAMILY: Family = Family {
             signature: slow_upload,
             cost: "1 round trip each time the window doubles",
             remedy: "send less, keep connections whose window has grown, or begin with a larger one",
-            settings: &[Setting::new(
+            settings: &[RemedySetting::new(
                 "Linux (client)",
                 "ip route change default via GATEWAY initcwnd 20",
             )],
@@ -115,7 +115,7 @@ fn continued(case: &Case<'_>) -> Option<(f64, bool)> {
 fn ignored(case: &Case<'_>) -> Option<Cost> {
     let (waited, _) = continued(case).filter(|(_, came)| !came)?;
     let evidence = format!("Expect: 100-continue was sent, and nothing came for {waited:.0} ms");
-    Some(Cost::new(evidence).waited(PhaseName::Request, Part::Server, waited))
+    Some(Cost::new(evidence).waited(PhaseName::Request, WaitPart::Server, waited))
 }
 
 fn expected(case: &Case<'_>) -> Option<Cost> {
@@ -125,29 +125,29 @@ fn expected(case: &Case<'_>) -> Option<Cost> {
     let network = waited.min(case.rtt.unwrap_or(waited));
     let claim = Claim {
         phase: PhaseName::Request,
-        part: Part::Network,
+        part: WaitPart::Network,
         ms: network,
         round_trips: case.round_trips(PhaseName::Request).min(1),
     };
     let cost = Cost::new(evidence).claim(claim);
-    Some(cost.waited(PhaseName::Request, Part::Server, waited - network))
+    Some(cost.waited(PhaseName::Request, WaitPart::Server, waited - network))
 }
 
 fn held_back(case: &Case<'_>) -> Option<Cost> {
     let limited = ms(case.tcp()?.receiver_limited);
-    if limited < HELD_BACK || !case.is_answered() {
+    if limited < MIN_HELD_BACK || !case.is_answered() {
         return None;
     }
     let evidence = format!("the server's window was full for {limited:.0} ms");
     let mut left = limited;
     let mut cost = Cost::new(evidence);
     for (phase, part) in [
-        (PhaseName::FirstByte, Part::Server),
-        (PhaseName::Request, Part::Network),
+        (PhaseName::FirstByte, WaitPart::Server),
+        (PhaseName::Request, WaitPart::Network),
     ] {
         let claimed = left.min(case.waited(phase, part));
         left -= claimed;
-        let pause = part == Part::Network;
+        let pause = part == WaitPart::Network;
         cost = cost.claim(Claim {
             phase,
             part,
@@ -201,7 +201,7 @@ fn trips(case: &Case<'_>, n: u32, evidence: String) -> Option<Cost> {
     let r = case.rtt?;
     let claim = |phase, n: u32| Claim {
         phase,
-        part: Part::Network,
+        part: WaitPart::Network,
         ms: f64::from(n) * r,
         round_trips: n,
     };

@@ -1,6 +1,6 @@
 //! Evaluates a claim: does it hold, and what was measured?
 
-use super::expression::{Comparison, Expression, Function, Node};
+use super::expression::{ClaimComparison, ClaimNode, Expression, Function};
 
 /// The source of figures.
 pub trait Results {
@@ -11,7 +11,7 @@ pub trait Results {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verdict<'a> {
+pub struct ClaimVerdict<'a> {
     /// `None` if an operand was not measured.
     pub holds: Option<bool>,
     /// The left side of the first comparison, in `unit`.
@@ -21,7 +21,7 @@ pub struct Verdict<'a> {
 
 impl Expression {
     /// `unit` is the unit of the arms' figures.
-    pub fn judge<'a>(&self, results: &dyn Results, unit: &'a str) -> Verdict<'a> {
+    pub fn judge<'a>(&self, results: &dyn Results, unit: &'a str) -> ClaimVerdict<'a> {
         let mut holds = Some(true);
         for comparison in &self.comparisons {
             let one = compare(comparison, results);
@@ -37,7 +37,7 @@ impl Expression {
         let measured = first
             .and_then(|first| value(&first.left, results))
             .map(|v| v * scale);
-        Verdict {
+        ClaimVerdict {
             holds,
             measured,
             unit,
@@ -45,7 +45,7 @@ impl Expression {
     }
 }
 
-fn compare(comparison: &Comparison, results: &dyn Results) -> Option<bool> {
+fn compare(comparison: &ClaimComparison, results: &dyn Results) -> Option<bool> {
     let left = value(&comparison.left, results)?;
     let right = value(&comparison.right, results)?;
     if !left.is_finite() || !right.is_finite() {
@@ -61,14 +61,14 @@ fn compare(comparison: &Comparison, results: &dyn Results) -> Option<bool> {
     })
 }
 
-fn value(node: &Node, results: &dyn Results) -> Option<f64> {
+fn value(node: &ClaimNode, results: &dyn Results) -> Option<f64> {
     Some(match node {
-        Node::Number(value) | Node::Ms(value) => *value,
-        Node::Percent(value) => value / 100.0,
-        Node::RoundTrips(count) => count * results.rtt_ms()?,
-        Node::Of(function, arms) => results.figure(*function, arms)?,
-        Node::Minus(inside) => -value(inside, results)?,
-        Node::Both(left, sign, right) => {
+        ClaimNode::Number(value) | ClaimNode::Ms(value) => *value,
+        ClaimNode::Percent(value) => value / 100.0,
+        ClaimNode::RoundTrips(count) => count * results.rtt_ms()?,
+        ClaimNode::Of(function, arms) => results.figure(*function, arms)?,
+        ClaimNode::Minus(inside) => -value(inside, results)?,
+        ClaimNode::Both(left, sign, right) => {
             let (left, right) = (value(left, results)?, value(right, results)?);
             match *sign {
                 "+" => left + right,
@@ -82,19 +82,19 @@ fn value(node: &Node, results: &dyn Results) -> Option<f64> {
 
 /// The factor and the unit in which the left side is shown: as on the right side, if that has a
 /// unit.
-fn shown<'a>(comparison: &Comparison, unit: &'a str) -> (f64, &'a str) {
+fn shown<'a>(comparison: &ClaimComparison, unit: &'a str) -> (f64, &'a str) {
     match (&comparison.left, &comparison.right) {
-        (Node::Of(Function::Saving | Function::Failed, _), _) | (_, Node::Percent(_)) => {
+        (ClaimNode::Of(Function::Saving | Function::Failed, _), _) | (_, ClaimNode::Percent(_)) => {
             (100.0, "%")
         }
-        (Node::Of(Function::RoundTrips, _), _) => (1.0, "round trips"),
-        (Node::Of(Function::Cpu, _), _) => (1.0, "µs"),
-        (Node::Of(Function::RatioToTls, _), _) => (1.0, "of TLS"),
-        (Node::Of(Function::Requests, _), _) => (1.0, "requests"),
-        (Node::Of(Function::SentTwice | Function::ArrivedTwice, _), _) => (1.0, "bytes"),
-        (_, Node::Ms(_) | Node::RoundTrips(_))
+        (ClaimNode::Of(Function::RoundTrips, _), _) => (1.0, "round trips"),
+        (ClaimNode::Of(Function::Cpu, _), _) => (1.0, "µs"),
+        (ClaimNode::Of(Function::RatioToTls, _), _) => (1.0, "of TLS"),
+        (ClaimNode::Of(Function::Requests, _), _) => (1.0, "requests"),
+        (ClaimNode::Of(Function::SentTwice | Function::ArrivedTwice, _), _) => (1.0, "bytes"),
+        (_, ClaimNode::Ms(_) | ClaimNode::RoundTrips(_))
         | (
-            Node::Of(
+            ClaimNode::Of(
                 Function::Network
                 | Function::Server
                 | Function::Client
@@ -104,7 +104,7 @@ fn shown<'a>(comparison: &Comparison, unit: &'a str) -> (f64, &'a str) {
             ),
             _,
         ) => (1.0, "ms"),
-        (Node::Of(..), _) => (1.0, unit),
+        (ClaimNode::Of(..), _) => (1.0, unit),
         _ => (1.0, ""),
     }
 }

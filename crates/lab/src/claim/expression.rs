@@ -13,7 +13,7 @@ use std::iter::Peekable;
 use std::ops::RangeInclusive;
 use std::vec::IntoIter;
 
-use super::words::{Token, tokens};
+use super::words::{ClaimToken, tokens};
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClaimError {
@@ -45,7 +45,7 @@ pub enum ClaimError {
 
 /// The names that a claim can refer to.
 #[derive(Debug, Clone, Copy)]
-pub struct Scene<'a> {
+pub struct ClaimScope<'a> {
     pub arms: &'a [String],
     /// Whether arms are measured in milliseconds.
     pub in_ms: bool,
@@ -55,26 +55,26 @@ pub struct Scene<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expression {
     /// The claim holds if all of them do.
-    pub(super) comparisons: Vec<Comparison>,
+    pub(super) comparisons: Vec<ClaimComparison>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Comparison {
-    pub(super) left: Node,
+pub(super) struct ClaimComparison {
+    pub(super) left: ClaimNode,
     pub(super) sign: &'static str,
-    pub(super) right: Node,
+    pub(super) right: ClaimNode,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Node {
+pub(super) enum ClaimNode {
     Number(f64),
     Percent(f64),
     Ms(f64),
     /// A number of the path's round trips.
     RoundTrips(f64),
     Of(Function, Vec<String>),
-    Minus(Box<Node>),
-    Both(Box<Node>, &'static str, Box<Node>),
+    Minus(Box<ClaimNode>),
+    Both(Box<ClaimNode>, &'static str, Box<ClaimNode>),
 }
 
 /// The figures of arms that a claim can use.
@@ -176,7 +176,7 @@ impl Function {
 }
 
 impl Expression {
-    pub fn parse(text: &str, scene: Scene<'_>) -> Result<Self, ClaimError> {
+    pub fn parse(text: &str, scene: ClaimScope<'_>) -> Result<Self, ClaimError> {
         let mut parser = Parser {
             tokens: tokens(text)?.into_iter().peekable(),
             scene,
@@ -184,7 +184,7 @@ impl Expression {
         };
         let mut comparisons = vec![parser.comparison()?];
         while let Some(token) = parser.tokens.next() {
-            if token != Token::Word("and".into()) {
+            if token != ClaimToken::Word("and".into()) {
                 return Err(unexpected(&token));
             }
             comparisons.push(parser.comparison()?);
@@ -199,65 +199,65 @@ impl Expression {
     }
 }
 
-const DEEPEST: u32 = 32;
+const MAX_DEPTH: u32 = 32;
 const COMPARISONS: [&str; 6] = ["<=", ">=", "==", "!=", "<", ">"];
 
 struct Parser<'a> {
-    tokens: Peekable<IntoIter<Token>>,
-    scene: Scene<'a>,
+    tokens: Peekable<IntoIter<ClaimToken>>,
+    scene: ClaimScope<'a>,
     depth: u32,
 }
 
 impl Parser<'_> {
-    fn comparison(&mut self) -> Result<Comparison, ClaimError> {
+    fn comparison(&mut self) -> Result<ClaimComparison, ClaimError> {
         let left = self.sum()?;
         let sign = match self.tokens.next().ok_or(ClaimError::End)? {
-            Token::Sign(sign) if COMPARISONS.contains(&sign) => sign,
+            ClaimToken::Sign(sign) if COMPARISONS.contains(&sign) => sign,
             other => return Err(unexpected(&other)),
         };
         let right = self.sum()?;
-        Ok(Comparison { left, sign, right })
+        Ok(ClaimComparison { left, sign, right })
     }
 
-    fn sum(&mut self) -> Result<Node, ClaimError> {
+    fn sum(&mut self) -> Result<ClaimNode, ClaimError> {
         self.chain(&["+", "-"], Self::product)
     }
 
-    fn product(&mut self) -> Result<Node, ClaimError> {
+    fn product(&mut self) -> Result<ClaimNode, ClaimError> {
         self.chain(&["*", "/"], Self::factor)
     }
 
     fn chain(
         &mut self,
         signs: &[&'static str],
-        next: fn(&mut Self) -> Result<Node, ClaimError>,
-    ) -> Result<Node, ClaimError> {
+        next: fn(&mut Self) -> Result<ClaimNode, ClaimError>,
+    ) -> Result<ClaimNode, ClaimError> {
         let mut node = next(self)?;
-        while let Some(Token::Sign(sign)) = self.tokens.peek().cloned() {
+        while let Some(ClaimToken::Sign(sign)) = self.tokens.peek().cloned() {
             if !signs.contains(&sign) {
                 break;
             }
             self.tokens.next();
-            node = Node::Both(Box::new(node), sign, Box::new(next(self)?));
+            node = ClaimNode::Both(Box::new(node), sign, Box::new(next(self)?));
         }
         Ok(node)
     }
 
-    fn factor(&mut self) -> Result<Node, ClaimError> {
+    fn factor(&mut self) -> Result<ClaimNode, ClaimError> {
         self.depth += 1;
-        if self.depth > DEEPEST {
+        if self.depth > MAX_DEPTH {
             return Err(ClaimError::Deep);
         }
         let node = match self.tokens.next().ok_or(ClaimError::End)? {
-            Token::Percent(value) => Node::Percent(value),
-            Token::Number(value) => self.with_unit(value)?,
-            Token::Word(word) if word == "R" => self.round_trips(1.0)?,
-            Token::Call { function, arms } => self.call(&function, arms)?,
-            Token::Sign("-") => Node::Minus(Box::new(self.factor()?)),
-            Token::Sign("(") => {
+            ClaimToken::Percent(value) => ClaimNode::Percent(value),
+            ClaimToken::Number(value) => self.with_unit(value)?,
+            ClaimToken::Word(word) if word == "R" => self.round_trips(1.0)?,
+            ClaimToken::Call { function, arms } => self.call(&function, arms)?,
+            ClaimToken::Sign("-") => ClaimNode::Minus(Box::new(self.factor()?)),
+            ClaimToken::Sign("(") => {
                 let inside = self.sum()?;
                 match self.tokens.next().ok_or(ClaimError::End)? {
-                    Token::Sign(")") => inside,
+                    ClaimToken::Sign(")") => inside,
                     other => return Err(unexpected(&other)),
                 }
             }
@@ -267,26 +267,26 @@ impl Parser<'_> {
         Ok(node)
     }
 
-    fn with_unit(&mut self, value: f64) -> Result<Node, ClaimError> {
+    fn with_unit(&mut self, value: f64) -> Result<ClaimNode, ClaimError> {
         let unit = match self.tokens.peek() {
-            Some(Token::Word(word)) if word == "ms" || word == "R" => word.clone(),
-            _ => return Ok(Node::Number(value)),
+            Some(ClaimToken::Word(word)) if word == "ms" || word == "R" => word.clone(),
+            _ => return Ok(ClaimNode::Number(value)),
         };
         self.tokens.next();
         if unit == "ms" {
-            return Ok(Node::Ms(value));
+            return Ok(ClaimNode::Ms(value));
         }
         self.round_trips(value)
     }
 
-    fn round_trips(&self, value: f64) -> Result<Node, ClaimError> {
+    fn round_trips(&self, value: f64) -> Result<ClaimNode, ClaimError> {
         let known = self.scene.has_rtt;
         known
-            .then_some(Node::RoundTrips(value))
+            .then_some(ClaimNode::RoundTrips(value))
             .ok_or(ClaimError::NoRoundTrip)
     }
 
-    fn call(&self, name: &str, arms: Vec<String>) -> Result<Node, ClaimError> {
+    fn call(&self, name: &str, arms: Vec<String>) -> Result<ClaimNode, ClaimError> {
         let found = FUNCTIONS.iter().find(|(known, _)| *known == name);
         let (name, function) = *found.ok_or_else(|| ClaimError::Function(name.into()))?;
         let (count, words) = function.takes();
@@ -296,28 +296,28 @@ impl Parser<'_> {
         if let Some(unknown) = arms.iter().find(|arm| !self.scene.arms.contains(arm)) {
             return Err(ClaimError::Arm(unknown.clone(), self.scene.arms.join(", ")));
         }
-        Ok(Node::Of(function, arms))
+        Ok(ClaimNode::Of(function, arms))
     }
 }
 
-fn unexpected(token: &Token) -> ClaimError {
+fn unexpected(token: &ClaimToken) -> ClaimError {
     ClaimError::Unexpected(match token {
-        Token::Number(value) => value.to_string(),
-        Token::Percent(value) => format!("{value}%"),
-        Token::Word(word) => word.clone(),
-        Token::Call { function, .. } => format!("{function}(…)"),
-        Token::Sign(sign) => (*sign).to_owned(),
+        ClaimToken::Number(value) => value.to_string(),
+        ClaimToken::Percent(value) => format!("{value}%"),
+        ClaimToken::Word(word) => word.clone(),
+        ClaimToken::Call { function, .. } => format!("{function}(…)"),
+        ClaimToken::Sign(sign) => (*sign).to_owned(),
     })
 }
 
 /// The exponent of time in the unit of the expression.
-fn dimension(node: &Node, in_ms: bool) -> Result<i32, ClaimError> {
+fn dimension(node: &ClaimNode, in_ms: bool) -> Result<i32, ClaimError> {
     Ok(match node {
-        Node::Number(_) | Node::Percent(_) => 0,
-        Node::Ms(_) | Node::RoundTrips(_) => 1,
-        Node::Of(function, _) => function.dimension(in_ms),
-        Node::Minus(inside) => dimension(inside, in_ms)?,
-        Node::Both(left, sign, right) => {
+        ClaimNode::Number(_) | ClaimNode::Percent(_) => 0,
+        ClaimNode::Ms(_) | ClaimNode::RoundTrips(_) => 1,
+        ClaimNode::Of(function, _) => function.dimension(in_ms),
+        ClaimNode::Minus(inside) => dimension(inside, in_ms)?,
+        ClaimNode::Both(left, sign, right) => {
             let (left, right) = (dimension(left, in_ms)?, dimension(right, in_ms)?);
             match *sign {
                 "*" => left + right,

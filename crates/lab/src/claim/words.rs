@@ -4,7 +4,7 @@
 use super::ClaimError;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Token {
+pub(super) enum ClaimToken {
     Number(f64),
     Percent(f64),
     /// `ms`, `R`, `and`
@@ -22,7 +22,7 @@ const SIGNS: [&str; 12] = [
     "<=", ">=", "==", "!=", "<", ">", "+", "-", "*", "/", "(", ")",
 ];
 
-pub(super) fn tokens(text: &str) -> Result<Vec<Token>, ClaimError> {
+pub(super) fn tokens(text: &str) -> Result<Vec<ClaimToken>, ClaimError> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start();
     while let Some(first) = rest.chars().next() {
@@ -39,35 +39,35 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, ClaimError> {
     Ok(tokens)
 }
 
-fn number(text: &str) -> Result<(Token, &str), ClaimError> {
+fn number(text: &str) -> Result<(ClaimToken, &str), ClaimError> {
     let (digits, rest) = split(text, |c| c.is_ascii_digit() || c == '.');
     let value: f64 = digits
         .parse()
         .map_err(|_| ClaimError::Number(digits.into()))?;
     match rest.trim_start().strip_prefix('%') {
-        Some(rest) => Ok((Token::Percent(value), rest)),
-        None => Ok((Token::Number(value), rest)),
+        Some(rest) => Ok((ClaimToken::Percent(value), rest)),
+        None => Ok((ClaimToken::Number(value), rest)),
     }
 }
 
-fn word(text: &str) -> Result<(Token, &str), ClaimError> {
+fn word(text: &str) -> Result<(ClaimToken, &str), ClaimError> {
     let (name, rest) = split(text, |c| c.is_ascii_alphanumeric() || c == '_');
     let Some(inside) = rest.strip_prefix('(') else {
-        return Ok((Token::Word(name.into()), rest));
+        return Ok((ClaimToken::Word(name.into()), rest));
     };
     let (arms, rest) = inside
         .split_once(')')
         .ok_or_else(|| ClaimError::Open(name.into()))?;
     let arms = arms.split(',').map(|arm| arm.trim().to_owned()).collect();
     let function = name.to_owned();
-    Ok((Token::Call { function, arms }, rest))
+    Ok((ClaimToken::Call { function, arms }, rest))
 }
 
-fn sign(text: &str) -> Option<(Token, &str)> {
+fn sign(text: &str) -> Option<(ClaimToken, &str)> {
     let found = SIGNS
         .iter()
         .find_map(|sign| Some((*sign, text.strip_prefix(sign)?)));
-    found.map(|(sign, rest)| (Token::Sign(sign), rest))
+    found.map(|(sign, rest)| (ClaimToken::Sign(sign), rest))
 }
 
 fn split(text: &str, belongs: impl Fn(char) -> bool) -> (&str, &str) {

@@ -9,7 +9,7 @@ use roundtrip_report::ways::Answer;
 use tokio::runtime::Builder;
 
 use super::stage::TICKETS;
-use super::{DemoError, News, tell};
+use super::{DemoError, DemoEvent, tell};
 
 /// Asks until everything is asked or the user interrupts, which ends it early without an error.
 pub(super) fn ask(
@@ -17,7 +17,7 @@ pub(super) fn ask(
     options: &Options,
     strategies: &[Strategy],
     order: &[usize],
-    to: &Sender<News>,
+    to: &Sender<DemoEvent>,
 ) -> Result<(), DemoError> {
     let runtime = Builder::new_current_thread()
         .enable_all()
@@ -26,8 +26,8 @@ pub(super) fn ask(
     let target = Target::parse(url).map_err(|_| DemoError::Broken)?;
     let probers = strategies
         .iter()
-        .map(|strategy| Asker::new(options, *strategy));
-    let mut askers: Vec<Asker> = probers.collect();
+        .map(|strategy| WayAsker::new(options, *strategy));
+    let mut askers: Vec<WayAsker> = probers.collect();
     runtime.block_on(async {
         tokio::select! {
             // Check for interruption first: what is shown as being asked can be interrupted.
@@ -39,18 +39,18 @@ pub(super) fn ask(
     Ok(())
 }
 
-async fn all(askers: &mut [Asker], target: &Target, order: &[usize], to: &Sender<News>) {
+async fn all(askers: &mut [WayAsker], target: &Target, order: &[usize], to: &Sender<DemoEvent>) {
     for place in order {
         let Some(asker) = askers.get_mut(*place) else {
             continue;
         };
         if asker.prepared == 0 {
-            tell(to, News::Preparing(*place));
+            tell(to, DemoEvent::Preparing(*place));
             asker.prepare(target).await;
         }
-        tell(to, News::Asking(*place));
+        tell(to, DemoEvent::Asking(*place));
         let answer = asker.ask(target).await;
-        tell(to, News::Answered(*place, answer));
+        tell(to, DemoEvent::Answered(*place, answer));
     }
     for asker in askers {
         asker.prober.retire().await;
@@ -63,7 +63,7 @@ async fn interrupted() {
     }
 }
 
-struct Asker {
+struct WayAsker {
     options: Options,
     prober: Prober,
     /// The number of runs before it has to prepare again.
@@ -71,7 +71,7 @@ struct Asker {
     asked: u32,
 }
 
-impl Asker {
+impl WayAsker {
     fn new(options: &Options, strategy: Strategy) -> Self {
         let options = Options {
             strategy,

@@ -11,7 +11,7 @@ use roundtrip_path::Path;
 use roundtrip_probe::{Options, Override};
 use roundtrip_tls::Roots;
 
-use super::{DemoError, News, asking};
+use super::{DemoError, DemoEvent, asking};
 
 const NAME: &str = "shop.example";
 const PORT: u16 = 443;
@@ -19,16 +19,16 @@ const PORT: u16 = 443;
 /// at most eight.
 pub(super) const TICKETS: u8 = 8;
 /// The time limit of a request, besides the path: far more than it needs.
-const PATIENCE: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(super) struct Scene {
+pub(super) struct DemoScene {
     // Dropped in this order: the origin must end before its network is removed.
     origin: Running,
     path: Path,
     rtt: Duration,
 }
 
-impl Scene {
+impl DemoScene {
     pub(super) fn set(rtt: Duration) -> Result<Self, DemoError> {
         let path = Path::builder().rtt(rtt).build()?;
         for side in [path.client(), path.server()] {
@@ -44,7 +44,7 @@ impl Scene {
         &self,
         strategies: &[Strategy],
         order: &[usize],
-        tell: Sender<News>,
+        tell: Sender<DemoEvent>,
     ) -> Result<(), DemoError> {
         let options = self.options();
         let url = format!("https://{NAME}:{PORT}/bytes/1000");
@@ -60,7 +60,7 @@ impl Scene {
                 port: PORT,
                 addresses: vec![self.path.server().address_v4().into()],
             }],
-            max_time: PATIENCE + self.rtt * 20,
+            max_time: REQUEST_TIMEOUT + self.rtt * 20,
             ..Options::default()
         }
     }

@@ -7,7 +7,7 @@ use toml::{Spanned, Value};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct File {
+pub(super) struct ExperimentFile {
     /// One sentence.
     pub(super) question: String,
     pub(super) article: String,
@@ -25,27 +25,27 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) path: BTreeMap<String, Spanned<Value>>,
     #[serde(default)]
-    pub(super) client: Client,
+    pub(super) client: ClientTable,
     /// For all arms that carry bytes.
     #[serde(default)]
-    pub(super) transfer: Transfer,
+    pub(super) transfer: TransferTable,
     /// The first one is asked by arms that name none.
     #[serde(default)]
-    pub(super) server: Vec<Server>,
-    pub(super) arm: Vec<Arm>,
+    pub(super) server: Vec<ServerTable>,
+    pub(super) arm: Vec<ArmTable>,
     #[serde(default)]
     pub(super) variant: Vec<Variant>,
     #[serde(default)]
-    pub(super) sweep: Vec<Sweep>,
+    pub(super) sweep: Vec<SweepTable>,
     #[serde(default)]
     pub(super) published: Vec<Published>,
     #[serde(default)]
-    pub(super) claim: Vec<Claim>,
+    pub(super) claim: Vec<ClaimTable>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Client {
+pub(super) struct ClientTable {
     #[serde(default)]
     pub(super) sysctl: BTreeMap<String, Value>,
 }
@@ -53,7 +53,7 @@ pub(super) struct Client {
 /// The work of each transfer: the server sends for a time, or a number of bytes.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Transfer {
+pub(super) struct TransferTable {
     pub(super) time: Option<Spanned<String>>,
     pub(super) bytes: Option<Spanned<String>>,
     /// Whether both ends leave segmentation to the interface.
@@ -63,7 +63,7 @@ pub(super) struct Transfer {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct Server {
+pub(super) struct ServerTable {
     pub(super) name: Spanned<String>,
     /// The flags of `roundtrip origin`.
     pub(super) knobs: Option<BTreeMap<String, Spanned<Value>>>,
@@ -82,7 +82,7 @@ pub(super) struct Server {
     /// Servers, defined above in the file, that run in the same network and are started before it.
     #[serde(default)]
     pub(super) beside: Vec<Spanned<String>>,
-    pub(super) far: Option<Far>,
+    pub(super) far: Option<FarTable>,
     /// How long to wait after it listens, so that it can open its own connections.
     pub(super) settle: Option<Spanned<String>>,
     #[serde(default)]
@@ -93,21 +93,21 @@ pub(super) struct Server {
 /// A server that this one asks over a further path; it is reachable at this server's own address.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Far {
+pub(super) struct FarTable {
     /// A server that is defined above in the file.
     pub(super) server: Spanned<String>,
     #[serde(default)]
-    pub(super) scheme: Scheme,
+    pub(super) scheme: UrlScheme,
     pub(super) port: u16,
     pub(super) path: BTreeMap<String, Spanned<Value>>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct Arm {
+pub(super) struct ArmTable {
     pub(super) name: Spanned<String>,
     pub(super) strategy: Option<Spanned<String>>,
-    pub(super) manner: Option<Manner>,
+    pub(super) manner: Option<Sequencing>,
     pub(super) hello_delay: Option<Spanned<String>>,
     /// The time limit of our own client.
     pub(super) max_time: Option<Spanned<String>>,
@@ -118,8 +118,8 @@ pub(super) struct Arm {
     /// Alternatively a way to carry bytes, as `roundtrip perf` names it.
     pub(super) transfer: Option<Spanned<String>>,
     #[serde(default)]
-    pub(super) scheme: Scheme,
-    pub(super) output: Option<Output>,
+    pub(super) scheme: UrlScheme,
+    pub(super) output: Option<ProgramOutput>,
     /// Whether the program runs where the server does, without a path in between.
     #[serde(default)]
     pub(super) at_server: bool,
@@ -164,7 +164,7 @@ pub(super) struct Variant {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Sweep {
+pub(super) struct SweepTable {
     /// `requests`, or a word of the path.
     pub(super) word: Spanned<String>,
     pub(super) values: Spanned<Vec<Value>>,
@@ -184,7 +184,7 @@ pub struct Published {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Claim {
+pub(super) struct ClaimTable {
     pub(super) text: String,
     pub(super) holds: Spanned<String>,
     pub(super) published: Option<f64>,
@@ -209,7 +209,7 @@ pub enum Measure {
 /// How several requests follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Manner {
+pub enum Sequencing {
     /// One after the other, each on a new connection (or in a new process).
     #[default]
     Each,
@@ -221,7 +221,7 @@ pub enum Manner {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Scheme {
+pub enum UrlScheme {
     #[default]
     Https,
     Http,
@@ -232,7 +232,7 @@ pub enum Scheme {
 /// text.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Output {
+pub struct ProgramOutput {
     pub after: Option<String>,
     /// `ms`, `s`, or `/s`.
     pub unit: OutputUnit,

@@ -10,25 +10,25 @@ use std::ops::Range;
 use roundtrip_model::StrategyError;
 use roundtrip_perf::PlanError;
 
-use super::format::File;
+use super::format::ExperimentFile;
 use roundtrip_path::WordError;
 
 use super::{Claim, Experiment, Measure};
-use crate::claim::{ClaimError, Expression, Scene};
+use crate::claim::{ClaimError, ClaimScope, Expression};
 use cells::Cells;
 
 /// An error in a file, and its position.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}:{line}: {what}")]
-pub struct Flaw {
+pub struct ExperimentError {
     pub file: String,
     pub line: usize,
     #[source]
-    pub what: FlawKind,
+    pub what: ExperimentErrorKind,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum FlawKind {
+pub enum ExperimentErrorKind {
     #[error("{0}")]
     Format(String),
     #[error("{0}")]
@@ -74,39 +74,42 @@ pub enum FlawKind {
 }
 
 /// An error without its line.
-pub(super) struct Unplaced {
+pub(super) struct UnplacedError {
     at: Range<usize>,
-    what: FlawKind,
+    what: ExperimentErrorKind,
 }
 
 /// Adds the position to an error.
 pub(super) trait At<T> {
-    fn at(self, place: Range<usize>) -> Result<T, Unplaced>;
+    fn at(self, place: Range<usize>) -> Result<T, UnplacedError>;
 }
 
-impl<T, E: Into<FlawKind>> At<T> for Result<T, E> {
-    fn at(self, at: Range<usize>) -> Result<T, Unplaced> {
-        self.map_err(|what| Unplaced {
+impl<T, E: Into<ExperimentErrorKind>> At<T> for Result<T, E> {
+    fn at(self, at: Range<usize>) -> Result<T, UnplacedError> {
+        self.map_err(|what| UnplacedError {
             at,
             what: what.into(),
         })
     }
 }
 
-pub(super) fn refuse<T>(at: Range<usize>, what: FlawKind) -> Result<T, Unplaced> {
-    Err(Unplaced { at, what })
+pub(super) fn refuse<T>(at: Range<usize>, what: ExperimentErrorKind) -> Result<T, UnplacedError> {
+    Err(UnplacedError { at, what })
 }
 
 /// Reads an experiment. Errors call the text `file`.
-pub fn read(name: &str, file: &str, text: &str) -> Result<Experiment, Flaw> {
-    let placed = |at: usize, what| Flaw {
+pub fn read(name: &str, file: &str, text: &str) -> Result<Experiment, ExperimentError> {
+    let placed = |at: usize, what| ExperimentError {
         file: file.to_owned(),
         line: line_of(text, at),
         what,
     };
-    let parsed: File = toml::from_str(text).map_err(|error| {
+    let parsed: ExperimentFile = toml::from_str(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
-        placed(at, FlawKind::Format(error.message().replace('\n', "; ")))
+        placed(
+            at,
+            ExperimentErrorKind::Format(error.message().replace('\n', "; ")),
+        )
     })?;
     understand(name, parsed).map_err(|flaw| placed(flaw.at.start, flaw.what))
 }
@@ -116,15 +119,15 @@ fn line_of(text: &str, at: usize) -> usize {
     1 + before.filter(|byte| **byte == b'\n').count()
 }
 
-const MOST_RUNS: u32 = 10_000;
-const MOST_REQUESTS: u32 = 100_000;
-const MOST_AT_ONCE: u32 = 1000;
+const MAX_RUNS: u32 = 10_000;
+const MAX_REQUESTS: u32 = 100_000;
+const MAX_AT_ONCE: u32 = 1000;
 
-fn understand(name: &str, file: File) -> Result<Experiment, Unplaced> {
+fn understand(name: &str, file: ExperimentFile) -> Result<Experiment, UnplacedError> {
     let path = parts::words(&file.path)?;
-    limited("runs", *file.runs.get_ref(), MOST_RUNS, file.runs.span())?;
-    limited("requests", file.requests, MOST_REQUESTS, 0..0)?;
-    let cells = Cells::of(&file, &path)?;
+    limited("runs", *file.runs.get_ref(), MAX_RUNS, file.runs.span())?;
+    limited("requests", file.requests, MAX_REQUESTS, 0..0)?;
+    let cells = Cells::from_file(&file, &path)?;
     let sweeps = cells.sweeps(&file)?;
     let measured = cells.measured(&file)?;
     let mut arms: Vec<String> = measured.iter().map(|cell| cell.name.clone()).collect();
@@ -134,7 +137,7 @@ fn understand(name: &str, file: File) -> Result<Experiment, Unplaced> {
         .unit
         .clone()
         .unwrap_or_else(|| unit(file.measure).into());
-    let scene = Scene {
+    let scene = ClaimScope {
         arms: &arms,
         in_ms: unit == "ms",
         has_rtt: path.rtt().is_some(),
@@ -171,11 +174,16 @@ fn unit(measure: Measure) -> &'static str {
     }
 }
 
-fn limited(what: &'static str, value: u32, most: u32, at: Range<usize>) -> Result<(), Unplaced> {
+fn limited(
+    what: &'static str,
+    value: u32,
+    most: u32,
+    at: Range<usize>,
+) -> Result<(), UnplacedError> {
     if (1..=most).contains(&value) {
         return Ok(());
     }
-    refuse(at, FlawKind::Range(what, 1, most))
+    refuse(at, ExperimentErrorKind::Range(what, 1, most))
 }
 
 /// The known names, for an error about an unknown one.
@@ -188,16 +196,19 @@ fn sole(
     known: &mut BTreeSet<String>,
     kind: &'static str,
     name: &toml::Spanned<String>,
-) -> Result<(), Unplaced> {
+) -> Result<(), UnplacedError> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-+.@_/ ".contains(c);
     let text = name.get_ref();
     if text.is_empty() || text.len() > 60 || !text.chars().all(allowed) || text.trim() != text {
-        return refuse(name.span(), FlawKind::Name(text.chars().take(60).collect()));
+        return refuse(
+            name.span(),
+            ExperimentErrorKind::Name(text.chars().take(60).collect()),
+        );
     }
     if known.insert(text.clone()) {
         return Ok(());
     }
-    refuse(name.span(), FlawKind::Twice(kind, text.clone()))
+    refuse(name.span(), ExperimentErrorKind::Twice(kind, text.clone()))
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 //! cores.
 
 use roundtrip_perf::plan::{self, Amount, Pattern, Pin, Terrain, Work};
-use roundtrip_perf::{Plan, PlanError};
+use roundtrip_perf::{PerfPlan, PlanError};
 
-use super::Words;
+use super::PathWords;
 
 /// The server sends over one stream of one connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct Transfer {
 
 impl Transfer {
     /// Uses a bare wire if the path has no property but an MTU.
-    pub fn plan(&self, path: &Words, offload: bool, seed: u64) -> Result<Plan, PlanError> {
+    pub fn plan(&self, path: &PathWords, offload: bool, seed: u64) -> Result<PerfPlan, PlanError> {
         let known = path.in_order();
         let mut words: Vec<(&str, String)> = known
             .iter()
@@ -24,7 +24,7 @@ impl Transfer {
         if words.iter().any(|(word, _)| *word != "mtu") {
             words.push(("seed", seed.to_string()));
         }
-        Ok(Plan {
+        Ok(PerfPlan {
             arms: vec![self.arm.clone()],
             work: Work {
                 pattern: Pattern::Down,

@@ -9,9 +9,9 @@ use roundtrip_path::{Builder, Path, WORDS, WordError};
 
 /// Words with their values, sorted by word; a word may have several values.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Words(BTreeMap<String, Vec<String>>);
+pub struct PathWords(BTreeMap<String, Vec<String>>);
 
-impl Words {
+impl PathWords {
     /// Sets a word, and replaces its former values.
     pub fn say(&mut self, word: &str, values: Vec<String>) {
         self.0.insert(word.to_owned(), values);
@@ -73,12 +73,12 @@ impl Words {
 }
 
 /// The longest time that a file may specify.
-const LONGEST: Duration = Duration::from_mins(1);
+const MAX_SPAN: Duration = Duration::from_mins(1);
 
 /// Parses a time as the words of a path do, up to a minute. A bare number is rejected, because it
 /// could mean seconds or milliseconds.
 pub fn span(text: &str) -> Option<Duration> {
-    parse_duration(text).ok().filter(|span| *span <= LONGEST)
+    parse_duration(text).ok().filter(|span| *span <= MAX_SPAN)
 }
 
 #[cfg(test)]
@@ -99,29 +99,29 @@ mod tests {
 
     #[test]
     fn words_become_a_path_or_are_refused() {
-        let mut words = Words::default();
+        let mut words = PathWords::default();
         words.say("rtt", vec!["20ms".into()]);
         words.say("middlebox", vec!["strip-fast-open".into()]);
         assert!(words.builder(1).is_ok());
         assert_eq!(words.rtt_ms(), Some(20.0));
-        let mut words = Words::default();
+        let mut words = PathWords::default();
         words.say("preset", vec!["transatlantic".into()]);
         assert_eq!(words.rtt_ms(), Some(90.0));
-        assert_eq!(Words::default().rtt_ms(), None);
+        assert_eq!(PathWords::default().rtt_ms(), None);
         for (word, value) in [
             ("rtt", "soon"),
             ("speed", "high"),
             ("mtu", "x"),
             ("middlebox", "teapot"),
         ] {
-            let mut words = Words::default();
+            let mut words = PathWords::default();
             words.say(word, vec![value.into()]);
             assert!(words.builder(1).is_err(), "{word} {value}");
         }
     }
     #[test]
     fn the_round_trip_is_that_of_the_whole_path() {
-        let mut words = Words::default();
+        let mut words = PathWords::default();
         words.say("delay", vec!["up:10ms".into(), "down:30ms".into()]);
         assert_eq!(words.rtt_ms(), Some(40.0));
         words.say(

@@ -2,13 +2,13 @@
 //! R`.
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Cost {
+pub(super) struct ExpectedCost {
     ms: f64,
     amounts: f64,
     round_trips: f64,
 }
 
-impl Cost {
+impl ExpectedCost {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut cost = Self::default();
         for term in text.split('+') {
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn sums() {
-        let ms = |text: &str| Cost::parse(text).map(|cost| cost.ms(7, 20.0));
+        let ms = |text: &str| ExpectedCost::parse(text).map(|cost| cost.ms(7, 20.0));
         assert_eq!(ms("R"), Ok(20.0));
         assert_eq!(ms("1000 + 2 R"), Ok(1040.0));
         assert_eq!(ms("amount"), Ok(7.0));

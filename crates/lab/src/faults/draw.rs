@@ -5,14 +5,14 @@ use std::time::Duration;
 use roundtrip_model::{Http, Memory, Random, Security, Strategy};
 use roundtrip_origin::Knobs;
 
-use super::entry::{self, Entry, First};
+use super::entry::{self, FaultEntry, FirstAddress};
 use super::{FaultsError, names, peer};
 use crate::experiment::span;
 
 /// Round-trip times in ms: within a building, within a country, across the world.
-const PATHS: [f64; 3] = [0.5, 20.0, 150.0];
+const ROUND_TRIPS_MS: [f64; 3] = [0.5, 20.0, 150.0];
 /// In ms: on shorter paths, some causes cost too little to be named.
-const NEAR: f64 = 1.0;
+const SHORT_PATH: f64 = 1.0;
 /// Body sizes in bytes; all fit a server's initial window.
 const SIZES: [usize; 6] = [0, 10, 1_000, 5_000, 9_000, 12_000];
 const UPLOADS: [usize; 4] = [0, 0, 500, 8_000];
@@ -45,12 +45,12 @@ pub(super) const HEALTHY: &str = "none";
 
 /// An exchange, and what must be found in it.
 #[derive(Debug)]
-pub(super) struct Case {
+pub(super) struct FaultCase {
     pub(super) rtt_ms: f64,
     pub(super) strategy: Strategy,
     pub(super) words: Vec<String>,
     pub(super) knobs: Knobs,
-    pub(super) setting: Setting,
+    pub(super) setting: ExchangeSetting,
     /// Causes and their milliseconds, most costly first.
     costs: Vec<(String, f64)>,
     /// By how many milliseconds the kernel's timers may change them.
@@ -59,7 +59,7 @@ pub(super) struct Case {
 
 /// How the exchange is made, and with which server.
 #[derive(Debug)]
-pub(super) struct Setting {
+pub(super) struct ExchangeSetting {
     pub(super) place: String,
     pub(super) hello_delay: Duration,
     pub(super) cold: bool,
@@ -67,18 +67,18 @@ pub(super) struct Setting {
     pub(super) pause: Duration,
     /// Whether the first of several hops is judged, instead of the last.
     pub(super) first_hop: bool,
-    pub(super) first: Option<First>,
+    pub(super) first: Option<FirstAddress>,
     pub(super) method: Option<String>,
     pub(super) expect: bool,
     /// Sizes of a cookie and of a body, in bytes.
     pub(super) cookie: usize,
     pub(super) body: usize,
-    pub(super) names: Option<names::Manner>,
-    pub(super) peer: Option<peer::Kind>,
+    pub(super) names: Option<names::NameServerFault>,
+    pub(super) peer: Option<peer::PeerKind>,
     pub(super) late: Duration,
 }
 
-impl Case {
+impl FaultCase {
     pub(super) fn costs(&self) -> &[(String, f64)] {
         &self.costs
     }
@@ -93,15 +93,18 @@ impl Case {
 }
 
 pub(super) fn case(
-    entries: &[Entry],
+    entries: &[FaultEntry],
     number: usize,
     random: &mut Random,
-) -> Result<Case, FaultsError> {
-    let rtt_ms = PATHS.get(number % PATHS.len()).copied().unwrap_or(20.0);
-    let fits = |entry: &&Entry| !entry.far || rtt_ms > NEAR;
-    let entries: Vec<&Entry> = entries.iter().filter(fits).collect();
+) -> Result<FaultCase, FaultsError> {
+    let rtt_ms = ROUND_TRIPS_MS
+        .get(number % ROUND_TRIPS_MS.len())
+        .copied()
+        .unwrap_or(20.0);
+    let fits = |entry: &&FaultEntry| !entry.far || rtt_ms > SHORT_PATH;
+    let entries: Vec<&FaultEntry> = entries.iter().filter(fits).collect();
     let kind = random.below(100);
-    let chosen: Vec<&Entry> = if kind < HEALTHY_PERCENT {
+    let chosen: Vec<&FaultEntry> = if kind < HEALTHY_PERCENT {
         Vec::new()
     } else if kind < HEALTHY_PERCENT + PAIR_PERCENT {
         pair(&entries, random)
@@ -114,9 +117,9 @@ pub(super) fn case(
 }
 
 /// Two faults that can be combined; one if no pair is found by chance.
-fn pair<'a>(entries: &[&'a Entry], random: &mut Random) -> Vec<&'a Entry> {
+fn pair<'a>(entries: &[&'a FaultEntry], random: &mut Random) -> Vec<&'a FaultEntry> {
     let first = entries.get(random.below(entries.len())).copied();
-    let others: Vec<&Entry> = entries
+    let others: Vec<&FaultEntry> = entries
         .iter()
         .copied()
         .filter(|other| first.is_some_and(|first| go_together(first, other)))
@@ -126,11 +129,11 @@ fn pair<'a>(entries: &[&'a Entry], random: &mut Random) -> Vec<&'a Entry> {
 }
 
 /// Whether the two can be combined: some way to ask suits both, and they change different settings.
-fn go_together(a: &Entry, b: &Entry) -> bool {
+fn go_together(a: &FaultEntry, b: &FaultEntry) -> bool {
     let (ours, theirs) = (a.screws(), b.screws());
     // Causes of the same family exclude each other: there is one cookie, one chain.
-    let family = |entry: &Entry| entry.cause.split('-').take(2).collect::<String>();
-    let excludes = |a: &Entry, b: &Entry| a.alone || a.not_with.contains(&b.cause);
+    let family = |entry: &FaultEntry| entry.cause.split('-').take(2).collect::<String>();
+    let excludes = |a: &FaultEntry, b: &FaultEntry| a.alone || a.not_with.contains(&b.cause);
     family(a) != family(b)
         && !excludes(a, b)
         && !excludes(b, a)
@@ -139,7 +142,7 @@ fn go_together(a: &Entry, b: &Entry) -> bool {
         && !ours.iter().any(|screw| theirs.contains(screw))
 }
 
-fn strategy(chosen: &[&Entry], random: &mut Random) -> Result<Strategy, FaultsError> {
+fn strategy(chosen: &[&FaultEntry], random: &mut Random) -> Result<Strategy, FaultsError> {
     let suits = |word: &&String| chosen.iter().all(|entry| entry.strategies.contains(word));
     let words: Vec<&str> = match chosen.first() {
         Some(first) => first
@@ -159,12 +162,12 @@ fn strategy(chosen: &[&Entry], random: &mut Random) -> Result<Strategy, FaultsEr
 }
 
 fn build(
-    chosen: &[&Entry],
+    chosen: &[&FaultEntry],
     strategy: Strategy,
     rtt_ms: f64,
     random: &mut Random,
-) -> Result<Case, FaultsError> {
-    let mut setting = Setting::plain(chosen.is_empty(), random);
+) -> Result<FaultCase, FaultsError> {
+    let mut setting = ExchangeSetting::plain(chosen.is_empty(), random);
     setting.fit_first_window(strategy);
     let (mut knobs, mut words) = (Vec::new(), Vec::new());
     let mut costs = Vec::new();
@@ -195,7 +198,7 @@ fn build(
         setting.keep_small(strategy);
     }
     debug_assert!(strategy.security != Security::Clear || setting.hello_delay.is_zero());
-    Ok(Case {
+    Ok(FaultCase {
         rtt_ms,
         strategy,
         words,
@@ -206,7 +209,7 @@ fn build(
     })
 }
 
-impl Setting {
+impl ExchangeSetting {
     /// Asks for a body of some size; if nothing is wrong, one may be sent as well.
     fn plain(is_healthy: bool, random: &mut Random) -> Self {
         let draw = |sizes: &[usize], random: &mut Random| {
@@ -250,7 +253,7 @@ impl Setting {
 
     fn change(
         &mut self,
-        entry: &Entry,
+        entry: &FaultEntry,
         fill: impl Fn(&String) -> String,
     ) -> Result<(), FaultsError> {
         let time = |said: &Option<String>, or: Duration| {

@@ -3,7 +3,7 @@
 use roundtrip_origin::Knobs;
 use serde::Deserialize;
 
-use super::cost::Cost;
+use super::cost::ExpectedCost;
 use super::{FaultsError, names, peer};
 use crate::experiment::knobs;
 
@@ -11,13 +11,13 @@ const FILE: &str = include_str!("../../../../lab/faults.toml");
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
-    fault: Vec<Entry>,
+struct FaultsFile {
+    fault: Vec<FaultEntry>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct Entry {
+pub(super) struct FaultEntry {
     pub(super) cause: String,
     pub(super) strategies: Vec<String>,
     #[serde(default)]
@@ -42,7 +42,7 @@ pub(super) struct Entry {
     #[serde(default)]
     pub(super) first_hop: bool,
     #[serde(default)]
-    pub(super) first: Option<First>,
+    pub(super) first: Option<FirstAddress>,
     #[serde(default)]
     pub(super) method: Option<String>,
     #[serde(default)]
@@ -52,9 +52,9 @@ pub(super) struct Entry {
     #[serde(default)]
     pub(super) body: Option<String>,
     #[serde(default)]
-    pub(super) names: Option<names::Manner>,
+    pub(super) names: Option<names::NameServerFault>,
     #[serde(default)]
-    pub(super) peer: Option<peer::Kind>,
+    pub(super) peer: Option<peer::PeerKind>,
     #[serde(default)]
     pub(super) late: Option<String>,
     #[serde(default)]
@@ -78,19 +78,20 @@ pub(super) struct Beside {
 /// What the first address of the name is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum First {
+pub(super) enum FirstAddress {
     /// No host has this address.
     Dead,
     /// The server's host, on a port where nothing listens.
     Refusing,
 }
 
-pub(super) fn all() -> Result<Vec<Entry>, FaultsError> {
-    let file: File = toml::from_str(FILE).map_err(|error| FaultsError::Entry(error.to_string()))?;
+pub(super) fn all() -> Result<Vec<FaultEntry>, FaultsError> {
+    let file: FaultsFile =
+        toml::from_str(FILE).map_err(|error| FaultsError::Entry(error.to_string()))?;
     Ok(file.fault)
 }
 
-impl Entry {
+impl FaultEntry {
     /// The settings that it changes, so that no other fault may change them.
     pub(super) fn screws(&self) -> Vec<&str> {
         let name = |text: &'static str, is: bool| is.then_some(text);
@@ -110,15 +111,15 @@ impl Entry {
         words.chain(rest.into_iter().flatten()).collect()
     }
 
-    pub(super) fn cost(&self) -> Result<Cost, FaultsError> {
-        Cost::parse(&self.costs).map_err(FaultsError::Entry)
+    pub(super) fn cost(&self) -> Result<ExpectedCost, FaultsError> {
+        ExpectedCost::parse(&self.costs).map_err(FaultsError::Entry)
     }
 
     /// Every cause that it injects, with its cost.
-    pub(super) fn costs(&self) -> Result<Vec<(String, Cost)>, FaultsError> {
+    pub(super) fn costs(&self) -> Result<Vec<(String, ExpectedCost)>, FaultsError> {
         let mut all = vec![(self.cause.clone(), self.cost()?)];
         if let Some(beside) = &self.beside {
-            let cost = Cost::parse(&beside.costs).map_err(FaultsError::Entry)?;
+            let cost = ExpectedCost::parse(&beside.costs).map_err(FaultsError::Entry)?;
             all.push((beside.cause.clone(), cost));
         }
         Ok(all)

@@ -8,14 +8,14 @@ use roundtrip_wire::dns::{Data, Kind, Message, Name, Rcode, Record};
 use serde::Deserialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::peer::{self, Peer};
+use super::peer::{self, FaultyPeer};
 
 const ALIASES: usize = 3;
 const TTL: u32 = 60;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Manner {
+pub(super) enum NameServerFault {
     /// Near the client; answers as late as it is told to.
     Late,
     /// Near the client; answers late, with an alias of an alias of an alias.
@@ -26,7 +26,7 @@ pub(super) enum Manner {
     Truncates,
 }
 
-impl Manner {
+impl NameServerFault {
     pub(super) fn is_far(self) -> bool {
         self == Self::Truncates
     }
@@ -34,17 +34,17 @@ impl Manner {
 
 /// Must be called in the namespace of the name server.
 pub(super) fn spawn(
-    manner: Manner,
+    manner: NameServerFault,
     at: Ipv4Addr,
     of: Ipv4Addr,
     late: Duration,
-) -> io::Result<Peer> {
+) -> io::Result<FaultyPeer> {
     let udp = UdpSocket::bind((at, 0))?;
     let place = udp.local_addr()?;
     let tcp = TcpListener::bind(place)?;
     udp.set_nonblocking(true)?;
     tcp.set_nonblocking(true)?;
-    Peer::on_a_thread(place, async move {
+    FaultyPeer::on_a_thread(place, async move {
         // If the sockets fail, so does the lookup, and that is reported.
         let _ = tokio::join!(over_udp(udp, manner, of, late), over_tcp(tcp, manner, of));
     })
@@ -52,7 +52,7 @@ pub(super) fn spawn(
 
 async fn over_udp(
     socket: UdpSocket,
-    manner: Manner,
+    manner: NameServerFault,
     of: Ipv4Addr,
     late: Duration,
 ) -> io::Result<()> {
@@ -63,7 +63,7 @@ async fn over_udp(
         let Some(mut reply) = answer(buffer.get(..n).unwrap_or_default(), manner, of) else {
             continue;
         };
-        reply.truncated = manner == Manner::Truncates;
+        reply.truncated = manner == NameServerFault::Truncates;
         let socket = socket.clone();
         tokio::spawn(async move {
             peer::hold(late).await;
@@ -73,7 +73,7 @@ async fn over_udp(
     }
 }
 
-async fn over_tcp(listener: TcpListener, manner: Manner, of: Ipv4Addr) -> io::Result<()> {
+async fn over_tcp(listener: TcpListener, manner: NameServerFault, of: Ipv4Addr) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     loop {
         let (mut stream, _) = listener.accept().await?;
@@ -93,14 +93,14 @@ async fn over_tcp(listener: TcpListener, manner: Manner, of: Ipv4Addr) -> io::Re
 }
 
 /// The answer to a query, if there is one.
-fn answer(query: &[u8], manner: Manner, of: Ipv4Addr) -> Option<Message> {
+fn answer(query: &[u8], manner: NameServerFault, of: Ipv4Addr) -> Option<Message> {
     let query = Message::parse(query).ok()?;
     let kind = query.questions.first()?.kind;
-    if manner == Manner::NoHttps && kind == Kind::HTTPS {
+    if manner == NameServerFault::NoHttps && kind == Kind::HTTPS {
         return None;
     }
     let mut reply = reply(&query, of);
-    if manner == Manner::Aliases {
+    if manner == NameServerFault::Aliases {
         lead_astray(&mut reply);
     }
     Some(reply)

@@ -17,11 +17,11 @@ use tokio::sync::oneshot;
 use super::names;
 
 /// The longest head of a request, in bytes; more than any client sends here.
-const LARGEST_HEAD: usize = 64 * 1024;
+const MAX_HEAD_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Kind {
+pub(super) enum PeerKind {
     /// A relay before the origin that holds its first bytes back.
     Hesitant,
     /// A cache that reports a miss, and answers late.
@@ -37,7 +37,7 @@ pub(super) enum Kind {
 }
 
 /// Dropping it ends its thread.
-pub(super) struct Peer {
+pub(super) struct FaultyPeer {
     pub(super) place: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -51,9 +51,9 @@ pub(super) struct Surroundings {
     pub(super) late: Duration,
 }
 
-impl Peer {
+impl FaultyPeer {
     /// Must be called at the far end; the thread stays there.
-    pub(super) fn spawn(kind: Kind, around: Surroundings) -> io::Result<Self> {
+    pub(super) fn spawn(kind: PeerKind, around: Surroundings) -> io::Result<Self> {
         let listener = TcpListener::bind((around.address, 0))?;
         let place = listener.local_addr()?;
         listener.set_nonblocking(true)?;
@@ -96,7 +96,7 @@ impl Peer {
     }
 }
 
-impl Drop for Peer {
+impl Drop for FaultyPeer {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
@@ -106,32 +106,32 @@ impl Drop for Peer {
 }
 
 async fn serve(
-    kind: Kind,
+    kind: PeerKind,
     mut stream: TcpStream,
     around: Surroundings,
     is_first: bool,
 ) -> io::Result<()> {
     stream.set_nodelay(true)?;
     match kind {
-        Kind::Hesitant => hesitate(stream, around).await,
-        Kind::Tunnel => {
+        PeerKind::Hesitant => hesitate(stream, around).await,
+        PeerKind::Tunnel => {
             read_head(&mut stream).await?;
             let mut origin = TcpStream::connect(around.origin).await?;
             origin.set_nodelay(true)?;
             stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await?;
             copy_bidirectional(&mut stream, &mut origin).await.map(drop)
         }
-        Kind::Cache => {
+        PeerKind::Cache => {
             let answer =
                 "HTTP/1.1 200 OK\r\nCache-Status: edge; fwd=miss\r\nContent-Length: 2\r\n\r\nok";
             answer_all(&mut stream, answer, around.late).await
         }
-        Kind::Preflight => {
+        PeerKind::Preflight => {
             let answer = "HTTP/1.1 204 No Content\r\nAccess-Control-Allow-Origin: *\r\n\
                           Access-Control-Allow-Methods: PUT\r\n\r\n";
             answer_all(&mut stream, answer, Duration::ZERO).await
         }
-        Kind::EndsOnce => {
+        PeerKind::EndsOnce => {
             let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
             loop {
                 read_head(&mut stream).await?;
@@ -142,7 +142,7 @@ async fn serve(
                 }
             }
         }
-        Kind::Resolver => resolve(stream, around.address).await,
+        PeerKind::Resolver => resolve(stream, around.address).await,
     }
 }
 
@@ -202,7 +202,7 @@ fn length_of_body(head: &[u8]) -> usize {
         let value = line.strip_prefix("content-length:")?;
         value.trim().parse().ok()
     });
-    length.unwrap_or(0).min(LARGEST_HEAD)
+    length.unwrap_or(0).min(MAX_HEAD_BYTES)
 }
 
 /// The head of the next request, and the part of the body that came with it.
@@ -213,7 +213,7 @@ async fn read_head(stream: &mut TcpStream) -> io::Result<(Vec<u8>, Vec<u8>)> {
             let body = head.split_off(end + 4);
             return Ok((head, body));
         }
-        if head.len() > LARGEST_HEAD || stream.read_buf(&mut head).await? == 0 {
+        if head.len() > MAX_HEAD_BYTES || stream.read_buf(&mut head).await? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
     }

@@ -9,15 +9,15 @@ use roundtrip_path::Path;
 use roundtrip_probe::{Family, Options, Override, Prober, Proxy};
 use roundtrip_tls::Roots;
 
-use super::draw::{Case, Setting};
-use super::entry::First;
-use super::peer::{Kind, Peer, Surroundings};
+use super::draw::{ExchangeSetting, FaultCase};
+use super::entry::FirstAddress;
+use super::peer::{FaultyPeer, PeerKind, Surroundings};
 use super::{FaultsError, names};
 
 const NAME: &str = "shop.example";
-const LONGEST: Duration = Duration::from_secs(30);
+const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(30);
 
-pub(super) fn run(case: &Case, seed: u64) -> Result<Exchange, FaultsError> {
+pub(super) fn run(case: &FaultCase, seed: u64) -> Result<Exchange, FaultsError> {
     let mut builder = Path::builder().seed(seed);
     builder.set("rtt", &format!("{}ms", case.rtt_ms))?;
     for said in &case.words {
@@ -37,7 +37,7 @@ pub(super) fn run(case: &Case, seed: u64) -> Result<Exchange, FaultsError> {
     knobs.listen.fast_open = 64;
     knobs.tls.names = vec![NAME.into()];
     let origin = path.server().run(move || Origin::spawn_thread(knobs))??;
-    let others = Others::of(case, &path, &origin)?;
+    let others = Others::start(case, &path, &origin)?;
     let target = Target::parse(&url(case, &origin, others.peer.as_ref()))?;
     let options = options(case, &origin, &path, &target, &others)?;
     path.client()
@@ -46,12 +46,12 @@ pub(super) fn run(case: &Case, seed: u64) -> Result<Exchange, FaultsError> {
 
 /// Other servers that take part. They end before the path does.
 struct Others {
-    peer: Option<Peer>,
-    names: Option<Peer>,
+    peer: Option<FaultyPeer>,
+    names: Option<FaultyPeer>,
 }
 
 impl Others {
-    fn of(case: &Case, path: &Path, origin: &Running) -> Result<Self, FaultsError> {
+    fn start(case: &FaultCase, path: &Path, origin: &Running) -> Result<Self, FaultsError> {
         let address = path.server().address_v4();
         let setting = &case.setting;
         let around = Surroundings {
@@ -60,7 +60,7 @@ impl Others {
             late: setting.late,
         };
         let peer = setting.peer.map(|kind| {
-            let spawned = path.server().run(move || Peer::spawn(kind, around));
+            let spawned = path.server().run(move || FaultyPeer::spawn(kind, around));
             spawned.map(|peer| peer.map_err(FaultsError::Peer))
         });
         let late = setting.late;
@@ -82,9 +82,12 @@ impl Others {
 }
 
 /// A peer that answers itself, or stands before the origin, is asked instead of the origin.
-fn url(case: &Case, origin: &Running, peer: Option<&Peer>) -> String {
+fn url(case: &FaultCase, origin: &Running, peer: Option<&FaultyPeer>) -> String {
     let place = &case.setting.place;
-    let is_asked = !matches!(case.setting.peer, Some(Kind::Tunnel | Kind::Resolver));
+    let is_asked = !matches!(
+        case.setting.peer,
+        Some(PeerKind::Tunnel | PeerKind::Resolver)
+    );
     let port = peer.filter(|_| is_asked).map(|peer| peer.place.port());
     if case.strategy.security == Security::Clear {
         let port = port.unwrap_or(origin.http.port());
@@ -96,7 +99,7 @@ fn url(case: &Case, origin: &Running, peer: Option<&Peer>) -> String {
 }
 
 fn options(
-    case: &Case,
+    case: &FaultCase,
     origin: &Running,
     path: &Path,
     target: &Target,
@@ -106,8 +109,10 @@ fn options(
     let address = server.address_v4();
     let mut addresses: Vec<IpAddr> = vec![address.into()];
     match setting.first {
-        Some(First::Dead) => addresses.insert(0, Ipv4Addr::from(u32::from(address) + 1).into()),
-        Some(First::Refusing) => addresses.insert(0, server.address_v6().into()),
+        Some(FirstAddress::Dead) => {
+            addresses.insert(0, Ipv4Addr::from(u32::from(address) + 1).into())
+        }
+        Some(FirstAddress::Refusing) => addresses.insert(0, server.address_v6().into()),
         None => {}
     }
     let mut options = Options {
@@ -118,15 +123,15 @@ fn options(
         headers: headers(setting),
         body: vec![b'x'; setting.body].into(),
         roots: Roots::Pem(origin.ca_pem.clone()),
-        max_time: LONGEST,
+        max_time: EXCHANGE_TIMEOUT,
         ..Options::default()
     };
     let place = others.peer.as_ref().map(|peer| peer.place);
     match (setting.peer, place) {
-        (Some(Kind::Tunnel), Some(place)) => {
+        (Some(PeerKind::Tunnel), Some(place)) => {
             options.proxy = Some(Proxy(Target::parse(&format!("http://{place}/"))?));
         }
-        (Some(Kind::Resolver), Some(place)) => {
+        (Some(PeerKind::Resolver), Some(place)) => {
             options.doh = Some(Target::parse(&format!("http://{place}/dns-query"))?);
             options.family = Family::V4;
             return Ok(options);
@@ -145,7 +150,7 @@ fn options(
     Ok(options)
 }
 
-fn headers(setting: &Setting) -> Vec<(String, String)> {
+fn headers(setting: &ExchangeSetting) -> Vec<(String, String)> {
     let mut headers = Vec::new();
     let mut header = |name: &str, value: String| headers.push((name.into(), value));
     if setting.expect {
@@ -154,7 +159,7 @@ fn headers(setting: &Setting) -> Vec<(String, String)> {
     if setting.cookie > 0 {
         header("Cookie", format!("c={}", "x".repeat(setting.cookie)));
     }
-    if setting.peer == Some(Kind::Preflight) {
+    if setting.peer == Some(PeerKind::Preflight) {
         header("Origin", "https://elsewhere.example".into());
         header("Access-Control-Request-Method", "PUT".into());
     }
@@ -162,7 +167,11 @@ fn headers(setting: &Setting) -> Vec<(String, String)> {
 }
 
 /// The last run and, if it has several hops, the one that is judged.
-fn ask(options: Options, target: &Target, setting: &Setting) -> Result<Exchange, FaultsError> {
+fn ask(
+    options: Options,
+    target: &Target,
+    setting: &ExchangeSetting,
+) -> Result<Exchange, FaultsError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use roundtrip_report::clean;
 
-use super::{Gauntlet, Verdict};
+use super::{CaseVerdict, Gauntlet};
 
 pub fn render(gauntlet: &Gauntlet) -> String {
     let mut text = String::new();
@@ -28,7 +28,7 @@ pub fn render(gauntlet: &Gauntlet) -> String {
         "put in", "cases", "first", "priced"
     );
     for (fault, verdicts) in by_fault(gauntlet) {
-        let count = |is: fn(&Verdict) -> bool| verdicts.iter().filter(|case| is(case)).count();
+        let count = |is: fn(&CaseVerdict) -> bool| verdicts.iter().filter(|case| is(case)).count();
         let (first, priced) = (count(|case| case.first), count(|case| case.ok));
         let first = if verdicts.iter().any(|case| case.is_control()) {
             "–".into()
@@ -41,7 +41,7 @@ pub fn render(gauntlet: &Gauntlet) -> String {
             verdicts.len()
         );
     }
-    let misses: Vec<&Verdict> = gauntlet.cases.iter().filter(|case| !case.ok).collect();
+    let misses: Vec<&CaseVerdict> = gauntlet.cases.iter().filter(|case| !case.ok).collect();
     if !misses.is_empty() {
         let _ = writeln!(text, "\nmisses");
     }
@@ -60,8 +60,8 @@ pub fn render(gauntlet: &Gauntlet) -> String {
 }
 
 /// One kind of fault a line; pairs together, and the healthy ones last.
-fn by_fault(gauntlet: &Gauntlet) -> Vec<(String, Vec<&Verdict>)> {
-    let mut kinds: BTreeMap<(u8, String), Vec<&Verdict>> = BTreeMap::new();
+fn by_fault(gauntlet: &Gauntlet) -> Vec<(String, Vec<&CaseVerdict>)> {
+    let mut kinds: BTreeMap<(u8, String), Vec<&CaseVerdict>> = BTreeMap::new();
     for case in &gauntlet.cases {
         let kind = match &*case.fault {
             fault if case.is_control() => (2, format!("{fault} (healthy)")),
@@ -76,7 +76,7 @@ fn by_fault(gauntlet: &Gauntlet) -> Vec<(String, Vec<&Verdict>)> {
         .collect()
 }
 
-fn miss(case: &Verdict) -> String {
+fn miss(case: &CaseVerdict) -> String {
     let found: Vec<String> = case
         .findings
         .iter()

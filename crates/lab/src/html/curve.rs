@@ -7,7 +7,7 @@ use roundtrip_report::{clean, ms};
 use super::scale::with_unit;
 use crate::Outcome;
 use crate::experiment::span;
-use crate::outcome::{Curve, Line};
+use crate::outcome::{Curve, CurveLine};
 
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 254.0;
@@ -120,7 +120,7 @@ impl Plot {
         }
     }
 
-    fn line(&self, line: &Line, place: usize) -> Markup {
+    fn line(&self, line: &CurveLine, place: usize) -> Markup {
         let at = line.points.iter().filter_map(|point| {
             let median = point.figures.median.filter(|m| m.is_finite())?;
             Some((self.x(&point.value)?, fixed(self.y(median)), point, median))
@@ -139,7 +139,7 @@ impl Plot {
     }
 
     /// Each line's name at the height of its end, pushed down where another's is in the way.
-    fn ends<'a>(&self, curve: &'a Curve) -> Vec<(f64, usize, &'a Line, f64)> {
+    fn ends<'a>(&self, curve: &'a Curve) -> Vec<(f64, usize, &'a CurveLine, f64)> {
         let lines = curve.lines.iter().enumerate();
         let mut ends: Vec<_> = lines
             .filter_map(|(place, line)| {

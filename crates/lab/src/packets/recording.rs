@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use roundtrip_wire::packet::{Flags, OptionValue, Packet as Read, Tcp};
 use roundtrip_wire::pcapng::{Block, Captured, Direction, Reader};
 
-use super::{End, FastOpen, Kind, Packet, Repeated};
+use super::{End, FastOpen, Packet, PacketKind, Repeated};
 
 /// The interfaces of the recording, in order.
 const ENDS: [End; 2] = [End::Client, End::Server];
@@ -23,7 +23,7 @@ pub(super) fn read(pcapng: &[u8]) -> Result<Vec<Packet>, RecordingError> {
     let mut sights = Vec::new();
     for block in Reader::new(pcapng) {
         if let Block::Packet(captured) = block? {
-            sights.extend(Sight::of(&captured));
+            sights.extend(RecordedPacket::from_captured(&captured));
         }
     }
     let mut crossings = paired(sights);
@@ -33,14 +33,14 @@ pub(super) fn read(pcapng: &[u8]) -> Result<Vec<Packet>, RecordingError> {
 
 /// A packet at one end.
 #[derive(Debug, Clone)]
-struct Sight {
+struct RecordedPacket {
     at: u64,
     end: End,
     /// Whether it arrived here, or was sent here.
     arrives: bool,
     ports: (u16, u16),
     addresses: (IpAddr, IpAddr),
-    kind: Kind,
+    kind: PacketKind,
     sequence: u32,
     acknowledgment: u32,
     bytes: usize,
@@ -48,14 +48,14 @@ struct Sight {
     comments: Vec<String>,
 }
 
-impl Sight {
+impl RecordedPacket {
     /// `None` for packets that are neither TCP nor UDP: the kernel's own traffic.
-    fn of(captured: &Captured<'_>) -> Option<Self> {
+    fn from_captured(captured: &Captured<'_>) -> Option<Self> {
         let packet = Read::parse(&captured.data).ok()?;
         let segment = packet.tcp();
         let (kind, bytes) = match (&segment, packet.udp()) {
-            (Some(segment), _) => (Kind::Tcp(segment.flags()), segment.payload_length()),
-            (None, Some(datagram)) => (Kind::Udp, datagram.payload().len()),
+            (Some(segment), _) => (PacketKind::Tcp(segment.flags()), segment.payload_length()),
+            (None, Some(datagram)) => (PacketKind::Udp, datagram.payload().len()),
             (None, None) => return None,
         };
         Some(Self {
@@ -104,8 +104,8 @@ fn fast_open(segment: &Tcp<'_>) -> Option<FastOpen> {
 /// present.
 #[derive(Debug)]
 struct Crossing {
-    entry: Option<Sight>,
-    exit: Option<Sight>,
+    entry: Option<RecordedPacket>,
+    exit: Option<RecordedPacket>,
 }
 
 impl Crossing {
@@ -114,13 +114,13 @@ impl Crossing {
     }
 
     /// The packet as it was sent or, if no end sent it, as it came out.
-    fn sight(&self) -> Option<&Sight> {
+    fn sight(&self) -> Option<&RecordedPacket> {
         self.entry.as_ref().or(self.exit.as_ref())
     }
 
     /// Its connection as the client knows it: a box may translate address and port.
     fn key(&self) -> Option<(IpAddr, u16, u16)> {
-        let at_client = |sight: &&Sight| sight.end == End::Client;
+        let at_client = |sight: &&RecordedPacket| sight.end == End::Client;
         let both = [self.entry.as_ref(), self.exit.as_ref()];
         let known = both.into_iter().flatten().find(at_client);
         let sight = known.or(self.sight())?;
@@ -131,8 +131,8 @@ impl Crossing {
     }
 }
 
-fn paired(sights: Vec<Sight>) -> Vec<Crossing> {
-    let (arrivals, entries): (Vec<Sight>, Vec<Sight>) =
+fn paired(sights: Vec<RecordedPacket>) -> Vec<Crossing> {
+    let (arrivals, entries): (Vec<RecordedPacket>, Vec<RecordedPacket>) =
         sights.into_iter().partition(|sight| sight.arrives);
     let mut crossings: Vec<Crossing> = entries
         .into_iter()
@@ -162,15 +162,17 @@ fn paired(sights: Vec<Sight>) -> Vec<Crossing> {
 
 fn told(crossings: &[Crossing]) -> Vec<Packet> {
     let zero = crossings.first().map_or(0, Crossing::first);
-    let ms = |sight: &Sight| sight.at.saturating_sub(zero) as f64 / 1e6;
-    let mut flows: BTreeMap<_, Flow> = BTreeMap::new();
+    let ms = |sight: &RecordedPacket| sight.at.saturating_sub(zero) as f64 / 1e6;
+    let mut flows: BTreeMap<_, ConnectionState> = BTreeMap::new();
     let mut packets = Vec::new();
     for crossing in crossings {
         let (Some(sight), Some(key)) = (crossing.sight(), crossing.key()) else {
             continue;
         };
         let next = flows.len();
-        let flow = flows.entry(key).or_insert_with(|| Flow::numbered(next));
+        let flow = flows
+            .entry(key)
+            .or_insert_with(|| ConnectionState::numbered(next));
         let sent = crossing.entry.as_ref();
         let repeated = flow.count(sight, sent.is_some(), crossing.exit.is_some());
         let again = sent.is_some() && flow.sends_again(sight, repeated);
@@ -192,7 +194,7 @@ fn told(crossings: &[Crossing]) -> Vec<Packet> {
 }
 
 /// What the path did, besides delivering it.
-fn remarks(sight: &Sight) -> Vec<String> {
+fn remarks(sight: &RecordedPacket) -> Vec<String> {
     let told = sight.comments.iter();
     told.filter(|said| !said.starts_with(DELIVERED))
         .cloned()
@@ -201,7 +203,7 @@ fn remarks(sight: &Sight) -> Vec<String> {
 
 /// The state of one connection.
 #[derive(Debug)]
-struct Flow {
+struct ConnectionState {
     number: usize,
     /// Sequence numbers of each end's payload: how far it was sent, and how far it arrived.
     client: Reach,
@@ -217,7 +219,7 @@ struct Reach {
     arrived: u64,
 }
 
-impl Flow {
+impl ConnectionState {
     fn numbered(number: usize) -> Self {
         Self {
             number,
@@ -234,8 +236,8 @@ impl Flow {
     }
 
     /// Counts the packet, and returns how many of its bytes had been sent, and received, before.
-    fn count(&mut self, sight: &Sight, is_sent: bool, arrives: bool) -> Repeated {
-        let Kind::Tcp(flags) = sight.kind else {
+    fn count(&mut self, sight: &RecordedPacket, is_sent: bool, arrives: bool) -> Repeated {
+        let PacketKind::Tcp(flags) = sight.kind else {
             return Repeated::default();
         };
         let is_syn = flags.contains(Flags::SYN);
@@ -262,13 +264,13 @@ impl Flow {
         repeated
     }
 
-    fn sends_again(&mut self, sight: &Sight, repeated: Repeated) -> bool {
-        let is_syn = matches!(sight.kind, Kind::Tcp(flags) if flags.contains(Flags::SYN));
+    fn sends_again(&mut self, sight: &RecordedPacket, repeated: Repeated) -> bool {
+        let is_syn = matches!(sight.kind, PacketKind::Tcp(flags) if flags.contains(Flags::SYN));
         repeated.sent > 0 || (is_syn && self.reach(sight.sender()).syns > 1)
     }
 
-    fn acknowledged(&self, sight: &Sight) -> Option<u32> {
-        let Kind::Tcp(flags) = sight.kind else {
+    fn acknowledged(&self, sight: &RecordedPacket) -> Option<u32> {
+        let PacketKind::Tcp(flags) = sight.kind else {
             return None;
         };
         let answers = flags.contains(Flags::SYN | Flags::ACK) && sight.sender() == End::Server;

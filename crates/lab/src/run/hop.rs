@@ -15,12 +15,12 @@ use std::time::Duration;
 
 use roundtrip_path::Namespace;
 
-const STEP: Duration = Duration::from_micros(200);
+const POLL_INTERVAL: Duration = Duration::from_micros(200);
 /// The most connections at once.
-const MOST: usize = 512;
+const MAX_CONNECTIONS: usize = 512;
 
 /// Open until it is dropped.
-pub(super) struct Hop {
+pub(super) struct TcpRelay {
     over: Arc<AtomicBool>,
     streams: Streams,
 }
@@ -28,7 +28,7 @@ pub(super) struct Hop {
 /// Both ends of all connections, to close them with the hop.
 type Streams = Arc<Mutex<Vec<TcpStream>>>;
 
-impl Hop {
+impl TcpRelay {
     /// `here` is an address in the network `from`; `there` is one that the network `by` reaches.
     pub(super) fn open(
         (from, here): (&Namespace, SocketAddr),
@@ -46,7 +46,7 @@ impl Hop {
             while !over.load(Ordering::Relaxed) {
                 match listener.accept() {
                     Ok((near, _)) => carry(near, by.clone(), there, &streams),
-                    Err(_) => thread::sleep(STEP),
+                    Err(_) => thread::sleep(POLL_INTERVAL),
                 }
             }
         };
@@ -55,7 +55,7 @@ impl Hop {
     }
 }
 
-impl Drop for Hop {
+impl Drop for TcpRelay {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
         let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
@@ -77,7 +77,7 @@ fn carry(near: TcpStream, by: Namespace, there: SocketAddr, streams: &Streams) {
         far.set_nodelay(true)?;
         {
             let mut streams = streams.lock().unwrap_or_else(PoisonError::into_inner);
-            if streams.len() >= 2 * MOST {
+            if streams.len() >= 2 * MAX_CONNECTIONS {
                 return Ok(());
             }
             streams.push(near.try_clone()?);

@@ -8,19 +8,19 @@ use roundtrip_probe::{Options, Prober, Sequence};
 use roundtrip_tls::Roots;
 
 use super::Stop;
-use super::scene::{Mishap, Scene, Taken};
-use crate::experiment::{Manner, Measure, Scheme};
+use super::scene::{SampleError, SampleScene, TakenSample};
+use crate::experiment::{Measure, Sequencing, UrlScheme};
 use crate::outcome::{Sample, Span, WaitedFor};
 
-const STEP: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 pub(super) fn sample(
-    scene: &Scene<'_>,
+    scene: &SampleScene<'_>,
     strategy: Strategy,
-    manner: Manner,
+    manner: Sequencing,
     (hello_delay, max_time): (Duration, Duration),
     headers: &[(String, String)],
-) -> Result<Taken, Mishap> {
+) -> Result<TakenSample, SampleError> {
     let target = Target::parse(&scene.url(scheme(strategy))?)?;
     let options = Options {
         strategy,
@@ -36,37 +36,37 @@ pub(super) fn sample(
     let sequence = scene.path.client().run(asked)??;
     for (place, exchange) in sequence.exchanges().enumerate() {
         if let Some(failure) = &exchange.failure {
-            return Err(Mishap::Exchange(place + 1, failure.message.clone()));
+            return Err(SampleError::Exchange(place + 1, failure.message.clone()));
         }
     }
-    Ok(Taken {
+    Ok(TakenSample {
         sample: measured(&sequence, scene.experiment.measure),
         notes: Vec::new(),
     })
 }
 
-fn scheme(strategy: Strategy) -> Scheme {
+fn scheme(strategy: Strategy) -> UrlScheme {
     match (strategy.http, strategy.security) {
-        (Http::Echo, _) => Scheme::Tcp,
-        (_, Security::Clear) => Scheme::Http,
-        _ => Scheme::Https,
+        (Http::Echo, _) => UrlScheme::Tcp,
+        (_, Security::Clear) => UrlScheme::Http,
+        _ => UrlScheme::Https,
     }
 }
 
 fn ask(
     options: Options,
     targets: &[Target],
-    manner: Manner,
+    manner: Sequencing,
     stop: &Stop,
-) -> Result<Sequence, Mishap> {
+) -> Result<Sequence, SampleError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|e| Mishap::Io("a runtime".into(), e))?;
+        .map_err(|e| SampleError::Io("a runtime".into(), e))?;
     let manner = match manner {
-        Manner::Each => roundtrip_probe::Manner::Each,
-        Manner::Kept => roundtrip_probe::Manner::Kept,
-        Manner::AtOnce => roundtrip_probe::Manner::AtOnce,
+        Sequencing::Each => roundtrip_probe::Manner::Each,
+        Sequencing::Kept => roundtrip_probe::Manner::Kept,
+        Sequencing::AtOnce => roundtrip_probe::Manner::AtOnce,
     };
     runtime.block_on(async {
         let mut prober = Prober::new(options);
@@ -77,14 +77,14 @@ fn ask(
         };
         tokio::select! {
             sequence = asking => Ok(sequence),
-            () = stopped(stop) => Err(Mishap::Stopped),
+            () = stopped(stop) => Err(SampleError::Stopped),
         }
     })
 }
 
 async fn stopped(stop: &Stop) {
     while !stop.is_set() {
-        tokio::time::sleep(STEP).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -147,7 +147,11 @@ fn spans(sequence: &Sequence) -> Vec<Span> {
         }
         for exchange in hops {
             let phases = exchange.phases();
-            spans.extend(phases.iter().map(|phase| Span::of(phase, request, offset)));
+            spans.extend(
+                phases
+                    .iter()
+                    .map(|phase| Span::from_phase(phase, request, offset)),
+            );
             offset += exchange.total().as_secs_f64() * 1e3;
         }
     }

@@ -4,18 +4,22 @@ use std::fs::{self, File};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use super::scene::{Mishap, Scene, Taken, fill, last_words};
+use super::scene::{SampleError, SampleScene, TakenSample, fill, last_words};
 use super::tools::Tools;
 use crate::experiment::{Measure, OutputUnit, Program};
 use crate::outcome::Sample;
 
-const LONGEST: Duration = Duration::from_mins(2);
+const MAX_RUN_TIME: Duration = Duration::from_mins(2);
 /// An argument with this text is repeated for each request, with its number.
-const EACH: &str = "@each@";
+const EACH_MARK: &str = "@each@";
 /// The resolution at which run times are measured.
-const STEP: Duration = Duration::from_micros(500);
+const POLL_INTERVAL: Duration = Duration::from_micros(500);
 
-pub(super) fn sample(scene: &Scene<'_>, program: &Program, tools: &Tools) -> Result<Taken, Mishap> {
+pub(super) fn sample(
+    scene: &SampleScene<'_>,
+    program: &Program,
+    tools: &Tools,
+) -> Result<TakenSample, SampleError> {
     if scene.cell.arm.warm {
         round(scene, program, tools)?;
     }
@@ -34,15 +38,15 @@ pub(super) fn sample(scene: &Scene<'_>, program: &Program, tools: &Tools) -> Res
         carried: None,
         phases: Vec::new(),
     };
-    Ok(Taken { sample, notes })
+    Ok(TakenSample { sample, notes })
 }
 
 /// All requests of one run, in milliseconds.
 fn round(
-    scene: &Scene<'_>,
+    scene: &SampleScene<'_>,
     program: &Program,
     tools: &Tools,
-) -> Result<(f64, Vec<String>), Mishap> {
+) -> Result<(f64, Vec<String>), SampleError> {
     let (times, each) = if program.each {
         (scene.cell.requests, 1)
     } else {
@@ -64,11 +68,11 @@ fn round(
 }
 
 fn command(
-    scene: &Scene<'_>,
+    scene: &SampleScene<'_>,
     program: &Program,
     tools: &Tools,
     requests: u32,
-) -> Result<(Command, String), Mishap> {
+) -> Result<(Command, String), SampleError> {
     let url = scene.url(program.scheme)?;
     let known = [
         ("url", url.as_str()),
@@ -83,9 +87,9 @@ fn command(
     for argument in &program.arguments {
         if argument == "@urls@" {
             words.extend((0..requests).map(|_| url.clone().into()));
-        } else if argument.contains(EACH) {
+        } else if argument.contains(EACH_MARK) {
             for number in 1..=requests {
-                let numbered = argument.replace(EACH, &number.to_string());
+                let numbered = argument.replace(EACH_MARK, &number.to_string());
                 words.push(fill(&numbered, &known)?.into());
             }
         } else {
@@ -106,14 +110,14 @@ fn command(
 
 /// Runs the program to its end, and returns how long it ran.
 fn life(
-    scene: &Scene<'_>,
+    scene: &SampleScene<'_>,
     command: &mut Command,
     name: &str,
     program: &Program,
     requests: u32,
-) -> Result<f64, Mishap> {
+) -> Result<f64, SampleError> {
     let file = |kind: &str| scene.directory.path().join(kind);
-    let failed = |e| Mishap::Io(name.to_owned(), e);
+    let failed = |e| SampleError::Io(name.to_owned(), e);
     let began = Instant::now();
     let mut child = command
         .stdin(Stdio::null())
@@ -134,7 +138,7 @@ fn life(
             last_words(&file("client.err")),
             last_words(&file("client.out"))
         );
-        return Err(Mishap::Ended(
+        return Err(SampleError::Ended(
             name.to_owned(),
             status,
             said.trim().to_owned(),
@@ -148,7 +152,7 @@ fn life(
     for bad in &output.zero {
         let seen = figures(&text, Some(bad), 1.0);
         if let Some(count) = seen.iter().find(|count| **count > 0.0) {
-            return Err(Mishap::NotZero(name.to_owned(), bad.clone(), *count));
+            return Err(SampleError::NotZero(name.to_owned(), bad.clone(), *count));
         }
     }
     let figures = figures(&text, output.after.as_deref(), scale(output.unit));
@@ -159,7 +163,7 @@ fn life(
     };
     if figures.len() < wanted {
         let said = last_words(&file("client.out"));
-        return Err(Mishap::Figures(
+        return Err(SampleError::Figures(
             name.to_owned(),
             figures.len(),
             wanted,
@@ -171,22 +175,25 @@ fn life(
 
 fn await_end(
     child: &mut std::process::Child,
-    scene: &Scene<'_>,
+    scene: &SampleScene<'_>,
     name: &str,
-) -> Result<ExitStatus, Mishap> {
+) -> Result<ExitStatus, SampleError> {
     let began = Instant::now();
     loop {
         let seen = child.try_wait();
-        if let Some(status) = seen.map_err(|e| Mishap::Io(name.to_owned(), e))? {
+        if let Some(status) = seen.map_err(|e| SampleError::Io(name.to_owned(), e))? {
             return Ok(status);
         }
         if scene.stop.is_set() {
-            return Err(Mishap::Stopped);
+            return Err(SampleError::Stopped);
         }
-        if began.elapsed() > LONGEST {
-            return Err(Mishap::TooLong(name.to_owned(), LONGEST.as_secs()));
+        if began.elapsed() > MAX_RUN_TIME {
+            return Err(SampleError::TooLong(
+                name.to_owned(),
+                MAX_RUN_TIME.as_secs(),
+            ));
         }
-        std::thread::sleep(STEP);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 

@@ -6,26 +6,26 @@ use std::time::Duration;
 
 use roundtrip_path::{Path, WordError};
 
-use super::server::Serving;
-use super::tools::{Missing, Tools};
+use super::server::RunningServer;
+use super::tools::{MissingToolError, Tools};
 use super::{Stop, ours, program, transfer};
-use crate::experiment::{Cell, Client, Experiment, Scheme};
+use crate::experiment::{ArmClient, Cell, Experiment, UrlScheme};
 use crate::outcome::Sample;
 use crate::packets::{self, Packet, RecordingError};
 
 const RECORDING: &str = "path.pcapng";
 /// The time that both ends may need to close their connections, beside the path's delay.
-const LAST_WORDS: Duration = Duration::from_millis(20);
+const CLOSE_TIME: Duration = Duration::from_millis(20);
 
 /// Why there is no sample.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Mishap {
+pub(super) enum SampleError {
     #[error(transparent)]
-    Missing(#[from] Missing),
+    Missing(#[from] MissingToolError),
     #[error("stopped")]
     Stopped,
     #[error("{0}")]
-    Path(#[from] roundtrip_path::Error),
+    Path(#[from] roundtrip_path::PathError),
     #[error("{0}")]
     Word(#[from] WordError),
     #[error("the origin: {0}")]
@@ -59,25 +59,25 @@ pub(super) enum Mishap {
 }
 
 /// A sample, and what belongs to it.
-pub(super) struct Taken {
+pub(super) struct TakenSample {
     pub(super) sample: Sample,
     pub(super) notes: Vec<String>,
 }
 
 /// What a client needs to know.
-pub(super) struct Scene<'a> {
+pub(super) struct SampleScene<'a> {
     pub(super) experiment: &'a Experiment,
     pub(super) cell: &'a Cell,
     // The server must end before its network does.
-    pub(super) serving: Serving,
+    pub(super) serving: RunningServer,
     pub(super) path: Path,
     pub(super) directory: tempfile::TempDir,
     pub(super) stop: &'a Stop,
 }
 
 /// The result of a run, and what the server saw of it.
-pub(super) struct Visit {
-    pub(super) taken: Result<Taken, Mishap>,
+pub(super) struct ServedRun {
+    pub(super) taken: Result<TakenSample, SampleError>,
     pub(super) requests: Option<u64>,
 }
 
@@ -87,15 +87,15 @@ pub(super) fn sample(
     tools: &mut Tools,
     seed: u64,
     stop: &Stop,
-) -> Result<Visit, Mishap> {
-    if let Client::Transfer(said) = &cell.arm.client {
-        return Ok(Visit {
+) -> Result<ServedRun, SampleError> {
+    if let ArmClient::Transfer(said) = &cell.arm.client {
+        return Ok(ServedRun {
             taken: transfer::sample(said, cell, seed),
             requests: None,
         });
     }
     let scene = set(experiment, cell, tools, seed, stop, false)?;
-    Ok(Visit {
+    Ok(ServedRun {
         taken: scene.ask(tools),
         requests: scene.serving.requests(),
     })
@@ -108,18 +108,18 @@ pub(super) fn record(
     tools: &mut Tools,
     seed: u64,
     stop: &Stop,
-) -> Result<Vec<Packet>, Mishap> {
+) -> Result<Vec<Packet>, SampleError> {
     let scene = set(experiment, cell, tools, seed, stop, true)?;
-    if let Err(Mishap::Stopped) = scene.ask(tools) {
-        return Err(Mishap::Stopped);
+    if let Err(SampleError::Stopped) = scene.ask(tools) {
+        return Err(SampleError::Stopped);
     }
     // The last packets are still under way.
     let rtt = cell.path.rtt().unwrap_or_default();
-    std::thread::sleep(LAST_WORDS + rtt + rtt / 2);
+    std::thread::sleep(CLOSE_TIME + rtt + rtt / 2);
     let file = scene.directory.path().join(RECORDING);
     drop(scene.serving);
     scene.path.close()?;
-    let recorded = std::fs::read(&file).map_err(|e| Mishap::Io("the recording".into(), e))?;
+    let recorded = std::fs::read(&file).map_err(|e| SampleError::Io("the recording".into(), e))?;
     Ok(packets::read(&recorded)?)
 }
 
@@ -130,11 +130,11 @@ fn set<'a>(
     seed: u64,
     stop: &'a Stop,
     recorded: bool,
-) -> Result<Scene<'a>, Mishap> {
+) -> Result<SampleScene<'a>, SampleError> {
     // Report what is missing before anything is created.
     tools.needed(experiment, cell, stop)?;
     let directory =
-        tempfile::tempdir().map_err(|e| Mishap::Io("a temporary directory".into(), e))?;
+        tempfile::tempdir().map_err(|e| SampleError::Io("a temporary directory".into(), e))?;
     let mut builder = cell.path.builder(seed)?;
     if recorded {
         builder = builder.record(directory.path().join(RECORDING));
@@ -146,9 +146,9 @@ fn set<'a>(
     for (name, value) in &cell.arm.server.sysctl {
         path.server().sysctl(name, value)?;
     }
-    let serving = Serving::start(&cell.arm.server, &path, directory.path(), tools, stop)?;
+    let serving = RunningServer::start(&cell.arm.server, &path, directory.path(), tools, stop)?;
     std::thread::sleep(cell.arm.server.settle);
-    Ok(Scene {
+    Ok(SampleScene {
         experiment,
         cell,
         serving,
@@ -158,8 +158,8 @@ fn set<'a>(
     })
 }
 
-impl Scene<'_> {
-    fn ask(&self, tools: &Tools) -> Result<Taken, Mishap> {
+impl SampleScene<'_> {
+    fn ask(&self, tools: &Tools) -> Result<TakenSample, SampleError> {
         let before = self.serving.cpu();
         let mut taken = self.answer(tools)?;
         let rounds = if self.cell.arm.warm { 2.0 } else { 1.0 };
@@ -169,9 +169,9 @@ impl Scene<'_> {
         Ok(taken)
     }
 
-    fn answer(&self, tools: &Tools) -> Result<Taken, Mishap> {
+    fn answer(&self, tools: &Tools) -> Result<TakenSample, SampleError> {
         match &self.cell.arm.client {
-            Client::Ours {
+            ArmClient::Ours {
                 strategy,
                 manner,
                 hello_delay,
@@ -181,22 +181,22 @@ impl Scene<'_> {
                 let times = (*hello_delay, *max_time);
                 ours::sample(self, *strategy, *manner, times, headers)
             }
-            Client::Program(program) => program::sample(self, program, tools),
-            Client::Transfer(said) => transfer::sample(said, self.cell, 0),
+            ArmClient::Program(program) => program::sample(self, program, tools),
+            ArmClient::Transfer(said) => transfer::sample(said, self.cell, 0),
         }
     }
 
-    pub(super) fn url(&self, scheme: Scheme) -> Result<String, Mishap> {
+    pub(super) fn url(&self, scheme: UrlScheme) -> Result<String, SampleError> {
         let door = match scheme {
-            Scheme::Https => self.serving.https.ok_or(Mishap::NoDoor("HTTPS")),
-            Scheme::Http => self.serving.http.ok_or(Mishap::NoDoor("HTTP")),
-            Scheme::Tcp => self.serving.echo.ok_or(Mishap::NoDoor("echo")),
+            UrlScheme::Https => self.serving.https.ok_or(SampleError::NoDoor("HTTPS")),
+            UrlScheme::Http => self.serving.http.ok_or(SampleError::NoDoor("HTTP")),
+            UrlScheme::Tcp => self.serving.echo.ok_or(SampleError::NoDoor("echo")),
         }?;
         let place = &self.cell.arm.server.place;
         Ok(match scheme {
-            Scheme::Https => format!("https://{door}{place}"),
-            Scheme::Http => format!("http://{door}{place}"),
-            Scheme::Tcp => format!("tcp://{door}"),
+            UrlScheme::Https => format!("https://{door}{place}"),
+            UrlScheme::Http => format!("http://{door}{place}"),
+            UrlScheme::Tcp => format!("tcp://{door}"),
         })
     }
 
@@ -206,7 +206,7 @@ impl Scene<'_> {
 }
 
 /// Replaces each `@word@`. An unknown word is an error; other `@` are kept.
-pub(super) fn fill(text: &str, known: &[(&str, &str)]) -> Result<String, Mishap> {
+pub(super) fn fill(text: &str, known: &[(&str, &str)]) -> Result<String, SampleError> {
     let mut filled = text.to_owned();
     for (word, value) in known {
         filled = filled.replace(&format!("@{word}@"), value);
@@ -217,7 +217,7 @@ pub(super) fn fill(text: &str, known: &[(&str, &str)]) -> Result<String, Mishap>
         });
     match unknown {
         Some(word) if filled.contains(&format!("@{word}@")) => {
-            Err(Mishap::Placeholder(format!("@{word}@")))
+            Err(SampleError::Placeholder(format!("@{word}@")))
         }
         _ => Ok(filled),
     }

@@ -11,46 +11,46 @@ use roundtrip_origin::{Knobs, Origin, Running};
 use roundtrip_path::Path;
 
 use super::Stop;
-use super::scene::{Mishap, fill, last_words};
+use super::scene::{SampleError, fill, last_words};
 use super::tools::Tools;
-use super::{hop::Hop, usage};
-use crate::experiment::{Far, Ready, Scheme, Server, ServerKind};
+use super::{hop::TcpRelay, usage};
+use crate::experiment::{FarServer, LabServer, ReadySign, ServerKind, UrlScheme};
 
-const START: Duration = Duration::from_secs(20);
-const STEP: Duration = Duration::from_millis(5);
+const START_TIMEOUT: Duration = Duration::from_secs(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A server that listens; dropping it stops it.
-pub(super) struct Serving {
+pub(super) struct RunningServer {
     pub(super) http: Option<SocketAddr>,
     pub(super) https: Option<SocketAddr>,
     pub(super) echo: Option<SocketAddr>,
     origin: Option<Running>,
     process: Option<Child>,
     // Dropped after the server.
-    _company: Company,
+    _company: DependedServers,
 }
 
 /// The servers that a server depends on, in the order in which they end.
-struct Company {
-    _beside: Vec<Serving>,
+struct DependedServers {
+    _beside: Vec<RunningServer>,
     _far: Option<Distant>,
 }
 
 /// The server behind a further path, the relay to it, and that path.
 struct Distant {
-    _hop: Hop,
-    _serving: Box<Serving>,
+    _hop: TcpRelay,
+    _serving: Box<RunningServer>,
     _path: Path,
 }
 
-impl Serving {
+impl RunningServer {
     pub(super) fn start(
-        server: &Server,
+        server: &LabServer,
         path: &Path,
         directory: &FilePath,
         tools: &Tools,
         stop: &Stop,
-    ) -> Result<Self, Mishap> {
+    ) -> Result<Self, SampleError> {
         let far = server.far.as_ref();
         let far = far.map(|far| distant(far, path, directory, tools, stop));
         let far = far.transpose()?;
@@ -58,7 +58,7 @@ impl Serving {
         for other in &server.beside {
             beside.push(Self::start(other, path, directory, tools, stop)?);
         }
-        let company = Company {
+        let company = DependedServers {
             _beside: beside,
             _far: far,
         };
@@ -74,12 +74,12 @@ impl Serving {
     }
 
     fn program(
-        server: &Server,
+        server: &LabServer,
         path: &Path,
         directory: &FilePath,
         tools: &Tools,
-        company: Company,
-    ) -> Result<Self, Mishap> {
+        company: DependedServers,
+    ) -> Result<Self, SampleError> {
         let ServerKind::Program {
             command,
             files,
@@ -88,11 +88,11 @@ impl Serving {
             ..
         } = &server.kind
         else {
-            return Err(Mishap::NoDoor("command"));
+            return Err(SampleError::NoDoor("command"));
         };
         let address = path.server().address_v4();
         let ourselves = std::env::current_exe();
-        let ourselves = ourselves.map_err(|e| Mishap::Io("roundtrip".into(), e))?;
+        let ourselves = ourselves.map_err(|e| SampleError::Io("roundtrip".into(), e))?;
         let known = [
             ("address", &*address.to_string()),
             ("directory", &*directory.display().to_string()),
@@ -101,7 +101,7 @@ impl Serving {
         for (name, text) in files {
             write(&directory.join(name), &fill(text, &known)?)?;
         }
-        let words: Result<Vec<String>, Mishap> =
+        let words: Result<Vec<String>, SampleError> =
             command.iter().map(|word| fill(word, &known)).collect();
         let log = directory.join(log_of(&server.name));
         let process = spawn(path, &words?, &log, tools)?;
@@ -115,7 +115,7 @@ impl Serving {
         })
     }
 
-    fn nobody(company: Company) -> Self {
+    fn nobody(company: DependedServers) -> Self {
         Self {
             http: None,
             https: None,
@@ -140,8 +140,8 @@ impl Serving {
         knobs: &Knobs,
         path: &Path,
         directory: &FilePath,
-        company: Company,
-    ) -> Result<Self, Mishap> {
+        company: DependedServers,
+    ) -> Result<Self, SampleError> {
         let mut knobs = knobs.clone();
         let address = path.server().address_v4();
         knobs.listen.bind = vec![address.into()];
@@ -162,20 +162,20 @@ impl Serving {
     /// are used.
     fn await_ready(
         &mut self,
-        server: &Server,
+        server: &LabServer,
         directory: &FilePath,
         stop: &Stop,
-    ) -> Result<(), Mishap> {
+    ) -> Result<(), SampleError> {
         let (began, name) = (Instant::now(), &server.name);
         let log = directory.join(log_of(name));
         let sign = sign(&server.kind, directory);
-        while began.elapsed() < START {
+        while began.elapsed() < START_TIMEOUT {
             let process = self.process.as_ref().map(Child::id);
             if sign.is_there(process) {
                 return Ok(());
             }
             if stop.is_set() {
-                return Err(Mishap::Stopped);
+                return Err(SampleError::Stopped);
             }
             if let Some(process) = &mut self.process
                 && let Ok(Some(status)) = process.try_wait()
@@ -185,18 +185,22 @@ impl Serving {
                     last_words(&log),
                     last_words(&log.with_file_name("error.log"))
                 );
-                return Err(Mishap::Ended(name.clone(), status, said.trim().to_owned()));
+                return Err(SampleError::Ended(
+                    name.clone(),
+                    status,
+                    said.trim().to_owned(),
+                ));
             }
-            std::thread::sleep(STEP);
+            std::thread::sleep(POLL_INTERVAL);
         }
-        Err(Mishap::TooLong(
+        Err(SampleError::TooLong(
             format!("{name} (starting)"),
-            START.as_secs(),
+            START_TIMEOUT.as_secs(),
         ))
     }
 }
 
-impl Drop for Serving {
+impl Drop for RunningServer {
     fn drop(&mut self) {
         if let Some(process) = &mut self.process {
             // It may have ended already; what it started ends with the path.
@@ -207,28 +211,28 @@ impl Drop for Serving {
 }
 
 /// The sign that a server listens.
-enum Sign {
+enum ListeningSign {
     File(PathBuf),
     Port(u16),
     Nothing,
 }
 
-fn sign(kind: &ServerKind, directory: &FilePath) -> Sign {
+fn sign(kind: &ServerKind, directory: &FilePath) -> ListeningSign {
     match kind {
-        ServerKind::Origin(_) | ServerKind::Within => Sign::Nothing,
+        ServerKind::Origin(_) | ServerKind::Within => ListeningSign::Nothing,
         ServerKind::Program {
             ready,
             port,
             tls_port,
             ..
         } => match ready {
-            Ready::File(name) => Sign::File(directory.join(name)),
-            Ready::Port => Sign::Port(tls_port.unwrap_or(*port)),
+            ReadySign::File(name) => ListeningSign::File(directory.join(name)),
+            ReadySign::Port => ListeningSign::Port(tls_port.unwrap_or(*port)),
         },
     }
 }
 
-impl Sign {
+impl ListeningSign {
     fn is_there(&self, process: Option<u32>) -> bool {
         match self {
             Self::File(file) => fs::metadata(file).is_ok_and(|file| file.len() > 0),
@@ -240,27 +244,27 @@ impl Sign {
 
 /// Starts the far server; its files are in a separate directory.
 fn distant(
-    far: &Far,
+    far: &FarServer,
     path: &Path,
     directory: &FilePath,
     tools: &Tools,
     stop: &Stop,
-) -> Result<Distant, Mishap> {
+) -> Result<Distant, SampleError> {
     let directory = directory.join("far");
-    fs::create_dir_all(&directory).map_err(|e| Mishap::Io("far".into(), e))?;
+    fs::create_dir_all(&directory).map_err(|e| SampleError::Io("far".into(), e))?;
     let further = far.path.builder(0)?.build()?;
     for (name, value) in &far.server.sysctl {
         further.server().sysctl(name, value)?;
     }
-    let serving = Serving::start(&far.server, &further, &directory, tools, stop)?;
+    let serving = RunningServer::start(&far.server, &further, &directory, tools, stop)?;
     let there = match far.scheme {
-        Scheme::Https => serving.https.ok_or(Mishap::NoDoor("HTTPS")),
-        Scheme::Http => serving.http.ok_or(Mishap::NoDoor("HTTP")),
-        Scheme::Tcp => serving.echo.ok_or(Mishap::NoDoor("echo")),
+        UrlScheme::Https => serving.https.ok_or(SampleError::NoDoor("HTTPS")),
+        UrlScheme::Http => serving.http.ok_or(SampleError::NoDoor("HTTP")),
+        UrlScheme::Tcp => serving.echo.ok_or(SampleError::NoDoor("echo")),
     }?;
     let here = (path.server().address_v4(), far.port).into();
-    let hop = Hop::open((path.server(), here), (further.client(), there))
-        .map_err(|e| Mishap::Io("the way to the far server".into(), e))?;
+    let hop = TcpRelay::open((path.server(), here), (further.client(), there))
+        .map_err(|e| SampleError::Io("the way to the far server".into(), e))?;
     Ok(Distant {
         _hop: hop,
         _serving: Box::new(serving),
@@ -274,9 +278,14 @@ fn log_of(name: &str) -> String {
     format!("{}.log", name.replace([' ', '/'], "-"))
 }
 
-fn spawn(path: &Path, words: &[String], log: &FilePath, tools: &Tools) -> Result<Child, Mishap> {
-    let (program, arguments) = words.split_first().ok_or(Mishap::NoDoor("command"))?;
-    let failed = |e| Mishap::Io(program.clone(), e);
+fn spawn(
+    path: &Path,
+    words: &[String],
+    log: &FilePath,
+    tools: &Tools,
+) -> Result<Child, SampleError> {
+    let (program, arguments) = words.split_first().ok_or(SampleError::NoDoor("command"))?;
+    let failed = |e| SampleError::Io(program.clone(), e);
     let log = File::create(log).map_err(failed)?;
     let mut first = tools.server(program)?;
     let mut command = path.server().command(first.remove(0));
@@ -291,8 +300,8 @@ fn spawn(path: &Path, words: &[String], log: &FilePath, tools: &Tools) -> Result
         .map_err(failed)
 }
 
-fn write(file: &FilePath, text: &str) -> Result<(), Mishap> {
-    let failed = |e| Mishap::Io(file.display().to_string(), e);
+fn write(file: &FilePath, text: &str) -> Result<(), SampleError> {
+    let failed = |e| SampleError::Io(file.display().to_string(), e);
     if let Some(parent) = file.parent() {
         fs::create_dir_all(parent).map_err(failed)?;
     }

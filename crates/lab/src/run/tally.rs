@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 
 use roundtrip_model::{Random, Saving, Summary};
 
-use super::scene::Taken;
+use super::scene::TakenSample;
 use crate::Outcome;
 use crate::claim::{Function, Results};
-use crate::experiment::{Cell, Client, Experiment, Sweep};
+use crate::experiment::{ArmClient, Cell, Experiment, Sweep};
 use crate::outcome::{
-    ArmOutcome, ClaimOutcome, Curve, CurvePoint, Figures, Line, SCHEMA, Sample, SavingOutcome, Span,
+    ArmOutcome, ClaimOutcome, Curve, CurveLine, CurvePoint, Figures, SCHEMA, Sample, SavingOutcome,
+    Span,
 };
 use crate::packets::{Packet, arrived_twice, sent_twice};
 
@@ -31,7 +32,7 @@ pub(super) struct Collected {
 }
 
 impl Collected {
-    pub(super) fn keep(&mut self, run: usize, taken: Taken) {
+    pub(super) fn keep(&mut self, run: usize, taken: TakenSample) {
         for note in taken.notes {
             if !self.notes.contains(&note) {
                 self.notes.push(note);
@@ -59,9 +60,9 @@ pub(super) fn outcome(
     swept: Vec<Vec<Collected>>,
     random: &mut Random,
 ) -> Outcome {
-    let mut judged = Judged {
+    let mut judged = ClaimFigures {
         rtt_ms: experiment.path.rtt_ms(),
-        ..Judged::default()
+        ..ClaimFigures::default()
     };
     let mut arms = Vec::new();
     for (cell, collected) in experiment.cells.iter().zip(main) {
@@ -112,7 +113,7 @@ fn arm(
     collected: &Collected,
     saving: Option<SavingOutcome>,
 ) -> ArmOutcome {
-    let figures = Figures::of(&collected.samples);
+    let figures = Figures::from_samples(&collected.samples);
     let mut published = experiment.published.iter();
     let published = published.find(|p| p.name == cell.name && p.unit == experiment.unit);
     let note = cell.arm.note.iter().cloned();
@@ -124,7 +125,7 @@ fn arm(
         control: cell.control,
         requests: cell.requests,
         path: cell.path.clone(),
-        offload: matches!(cell.arm.client, Client::Transfer(_)).then_some(cell.offload),
+        offload: matches!(cell.arm.client, ArmClient::Transfer(_)).then_some(cell.offload),
         figures,
         unit: experiment.unit.clone(),
         published: published.map(|p| p.value),
@@ -174,15 +175,15 @@ fn curve(
     experiment: &Experiment,
     sweep: &Sweep,
     collected: Vec<Collected>,
-    judged: &mut Judged,
+    judged: &mut ClaimFigures,
 ) -> Curve {
-    let mut lines: Vec<Line> = Vec::new();
+    let mut lines: Vec<CurveLine> = Vec::new();
     let cells = sweep.points.iter().flat_map(|point| {
         let named = point.cells.iter();
         named.map(|(arm, cell)| (&point.value, arm, cell))
     });
     for ((value, arm, cell), collected) in cells.zip(collected) {
-        let figures = Figures::of(&collected.samples);
+        let figures = Figures::from_samples(&collected.samples);
         judged.learn(cell, &figures, None);
         let point = CurvePoint {
             value: value.clone(),
@@ -194,7 +195,7 @@ fn curve(
         };
         match lines.iter_mut().find(|line| line.arm == *arm) {
             Some(line) => line.points.push(point),
-            None => lines.push(Line {
+            None => lines.push(CurveLine {
                 arm: arm.clone(),
                 points: vec![point],
             }),
@@ -207,7 +208,7 @@ fn curve(
     }
 }
 
-fn claims(experiment: &Experiment, judged: &Judged) -> Vec<ClaimOutcome> {
+fn claims(experiment: &Experiment, judged: &ClaimFigures) -> Vec<ClaimOutcome> {
     let judge = |claim: &crate::experiment::Claim| {
         let verdict = claim.expression.judge(judged, &experiment.unit);
         ClaimOutcome {
@@ -223,22 +224,22 @@ fn claims(experiment: &Experiment, judged: &Judged) -> Vec<ClaimOutcome> {
 
 /// The figures that claims may use.
 #[derive(Debug, Default)]
-struct Judged {
+struct ClaimFigures {
     rtt_ms: Option<f64>,
-    known: BTreeMap<String, Known>,
+    known: BTreeMap<String, ArmFigures>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct ArmFigures {
     figures: Figures,
     rtt_ms: Option<f64>,
     low: Option<(String, f64)>,
-    more: More,
+    more: ArmExtras,
 }
 
 /// What is known of an arm beside its samples.
 #[derive(Debug, Default)]
-struct More {
+struct ArmExtras {
     /// The share of runs that failed as expected.
     failed: Option<f64>,
     requests: Option<f64>,
@@ -247,13 +248,13 @@ struct More {
     ratio_to_tls: Option<f64>,
 }
 
-impl Judged {
+impl ClaimFigures {
     fn learn(&mut self, cell: &Cell, figures: &Figures, saving: Option<&SavingOutcome>) {
-        let known = Known {
+        let known = ArmFigures {
             figures: *figures,
             rtt_ms: cell.path.rtt_ms(),
             low: saving.map(|s| (s.against.clone(), s.saving.low)),
-            more: More::default(),
+            more: ArmExtras::default(),
         };
         self.known.insert(cell.name.clone(), known);
     }
@@ -270,7 +271,7 @@ impl Judged {
         let runs = expected + (arm.failures.len() + arm.samples.len()) as f64;
         let packets = (!arm.packets.is_empty()).then_some(&arm.packets);
         if let Some(known) = self.known.get_mut(&arm.name) {
-            known.more = More {
+            known.more = ArmExtras {
                 failed: (runs > 0.0).then_some(expected / runs),
                 requests: arm.requests_seen,
                 sent_twice: packets.map(|packets| sent_twice(packets) as f64),
@@ -281,7 +282,7 @@ impl Judged {
     }
 }
 
-impl Results for Judged {
+impl Results for ClaimFigures {
     fn figure(&self, function: Function, arms: &[String]) -> Option<f64> {
         let arm = self.known.get(arms.first()?)?;
         match function {

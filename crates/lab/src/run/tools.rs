@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::Stop;
-use super::scene::{Mishap, last_words};
-use crate::experiment::{Cell, Client, Experiment, Server, ServerKind, shipped};
+use super::scene::{SampleError, last_words};
+use crate::experiment::{ArmClient, Cell, Experiment, LabServer, ServerKind, shipped};
 
 /// The Debian packages of programs whose names differ.
 const PACKAGES: [(&str, &str); 6] = [
@@ -26,7 +26,7 @@ const PACKAGES: [(&str, &str); 6] = [
 const OURSELVES: &str = "roundtrip";
 
 /// Directories of daemons, which an ordinary user's PATH does not contain.
-const DAEMONS: &str = "/usr/local/sbin:/usr/sbin:/sbin";
+const DAEMON_DIRECTORIES: &str = "/usr/local/sbin:/usr/sbin:/sbin";
 
 /// A program without a package: `bench/gate` builds it in the cache directory.
 const ANCESTOR: &str = "hyper-auth-proxy";
@@ -36,11 +36,11 @@ const BUILT: &str = "roundtrip/bench/bin";
 const PYTHON: &str = "python:";
 
 /// The environment variables that a program gets: no proxy, no trusted certificates, no language.
-const KEPT: [&str; 3] = ["HOME", "TMPDIR", "XDG_CACHE_HOME"];
+const KEPT_VARIABLES: [&str; 3] = ["HOME", "TMPDIR", "XDG_CACHE_HOME"];
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{program} is not installed ({how})")]
-pub(super) struct Missing {
+pub(super) struct MissingToolError {
     program: String,
     how: String,
 }
@@ -60,9 +60,9 @@ impl Tools {
         experiment: &Experiment,
         cell: &Cell,
         stop: &Stop,
-    ) -> Result<(), Mishap> {
+    ) -> Result<(), SampleError> {
         self.needed_by(&cell.arm.server, experiment)?;
-        if let Client::Program(program) = &cell.arm.client
+        if let ArmClient::Program(program) = &cell.arm.client
             && !self.clients.contains_key(&program.name)
         {
             let words = self.make(experiment, &program.name, stop)?;
@@ -72,7 +72,11 @@ impl Tools {
     }
 
     /// Finds or builds what a server and those it depends on need.
-    fn needed_by(&mut self, server: &Server, experiment: &Experiment) -> Result<(), Mishap> {
+    fn needed_by(
+        &mut self,
+        server: &LabServer,
+        experiment: &Experiment,
+    ) -> Result<(), SampleError> {
         for other in &server.beside {
             self.needed_by(other, experiment)?;
         }
@@ -98,7 +102,7 @@ impl Tools {
     }
 
     /// A Python that has all the modules; several may be installed, with different modules.
-    fn python(&self, modules: &[&str]) -> Result<PathBuf, Missing> {
+    fn python(&self, modules: &[&str]) -> Result<PathBuf, MissingToolError> {
         let mut missed = missing("python3");
         let candidates = [self.place("python3").ok(), Some("/usr/bin/python3".into())];
         for python in candidates
@@ -117,7 +121,7 @@ impl Tools {
             match modules.iter().find(|module| !has(module)) {
                 None => return Ok(python),
                 Some(module) => {
-                    missed = Missing {
+                    missed = MissingToolError {
                         program: format!("Python's {module}"),
                         how: format!("apt-get install python3-{module}"),
                     }
@@ -132,7 +136,7 @@ impl Tools {
         python: &Path,
         experiment: &Experiment,
         name: &str,
-    ) -> Result<Vec<OsString>, Mishap> {
+    ) -> Result<Vec<OsString>, SampleError> {
         let source = source(experiment, name)?;
         let file = self.cache()?.join(keyed(name, &source));
         write(&file, &source)?;
@@ -140,7 +144,7 @@ impl Tools {
     }
 
     /// The first words of a server's command line.
-    pub(super) fn server(&self, name: &str) -> Result<Vec<OsString>, Mishap> {
+    pub(super) fn server(&self, name: &str) -> Result<Vec<OsString>, SampleError> {
         if is_python(name) {
             return self.client(name);
         }
@@ -148,13 +152,13 @@ impl Tools {
     }
 
     /// The first words of a client's command line.
-    pub(super) fn client(&self, name: &str) -> Result<Vec<OsString>, Mishap> {
+    pub(super) fn client(&self, name: &str) -> Result<Vec<OsString>, SampleError> {
         let known = self.clients.get(name).cloned();
         Ok(known.ok_or_else(|| missing(name))?)
     }
 
     #[allow(clippy::unused_self)]
-    pub(super) fn place(&self, program: &str) -> Result<PathBuf, Missing> {
+    pub(super) fn place(&self, program: &str) -> Result<PathBuf, MissingToolError> {
         if program.contains('/') {
             return Ok(program.into());
         }
@@ -172,7 +176,7 @@ impl Tools {
             .env_clear()
             .env("PATH", search_path())
             .env("LC_ALL", "C");
-        for name in KEPT {
+        for name in KEPT_VARIABLES {
             if let Some(value) = std::env::var_os(name) {
                 command.env(name, value);
             }
@@ -184,7 +188,7 @@ impl Tools {
         experiment: &Experiment,
         name: &str,
         stop: &Stop,
-    ) -> Result<Vec<OsString>, Mishap> {
+    ) -> Result<Vec<OsString>, SampleError> {
         match Path::new(name).extension().and_then(|e| e.to_str()) {
             Some("go") => {
                 let go = self.place("go")?;
@@ -210,7 +214,7 @@ impl Tools {
         name: &str,
         source: &str,
         stop: &Stop,
-    ) -> Result<PathBuf, Mishap> {
+    ) -> Result<PathBuf, SampleError> {
         let cache = self.cache()?;
         let key = keyed(name, source);
         let program = cache.join(key.trim_end_matches(".go"));
@@ -240,10 +244,14 @@ impl Tools {
         }
         let status = command.status().map_err(failed(go))?;
         if stop.is_set() {
-            return Err(Mishap::Stopped);
+            return Err(SampleError::Stopped);
         }
         if !status.success() {
-            return Err(Mishap::Ended("go build".into(), status, last_words(&log)));
+            return Err(SampleError::Ended(
+                "go build".into(),
+                status,
+                last_words(&log),
+            ));
         }
         // The rename is atomic, even if another process builds the same program.
         fs::rename(&made, &program).map_err(failed(&program))?;
@@ -251,7 +259,7 @@ impl Tools {
     }
 
     /// The cache directory, or a temporary one.
-    fn cache(&mut self) -> Result<PathBuf, Mishap> {
+    fn cache(&mut self) -> Result<PathBuf, SampleError> {
         let lasting = lasting_cache()
             .map(|cache| cache.join("roundtrip"))
             .filter(|cache| {
@@ -273,7 +281,7 @@ fn search_path() -> OsString {
     let mut path =
         std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
     path.push(":");
-    path.push(DAEMONS);
+    path.push(DAEMON_DIRECTORIES);
     if let Some(cache) = lasting_cache() {
         path.push(":");
         path.push(cache.join(BUILT));
@@ -297,7 +305,7 @@ fn is_program(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|f| f.is_file() && f.permissions().mode() & 0o111 != 0)
 }
 
-fn missing(program: &str) -> Missing {
+fn missing(program: &str) -> MissingToolError {
     let other = PACKAGES.iter().find(|(name, _)| *name == program);
     let package = other.map_or(program, |(_, package)| package);
     let how = if program == ANCESTOR {
@@ -305,14 +313,14 @@ fn missing(program: &str) -> Missing {
     } else {
         format!("apt-get install {package}")
     };
-    Missing {
+    MissingToolError {
         program: program.to_owned(),
         how,
     }
 }
 
 /// The source beside the experiment's file, or a built-in one.
-fn source(experiment: &Experiment, name: &str) -> Result<String, Mishap> {
+fn source(experiment: &Experiment, name: &str) -> Result<String, SampleError> {
     if let Some(directory) = &experiment.directory {
         let file = directory.join(name);
         if file.exists() {
@@ -322,7 +330,7 @@ fn source(experiment: &Experiment, name: &str) -> Result<String, Mishap> {
     let known = shipped(name).map(str::to_owned);
     known.ok_or_else(|| {
         let absent = std::io::ErrorKind::NotFound.into();
-        Mishap::Io(
+        SampleError::Io(
             format!("{name} is neither beside the experiment nor a client of ours"),
             absent,
         )
@@ -340,11 +348,11 @@ fn keyed(name: &str, source: &str) -> String {
     format!("{stem}-{:016x}.{extension}", hasher.finish())
 }
 
-fn write(file: &Path, text: &str) -> Result<(), Mishap> {
+fn write(file: &Path, text: &str) -> Result<(), SampleError> {
     fs::write(file, text).map_err(failed(file))
 }
 
-fn failed(what: &Path) -> impl FnOnce(std::io::Error) -> Mishap {
+fn failed(what: &Path) -> impl FnOnce(std::io::Error) -> SampleError {
     let what = what.display().to_string();
-    move |error| Mishap::Io(what, error)
+    move |error| SampleError::Io(what, error)
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// The most processes that are counted; more than any server here starts.
-const MOST: usize = 256;
+const MAX_PROCESSES: usize = 256;
 /// The state of a socket that listens, in `/proc/net/tcp`.
 const LISTENING: &str = "0A";
 
@@ -14,7 +14,7 @@ pub(super) fn cpu(process: u32) -> Option<Duration> {
     let mut family = vec![process];
     let mut used = Duration::ZERO;
     let mut next = 0;
-    while let Some(process) = family.get(next).copied().filter(|_| next < MOST) {
+    while let Some(process) = family.get(next).copied().filter(|_| next < MAX_PROCESSES) {
         next += 1;
         for task in tasks(process) {
             used += on_processor(&task).unwrap_or_default();

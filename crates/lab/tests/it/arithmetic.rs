@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use roundtrip_lab::experiment::Client;
+use roundtrip_lab::experiment::ArmClient;
 use roundtrip_lab::outcome::ArmOutcome;
 use roundtrip_lab::packets::{End, Packet};
 
@@ -10,8 +10,8 @@ use crate::{arm, round_trips, run, some_of};
 
 const RTT: Duration = Duration::from_millis(40);
 
-fn is_ours(client: &Client) -> bool {
-    matches!(client, Client::Ours { .. })
+fn is_ours(client: &ArmClient) -> bool {
+    matches!(client, ArmClient::Ours { .. })
 }
 
 #[test]

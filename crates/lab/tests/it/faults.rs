@@ -1,12 +1,12 @@
 //! The gauntlet in small: real exchanges with a fault in each, and how many of them are named.
 
 use roundtrip_lab::Stop;
-use roundtrip_lab::faults::{self, Gauntlet, Plan};
+use roundtrip_lab::faults::{self, Gauntlet, GauntletPlan};
 
 const COUNT: usize = 12;
 
 fn gauntlet(seed: u64) -> Gauntlet {
-    let plan = Plan { count: COUNT, seed };
+    let plan = GauntletPlan { count: COUNT, seed };
     faults::run(plan, &Stop::default(), |_, _| ()).unwrap()
 }
 
@@ -29,7 +29,12 @@ fn most_of_what_is_put_in_is_named_first() {
 
 #[test]
 fn the_document_has_the_keys_that_programs_read() {
-    let gauntlet = faults::run(Plan { count: 3, seed: 1 }, &Stop::default(), |_, _| ()).unwrap();
+    let gauntlet = faults::run(
+        GauntletPlan { count: 3, seed: 1 },
+        &Stop::default(),
+        |_, _| (),
+    )
+    .unwrap();
     let document = serde_json::to_value(&gauntlet).unwrap();
     assert_eq!(document["schema"], "roundtrip/lab/1");
     assert_eq!(document["experiment"], "faults");
@@ -56,6 +61,6 @@ fn the_document_has_the_keys_that_programs_read() {
 fn what_is_stopped_says_so() {
     let stop = Stop::default();
     stop.now();
-    let gauntlet = faults::run(Plan { count: 9, seed: 1 }, &stop, |_, _| ()).unwrap();
+    let gauntlet = faults::run(GauntletPlan { count: 9, seed: 1 }, &stop, |_, _| ()).unwrap();
     assert!(gauntlet.interrupted && gauntlet.cases.is_empty());
 }

@@ -14,16 +14,16 @@ mod transfers;
 
 use std::time::Duration;
 
-use roundtrip_lab::experiment::Client;
+use roundtrip_lab::experiment::ArmClient;
 use roundtrip_lab::outcome::ArmOutcome;
-use roundtrip_lab::{Experiment, Outcome, Stop, Wishes, load};
+use roundtrip_lab::{Experiment, Outcome, RunOptions, Stop, load};
 
 use programs::lacks;
 
 roundtrip_path::sandbox_before_main!();
 
 /// Those arms of an experiment, over a shorter path and without its curves.
-fn some_of(name: &str, arms: impl Fn(&str, &Client) -> bool) -> Experiment {
+fn some_of(name: &str, arms: impl Fn(&str, &ArmClient) -> bool) -> Experiment {
     let mut experiment = load(name).unwrap();
     experiment
         .cells
@@ -33,7 +33,7 @@ fn some_of(name: &str, arms: impl Fn(&str, &Client) -> bool) -> Experiment {
 }
 
 fn run(experiment: Experiment, runs: u32, rtt: Option<Duration>) -> Outcome {
-    let wishes = Wishes {
+    let wishes = RunOptions {
         runs: Some(runs),
         rtt,
         seed: 3,

@@ -1,7 +1,7 @@
 //! The runner: random blocks that a seed decides, failures that spare the others, and an end when one has had enough.
 
 use roundtrip_lab::experiment::read;
-use roundtrip_lab::{Experiment, LabError, Stop, Wishes};
+use roundtrip_lab::{Experiment, LabError, RunOptions, Stop};
 
 use crate::run;
 
@@ -27,9 +27,9 @@ fn cheap(more: &str) -> Experiment {
 }
 
 fn order(seed: u64) -> Vec<String> {
-    let wishes = Wishes {
+    let wishes = RunOptions {
         seed,
-        ..Wishes::default()
+        ..RunOptions::default()
     };
     let mut order = Vec::new();
     let mut note = |progress: roundtrip_lab::Progress<'_>| order.push(progress.arm.to_owned());
@@ -103,7 +103,7 @@ fn who_has_had_enough_gets_what_there_is() {
             stop.now();
         }
     };
-    let outcome = roundtrip_lab::run(cheap(""), &Wishes::default(), &stop, &mut seen).unwrap();
+    let outcome = roundtrip_lab::run(cheap(""), &RunOptions::default(), &stop, &mut seen).unwrap();
     assert!(outcome.interrupted);
     let samples: usize = outcome.arms.iter().map(|arm| arm.samples.len()).sum();
     assert!((3..=5).contains(&samples), "{samples}");
@@ -113,9 +113,9 @@ fn who_has_had_enough_gets_what_there_is() {
 
 #[test]
 fn a_round_trip_that_nobody_takes_is_refused() {
-    let wishes = Wishes {
+    let wishes = RunOptions {
         rtt: Some(std::time::Duration::from_millis(5)),
-        ..Wishes::default()
+        ..RunOptions::default()
     };
     let experiment = roundtrip_lab::load("https-100ms").unwrap();
     let refused = roundtrip_lab::run(experiment, &wishes, &Stop::default(), &mut |_| {});

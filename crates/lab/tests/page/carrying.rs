@@ -1,7 +1,7 @@
 //! An outcome of transfers made by hand, and what the page makes of it.
 
 use proptest::prelude::*;
-use roundtrip_lab::experiment::{Measure, Words};
+use roundtrip_lab::experiment::{Measure, PathWords};
 use roundtrip_lab::html::page;
 use roundtrip_lab::outcome::{ArmOutcome, Carried, Figures, Outcome, Sample};
 
@@ -27,7 +27,7 @@ pub(crate) fn carrying() -> Outcome {
     arms[2].published_ratio = Some(0.42);
     Outcome {
         experiment: "quic-vs-tcp".into(),
-        path: Words::default(),
+        path: PathWords::default(),
         rtt_ms: None,
         measure: Measure::Cost,
         unit: "s/GB".into(),
@@ -44,9 +44,9 @@ fn arm(name: &str, client: &str, cost: f64, tls: f64) -> ArmOutcome {
     let samples: Vec<Sample> = (0..3).map(|run| sample(run, cost, "sender")).collect();
     ArmOutcome {
         client: client.into(),
-        path: Words::default(),
+        path: PathWords::default(),
         unit: "s/GB".into(),
-        figures: Figures::of(&samples),
+        figures: Figures::from_samples(&samples),
         samples,
         ratio_to_tls: Some(tls / cost),
         ..bare(name, 0)
@@ -143,7 +143,7 @@ proptest! {
             for (sample, value) in arm.samples.iter_mut().zip(&values) {
                 sample.value = *value;
             }
-            arm.figures = Figures::of(&arm.samples);
+            arm.figures = Figures::from_samples(&arm.samples);
             arm.ratio_to_tls = Some(ratio);
             arm.published_ratio = Some(ratio);
         }

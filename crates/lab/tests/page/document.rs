@@ -210,7 +210,7 @@ proptest! {
             for (sample, value) in arm.samples.iter_mut().zip(&values) {
                 sample.value = *value;
             }
-            arm.figures = roundtrip_lab::outcome::Figures::of(&arm.samples);
+            arm.figures = roundtrip_lab::outcome::Figures::from_samples(&arm.samples);
             arm.published = published.is_finite().then_some(published);
         }
         let html = page(&[o], &head());

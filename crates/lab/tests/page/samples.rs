@@ -1,11 +1,11 @@
 //! Outcomes made by hand, so that every page is the same on every run.
 
-use roundtrip_lab::experiment::{Measure, Published, Words};
+use roundtrip_lab::experiment::{Measure, PathWords, Published};
 use roundtrip_lab::outcome::{
-    ArmOutcome, ClaimOutcome, Curve, CurvePoint, Figures, Line, Outcome, SCHEMA, Sample,
+    ArmOutcome, ClaimOutcome, Curve, CurveLine, CurvePoint, Figures, Outcome, SCHEMA, Sample,
     SavingOutcome, Span, WaitedFor,
 };
-use roundtrip_lab::packets::{End, FastOpen, Kind, Packet, Repeated};
+use roundtrip_lab::packets::{End, FastOpen, Packet, PacketKind, Repeated};
 use roundtrip_model::{Random, Saving};
 use roundtrip_report::html::Head;
 use roundtrip_wire::packet::Flags;
@@ -71,8 +71,8 @@ pub(crate) fn outcome() -> Outcome {
     }
 }
 
-fn words() -> Words {
-    let mut words = Words::default();
+fn words() -> PathWords {
+    let mut words = PathWords::default();
     words.say("rtt", vec![format!("{R}ms")]);
     words
 }
@@ -92,7 +92,7 @@ fn arm(name: &str, turns: u32, median: f64) -> ArmOutcome {
     let samples = around.map(|(run, away)| sample(run, turns, median + away));
     let samples: Vec<Sample> = samples.collect();
     ArmOutcome {
-        figures: Figures::of(&samples),
+        figures: Figures::from_samples(&samples),
         phases: samples[1].phases.clone(),
         samples,
         ..bare(name, turns)
@@ -133,7 +133,7 @@ pub(crate) fn packets() -> Vec<Packet> {
         from: End::Client,
         sent_ms: Some(0.0),
         arrived_ms: None,
-        kind: Kind::Tcp(Flags::SYN),
+        kind: PacketKind::Tcp(Flags::SYN),
         fast_open: Some(FastOpen::Cookie),
         bytes: 93,
         again: false,
@@ -145,7 +145,7 @@ pub(crate) fn packets() -> Vec<Packet> {
         from: End::Server,
         sent_ms: Some(1046.0),
         arrived_ms: Some(1092.0),
-        kind: Kind::Tcp(Flags::SYN | Flags::ACK),
+        kind: PacketKind::Tcp(Flags::SYN | Flags::ACK),
         fast_open: None,
         bytes: 0,
         path: Vec::new(),
@@ -191,7 +191,7 @@ fn saving(before: &[Sample], after: &[Sample]) -> Option<SavingOutcome> {
 }
 
 fn curve() -> Curve {
-    let line = |arm: &str, slope: f64| Line {
+    let line = |arm: &str, slope: f64| CurveLine {
         arm: arm.into(),
         points: [1, 10, 50].map(|n| point(arm, n, slope)).to_vec(),
     };
@@ -206,7 +206,7 @@ fn point(arm: &str, n: u32, slope: f64) -> CurvePoint {
     CurvePoint {
         value: n.to_string(),
         name: format!("{arm}@{n}"),
-        figures: Figures::of(&[sample(0, n, f64::from(n) * slope)]),
+        figures: Figures::from_samples(&[sample(0, n, f64::from(n) * slope)]),
         rtt_ms: Some(R),
         failures: Vec::new(),
         not_run: None,

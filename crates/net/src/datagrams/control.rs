@@ -4,7 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::time::Duration;
 
-use crate::sys::udp::Control;
+use crate::sys::udp::ControlBuffer;
 
 /// `cmsghdr`: length including the header (one word), level (4), type (4). Values and messages are
 /// padded to words.
@@ -15,20 +15,20 @@ const HEADER: usize = WORD + 8;
 const ECN: u8 = 0b11;
 
 /// The control messages of a send.
-pub(super) struct Outgoing {
-    control: Control,
+pub(super) struct SendControl {
+    control: ControlBuffer,
     filled: usize,
 }
 
-impl Outgoing {
+impl SendControl {
     pub(super) fn new() -> Self {
         Self {
-            control: Control([0; 192]),
+            control: ControlBuffer([0; 192]),
             filled: 0,
         }
     }
 
-    pub(super) fn parts(&self) -> (&Control, usize) {
+    pub(super) fn parts(&self) -> (&ControlBuffer, usize) {
         (&self.control, self.filled)
     }
 
@@ -80,7 +80,7 @@ impl Outgoing {
 
 /// The control messages of a run of datagrams that arrived.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Incoming {
+pub(super) struct ReceivedControl {
     pub(super) to: Option<IpAddr>,
     pub(super) ecn: u8,
     /// The length of each datagram except the last, if the kernel has coalesced several.
@@ -89,7 +89,7 @@ pub(super) struct Incoming {
     pub(super) stamp: Option<Duration>,
 }
 
-impl Incoming {
+impl ReceivedControl {
     pub(super) fn read(mut control: &[u8]) -> Self {
         let mut incoming = Self::default();
         while let Some((message, rest)) = next(control) {
@@ -99,7 +99,7 @@ impl Incoming {
         incoming
     }
 
-    fn learn(&mut self, message: &Message<'_>) {
+    fn learn(&mut self, message: &ControlMessage<'_>) {
         let value = message.value;
         match (message.level, message.kind) {
             (libc::IPPROTO_IP, libc::IP_TOS) => {
@@ -130,16 +130,16 @@ impl Incoming {
     }
 }
 
-struct Message<'a> {
+struct ControlMessage<'a> {
     level: i32,
     kind: i32,
     value: &'a [u8],
 }
 
 /// The first message, and the bytes after it.
-fn next(control: &[u8]) -> Option<(Message<'_>, &[u8])> {
+fn next(control: &[u8]) -> Option<(ControlMessage<'_>, &[u8])> {
     let length = usize::from_ne_bytes(array(control, 0)?);
-    let message = Message {
+    let message = ControlMessage {
         level: int(control.get(WORD..)?)?,
         kind: int(control.get(WORD + 4..)?)?,
         value: control.get(HEADER..length)?,
@@ -185,17 +185,17 @@ mod tests {
     #[test]
     fn all_that_is_said_together_fits_and_is_read_again() {
         for (address, to) in [(V4, Ipv4Addr::UNSPECIFIED.into()), (V6, V6)] {
-            let mut outgoing = Outgoing::new();
+            let mut outgoing = SendControl::new();
             outgoing.segment(1200);
             outgoing.ecn(0b1111_1110, address);
             outgoing.from(address);
             let (control, filled) = outgoing.parts();
             // IPv4 has separate fields for the source of a send and the destination of an arrival;
             // IPv6 has one.
-            let read = Incoming::read(&control.0[..filled]);
+            let read = ReceivedControl::read(&control.0[..filled]);
             assert_eq!((read.ecn, read.to), (0b10, Some(to)));
             // The padding may be missing, but nothing before it.
-            let cut = Incoming::read(&control.0[..filled - 5]);
+            let cut = ReceivedControl::read(&control.0[..filled - 5]);
             assert_eq!((cut.ecn, cut.to), (0b10, None));
         }
     }
@@ -204,7 +204,7 @@ mod tests {
     fn a_mapped_address_is_spoken_of_in_ipv4() {
         let mapped: IpAddr = "::ffff:192.0.2.1".parse().unwrap();
         let said = |address: IpAddr| {
-            let mut outgoing = Outgoing::new();
+            let mut outgoing = SendControl::new();
             outgoing.ecn(1, address);
             outgoing.from(address);
             outgoing.control.0
@@ -214,16 +214,23 @@ mod tests {
 
     #[test]
     fn no_control_area_is_too_broken_to_read() {
-        let mut outgoing = Outgoing::new();
+        let mut outgoing = SendControl::new();
         outgoing.ecn(3, V6);
         let whole = outgoing.control.0;
         for length in [0, 1, HEADER - 1, HEADER + 1, usize::MAX, usize::MAX - 8] {
             let mut broken = whole;
             broken[..WORD].copy_from_slice(&length.to_ne_bytes());
-            assert_eq!(Incoming::read(&broken), Incoming::default(), "{length}");
+            assert_eq!(
+                ReceivedControl::read(&broken),
+                ReceivedControl::default(),
+                "{length}"
+            );
         }
         for end in 0..HEADER + 4 {
-            assert_eq!(Incoming::read(&whole[..end]), Incoming::default());
+            assert_eq!(
+                ReceivedControl::read(&whole[..end]),
+                ReceivedControl::default()
+            );
         }
     }
 

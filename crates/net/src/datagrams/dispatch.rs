@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::io;
 
-use super::{MOST_BYTES, MOST_SEGMENTS, Parcel};
+use super::{MAX_PARCEL_BYTES, MAX_SEGMENTS, Parcel};
 
 /// Whether the datagram, or each of the segments, was longer than the device carries (`EMSGSIZE`).
 pub fn is_too_long(error: &io::Error) -> bool {
@@ -26,7 +26,7 @@ pub(super) fn dispatch(
     }
     let count = bytes.len().div_ceil(parcel.segment.max(1));
     let length = u16::try_from(parcel.segment).unwrap_or_default();
-    if length == 0 || count > MOST_SEGMENTS || bytes.len() > MOST_BYTES {
+    if length == 0 || count > MAX_SEGMENTS || bytes.len() > MAX_PARCEL_BYTES {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let is_cut = most.get() > 1;
@@ -141,17 +141,17 @@ mod tests {
             (9, usize::MAX, None, 1),
         ] {
             let bytes = vec![0; length];
-            let most = Cell::new(MOST_SEGMENTS);
+            let most = Cell::new(MAX_SEGMENTS);
             let (calls, sent) = run(&parcel(&bytes, segment), &most, &[]);
             assert_eq!(calls, [(length, said)]);
-            assert_eq!((sent.unwrap(), most.get()), (count, MOST_SEGMENTS));
+            assert_eq!((sent.unwrap(), most.get()), (count, MAX_SEGMENTS));
         }
     }
 
     #[test]
     fn once_cutting_is_refused_each_datagram_has_its_call() {
         for refusal in [libc::EIO, libc::EINVAL] {
-            let most = Cell::new(MOST_SEGMENTS);
+            let most = Cell::new(MAX_SEGMENTS);
             let bytes = [0; 2500];
             let (calls, sent) = run(&parcel(&bytes, 1200), &most, &[refusal]);
             let singly = [(1200, None), (1200, None), (100, None)];
@@ -164,20 +164,20 @@ mod tests {
 
     #[test]
     fn what_a_single_datagram_meets_as_well_is_not_the_cutting() {
-        let most = Cell::new(MOST_SEGMENTS);
+        let most = Cell::new(MAX_SEGMENTS);
         let outcomes = [libc::EINVAL, libc::EMSGSIZE, libc::EMSGSIZE];
         let (_, sent) = run(&parcel(&[0; 2500], 1200), &most, &outcomes);
         assert!(is_too_long(&sent.unwrap_err()));
         let outcomes = [libc::EINVAL, libc::EINVAL];
         let (_, sent) = run(&parcel(&[0; 2500], 1200), &most, &outcomes);
         assert_eq!(sent.unwrap_err().raw_os_error(), Some(libc::EINVAL));
-        assert_eq!(most.get(), MOST_SEGMENTS);
+        assert_eq!(most.get(), MAX_SEGMENTS);
     }
 
     #[test]
     fn no_room_is_would_block_and_in_the_midst_it_is_loss() {
         for full in [libc::EAGAIN, libc::ENOBUFS] {
-            let most = Cell::new(MOST_SEGMENTS);
+            let most = Cell::new(MAX_SEGMENTS);
             let (_, sent) = run(&parcel(&[0; 2500], 1200), &most, &[full]);
             assert_eq!(sent.unwrap_err().kind(), io::ErrorKind::WouldBlock);
             let most = Cell::new(1);
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn what_was_said_of_an_earlier_datagram_is_no_error_of_this_one() {
-        let most = Cell::new(MOST_SEGMENTS);
+        let most = Cell::new(MAX_SEGMENTS);
         for belated in [libc::ECONNREFUSED, libc::EHOSTUNREACH, libc::EMSGSIZE] {
             let (calls, sent) = run(&parcel(&[0; 9], 1200), &most, &[belated]);
             assert_eq!((calls.len(), sent.unwrap()), (2, 1));
@@ -206,11 +206,11 @@ mod tests {
     #[test]
     fn bounds_are_kept_before_the_kernel_is_asked() {
         for (length, segment) in [
-            (MOST_SEGMENTS * 10 + 1, 10),
-            (MOST_BYTES + 1, 60_000),
+            (MAX_SEGMENTS * 10 + 1, 10),
+            (MAX_PARCEL_BYTES + 1, 60_000),
             (9, 0),
         ] {
-            let most = Cell::new(MOST_SEGMENTS);
+            let most = Cell::new(MAX_SEGMENTS);
             let (calls, sent) = run(&parcel(&vec![0; length], segment), &most, &[]);
             assert_eq!(sent.unwrap_err().kind(), io::ErrorKind::InvalidInput);
             assert!(calls.is_empty());

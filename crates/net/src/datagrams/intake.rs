@@ -10,16 +10,16 @@ use std::time::Duration;
 
 use roundtrip_model::Moment;
 
-use super::control::{self, Incoming};
-use crate::clock::Reading;
+use super::control::{self, ReceivedControl};
+use crate::clock::ClockReading;
 use crate::sys::udp::Slots;
 
 /// The most slots; more would not make a call cheaper.
-pub const MOST_SLOTS: usize = 64;
+pub const MAX_SLOTS: usize = 64;
 /// The size of a slot in bytes: no UDP packet and no coalesced run is longer.
-const SLOT: usize = 64 << 10;
+const SLOT_BYTES: usize = 64 << 10;
 /// Coalesced runs need few slots; without coalescing, one call brings this many datagrams.
-const USUAL_SLOTS: usize = 8;
+const DEFAULT_SLOTS: usize = 8;
 
 /// The buffers of [`Datagrams::receive`](super::Datagrams::receive): created once, used for every
 /// call. Slots that were never filled take address space, but no memory.
@@ -49,12 +49,12 @@ pub struct Arrival<'a> {
 #[derive(Debug, Clone, Copy)]
 struct Heading {
     from: SocketAddr,
-    incoming: Incoming,
+    incoming: ReceivedControl,
     length: usize,
 }
 
 /// What one call received.
-pub(super) struct Taken {
+pub(super) struct ReceivedRuns {
     pub(super) runs: usize,
     pub(super) datagrams: u64,
     pub(super) truncated: u64,
@@ -62,14 +62,14 @@ pub(super) struct Taken {
 
 impl Default for Intake {
     fn default() -> Self {
-        Self::new(USUAL_SLOTS)
+        Self::new(DEFAULT_SLOTS)
     }
 }
 
 impl Intake {
-    /// Creates `slots` slots of 64 KiB, at least 1 and at most [`MOST_SLOTS`].
+    /// Creates `slots` slots of 64 KiB, at least 1 and at most [`MAX_SLOTS`].
     pub fn new(slots: usize) -> Self {
-        Self::with_slots_of(SLOT, slots.clamp(1, MOST_SLOTS))
+        Self::with_slots_of(SLOT_BYTES, slots.clamp(1, MAX_SLOTS))
     }
 
     fn with_slots_of(size: usize, slots: usize) -> Self {
@@ -98,7 +98,7 @@ impl Intake {
         })
     }
 
-    pub(super) fn fill(&mut self, socket: BorrowedFd<'_>) -> io::Result<Taken> {
+    pub(super) fn fill(&mut self, socket: BorrowedFd<'_>) -> io::Result<ReceivedRuns> {
         self.headings.clear();
         let filled = self.slots.receive(socket, &mut self.bytes, self.size)?;
         let envelopes = self.slots.envelopes().take(filled);
@@ -106,14 +106,14 @@ impl Intake {
             let from = control::address(envelope.name)?;
             (!envelope.truncated).then(|| Heading {
                 from,
-                incoming: Incoming::read(envelope.control),
+                incoming: ReceivedControl::read(envelope.control),
                 length: envelope.length,
             })
         }));
         let whole = self.headings.iter().flatten();
         let datagrams = whole.clone().map(Heading::datagrams);
         let runs = whole.clone().count();
-        Ok(Taken {
+        Ok(ReceivedRuns {
             runs,
             datagrams: datagrams.sum(),
             truncated: (filled - runs) as u64,
@@ -136,7 +136,7 @@ impl Arrival<'_> {
     /// When the first datagram arrived, on this clock; without the kernel's timestamp, now.
     pub fn moment(&self, clock: impl Fn() -> Moment) -> Moment {
         match self.stamp {
-            Some(stamp) => Reading::of(clock).moment_of(stamp),
+            Some(stamp) => ClockReading::now(clock).moment_of(stamp),
             None => clock(),
         }
     }

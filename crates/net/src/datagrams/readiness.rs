@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::sys;
 
 /// The most descriptors that one call waits for.
-pub const MOST_WATCHED: usize = 16;
+pub const MAX_WATCHED: usize = 16;
 
 const NOBODY: libc::pollfd = libc::pollfd {
     fd: -1,
@@ -51,7 +51,7 @@ impl AsFd for Waker {
 
 /// Why a wait ended; all `false` after the timeout or a signal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Ready {
+pub struct Readiness {
     /// There is something to receive, or an error to be told.
     pub datagrams: bool,
     /// There is room to send.
@@ -62,13 +62,13 @@ pub struct Ready {
 
 /// A descriptor, and what to wait for.
 #[derive(Debug)]
-pub struct Watched<'a> {
+pub struct WatchedDescriptor<'a> {
     descriptor: BorrowedFd<'a>,
     writes: bool,
     is_ready: bool,
 }
 
-impl<'a> Watched<'a> {
+impl<'a> WatchedDescriptor<'a> {
     /// Waits until the descriptor is readable.
     pub fn for_reading(descriptor: &'a impl AsFd) -> Self {
         Self::new(descriptor.as_fd(), false)
@@ -103,9 +103,12 @@ impl<'a> Watched<'a> {
 }
 
 /// Waits until one of them is ready, and returns how many are: 0 after the timeout (`None`: no
-/// timeout) or a signal. More than [`MOST_WATCHED`] are `InvalidInput`.
-pub fn wait_for_any(watched: &mut [Watched<'_>], timeout: Option<Duration>) -> io::Result<usize> {
-    let mut places = [NOBODY; MOST_WATCHED];
+/// timeout) or a signal. More than [`MAX_WATCHED`] are `InvalidInput`.
+pub fn wait_for_any(
+    watched: &mut [WatchedDescriptor<'_>],
+    timeout: Option<Duration>,
+) -> io::Result<usize> {
+    let mut places = [NOBODY; MAX_WATCHED];
     let places = places
         .get_mut(..watched.len())
         .ok_or(io::ErrorKind::InvalidInput)?;
@@ -125,7 +128,7 @@ pub(super) fn wait(
     room: bool,
     waker: Option<&Waker>,
     timeout: Option<Duration>,
-) -> io::Result<Ready> {
+) -> io::Result<Readiness> {
     let mut places = [NOBODY; 2];
     let [of_socket, of_waker] = &mut places;
     of_socket.fd = socket.as_raw_fd();
@@ -136,7 +139,7 @@ pub(super) fn wait(
     }
     sys::udp::poll(&mut places, timeout)?;
     let [of_socket, of_waker] = places;
-    Ok(Ready {
+    Ok(Readiness {
         datagrams: of_socket.revents & !libc::POLLOUT != 0,
         room: of_socket.revents & libc::POLLOUT != 0,
         woken: of_waker.revents != 0 && waker.is_some_and(Waker::hear),

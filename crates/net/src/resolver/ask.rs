@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 use super::ResolveError;
 
 /// An answer, and what it cost.
-pub(super) struct Asked {
+pub(super) struct TimedAnswer {
     pub(super) message: Message,
     pub(super) server: SocketAddr,
     pub(super) resent: u32,
@@ -28,7 +28,7 @@ pub(super) async fn ask(
     servers: &[SocketAddr],
     name: &Name,
     kind: Kind,
-) -> Result<Asked, ResolveError> {
+) -> Result<TimedAnswer, ResolveError> {
     let shown = || name.to_string();
     let mut resent = 0;
     let mut failure = None;
@@ -38,7 +38,7 @@ pub(super) async fn ask(
             match once(conf, *server, &mut query).await {
                 Ok((message, over_tcp)) => match message.rcode {
                     Rcode::NO_ERROR | Rcode::NO_SUCH_NAME => {
-                        return Ok(Asked {
+                        return Ok(TimedAnswer {
                             message,
                             server: *server,
                             resent,

@@ -13,13 +13,13 @@ use socket2::SockAddr;
 /// families together.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
-pub(crate) struct Control(pub(crate) [u8; 192]);
+pub(crate) struct ControlBuffer(pub(crate) [u8; 192]);
 
 /// An address buffer: as long as the longer of `sockaddr_in` and `sockaddr_in6`, and aligned like
 /// both.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
-struct Name([u8; 32]);
+struct AddressBuffer([u8; 32]);
 
 /// One `sendmsg`, without an address on a connected socket; `control` is how much of the control
 /// buffer is filled.
@@ -27,7 +27,7 @@ pub(crate) fn send(
     socket: BorrowedFd<'_>,
     to: Option<&SockAddr>,
     bytes: &[u8],
-    (control, filled): (&Control, usize),
+    (control, filled): (&ControlBuffer, usize),
 ) -> io::Result<()> {
     let mut part = libc::iovec {
         iov_base: bytes.as_ptr().cast_mut().cast(),
@@ -59,8 +59,8 @@ pub(crate) fn send(
 pub(crate) struct Slots {
     headers: Box<[libc::mmsghdr]>,
     parts: Box<[libc::iovec]>,
-    names: Box<[Name]>,
-    controls: Box<[Control]>,
+    names: Box<[AddressBuffer]>,
+    controls: Box<[ControlBuffer]>,
 }
 
 // SAFETY: its pointers are written anew before each call that follows them, and nobody follows them
@@ -68,7 +68,7 @@ pub(crate) struct Slots {
 unsafe impl Send for Slots {}
 
 /// What arrived in one slot, beside its bytes.
-pub(crate) struct Envelope<'a> {
+pub(crate) struct FilledSlot<'a> {
     /// A `sockaddr` as the kernel writes it.
     pub(crate) name: &'a [u8],
     pub(crate) control: &'a [u8],
@@ -85,8 +85,8 @@ impl Slots {
         Self {
             headers: vec![header; count].into(),
             parts: vec![part; count].into(),
-            names: vec![Name([0; 32]); count].into(),
-            controls: vec![Control([0; 192]); count].into(),
+            names: vec![AddressBuffer([0; 32]); count].into(),
+            controls: vec![ControlBuffer([0; 192]); count].into(),
         }
     }
 
@@ -106,11 +106,11 @@ impl Slots {
             part.iov_len = piece.len();
             let message = &mut header.msg_hdr;
             message.msg_name = (&raw mut *name).cast();
-            message.msg_namelen = mem::size_of::<Name>() as libc::socklen_t;
+            message.msg_namelen = mem::size_of::<AddressBuffer>() as libc::socklen_t;
             message.msg_iov = &raw mut *part;
             message.msg_iovlen = 1;
             message.msg_control = (&raw mut *control).cast();
-            message.msg_controllen = mem::size_of::<Control>();
+            message.msg_controllen = mem::size_of::<ControlBuffer>();
             message.msg_flags = 0;
             header.msg_len = 0;
         }
@@ -129,7 +129,7 @@ impl Slots {
     }
 
     /// The results of the last call, in order; only as many as it returned are meaningful.
-    pub(crate) fn envelopes(&self) -> impl Iterator<Item = Envelope<'_>> {
+    pub(crate) fn envelopes(&self) -> impl Iterator<Item = FilledSlot<'_>> {
         let beside = self.names.iter().zip(&self.controls);
         let lost = libc::MSG_TRUNC | libc::MSG_CTRUNC;
         self.headers
@@ -139,7 +139,7 @@ impl Slots {
                 let message = &header.msg_hdr;
                 let name_length = message.msg_namelen as usize;
                 let control_length = message.msg_controllen;
-                Envelope {
+                FilledSlot {
                     name: name.0.get(..name_length).unwrap_or_default(),
                     control: control.0.get(..control_length).unwrap_or_default(),
                     length: header.msg_len as usize,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// A day: longer than any test, short enough for every timer.
-const LONGEST: Duration = Duration::from_hours(24);
+const MAX_SPAN: Duration = Duration::from_hours(24);
 
 pub(super) fn span(text: &str) -> Result<Duration, String> {
     let (digits, unit) = match text.strip_suffix("ms") {
@@ -18,7 +18,7 @@ pub(super) fn span(text: &str) -> Result<Duration, String> {
         .ok()
         .and_then(|n| n.checked_mul(unit))
         .map(Duration::from_millis)
-        .filter(|span| *span <= LONGEST)
+        .filter(|span| *span <= MAX_SPAN)
         .ok_or_else(|| "write milliseconds, or a number with ms or s, up to a day".to_owned())
 }
 

@@ -1,29 +1,8 @@
 //! How quinn accepts a connection: early enough to answer early data, and not earlier.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::task::{Context, Waker};
+use quinn::{Connection, ConnectionError, Incoming};
 
-use quinn::{Connection, ConnectionError, Incoming, ZeroRttAccepted};
-
-/// Whether the handshake is complete. Before that, what arrives may be a replay.
-pub(crate) enum Confirmation {
-    Awaited(ZeroRttAccepted),
-    Complete,
-}
-
-impl Confirmation {
-    pub(crate) fn is_complete(&mut self) -> bool {
-        if let Self::Awaited(confirmed) = self {
-            let mut idle = Context::from_waker(Waker::noop());
-            if Pin::new(confirmed).poll(&mut idle).is_pending() {
-                return false;
-            }
-            *self = Self::Complete;
-        }
-        true
-    }
-}
+use crate::serve::carrier::Confirmation;
 
 /// Performs the handshake; with early data, only until it can be read and answered.
 pub(crate) async fn take_in(

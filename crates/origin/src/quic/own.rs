@@ -7,11 +7,11 @@ use roundtrip_quic_tokio::{Connection, Endpoint, Incoming, random_seed};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::{BEFORE_REQUESTS, HANDSHAKE, Manner};
-use crate::serve::carrier::Own;
+use super::{BEFORE_REQUESTS, HANDSHAKE_TIMEOUT, HandshakeConfig};
+use crate::serve::carrier::OwnCarrier;
 use crate::serve::{h3, hq};
 use crate::site::Site;
-use crate::tcp::Hall;
+use crate::tcp::ListenerContext;
 use crate::{FaultKind, Knobs, OriginError};
 
 const HQ: &str = "hq-interop";
@@ -36,7 +36,7 @@ pub(crate) fn engine(
 }
 
 /// Accepts until the future is dropped, and its connections with it.
-pub(crate) async fn accept(endpoint: Endpoint, manner: Manner, hall: Hall) {
+pub(crate) async fn accept(endpoint: Endpoint, manner: HandshakeConfig, hall: ListenerContext) {
     let mut connections = JoinSet::new();
     while let Some(incoming) = endpoint.accept().await {
         if let Some(link) = admit(incoming, &hall.site) {
@@ -63,7 +63,7 @@ fn admit(incoming: Incoming, site: &Site) -> Option<Connection> {
     None
 }
 
-async fn serve_one(link: Connection, manner: Manner, site: &Arc<Site>) {
+async fn serve_one(link: Connection, manner: HandshakeConfig, site: &Arc<Site>) {
     site.counters.quic_connections.increment();
     // An answer to early data leaves as soon as the ClientHello has told the client's limits.
     let taken = async {
@@ -73,13 +73,13 @@ async fn serve_one(link: Connection, manner: Manner, site: &Arc<Site>) {
             link.connected().await
         }
     };
-    if !matches!(timeout(HANDSHAKE, taken).await, Ok(Ok(()))) {
+    if !matches!(timeout(HANDSHAKE_TIMEOUT, taken).await, Ok(Ok(()))) {
         return;
     }
     if link.alpn().is_some_and(|name| name == HQ.as_bytes()) {
         hq::serve(link.clone(), site.clone()).await;
     } else {
-        h3::serve(Own::new(link.clone()), site.clone()).await;
+        h3::serve(OwnCarrier::new(link.clone()), site.clone()).await;
     }
     if let Some(stats) = link.stats() {
         site.counters.quic_key_updates.add(stats.key_updates);

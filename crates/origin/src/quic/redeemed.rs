@@ -9,13 +9,13 @@ use quinn::{TokenLog, TokenReuseError};
 
 /// The most tokens that are remembered; while all of them are still valid, no other token is
 /// accepted.
-const MOST: usize = 65_536;
+const MAX_USED_TOKENS: usize = 65_536;
 
 /// The random numbers of used tokens, and when each was issued.
 #[derive(Debug, Default)]
-pub(crate) struct Redeemed(Mutex<HashMap<u128, SystemTime>>);
+pub(crate) struct UsedTokens(Mutex<HashMap<u128, SystemTime>>);
 
-impl TokenLog for Redeemed {
+impl TokenLog for UsedTokens {
     fn check_and_insert(
         &self,
         nonce: u128,
@@ -23,10 +23,10 @@ impl TokenLog for Redeemed {
         lifetime: Duration,
     ) -> Result<(), TokenReuseError> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MOST {
+        if known.len() >= MAX_USED_TOKENS {
             known.retain(|_, issued| issued.elapsed().is_ok_and(|age| age <= lifetime));
         }
-        if known.len() >= MOST || known.insert(nonce, issued).is_some() {
+        if known.len() >= MAX_USED_TOKENS || known.insert(nonce, issued).is_some() {
             return Err(TokenReuseError);
         }
         Ok(())
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn a_token_is_good_once() {
-        let redeemed = Redeemed::default();
+        let redeemed = UsedTokens::default();
         let show = |nonce| {
             let lifetime = Duration::from_mins(1);
             redeemed
@@ -52,10 +52,10 @@ mod tests {
 
     #[test]
     fn what_is_too_old_to_be_shown_again_makes_room() {
-        let redeemed = Redeemed::default();
+        let redeemed = UsedTokens::default();
         let hour = Duration::from_hours(1);
         let old = SystemTime::now() - 2 * hour;
-        for nonce in 0..MOST as u128 {
+        for nonce in 0..MAX_USED_TOKENS as u128 {
             assert!(redeemed.check_and_insert(nonce, old, 3 * hour).is_ok());
         }
         let new = |lifetime| redeemed.check_and_insert(u128::MAX, SystemTime::now(), lifetime);

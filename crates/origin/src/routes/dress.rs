@@ -6,17 +6,17 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
-use crate::body::Body;
-use crate::plan::Plan;
+use crate::body::AnswerBody;
+use crate::plan::AnswerPlan;
 use crate::request::Request;
 use crate::site::Site;
 
 /// The largest body that is compressed, in bytes: compression happens in memory, before the first
 /// byte.
-const LARGEST_COMPRESSED: u64 = 1024 * 1024;
+const MAX_COMPRESSED: u64 = 1024 * 1024;
 const PADDING_LINE: usize = 4096;
 
-pub(super) fn dress(plan: &mut Plan, request: &Request, site: &Site) {
+pub(super) fn dress(plan: &mut AnswerPlan, request: &Request, site: &Site) {
     let knobs = &site.http;
     plan.think += knobs.think;
     plan.early_hints |= knobs.early_hints;
@@ -29,7 +29,7 @@ pub(super) fn dress(plan: &mut Plan, request: &Request, site: &Site) {
         compress(plan);
     }
     if plan.is_bodiless() {
-        plan.body = Body::Fill(0);
+        plan.body = AnswerBody::Fill(0);
     }
     let server = HeaderValue::from_static("roundtrip-origin");
     plan.headers.insert(header::SERVER, server);
@@ -40,14 +40,14 @@ pub(super) fn dress(plan: &mut Plan, request: &Request, site: &Site) {
 }
 
 /// Replaces the body by its gzip form, unless it is too large, empty, an echo or already encoded.
-pub(super) fn compress(plan: &mut Plan) {
+pub(super) fn compress(plan: &mut AnswerPlan) {
     let length = plan.body.len();
     let coded = plan.headers.contains_key(header::CONTENT_ENCODING);
-    if length == 0 || length > LARGEST_COMPRESSED || coded || plan.cut.is_some() {
+    if length == 0 || length > MAX_COMPRESSED || coded || plan.cut.is_some() {
         return;
     }
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    let whole = std::mem::replace(&mut plan.body, Body::Fill(0)).collect();
+    let whole = std::mem::replace(&mut plan.body, AnswerBody::Fill(0)).collect();
     // Writing to memory does not fail; if it did, the plain body would be right as well.
     let coded = encoder.write_all(&whole).and_then(|()| encoder.finish());
     plan.body = match coded {
@@ -56,9 +56,9 @@ pub(super) fn compress(plan: &mut Plan) {
             plan.headers.insert(header::CONTENT_ENCODING, gzip);
             let vary = HeaderValue::from_static("accept-encoding");
             plan.headers.insert(header::VARY, vary);
-            Body::Held(coded.into())
+            AnswerBody::Held(coded.into())
         }
-        Err(_) => Body::Held(whole.into()),
+        Err(_) => AnswerBody::Held(whole.into()),
     };
 }
 

@@ -8,8 +8,8 @@ use http::{HeaderValue, Method, StatusCode, header};
 
 use super::{dress, registry};
 use crate::Stats;
-use crate::body::{Body, PATTERN_SIZE};
-use crate::plan::Plan;
+use crate::body::{AnswerBody, PATTERN_SIZE};
+use crate::plan::AnswerPlan;
 use crate::request::Request;
 use crate::site::Site;
 
@@ -37,12 +37,12 @@ roundtrip origin: a server with every knob on the other side
 /rdap-asked             how often each of its paths was asked, as JSON
 ";
 
-const LONGEST_DELAY: u64 = 600_000;
+const MAX_DELAY: u64 = 600_000;
 const LARGEST_HEAD: u64 = 1024 * 1024;
 /// Pieces of `/drip` unless the query says how large they are.
-const DRIPS: u64 = 10;
+const DEFAULT_DRIPS: u64 = 10;
 
-pub(super) fn plan(request: &Request, site: &Site) -> Plan {
+pub(super) fn plan(request: &Request, site: &Site) -> AnswerPlan {
     let path = request.path();
     let path = path.strip_prefix('/').unwrap_or(path);
     match path.split_once('/') {
@@ -53,31 +53,31 @@ pub(super) fn plan(request: &Request, site: &Site) -> Plan {
     }
 }
 
-fn plain(request: &Request, site: &Site, route: &str) -> Plan {
+fn plain(request: &Request, site: &Site, route: &str) -> AnswerPlan {
     match route {
         "" => index(site),
         "*" if request.method == Method::OPTIONS => {
-            Plan::new(StatusCode::NO_CONTENT, Body::Fill(0))
+            AnswerPlan::new(StatusCode::NO_CONTENT, AnswerBody::Fill(0))
         }
         "drip" => drip(request),
         "gzip" => gzip(request),
         "loop" => location(StatusCode::FOUND, "/loop"),
         "secure" => secure(request, site),
-        "hints" => Plan {
+        "hints" => AnswerPlan {
             early_hints: true,
-            ..Plan::text(StatusCode::OK, "hinted\n")
+            ..AnswerPlan::text(StatusCode::OK, "hinted\n")
         },
         "cookie" => cookie(request),
         "auth" => auth(request, site),
         "echo" => echo(request),
-        "head" => Plan::text(StatusCode::OK, head(request)),
+        "head" => AnswerPlan::text(StatusCode::OK, head(request)),
         "rdap-asked" => registry::asked(&site.asked),
         "stats" => json(&site.counters.snapshot()),
         _ => unknown(),
     }
 }
 
-fn numbered(request: &Request, route: &str, number: &str) -> Plan {
+fn numbered(request: &Request, route: &str, number: &str) -> AnswerPlan {
     let Ok(n) = number.parse::<u64>() else {
         return if is_numbered(route) {
             out_of_range()
@@ -87,16 +87,16 @@ fn numbered(request: &Request, route: &str, number: &str) -> Plan {
     };
     match route {
         "bytes" => fill(n),
-        "chunked" => Plan {
+        "chunked" => AnswerPlan {
             unsized_body: true,
             ..fill(n)
         },
-        "truncated" => Plan {
+        "truncated" => AnswerPlan {
             cut: Some(n / 2),
             ..fill(n)
         },
         "headers" if n <= LARGEST_HEAD => headers(n),
-        "delay" if n <= LONGEST_DELAY => delay(n),
+        "delay" if n <= MAX_DELAY => delay(n),
         "status" => status(n),
         "redirect" => redirect(request, n),
         _ if is_numbered(route) => out_of_range(),
@@ -104,12 +104,12 @@ fn numbered(request: &Request, route: &str, number: &str) -> Plan {
     }
 }
 
-fn unknown() -> Plan {
-    Plan::text(StatusCode::NOT_FOUND, "no such route; / lists them\n")
+fn unknown() -> AnswerPlan {
+    AnswerPlan::text(StatusCode::NOT_FOUND, "no such route; / lists them\n")
 }
 
-fn out_of_range() -> Plan {
-    Plan::text(StatusCode::BAD_REQUEST, "that number is out of range\n")
+fn out_of_range() -> AnswerPlan {
+    AnswerPlan::text(StatusCode::BAD_REQUEST, "that number is out of range\n")
 }
 
 /// Whether the list contains this route with a number after it.
@@ -122,48 +122,48 @@ fn is_numbered(route: &str) -> bool {
     !route.is_empty() && LIST.lines().any(listed)
 }
 
-fn index(site: &Site) -> Plan {
+fn index(site: &Site) -> AnswerPlan {
     match site.http.body_bytes {
         Some(n) => fill(n),
-        None => Plan::text(StatusCode::OK, LIST),
+        None => AnswerPlan::text(StatusCode::OK, LIST),
     }
 }
 
-fn fill(n: u64) -> Plan {
-    Plan::new(StatusCode::OK, Body::Fill(n)).with(
+fn fill(n: u64) -> AnswerPlan {
+    AnswerPlan::new(StatusCode::OK, AnswerBody::Fill(n)).with(
         header::CONTENT_TYPE,
         HeaderValue::from_static("text/plain; charset=utf-8"),
     )
 }
 
-fn headers(bytes: u64) -> Plan {
-    let mut plan = Plan::text(StatusCode::OK, "padded\n");
+fn headers(bytes: u64) -> AnswerPlan {
+    let mut plan = AnswerPlan::text(StatusCode::OK, "padded\n");
     dress::pad(&mut plan.headers, bytes as usize);
     plan
 }
 
-fn delay(ms: u64) -> Plan {
-    Plan {
+fn delay(ms: u64) -> AnswerPlan {
+    AnswerPlan {
         think: Duration::from_millis(ms),
-        ..Plan::text(StatusCode::OK, "waited\n")
+        ..AnswerPlan::text(StatusCode::OK, "waited\n")
     }
 }
 
 /// Only final statuses: after an interim one, the client would wait.
-fn status(code: u64) -> Plan {
+fn status(code: u64) -> AnswerPlan {
     let status = u16::try_from(code)
         .ok()
         .filter(|code| (200..=599).contains(code))
         .and_then(|code| StatusCode::from_u16(code).ok());
     match status {
-        Some(status) => Plan::text(status, format!("{status}\n")),
+        Some(status) => AnswerPlan::text(status, format!("{status}\n")),
         None => out_of_range(),
     }
 }
 
-fn redirect(request: &Request, left: u64) -> Plan {
+fn redirect(request: &Request, left: u64) -> AnswerPlan {
     let Some(next) = left.checked_sub(1) else {
-        return Plan::text(StatusCode::OK, "arrived\n");
+        return AnswerPlan::text(StatusCode::OK, "arrived\n");
     };
     let asked = request.number("status");
     match asked.filter(|code| matches!(code, 301 | 303 | 307 | 308)) {
@@ -175,40 +175,40 @@ fn redirect(request: &Request, left: u64) -> Plan {
     }
 }
 
-fn secure(request: &Request, site: &Site) -> Plan {
+fn secure(request: &Request, site: &Site) -> AnswerPlan {
     let host = request.host().unwrap_or("localhost");
     let url = format!("https://{host}:{}/", site.https_port);
     location(StatusCode::MOVED_PERMANENTLY, &url)
 }
 
-fn location(status: StatusCode, url: &str) -> Plan {
+fn location(status: StatusCode, url: &str) -> AnswerPlan {
     match HeaderValue::from_str(url) {
-        Ok(value) => Plan::text(status, "elsewhere\n").with(header::LOCATION, value),
-        Err(_) => Plan::text(StatusCode::BAD_REQUEST, "that host cannot be written\n"),
+        Ok(value) => AnswerPlan::text(status, "elsewhere\n").with(header::LOCATION, value),
+        Err(_) => AnswerPlan::text(StatusCode::BAD_REQUEST, "that host cannot be written\n"),
     }
 }
 
-fn drip(request: &Request) -> Plan {
+fn drip(request: &Request) -> AnswerPlan {
     let total = request.number("bytes").unwrap_or(1000);
     let piece = request
         .number("piece")
-        .unwrap_or_else(|| total.div_ceil(DRIPS))
+        .unwrap_or_else(|| total.div_ceil(DEFAULT_DRIPS))
         .clamp(1, PATTERN_SIZE as u64);
-    let every = request.number("every").unwrap_or(100).min(LONGEST_DELAY);
-    Plan {
+    let every = request.number("every").unwrap_or(100).min(MAX_DELAY);
+    AnswerPlan {
         every: Duration::from_millis(every),
         piece: piece as usize,
         ..fill(total)
     }
 }
 
-fn gzip(request: &Request) -> Plan {
+fn gzip(request: &Request) -> AnswerPlan {
     let mut plan = fill(request.number("bytes").unwrap_or(1000));
     dress::compress(&mut plan);
     plan
 }
 
-fn cookie(request: &Request) -> Plan {
+fn cookie(request: &Request) -> AnswerPlan {
     let sent = request.headers.get_all(header::COOKIE).into_iter();
     let visits = sent
         .filter_map(|line| line.to_str().ok())
@@ -216,7 +216,7 @@ fn cookie(request: &Request) -> Plan {
         .find_map(|pair| pair.trim().strip_prefix("visits=")?.parse::<u32>().ok())
         .unwrap_or(0)
         .saturating_add(1);
-    let plan = Plan::text(StatusCode::OK, format!("visit {visits}\n"));
+    let plan = AnswerPlan::text(StatusCode::OK, format!("visit {visits}\n"));
     match HeaderValue::try_from(format!("visits={visits}; Path=/; HttpOnly; SameSite=Lax")) {
         Ok(value) => plan.with(header::SET_COOKIE, value),
         Err(_) => plan,
@@ -224,7 +224,7 @@ fn cookie(request: &Request) -> Plan {
 }
 
 /// Basic authentication (RFC 7617).
-fn auth(request: &Request, site: &Site) -> Plan {
+fn auth(request: &Request, site: &Site) -> AnswerPlan {
     let shown = request
         .header(header::AUTHORIZATION)
         .and_then(|value| value.split_once(' '));
@@ -232,17 +232,17 @@ fn auth(request: &Request, site: &Site) -> Plan {
         Some((scheme, token))
             if scheme.eq_ignore_ascii_case("basic") && token.trim() == site.token =>
         {
-            Plan::text(StatusCode::OK, "welcome\n")
+            AnswerPlan::text(StatusCode::OK, "welcome\n")
         }
-        _ => Plan::text(StatusCode::UNAUTHORIZED, "who are you?\n").with(
+        _ => AnswerPlan::text(StatusCode::UNAUTHORIZED, "who are you?\n").with(
             header::WWW_AUTHENTICATE,
             HeaderValue::from_static("Basic realm=\"origin\", charset=\"UTF-8\""),
         ),
     }
 }
 
-fn echo(request: &Request) -> Plan {
-    let plan = Plan::new(StatusCode::OK, Body::Echo);
+fn echo(request: &Request) -> AnswerPlan {
+    let plan = AnswerPlan::new(StatusCode::OK, AnswerBody::Echo);
     match request.headers.get(header::CONTENT_TYPE) {
         Some(value) => plan.with(header::CONTENT_TYPE, value.clone()),
         None => plan,
@@ -259,9 +259,9 @@ fn head(request: &Request) -> Bytes {
     text.into()
 }
 
-fn json(stats: &Stats) -> Plan {
+fn json(stats: &Stats) -> AnswerPlan {
     let text = serde_json::to_vec_pretty(stats).unwrap_or_default();
-    Plan::new(StatusCode::OK, Body::Held(text.into())).with(
+    AnswerPlan::new(StatusCode::OK, AnswerBody::Held(text.into())).with(
         header::CONTENT_TYPE,
         HeaderValue::from_static("application/json"),
     )

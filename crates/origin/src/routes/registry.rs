@@ -6,17 +6,16 @@
 
 mod objects;
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use http::{HeaderValue, StatusCode, header};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::body::Body;
+use crate::body::AnswerBody;
 use crate::date::at;
-use crate::plan::Plan;
+use crate::plan::AnswerPlan;
 use crate::request::Request;
+use crate::stats::PathCounts;
 
 /// First words of names, and how they are answered.
 const WORDS: [(&str, &str); 22] = [
@@ -47,44 +46,25 @@ const WORDS: [(&str, &str); 22] = [
     ("circle", "a registrar that names itself"),
 ];
 
-const LONGEST_LABEL: usize = 255;
-/// The most paths that are counted.
-const MOST_COUNTED: usize = 200_000;
+const MAX_LABEL: usize = 255;
 const REFUSALS: u32 = 2;
 const HUGE: u64 = 50_000_000;
 
-/// Counts how often each path was requested.
-#[derive(Debug, Default)]
-pub(crate) struct Asked(Mutex<BTreeMap<String, u32>>);
-
-impl Asked {
-    /// Counts a request; returns how many there were before.
-    fn count(&self, path: &str) -> u32 {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if counts.len() >= MOST_COUNTED && !counts.contains_key(path) {
-            return 0;
-        }
-        let count = counts.entry(path.to_owned()).or_default();
-        *count = count.saturating_add(1);
-        *count - 1
-    }
-
-    fn told(&self) -> Value {
-        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        json!(*counts)
-    }
-}
-
 /// The counts of all paths, as JSON.
-pub(super) fn asked(asked: &Asked) -> Plan {
-    Plan::text(StatusCode::OK, asked.told().to_string())
+pub(super) fn asked(asked: &PathCounts) -> AnswerPlan {
+    AnswerPlan::text(StatusCode::OK, asked.to_json().to_string())
 }
 
 /// The answer to `/rdap/PATH` (the registry) or `/registrar/PATH`.
-pub(super) fn plan(request: &Request, path: &str, asked: &Asked, registrar: bool) -> Plan {
+pub(super) fn plan(
+    request: &Request,
+    path: &str,
+    asked: &PathCounts,
+    registrar: bool,
+) -> AnswerPlan {
     let before = asked.count(request.path());
     let (kind, name) = path.split_once('/').unwrap_or((path, ""));
-    if name.len() > LONGEST_LABEL {
+    if name.len() > MAX_LABEL {
         return error(StatusCode::BAD_REQUEST, "that name is too long");
     }
     let host = host(request);
@@ -123,7 +103,7 @@ fn word(name: &str) -> &'static str {
     known.map_or("", |(word, _)| word)
 }
 
-fn trouble(word: &str, name: &str, before: u32, host: &str) -> Option<Plan> {
+fn trouble(word: &str, name: &str, before: u32, host: &str) -> Option<AnswerPlan> {
     Some(match word {
         "missing" => error(StatusCode::NOT_FOUND, "not registered"),
         "bad" => error(StatusCode::BAD_REQUEST, "that query is not understood"),
@@ -135,17 +115,17 @@ fn trouble(word: &str, name: &str, before: u32, host: &str) -> Option<Plan> {
         "loop" => location(&format!("/rdap/domain/{name}")),
         "cut" | "died" => halved(word, name, host),
         "html" => page(),
-        "huge" => typed(Plan::new(StatusCode::OK, Body::Fill(HUGE))),
-        "slow" => Plan {
+        "huge" => typed(AnswerPlan::new(StatusCode::OK, AnswerBody::Fill(HUGE))),
+        "slow" => AnswerPlan {
             every: Duration::from_secs(1),
             piece: 1,
-            ..typed(Plan::new(StatusCode::OK, Body::Fill(600)))
+            ..typed(AnswerPlan::new(StatusCode::OK, AnswerBody::Fill(600)))
         },
         _ => return None,
     })
 }
 
-fn busy(word: &str) -> Plan {
+fn busy(word: &str) -> AnswerPlan {
     let plan = error(StatusCode::TOO_MANY_REQUESTS, "too many queries");
     let later = SystemTime::now() + Duration::from_secs(1);
     let value = match word {
@@ -156,16 +136,19 @@ fn busy(word: &str) -> Plan {
     plan.with(header::RETRY_AFTER, value)
 }
 
-fn halved(word: &str, name: &str, host: &str) -> Plan {
+fn halved(word: &str, name: &str, host: &str) -> AnswerPlan {
     let text = objects::domain(name, related(word, name, host).as_ref()).to_string();
     let half = text.len() / 2;
     let body = match word {
         "cut" => text.get(..half).unwrap_or_default().to_owned(),
         _ => text,
     };
-    Plan {
+    AnswerPlan {
         cut: (word == "died").then_some(half as u64),
-        ..typed(Plan::new(StatusCode::OK, Body::Held(body.into())))
+        ..typed(AnswerPlan::new(
+            StatusCode::OK,
+            AnswerBody::Held(body.into()),
+        ))
     }
 }
 
@@ -183,7 +166,7 @@ fn related(word: &str, name: &str, host: &str) -> Option<(String, &'static str)>
     }
 }
 
-fn registrars(word: &str, name: &str, host: &str, request: &Request) -> Plan {
+fn registrars(word: &str, name: &str, host: &str, request: &Request) -> AnswerPlan {
     let own = format!("https://{host}/registrar/domain/{name}");
     match word {
         "unknown" => error(StatusCode::NOT_FOUND, "not one of ours"),
@@ -207,15 +190,18 @@ fn host(request: &Request) -> String {
     }
 }
 
-fn answer(object: &Value, request: &Request, fresh: bool) -> Plan {
+fn answer(object: &Value, request: &Request, fresh: bool) -> AnswerPlan {
     let text = object.to_string();
     let tag = format!("\"{:016x}\"", hash(text.as_bytes()));
     let known = request.header(header::IF_NONE_MATCH).unwrap_or_default();
     // RFC 9110, section 13.1.2.
     let plan = if known.split(',').any(|known| known.trim() == tag) {
-        Plan::new(StatusCode::NOT_MODIFIED, Body::Fill(0))
+        AnswerPlan::new(StatusCode::NOT_MODIFIED, AnswerBody::Fill(0))
     } else {
-        typed(Plan::new(StatusCode::OK, Body::Held(text.into())))
+        typed(AnswerPlan::new(
+            StatusCode::OK,
+            AnswerBody::Held(text.into()),
+        ))
     };
     let plan = match HeaderValue::try_from(tag) {
         Ok(tag) => plan.with(header::ETAG, tag),
@@ -233,13 +219,13 @@ fn hash(bytes: &[u8]) -> u64 {
 }
 
 /// An error with its reason (RFC 9083, section 6).
-fn error(status: StatusCode, why: &str) -> Plan {
+fn error(status: StatusCode, why: &str) -> AnswerPlan {
     let body = objects::error(status.as_u16(), why).to_string();
-    typed(Plan::new(status, Body::Held(body.into())))
+    typed(AnswerPlan::new(status, AnswerBody::Held(body.into())))
 }
 
 /// Sets the media type of RDAP (RFC 7480, sections 4.2 and 5.6).
-fn typed(plan: Plan) -> Plan {
+fn typed(plan: AnswerPlan) -> AnswerPlan {
     plan.with(
         header::CONTENT_TYPE,
         HeaderValue::from_static("application/rdap+json"),
@@ -250,17 +236,17 @@ fn typed(plan: Plan) -> Plan {
     )
 }
 
-fn page() -> Plan {
+fn page() -> AnswerPlan {
     let text = "<!DOCTYPE html><title>Maintenance</title><p>Not now.</p>\n";
-    Plan::new(StatusCode::OK, Body::Held(text.into())).with(
+    AnswerPlan::new(StatusCode::OK, AnswerBody::Held(text.into())).with(
         header::CONTENT_TYPE,
         HeaderValue::from_static("text/html; charset=utf-8"),
     )
 }
 
-fn location(to: &str) -> Plan {
+fn location(to: &str) -> AnswerPlan {
     match HeaderValue::try_from(to) {
-        Ok(to) => Plan::text(StatusCode::FOUND, "elsewhere\n").with(header::LOCATION, to),
+        Ok(to) => AnswerPlan::text(StatusCode::FOUND, "elsewhere\n").with(header::LOCATION, to),
         Err(_) => error(StatusCode::BAD_REQUEST, "that name cannot be written"),
     }
 }

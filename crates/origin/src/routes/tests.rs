@@ -7,24 +7,24 @@ use http::request::Builder;
 use proptest::prelude::*;
 
 use super::*;
-use crate::body::Body;
-use crate::{Counters, EarlyData, Knobs};
+use crate::body::AnswerBody;
+use crate::{EarlyData, Knobs, OriginCounters};
 
 fn site(knobs: &Knobs) -> Site {
-    Site::new(knobs, 4433, std::sync::Arc::new(Counters::default()))
+    Site::new(knobs, 4433, std::sync::Arc::new(OriginCounters::default()))
 }
 
-fn ask_as(knobs: &Knobs, builder: Builder, early: bool) -> Plan {
+fn ask_as(knobs: &Knobs, builder: Builder, early: bool) -> AnswerPlan {
     let (parts, ()) = builder.body(()).unwrap().into_parts();
     let request = Request::new(parts, true, early);
     plan(&request, &site(knobs))
 }
 
-fn ask(path: &str) -> Plan {
+fn ask(path: &str) -> AnswerPlan {
     ask_as(&Knobs::default(), http::Request::get(path), false)
 }
 
-fn header(plan: &Plan, name: http::HeaderName) -> &str {
+fn header(plan: &AnswerPlan, name: http::HeaderName) -> &str {
     plan.headers
         .get(name)
         .map_or("", |value| value.to_str().unwrap())
@@ -32,7 +32,7 @@ fn header(plan: &Plan, name: http::HeaderName) -> &str {
 
 #[test]
 fn sizes_and_waits_are_those_of_the_path() {
-    assert_eq!(ask("/bytes/1000000").body, Body::Fill(1_000_000));
+    assert_eq!(ask("/bytes/1000000").body, AnswerBody::Fill(1_000_000));
     assert_eq!(ask("/delay/250").think, Duration::from_millis(250));
     assert_eq!(ask("/status/503").status, 503);
     assert!(ask("/chunked/10").unsized_body);
@@ -158,9 +158,9 @@ proptest! {
     }
 }
 
-fn json(plan: &Plan) -> serde_json::Value {
+fn json(plan: &AnswerPlan) -> serde_json::Value {
     match &plan.body {
-        Body::Held(bytes) => serde_json::from_slice(bytes).unwrap(),
+        AnswerBody::Held(bytes) => serde_json::from_slice(bytes).unwrap(),
         _ => serde_json::Value::Null,
     }
 }

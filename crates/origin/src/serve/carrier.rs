@@ -1,18 +1,18 @@
 //! The transport of HTTP/3: quinn, or our own engine. The rest of the server does not know which.
 
 use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Waker};
 
 use bytes::Bytes;
 use h3::quic::{self, StreamId};
-use quinn::VarInt;
+use quinn::{VarInt, ZeroRttAccepted};
 use roundtrip_quic_tokio::{
     BidiStream, Connection, H3Connection, H3SendStream, OpenStreams, RecvStream,
 };
 
-use crate::quic::Confirmation;
-
 /// A QUIC connection.
-pub(crate) trait Carrier: Send + 'static {
+pub(crate) trait QuicCarrier: Send + 'static {
     type Bidi: quic::SendStream<Bytes> + quic::RecvStream + Send + 'static;
     type Sending: quic::SendStream<Bytes> + Send + 'static;
     type Receiving: quic::RecvStream + Send + 'static;
@@ -27,7 +27,7 @@ pub(crate) trait Carrier: Send + 'static {
             OpenStreams = Self::Opener,
         > + Send
         + 'static;
-    type Reins: Reins;
+    type Reins: StreamControl;
 
     fn transport(&self) -> Self::Transport;
 
@@ -43,18 +43,37 @@ pub(crate) trait Carrier: Send + 'static {
 }
 
 /// Controls a server's streams.
-pub(crate) trait Reins: Clone + Send + 'static {
+pub(crate) trait StreamControl: Clone + Send + 'static {
     /// Raises the read allowance of a stream by `allowance` bytes. From then on, the server has to
     /// finish its answer.
     fn entrust(&self, stream: impl FnOnce() -> StreamId, allowance: u64);
 }
 
-pub(crate) struct Quinn {
+/// Whether the handshake is complete. Before that, what arrives may be a replay.
+pub(crate) enum Confirmation {
+    Awaited(ZeroRttAccepted),
+    Complete,
+}
+
+impl Confirmation {
+    pub(crate) fn is_complete(&mut self) -> bool {
+        if let Self::Awaited(confirmed) = self {
+            let mut idle = Context::from_waker(Waker::noop());
+            if Pin::new(confirmed).poll(&mut idle).is_pending() {
+                return false;
+            }
+            *self = Self::Complete;
+        }
+        true
+    }
+}
+
+pub(crate) struct QuinnCarrier {
     connection: quinn::Connection,
     confirmation: Confirmation,
 }
 
-impl Quinn {
+impl QuinnCarrier {
     pub(crate) fn new(connection: quinn::Connection, confirmation: Confirmation) -> Self {
         Self {
             connection,
@@ -63,7 +82,7 @@ impl Quinn {
     }
 }
 
-impl Carrier for Quinn {
+impl QuicCarrier for QuinnCarrier {
     type Bidi = h3_quinn::BidiStream<Bytes>;
     type Sending = h3_quinn::SendStream<Bytes>;
     type Receiving = h3_quinn::RecvStream;
@@ -92,19 +111,19 @@ impl Carrier for Quinn {
 }
 
 /// quinn has no limit by stream, and cannot tell the stream's ID during a read.
-impl Reins for () {
+impl StreamControl for () {
     fn entrust(&self, _: impl FnOnce() -> StreamId, _: u64) {}
 }
 
-pub(crate) struct Own(Connection);
+pub(crate) struct OwnCarrier(Connection);
 
-impl Own {
+impl OwnCarrier {
     pub(crate) fn new(link: Connection) -> Self {
         Self(link)
     }
 }
 
-impl Carrier for Own {
+impl QuicCarrier for OwnCarrier {
     type Bidi = BidiStream;
     type Sending = H3SendStream;
     type Receiving = RecvStream;
@@ -133,7 +152,7 @@ impl Carrier for Own {
     }
 }
 
-impl Reins for Connection {
+impl StreamControl for Connection {
     fn entrust(&self, stream: impl FnOnce() -> StreamId, allowance: u64) {
         self.take_over(stream().into_inner(), allowance);
     }

@@ -15,10 +15,10 @@ use tokio::time::{Instant, timeout, timeout_at};
 use self::head::{BadHead, Head};
 use self::turn::{Turn, Wires};
 use super::prefixed::Prefixed;
-use super::{Ended, Exchange, GARBAGE, LAST_WORDS, PATIENCE, STALL, answer, h2};
+use super::{Ended, Exchange, GARBAGE, LAST_WORDS, PIECE_TIMEOUT, STALL, answer, h2};
 use crate::FaultKind;
+use crate::connection::TcpConnectionInfo;
 use crate::site::Site;
-use crate::tcp::Link;
 
 /// RFC 9113, section 3.4.
 const H2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -36,7 +36,7 @@ enum Next {
 }
 
 /// Serves until the connection ends. `input` is what was read from `io` already.
-pub(crate) async fn serve<IO>(io: IO, input: BytesMut, link: Link, site: Arc<Site>)
+pub(crate) async fn serve<IO>(io: IO, input: BytesMut, link: TcpConnectionInfo, site: Arc<Site>)
 where
     IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -55,7 +55,7 @@ where
             }
             Next::Bad(bad) => {
                 site.counters.bad_requests.increment();
-                let _ = timeout(PATIENCE, refuse(&mut wires, bad)).await;
+                let _ = timeout(PIECE_TIMEOUT, refuse(&mut wires, bad)).await;
                 break;
             }
             Next::Http2 => {
@@ -72,7 +72,7 @@ where
 async fn next<IO: AsyncRead + Unpin>(
     wires: &mut Wires<IO>,
     site: &Site,
-    link: &Link,
+    link: &TcpConnectionInfo,
     first: bool,
 ) -> Next {
     let mut scanned = 0;
@@ -95,7 +95,7 @@ async fn next<IO: AsyncRead + Unpin>(
         }
         if !begun && !wires.input.is_empty() {
             begun = true;
-            deadline = Instant::now() + PATIENCE;
+            deadline = Instant::now() + PIECE_TIMEOUT;
         }
         wires.input.reserve(4096);
         match timeout_at(deadline, wires.io.read_buf(&mut wires.input)).await {
@@ -139,7 +139,7 @@ async fn refuse<IO: AsyncRead + AsyncWrite + Unpin + Send>(
 async fn carry_out<IO: AsyncRead + AsyncWrite + Unpin>(
     mut wires: Wires<IO>,
     kind: FaultKind,
-    link: &Link,
+    link: &TcpConnectionInfo,
 ) {
     match kind {
         FaultKind::Reset => {
@@ -151,7 +151,7 @@ async fn carry_out<IO: AsyncRead + AsyncWrite + Unpin>(
             let _ = timeout(STALL, drain(&mut wires.io, usize::MAX)).await;
         }
         FaultKind::Garbage => {
-            let _ = timeout(PATIENCE, wires.io.write_all(GARBAGE)).await;
+            let _ = timeout(PIECE_TIMEOUT, wires.io.write_all(GARBAGE)).await;
             close(wires).await;
         }
     }
@@ -159,7 +159,7 @@ async fn carry_out<IO: AsyncRead + AsyncWrite + Unpin>(
 
 /// Ends our direction, then listens for a moment: closing with unread bytes would send RST (RFC 9112, section 9.6).
 async fn close<IO: AsyncRead + AsyncWrite + Unpin>(mut wires: Wires<IO>) {
-    let ended = timeout(PATIENCE, wires.io.shutdown()).await;
+    let ended = timeout(PIECE_TIMEOUT, wires.io.shutdown()).await;
     if matches!(ended, Ok(Ok(()))) {
         let _ = timeout(DRAIN, drain(&mut wires.io, DRAINED)).await;
     }

@@ -13,17 +13,17 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::{Ended, Exchange, LARGEST_HEAD, LAST_WORDS, PATIENCE, STALL, answer};
+use super::{Ended, Exchange, LARGEST_HEAD, LAST_WORDS, PIECE_TIMEOUT, STALL, answer};
 use crate::FaultKind;
+use crate::connection::TcpConnectionInfo;
 use crate::request::Request;
 use crate::site::Site;
-use crate::tcp::Link;
 
 const WINDOW: u32 = 1024 * 1024;
 const SEND_BUFFER: usize = 256 * 1024;
 
 /// Serves until the connection ends.
-pub(crate) async fn serve<IO>(io: IO, link: Link, site: Arc<Site>)
+pub(crate) async fn serve<IO>(io: IO, link: TcpConnectionInfo, site: Arc<Site>)
 where
     IO: AsyncRead + AsyncWrite + Unpin,
 {
@@ -34,7 +34,7 @@ where
         .max_concurrent_streams(site.http.streams)
         .max_header_list_size(LARGEST_HEAD as u32)
         .max_send_buffer_size(SEND_BUFFER);
-    let Ok(Ok(mut connection)) = timeout(PATIENCE, builder.handshake(io)).await else {
+    let Ok(Ok(mut connection)) = timeout(PIECE_TIMEOUT, builder.handshake(io)).await else {
         site.counters.bad_requests.increment();
         return;
     };
@@ -65,7 +65,7 @@ where
 
 /// A fault in one stream. The other streams are kept: dropping them would send resets to the
 /// client.
-struct Struck {
+struct H2Fault {
     kind: FaultKind,
     _streams: JoinSet<()>,
 }
@@ -73,9 +73,9 @@ struct Struck {
 /// Accepts streams until the connection ends, or until a fault occurs in one of them.
 async fn streams<IO>(
     connection: &mut Connection<IO, Bytes>,
-    link: &Link,
+    link: &TcpConnectionInfo,
     site: &Arc<Site>,
-) -> Option<Struck>
+) -> Option<H2Fault>
 where
     IO: AsyncRead + AsyncWrite + Unpin,
 {
@@ -94,11 +94,11 @@ where
                 }
                 let (parts, body) = request.into_parts();
                 let request = Request::new(parts, link.secure, link.early.is_now());
-                let stream = Stream { body, respond, send: None };
+                let stream = H2Exchange { body, respond, send: None };
                 running.spawn(run(stream, request, site.clone(), struck.clone()));
             }
             Some(_) = running.join_next() => idle_since = Instant::now(),
-            Some(kind) = faults.recv() => return Some(Struck { kind, _streams: running }),
+            Some(kind) = faults.recv() => return Some(H2Fault { kind, _streams: running }),
             () = sleep_until(idle_since + site.http.keep_alive), if running.is_empty() => {
                 connection.graceful_shutdown();
                 linger(connection, LAST_WORDS).await;
@@ -109,7 +109,7 @@ where
 }
 
 async fn run(
-    mut stream: Stream,
+    mut stream: H2Exchange,
     request: Request,
     site: Arc<Site>,
     struck: mpsc::Sender<FaultKind>,
@@ -130,13 +130,13 @@ async fn run(
     }
 }
 
-struct Stream {
+struct H2Exchange {
     body: RecvStream,
     respond: SendResponse<Bytes>,
     send: Option<SendStream<Bytes>>,
 }
 
-impl Stream {
+impl H2Exchange {
     fn reset(&mut self) {
         match &mut self.send {
             Some(send) => send.send_reset(Reason::INTERNAL_ERROR),
@@ -169,7 +169,7 @@ impl Stream {
     }
 }
 
-impl Exchange for Stream {
+impl Exchange for H2Exchange {
     async fn receive(&mut self) -> Result<Option<Bytes>, Ended> {
         match self.body.data().await {
             None => {

@@ -12,32 +12,32 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::carrier::{Carrier, Reins};
-use super::{Ended, Exchange, LARGEST_HEAD, LAST_WORDS, PATIENCE, STALL, answer};
+use super::carrier::{QuicCarrier, StreamControl};
+use super::{Ended, Exchange, LARGEST_HEAD, LAST_WORDS, PIECE_TIMEOUT, STALL, answer};
 use crate::FaultKind;
 use crate::request::Request;
 use crate::site::Site;
 
 /// How long a client may take to close after GOAWAY.
-const GOODBYE: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// The read allowance of a request in bytes, until the server has handled what was read.
-const PIECE: u64 = 1 << 20;
+const READ_ALLOWANCE: u64 = 1 << 20;
 
-type Connection<C> = h3::server::Connection<<C as Carrier>::Transport, Bytes>;
-type Resolver<C> = RequestResolver<<C as Carrier>::Transport, Bytes>;
+type Connection<C> = h3::server::Connection<<C as QuicCarrier>::Transport, Bytes>;
+type Resolver<C> = RequestResolver<<C as QuicCarrier>::Transport, Bytes>;
 
 /// Serves until the connection ends.
-pub(crate) async fn serve<C: Carrier>(mut carrier: C, site: Arc<Site>) {
+pub(crate) async fn serve<C: QuicCarrier>(mut carrier: C, site: Arc<Site>) {
     let mut builder = h3::server::builder();
     builder.max_field_section_size(LARGEST_HEAD as u64);
     let handshake = builder.build(carrier.transport());
-    let Ok(Ok(mut connection)) = timeout(PATIENCE, handshake).await else {
+    let Ok(Ok(mut connection)) = timeout(PIECE_TIMEOUT, handshake).await else {
         return;
     };
     let Some(struck) = streams(&mut connection, &mut carrier, &site).await else {
         // After GOAWAY the client closes the connection; closing it here could overtake the last
         // answer.
-        let _ = timeout(GOODBYE, carrier.closed()).await;
+        let _ = timeout(CLOSE_TIMEOUT, carrier.closed()).await;
         return;
     };
     let code = match struck.kind {
@@ -54,17 +54,17 @@ pub(crate) async fn serve<C: Carrier>(mut carrier: C, site: Arc<Site>) {
 
 /// A fault in one stream. The other streams are kept: dropping them would send resets to the
 /// client.
-struct Struck {
+struct H3Fault {
     kind: FaultKind,
     _streams: JoinSet<()>,
 }
 
 /// Accepts streams until the connection ends, or until a fault occurs in one of them.
-async fn streams<C: Carrier>(
+async fn streams<C: QuicCarrier>(
     connection: &mut Connection<C>,
     carrier: &mut C,
     site: &Arc<Site>,
-) -> Option<Struck> {
+) -> Option<H3Fault> {
     let (struck, mut faults) = mpsc::channel(1);
     let mut running = JoinSet::new();
     let mut served = 0_u32;
@@ -83,7 +83,7 @@ async fn streams<C: Carrier>(
                 running.spawn(run::<C>(resolver, early, reins, site.clone(), struck.clone()));
             }
             Some(_) = running.join_next() => idle_since = Instant::now(),
-            Some(kind) = faults.recv() => return Some(Struck { kind, _streams: running }),
+            Some(kind) = faults.recv() => return Some(H3Fault { kind, _streams: running }),
             () = sleep_until(idle_since + site.http.keep_alive), if running.is_empty() => {
                 let _ = timeout(LAST_WORDS, connection.shutdown(0)).await;
                 return None;
@@ -92,25 +92,25 @@ async fn streams<C: Carrier>(
     }
 }
 
-async fn run<C: Carrier>(
+async fn run<C: QuicCarrier>(
     resolver: Resolver<C>,
     early: bool,
     reins: C::Reins,
     site: Arc<Site>,
     struck: mpsc::Sender<FaultKind>,
 ) {
-    let Ok(Ok((request, stream))) = timeout(PATIENCE, resolver.resolve_request()).await else {
+    let Ok(Ok((request, stream))) = timeout(PIECE_TIMEOUT, resolver.resolve_request()).await else {
         site.counters.bad_requests.increment();
         return;
     };
     site.counters.h3_requests.increment();
     let (parts, ()) = request.into_parts();
     let request = Request::new(parts, true, early);
-    let mut stream = Stream::<C> { stream, reins };
+    let mut stream = H3Exchange::<C> { stream, reins };
     stream.allow();
     match answer(&mut stream, &request, &site).await {
         Ok(()) => {
-            let _ = timeout(PATIENCE, stream.stream.finish()).await;
+            let _ = timeout(PIECE_TIMEOUT, stream.stream.finish()).await;
         }
         Err(Ended::Fault(kind)) => {
             // Only the first fault counts: it ends the connection, and with it this task.
@@ -126,14 +126,14 @@ async fn run<C: Carrier>(
     }
 }
 
-struct Stream<C: Carrier> {
+struct H3Exchange<C: QuicCarrier> {
     stream: RequestStream<C::Bidi, Bytes>,
     reins: C::Reins,
 }
 
-impl<C: Carrier> Stream<C> {
+impl<C: QuicCarrier> H3Exchange<C> {
     fn allow(&self) {
-        self.reins.entrust(|| self.stream.id(), PIECE);
+        self.reins.entrust(|| self.stream.id(), READ_ALLOWANCE);
     }
 
     async fn send_head(&mut self, status: StatusCode, headers: HeaderMap) -> Result<(), Ended> {
@@ -145,7 +145,7 @@ impl<C: Carrier> Stream<C> {
     }
 }
 
-impl<C: Carrier> Exchange for Stream<C> {
+impl<C: QuicCarrier> Exchange for H3Exchange<C> {
     async fn receive(&mut self) -> Result<Option<Bytes>, Ended> {
         self.allow();
         match self.stream.recv_data().await {

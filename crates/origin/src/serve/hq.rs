@@ -9,13 +9,13 @@ use roundtrip_quic_tokio::{Connection, RecvStream, SendStream};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::{Ended, Exchange, LAST_WORDS, PATIENCE, STALL, answer};
+use super::{Ended, Exchange, LAST_WORDS, PIECE_TIMEOUT, STALL, answer};
 use crate::FaultKind;
 use crate::request::Request;
 use crate::site::Site;
 
 /// The longest request, in bytes; it is one line.
-const LONGEST: usize = 8 * 1024;
+const MAX_REQUEST_BYTES: usize = 8 * 1024;
 /// The only error code, for clients that misbehave.
 const FAILED: u64 = 1;
 
@@ -42,7 +42,7 @@ pub(crate) async fn serve(link: Connection, site: Arc<Site>) {
 
 async fn run(link: Connection, sending: SendStream, mut receiving: RecvStream, site: Arc<Site>) {
     let early = !link.is_connected();
-    let Ok(Some(request)) = timeout(PATIENCE, read(&mut receiving, early)).await else {
+    let Ok(Some(request)) = timeout(PIECE_TIMEOUT, read(&mut receiving, early)).await else {
         site.counters.bad_requests.increment();
         return;
     };
@@ -69,7 +69,7 @@ async fn read(receiving: &mut RecvStream, early: bool) -> Option<Request> {
             break;
         };
         line.extend_from_slice(&bytes);
-        if line.len() > LONGEST {
+        if line.len() > MAX_REQUEST_BYTES {
             return None;
         }
     }

@@ -11,18 +11,18 @@ use roundtrip_tls::Stream;
 use rustls::{HandshakeKind, ServerConfig, ServerConnection};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
-use crate::fuse::Wire;
-use crate::tcp::Early;
-use crate::{Counters, FaultPhase};
+use crate::connection::EarlyFlag;
+use crate::fuse::FusedStream;
+use crate::{FaultPhase, OriginCounters};
 
 /// A connection that completed its handshake, or received early data in it.
-pub(crate) struct Secure {
-    stream: Stream<Wire>,
-    early: Early,
-    counters: Arc<Counters>,
+pub(crate) struct SecureStream {
+    stream: Stream<FusedStream>,
+    early: EarlyFlag,
+    counters: Arc<OriginCounters>,
 }
 
-impl Secure {
+impl SecureStream {
     pub(crate) fn is_h2(&self) -> bool {
         self.stream.connection().alpn_protocol() == Some(b"h2")
     }
@@ -31,13 +31,13 @@ impl Secure {
 /// Performs the handshake. If early data is possible, reads and returns the first bytes instead,
 /// because they may arrive before the end of the handshake.
 pub(crate) async fn establish(
-    wire: Wire,
+    wire: FusedStream,
     config: &Arc<ServerConfig>,
-    early: Early,
-    counters: &Arc<Counters>,
-) -> Option<(Secure, BytesMut)> {
+    early: EarlyFlag,
+    counters: &Arc<OriginCounters>,
+) -> Option<(SecureStream, BytesMut)> {
     let connection = ServerConnection::new(config.clone()).ok()?;
-    let mut secure = Secure {
+    let mut secure = SecureStream {
         stream: Stream::server(wire, connection),
         early,
         counters: counters.clone(),
@@ -52,7 +52,7 @@ pub(crate) async fn establish(
     done.then_some((secure, first))
 }
 
-impl Secure {
+impl SecureStream {
     fn count(&self, done: bool) {
         if !done {
             self.counters.tls_failures.increment();
@@ -71,7 +71,7 @@ impl Secure {
 
 /// Performs the handshake up to the fault: to the `ClientHello`, or to half of the answer.
 pub(crate) async fn approach(
-    wire: &mut Wire,
+    wire: &mut FusedStream,
     config: &Arc<ServerConfig>,
     phase: FaultPhase,
 ) -> io::Result<()> {
@@ -99,7 +99,7 @@ pub(crate) async fn approach(
     Ok(())
 }
 
-impl AsyncRead for Secure {
+impl AsyncRead for SecureStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -118,7 +118,7 @@ impl AsyncRead for Secure {
     }
 }
 
-impl AsyncWrite for Secure {
+impl AsyncWrite for SecureStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

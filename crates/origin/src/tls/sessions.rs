@@ -9,7 +9,7 @@ use rustls::pki_types::UnixTime;
 use rustls::server::{ProducesTickets, StoresServerSessions};
 use rustls::time_provider::TimeProvider;
 
-use crate::Counters;
+use crate::OriginCounters;
 
 /// Issues tickets that it later rejects.
 #[derive(Debug)]
@@ -49,14 +49,14 @@ impl TimeProvider for DriftingClock {
 
 /// Another session storage, whose successful lookups are counted.
 #[derive(Debug, Clone)]
-pub(super) struct Counted {
+pub(super) struct CountedSessions {
     storage: Arc<dyn StoresServerSessions>,
     ticketer: Arc<dyn ProducesTickets>,
-    counters: Arc<Counters>,
+    counters: Arc<OriginCounters>,
 }
 
-impl Counted {
-    pub(super) fn new(config: &ServerConfig, counters: Arc<Counters>) -> Self {
+impl CountedSessions {
+    pub(super) fn new(config: &ServerConfig, counters: Arc<OriginCounters>) -> Self {
         Self {
             storage: config.session_storage.clone(),
             ticketer: config.ticketer.clone(),
@@ -72,7 +72,7 @@ impl Counted {
     }
 }
 
-impl StoresServerSessions for Counted {
+impl StoresServerSessions for CountedSessions {
     fn put(&self, key: Vec<u8>, value: Vec<u8>) -> bool {
         self.storage.put(key, value)
     }
@@ -90,7 +90,7 @@ impl StoresServerSessions for Counted {
     }
 }
 
-impl ProducesTickets for Counted {
+impl ProducesTickets for CountedSessions {
     fn enabled(&self) -> bool {
         self.ticketer.enabled()
     }

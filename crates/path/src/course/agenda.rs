@@ -8,7 +8,7 @@ use crate::direction::Direction;
 use crate::packet::Packet;
 
 #[derive(Debug)]
-pub(super) enum Errand {
+pub(super) enum CourseStep {
     /// A packet reaches the hop at this index.
     Pass(Packet, Direction, usize),
     /// A packet leaves the path.
@@ -18,23 +18,23 @@ pub(super) enum Errand {
 }
 
 #[derive(Default)]
-pub(super) struct Agenda {
-    entries: BinaryHeap<Entry>,
+pub(super) struct Schedule {
+    entries: BinaryHeap<ScheduledStep>,
     added: u64,
     bytes: usize,
 }
 
-struct Entry {
+struct ScheduledStep {
     at: Duration,
     number: u64,
-    errand: Box<Errand>,
+    errand: Box<CourseStep>,
 }
 
-impl Agenda {
-    pub(super) fn add(&mut self, at: Duration, errand: Errand) {
+impl Schedule {
+    pub(super) fn add(&mut self, at: Duration, errand: CourseStep) {
         self.added += 1;
         self.bytes += errand.bytes();
-        self.entries.push(Entry {
+        self.entries.push(ScheduledStep {
             at,
             number: self.added,
             errand: Box::new(errand),
@@ -45,7 +45,7 @@ impl Agenda {
         self.entries.peek().map(|entry| entry.at)
     }
 
-    pub(super) fn take_due(&mut self, now: Duration) -> Option<(Duration, Errand)> {
+    pub(super) fn take_due(&mut self, now: Duration) -> Option<(Duration, CourseStep)> {
         self.first().filter(|at| *at <= now)?;
         let entry = self.entries.pop()?;
         self.bytes -= entry.errand.bytes();
@@ -57,7 +57,7 @@ impl Agenda {
     }
 }
 
-impl Errand {
+impl CourseStep {
     fn bytes(&self) -> usize {
         match self {
             Self::Pass(packet, ..) | Self::Leave(packet, _) => packet.frame().len(),
@@ -67,25 +67,25 @@ impl Errand {
 }
 
 /// Reversed, because `BinaryHeap` pops its greatest element: the earliest entry.
-impl Ord for Entry {
+impl Ord for ScheduledStep {
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.number).cmp(&(self.at, self.number))
     }
 }
 
-impl PartialOrd for Entry {
+impl PartialOrd for ScheduledStep {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Entry {
+impl PartialEq for ScheduledStep {
     fn eq(&self, other: &Self) -> bool {
         self.number == other.number
     }
 }
 
-impl Eq for Entry {}
+impl Eq for ScheduledStep {}
 
 #[cfg(test)]
 mod tests {
@@ -93,12 +93,12 @@ mod tests {
 
     #[test]
     fn by_time_and_then_by_turn() {
-        let mut agenda = Agenda::default();
+        let mut agenda = Schedule::default();
         for (place, ms) in [5, 3, 5, 1, 3].into_iter().enumerate() {
-            agenda.add(Duration::from_millis(ms), Errand::Wake(place));
+            agenda.add(Duration::from_millis(ms), CourseStep::Wake(place));
         }
         let mut order = Vec::new();
-        while let Some((_, Errand::Wake(place))) = agenda.take_due(Duration::from_millis(4)) {
+        while let Some((_, CourseStep::Wake(place))) = agenda.take_due(Duration::from_millis(4)) {
             order.push(place);
         }
         assert_eq!(order, [3, 1, 4]);

@@ -3,18 +3,18 @@
 
 use std::time::Duration;
 
-use super::{Exit, Hop};
+use super::{Hop, HopOutput};
 use crate::direction::Direction;
 use crate::packet::Packet;
 use roundtrip_model::Random;
 
-pub(crate) struct Corrupt {
+pub(crate) struct CorruptionHop {
     pub(crate) share: f64,
     pub(crate) random: Random,
 }
 
-impl Hop for Corrupt {
-    fn pass(&mut self, mut packet: Packet, way: Direction, at: Duration, exit: &mut Exit) {
+impl Hop for CorruptionHop {
+    fn pass(&mut self, mut packet: Packet, way: Direction, at: Duration, exit: &mut HopOutput) {
         // Always three numbers for each packet: the fate of later packets must not depend on
         // lengths.
         let (hit, place, bit) = (
@@ -51,14 +51,14 @@ mod tests {
     #[test]
     fn one_bit_behind_the_header_and_the_same_one_again() {
         let spoilt = || {
-            let mut hop = Corrupt {
+            let mut hop = CorruptionHop {
                 share: 1.0,
                 random: Random::seeded(3),
             };
-            let mut exit = Exit::default();
+            let mut exit = HopOutput::default();
             let mut clean = vec![0; 60];
             clean[0] = 0x45;
-            let packet = Packet::of(&clean, Duration::ZERO);
+            let packet = Packet::from_ip(&clean, Duration::ZERO);
             hop.pass(packet, Direction::Up, Duration::ZERO, &mut exit);
             let packet = exit.moves.remove(0).packet;
             assert_eq!(packet.remarks().len(), 1);
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn nothing_to_spoil_is_no_harm() {
         for length in [0, 1, 20, 40] {
-            let mut packet = Packet::of(&vec![0x45; length], Duration::ZERO);
+            let mut packet = Packet::from_ip(&vec![0x45; length], Duration::ZERO);
             flip(&mut packet, 99, 7);
         }
     }

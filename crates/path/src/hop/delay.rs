@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::{Exit, Hop};
+use super::{Hop, HopOutput};
 use crate::direction::Direction;
 use crate::link::{Jitter, Reorder};
 use crate::packet::Packet;
 use roundtrip_model::Random;
 
-pub(crate) struct Delay {
+pub(crate) struct DelayHop {
     base: Duration,
     jitter: Option<Jitter>,
     reorder: Option<Reorder>,
@@ -17,7 +17,7 @@ pub(crate) struct Delay {
     last: Duration,
 }
 
-impl Delay {
+impl DelayHop {
     pub(crate) fn new(
         base: Duration,
         jitter: Option<Jitter>,
@@ -34,8 +34,8 @@ impl Delay {
     }
 }
 
-impl Hop for Delay {
-    fn pass(&mut self, mut packet: Packet, way: Direction, at: Duration, exit: &mut Exit) {
+impl Hop for DelayHop {
+    fn pass(&mut self, mut packet: Packet, way: Direction, at: Duration, exit: &mut HopOutput) {
         let mut due = at + self.base;
         if let Some(jitter) = self.jitter {
             let extra = jitter.draw(&mut self.random);
@@ -62,23 +62,28 @@ impl Hop for Delay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::Shape;
+    use crate::link::JitterShape;
 
     fn ms(ms: u64) -> Duration {
         Duration::from_millis(ms)
     }
 
-    fn through(mut delay: Delay, packets: u64) -> Vec<u64> {
-        let mut exit = Exit::default();
+    fn through(mut delay: DelayHop, packets: u64) -> Vec<u64> {
+        let mut exit = HopOutput::default();
         for at in 0..packets {
-            delay.pass(Packet::of(&[], ms(at)), Direction::Up, ms(at), &mut exit);
+            delay.pass(
+                Packet::from_ip(&[], ms(at)),
+                Direction::Up,
+                ms(at),
+                &mut exit,
+            );
         }
         exit.take().0
     }
 
     #[test]
     fn each_is_later_by_the_delay() {
-        let plain = Delay::new(ms(45), None, None, Random::seeded(1));
+        let plain = DelayHop::new(ms(45), None, None, Random::seeded(1));
         assert_eq!(through(plain, 3), [45, 46, 47]);
     }
 
@@ -86,11 +91,11 @@ mod tests {
     fn jitter_keeps_the_order_and_the_seed() {
         let jitter = Jitter {
             by: ms(20),
-            shape: Shape::Uniform,
+            shape: JitterShape::Uniform,
         };
         let delayed = || {
             through(
-                Delay::new(ms(45), Some(jitter), None, Random::seeded(1)),
+                DelayHop::new(ms(45), Some(jitter), None, Random::seeded(1)),
                 100,
             )
         };
@@ -107,7 +112,7 @@ mod tests {
             by: ms(5),
         };
         let times = through(
-            Delay::new(ms(45), None, Some(reorder), Random::seeded(1)),
+            DelayHop::new(ms(45), None, Some(reorder), Random::seeded(1)),
             1000,
         );
         let late = times

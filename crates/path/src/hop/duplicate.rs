@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use super::{Exit, Hop};
+use super::{Hop, HopOutput};
 use crate::direction::Direction;
 use crate::packet::Packet;
 use roundtrip_model::Random;
 
-pub(crate) struct Duplicate {
+pub(crate) struct DuplicationHop {
     pub(crate) share: f64,
     pub(crate) random: Random,
 }
 
-impl Hop for Duplicate {
-    fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut Exit) {
+impl Hop for DuplicationHop {
+    fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut HopOutput) {
         if self.random.unit() < self.share {
             let mut twin = packet.twin();
             exit.forward(packet, way, at);
@@ -31,13 +31,13 @@ mod tests {
 
     #[test]
     fn about_as_many_as_were_asked_for_come_twice() {
-        let mut hop = Duplicate {
+        let mut hop = DuplicationHop {
             share: 0.2,
             random: Random::seeded(3),
         };
-        let mut exit = Exit::default();
+        let mut exit = HopOutput::default();
         for _ in 0..1000 {
-            let packet = Packet::of(&[1], Duration::ZERO);
+            let packet = Packet::from_ip(&[1], Duration::ZERO);
             hop.pass(packet, Direction::Up, Duration::ZERO, &mut exit);
         }
         let passed = exit.take().0.len();

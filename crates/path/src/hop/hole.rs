@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use roundtrip_wire::packet as wire;
 
-use super::{Exit, Hop};
+use super::{Hop, HopOutput};
 use crate::direction::Direction;
-use crate::link::Mtu;
+use crate::link::LinkMtu;
 use crate::packet::Packet;
 
 /// The source addresses of its ICMP errors: unused addresses of the path's own subnets.
 const ROUTER_V4: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 254));
 const ROUTER_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 0xfe));
 
-pub(crate) struct SmallMtu(pub(crate) Mtu);
+pub(crate) struct MtuHop(pub(crate) LinkMtu);
 
-impl Hop for SmallMtu {
-    fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut Exit) {
+impl Hop for MtuHop {
+    fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut HopOutput) {
         let mtu = self.0.bytes;
         if packet.length() <= usize::from(mtu) {
             exit.forward(packet, way, at);
@@ -81,10 +81,10 @@ mod tests {
         compose(&envelope, &udp).unwrap()
     }
 
-    fn through(mtu: &str, ip: &[u8]) -> Exit {
-        let mut exit = Exit::default();
-        let packet = Packet::of(ip, Duration::ZERO);
-        SmallMtu(mtu.parse().unwrap()).pass(packet, Direction::Up, Duration::ZERO, &mut exit);
+    fn through(mtu: &str, ip: &[u8]) -> HopOutput {
+        let mut exit = HopOutput::default();
+        let packet = Packet::from_ip(ip, Duration::ZERO);
+        MtuHop(mtu.parse().unwrap()).pass(packet, Direction::Up, Duration::ZERO, &mut exit);
         for moved in &exit.moves {
             let read = wire::Packet::parse(moved.packet.ip()).unwrap();
             assert!(read.header_checksum_is_right());

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use roundtrip_wire::packet::{self as wire, Flags};
 
-use super::{Exit, Hop};
+use super::{Hop, HopOutput};
 use crate::direction::Direction;
 use crate::flow::is_syn;
 use crate::hello;
-use crate::link::{Loss, Target};
+use crate::link::{Loss, LossTarget};
 use crate::packet::Packet;
 use roundtrip_model::Random;
 
-pub(crate) struct Lose {
+pub(crate) struct LossHop {
     rules: Vec<Rule>,
     /// Packets that came by; the first is number 1.
     number: u64,
@@ -26,7 +26,7 @@ struct Rule {
     done: u32,
 }
 
-impl Lose {
+impl LossHop {
     pub(crate) fn new(losses: &[Loss], random: &mut Random) -> Self {
         let rule = |loss: &Loss| Rule {
             loss: loss.clone(),
@@ -41,8 +41,8 @@ impl Lose {
     }
 }
 
-impl Hop for Lose {
-    fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut Exit) {
+impl Hop for LossHop {
+    fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut HopOutput) {
         self.number += 1;
         let number = self.number;
         // Each rule draws for each packet, so that one rule's decision does not shift another's
@@ -82,7 +82,7 @@ impl Rule {
     }
 }
 
-impl Target {
+impl LossTarget {
     fn is(self, ip: &[u8]) -> bool {
         let packet = wire::Packet::parse(ip).ok();
         let Some(segment) = packet.and_then(|packet| packet.tcp()) else {
@@ -105,11 +105,11 @@ mod tests {
     use super::*;
 
     fn lost(loss: &str, packets: u64) -> Vec<u64> {
-        let mut hop = Lose::new(&[loss.parse().unwrap()], &mut Random::seeded(11));
-        let mut exit = Exit::default();
+        let mut hop = LossHop::new(&[loss.parse().unwrap()], &mut Random::seeded(11));
+        let mut exit = HopOutput::default();
         for number in 1..=packets {
             let at = Duration::from_millis(number);
-            hop.pass(Packet::of(&[], at), Direction::Up, at, &mut exit);
+            hop.pass(Packet::from_ip(&[], at), Direction::Up, at, &mut exit);
         }
         exit.losses
             .iter()
@@ -147,27 +147,33 @@ mod tests {
         };
         let hello = hello::examples::client_hello(&[0x0304], 0);
         let of_each = [
-            (Target::Syn, segment(0x02, b"early")),
-            (Target::SynAck, segment(0x12, b"")),
-            (Target::Fin, segment(0x11, b"")),
-            (Target::Data, segment(0x10, b"middle")),
-            (Target::LastSegment, segment(0x18, b"last")),
-            (Target::ClientHello, segment(0x10, &hello)),
+            (LossTarget::Syn, segment(0x02, b"early")),
+            (LossTarget::SynAck, segment(0x12, b"")),
+            (LossTarget::Fin, segment(0x11, b"")),
+            (LossTarget::Data, segment(0x10, b"middle")),
+            (LossTarget::LastSegment, segment(0x18, b"last")),
+            (LossTarget::ClientHello, segment(0x10, &hello)),
         ];
-        let is = |target: Target| of_each.each_ref().map(|(_, ip)| target.is(ip));
-        assert_eq!(is(Target::Syn), [true, false, false, false, false, false]);
+        let is = |target: LossTarget| of_each.each_ref().map(|(_, ip)| target.is(ip));
         assert_eq!(
-            is(Target::SynAck),
+            is(LossTarget::Syn),
+            [true, false, false, false, false, false]
+        );
+        assert_eq!(
+            is(LossTarget::SynAck),
             [false, true, false, false, false, false]
         );
-        assert_eq!(is(Target::Fin), [false, false, true, false, false, false]);
-        assert_eq!(is(Target::Data), [true, false, false, true, true, true]);
         assert_eq!(
-            is(Target::LastSegment),
+            is(LossTarget::Fin),
+            [false, false, true, false, false, false]
+        );
+        assert_eq!(is(LossTarget::Data), [true, false, false, true, true, true]);
+        assert_eq!(
+            is(LossTarget::LastSegment),
             [false, false, false, false, true, false]
         );
         assert_eq!(
-            is(Target::ClientHello),
+            is(LossTarget::ClientHello),
             [false, false, false, false, false, true]
         );
     }

@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use self::backlog::{Backlog, Waiting};
 use self::codel::CoDel;
-use self::pace::Pace;
-use super::{Exit, Hop};
+use self::pace::LinkPace;
+use super::{Hop, HopOutput};
 use crate::direction::Direction;
 use crate::link::{Discipline, Queue, Rate};
 use crate::packet::Packet;
 
-pub(crate) struct Bottleneck {
-    pace: Pace,
+pub(crate) struct RateHop {
+    pace: LinkPace,
     backlog: Backlog,
     room: u64,
     codel: Option<CoDel>,
@@ -24,10 +24,10 @@ pub(crate) struct Bottleneck {
     free_at: Duration,
 }
 
-impl Bottleneck {
+impl RateHop {
     /// `start` is the time zero of a rate trace.
     pub(crate) fn new(rate: &Rate, queue: Queue, start: Duration) -> Self {
-        let pace = Pace::new(rate, start);
+        let pace = LinkPace::new(rate, start);
         Self {
             room: pace.bytes(queue.room),
             pace,
@@ -37,7 +37,7 @@ impl Bottleneck {
         }
     }
 
-    fn send(&mut self, waiting: Waiting, from: Duration, exit: &mut Exit) {
+    fn send(&mut self, waiting: Waiting, from: Duration, exit: &mut HopOutput) {
         let Waiting {
             mut packet,
             way,
@@ -52,8 +52,8 @@ impl Bottleneck {
     }
 }
 
-impl Hop for Bottleneck {
-    fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut Exit) {
+impl Hop for RateHop {
+    fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut HopOutput) {
         let waiting = Waiting {
             packet,
             way,
@@ -71,7 +71,7 @@ impl Hop for Bottleneck {
         }
     }
 
-    fn wake(&mut self, at: Duration, exit: &mut Exit) {
+    fn wake(&mut self, at: Duration, exit: &mut HopOutput) {
         // The moment at which the link is free, even if the clock has moved on.
         let now = self.free_at.min(at);
         let next = match &mut self.codel {
@@ -101,12 +101,12 @@ mod tests {
     fn through(queue: &str, sent: impl IntoIterator<Item = u64>) -> (Vec<u64>, usize) {
         // Such a packet takes a millisecond.
         let rate = "8mbit".parse().unwrap();
-        let mut hop = Bottleneck::new(&rate, queue.parse().unwrap(), Duration::ZERO);
+        let mut hop = RateHop::new(&rate, queue.parse().unwrap(), Duration::ZERO);
         let (mut times, mut lost) = (Vec::new(), 0);
         let mut wake: Option<Duration> = None;
         let mut sent = sent.into_iter().map(ms).peekable();
         loop {
-            let mut exit = Exit::default();
+            let mut exit = HopOutput::default();
             match (wake, sent.peek().copied()) {
                 (Some(at), next) if next.is_none_or(|next| at <= next) => {
                     wake = None;
@@ -114,7 +114,12 @@ mod tests {
                 }
                 (_, Some(at)) => {
                     sent.next();
-                    hop.pass(Packet::of(&[0; 1000], at), Direction::Up, at, &mut exit);
+                    hop.pass(
+                        Packet::from_ip(&[0; 1000], at),
+                        Direction::Up,
+                        at,
+                        &mut exit,
+                    );
                 }
                 _ => return (times, lost),
             }

@@ -9,11 +9,11 @@ use roundtrip_model::Random;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jitter {
     pub by: Duration,
-    pub shape: Shape,
+    pub shape: JitterShape,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Shape {
+pub enum JitterShape {
     /// Uniform between zero and `by`.
     #[default]
     Uniform,
@@ -24,17 +24,17 @@ pub enum Shape {
 }
 
 /// The longest jitter, in multiples of `by`: even a heavy tail is cut there.
-const LONGEST: f64 = 50.0;
+const MAX_JITTER_FACTOR: f64 = 50.0;
 
 impl Jitter {
     pub(crate) fn draw(self, random: &mut Random) -> Duration {
         let times = match self.shape {
-            Shape::Uniform => random.unit(),
-            Shape::Normal => random.normal().abs(),
+            JitterShape::Uniform => random.unit(),
+            JitterShape::Normal => random.normal().abs(),
             // In Lomax form, 2·((1−u)^(−1/3) − 1) has the mean 1.
-            Shape::Pareto => 2.0 * ((1.0 - random.unit()).powf(-1.0 / 3.0) - 1.0),
+            JitterShape::Pareto => 2.0 * ((1.0 - random.unit()).powf(-1.0 / 3.0) - 1.0),
         };
-        self.by.mul_f64(times.clamp(0.0, LONGEST))
+        self.by.mul_f64(times.clamp(0.0, MAX_JITTER_FACTOR))
     }
 }
 
@@ -44,9 +44,9 @@ impl FromStr for Jitter {
     fn from_str(text: &str) -> Result<Self, String> {
         let (by, shape) = text.split_once(',').unwrap_or((text, "uniform"));
         let shape = match shape.trim() {
-            "uniform" => Shape::Uniform,
-            "normal" => Shape::Normal,
-            "pareto" => Shape::Pareto,
+            "uniform" => JitterShape::Uniform,
+            "normal" => JitterShape::Normal,
+            "pareto" => JitterShape::Pareto,
             other => {
                 return Err(format!(
                     "`{other}` is no distribution; there are uniform, normal and pareto"

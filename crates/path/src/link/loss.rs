@@ -12,12 +12,12 @@ pub enum Loss {
     /// By number; the first packet of the direction is 1: `nth:3` or `nth:3+4+9`.
     Numbers(BTreeSet<u64>),
     /// The first segments of a kind: `syn`, or the first two: `syn*2`.
-    First { what: Target, times: u32 },
+    First { what: LossTarget, times: u32 },
 }
 
 /// A kind of TCP segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum LossTarget {
     Syn,
     SynAck,
     Fin,
@@ -29,7 +29,7 @@ pub enum Target {
     ClientHello,
 }
 
-impl Target {
+impl LossTarget {
     const ALL: [(&'static str, Self); 6] = [
         ("syn", Self::Syn),
         ("syn-ack", Self::SynAck),
@@ -51,7 +51,7 @@ impl FromStr for Loss {
             return bursts(super::parse_share(share)?, length);
         }
         let (kind, times) = text.split_once('*').unwrap_or((text, "1"));
-        if let Some((_, what)) = Target::ALL.into_iter().find(|(word, _)| *word == kind) {
+        if let Some((_, what)) = LossTarget::ALL.into_iter().find(|(word, _)| *word == kind) {
             let times = times
                 .parse()
                 .map_err(|_| format!("`{times}` is no number of times"))?;
@@ -60,7 +60,7 @@ impl FromStr for Loss {
         super::parse_share(text).map(Self::Share).map_err(|_| {
             format!(
                 "`{text}` is no loss; write 1%, 1%x4 (in bursts of four), nth:3+7 (by number), or one of {}",
-                Target::ALL.map(|(word, _)| word).join(", ")
+                LossTarget::ALL.map(|(word, _)| word).join(", ")
             )
         })
     }
@@ -104,7 +104,7 @@ mod tests {
         let (share, length) = (0.01, 4.0);
         assert_eq!(loss("1%x4"), Ok(Loss::Bursts { share, length }));
         assert_eq!(loss("nth:3+7"), Ok(Loss::Numbers([3, 7].into())));
-        let what = Target::SynAck;
+        let what = LossTarget::SynAck;
         assert_eq!(loss("syn-ack*2"), Ok(Loss::First { what, times: 2 }));
         for text in ["", "nth:0", "nth:", "1%x0", "99%x2", "synx", "syn*x", "2"] {
             assert!(loss(text).is_err(), "{text}");

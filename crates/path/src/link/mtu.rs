@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mtu {
+pub struct LinkMtu {
     /// The longest IP packet that passes.
     pub bytes: u16,
     /// Whether it answers «packet too big», as it must (RFC 1191, RFC 8201). If not, it is a black
@@ -12,9 +12,9 @@ pub struct Mtu {
 }
 
 /// The smallest MTU of an IPv4 link, in bytes (RFC 791; hosts take 576).
-const LEAST: u16 = 68;
+const MIN_LINK_MTU: u16 = 68;
 
-impl FromStr for Mtu {
+impl FromStr for LinkMtu {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -32,8 +32,8 @@ impl FromStr for Mtu {
             .trim()
             .parse()
             .ok()
-            .filter(|bytes| *bytes >= LEAST)
-            .ok_or_else(|| format!("`{bytes}` is no MTU between {LEAST} and 65535 bytes"))?;
+            .filter(|bytes| *bytes >= MIN_LINK_MTU)
+            .ok_or_else(|| format!("`{bytes}` is no MTU between {MIN_LINK_MTU} and 65535 bytes"))?;
         Ok(Self { bytes, says_so })
     }
 }
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn with_and_without_a_word_to_the_sender() {
-        let mtu = |text: &str| text.parse::<Mtu>().map(|mtu| (mtu.bytes, mtu.says_so));
+        let mtu = |text: &str| text.parse::<LinkMtu>().map(|mtu| (mtu.bytes, mtu.says_so));
         assert_eq!(mtu("1400"), Ok((1400, true)));
         assert_eq!(mtu("1400,silent"), Ok((1400, false)));
         for text in ["", "0", "67", "70000", "1400,loud"] {

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queue {
-    pub room: Room,
+    pub room: QueueSize,
     pub discipline: Discipline,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
+pub enum QueueSize {
     Bytes(u64),
     /// As much as the bottleneck carries in this time, and at least one packet.
     Time(Duration),
@@ -29,7 +29,7 @@ impl Default for Queue {
     /// A tenth of a second, as in many routers.
     fn default() -> Self {
         Self {
-            room: Room::Time(Duration::from_millis(100)),
+            room: QueueSize::Time(Duration::from_millis(100)),
             discipline: Discipline::DropTail,
         }
     }
@@ -52,7 +52,7 @@ impl FromStr for Queue {
     }
 }
 
-fn parse_room(text: &str) -> Result<Room, String> {
+fn parse_room(text: &str) -> Result<QueueSize, String> {
     let sizes = [
         ("kB", 1000),
         ("KiB", 1024),
@@ -65,10 +65,10 @@ fn parse_room(text: &str) -> Result<Room, String> {
             .strip_suffix(unit)
             .and_then(|number| number.parse::<u32>().ok())
         {
-            return Ok(Room::Bytes(u64::from(number) * bytes));
+            return Ok(QueueSize::Bytes(u64::from(number) * bytes));
         }
     }
-    roundtrip_model::parse_duration(text).map(Room::Time).map_err(|_| {
+    roundtrip_model::parse_duration(text).map(QueueSize::Time).map_err(|_| {
         format!("`{text}` is no queue; write it like 100ms or 64kB, with `,codel` if it is to control its delay")
     })
 }
@@ -83,16 +83,16 @@ mod tests {
             text.parse::<Queue>()
                 .map(|queue| (queue.room, queue.discipline))
         };
-        let tenth = Room::Time(Duration::from_millis(100));
+        let tenth = QueueSize::Time(Duration::from_millis(100));
         assert_eq!(queue("100ms"), Ok((tenth, Discipline::DropTail)));
         assert_eq!(queue("codel"), Ok((tenth, Discipline::CoDel)));
         assert_eq!(
             queue("64kB,codel"),
-            Ok((Room::Bytes(64_000), Discipline::CoDel))
+            Ok((QueueSize::Bytes(64_000), Discipline::CoDel))
         );
         assert_eq!(
             queue("30000B"),
-            Ok((Room::Bytes(30_000), Discipline::DropTail))
+            Ok((QueueSize::Bytes(30_000), Discipline::DropTail))
         );
         for text in ["", "many", "64", "64kb", "-1B", "100ms,red"] {
             assert!(queue(text).is_err(), "{text}");

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The largest trace file that is read, in bytes.
-const LONGEST_FILE: u64 = 64 << 20;
+const MAX_FILE_BYTES: u64 = 64 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
@@ -15,12 +15,12 @@ pub struct Trace {
 
 impl Trace {
     /// The bytes that one chance carries.
-    pub(crate) const CHANCE: usize = 1500;
+    pub(crate) const CHANCE_BYTES: usize = 1500;
 
     pub fn read(file: &Path) -> Result<Self, String> {
         let failed = |error| format!("the trace {} cannot be read: {error}", file.display());
         let length = std::fs::metadata(file).map_err(failed)?.len();
-        if length > LONGEST_FILE {
+        if length > MAX_FILE_BYTES {
             return Err(format!(
                 "{} is too long for a trace: {length} bytes",
                 file.display()
@@ -81,7 +81,7 @@ impl Trace {
 
     /// The mean rate, in bits per second.
     pub(crate) fn mean(&self) -> u64 {
-        self.count() * Self::CHANCE as u64 * 8 * 1000 / self.length()
+        self.count() * Self::CHANCE_BYTES as u64 * 8 * 1000 / self.length()
     }
 
     fn count(&self) -> u64 {

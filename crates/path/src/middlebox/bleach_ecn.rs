@@ -3,14 +3,14 @@
 
 use roundtrip_wire::packet::{Ecn, PacketMut};
 
-use super::Kind;
-use super::rewrite::Rewrite;
+use super::MiddleboxKind;
+use super::rewrite::RewriteHop;
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: "bleach-ecn",
     does: "clears the ECN bits in every IP header: no congestion mark arrives",
     argument: None,
-    make: |_| Ok(Box::new(Rewrite(bleach))),
+    make: |_| Ok(Box::new(RewriteHop(bleach))),
 };
 
 fn bleach(packet: &mut PacketMut<'_>) -> Option<String> {
@@ -31,7 +31,7 @@ mod tests {
 
     #[test]
     fn the_marks_go_and_the_class_stays() {
-        let mut bleach = Trial::of("bleach-ecn");
+        let mut bleach = Trial::parse("bleach-ecn");
         for way in Direction::BOTH {
             for mut ip in [
                 segment(way, ACK, &[], b"x"),

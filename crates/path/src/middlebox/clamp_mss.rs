@@ -4,16 +4,16 @@
 
 use roundtrip_wire::packet::{Flags, OptionValue, PacketMut};
 
-use super::Kind;
-use super::rewrite::Rewrite;
+use super::MiddleboxKind;
+use super::rewrite::RewriteHop;
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: "clamp-mss",
     does: "lowers the segment size that SYN and SYN-ACK announce to BYTES",
     argument: Some("BYTES"),
     make: |argument| {
         let most = size(argument.unwrap_or_default())?;
-        Ok(Box::new(Rewrite(move |packet: &mut PacketMut<'_>| {
+        Ok(Box::new(RewriteHop(move |packet: &mut PacketMut<'_>| {
             clamp(packet, most)
         })))
     },
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn a_larger_size_is_lowered_and_a_smaller_one_stays() {
-        let mut clamp = Trial::of("clamp-mss:1360");
+        let mut clamp = Trial::parse("clamp-mss:1360");
         let mss = |size: u16| [&[1, 2, 4][..], &size.to_be_bytes(), &[1, 1, 1]].concat();
         for (way, flags) in [(Direction::Up, SYN), (Direction::Down, SYN_ACK)] {
             for ip in [

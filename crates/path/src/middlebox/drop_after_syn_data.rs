@@ -6,31 +6,36 @@ use std::time::Duration;
 
 use roundtrip_wire::packet::{Flags, Packet};
 
-use super::Kind;
-use super::filter::Filter;
+use super::MiddleboxKind;
+use super::filter::FilterHop;
 use crate::direction::Direction;
-use crate::flow::{Flow, Flows, is_syn};
+use crate::flow::{Flow, FlowTable, is_syn};
 
 const NAME: &str = "drop-after-syn-data";
 
 /// How long a flow is remembered: longer than any client keeps trying.
 const LIFE: Duration = Duration::from_mins(30);
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: NAME,
     does: "lets a SYN with data and its answer pass, then swallows all else of the connection",
     argument: None,
     make: |_| {
-        let mut opened = Flows::default();
-        Ok(Box::new(Filter {
+        let mut opened = FlowTable::default();
+        Ok(Box::new(FilterHop {
             cause: NAME,
             unwanted: move |packet: &Packet<'_>, way, at| is_unwanted(packet, way, at, &mut opened),
         }))
     },
 };
 
-fn is_unwanted(packet: &Packet<'_>, way: Direction, at: Duration, opened: &mut Flows<()>) -> bool {
-    let Some((flow, segment)) = Flow::of(packet, way).zip(packet.tcp()) else {
+fn is_unwanted(
+    packet: &Packet<'_>,
+    way: Direction,
+    at: Duration,
+    opened: &mut FlowTable<()>,
+) -> bool {
+    let Some((flow, segment)) = Flow::from_packet(packet, way).zip(packet.tcp()) else {
         return false;
     };
     if is_syn(&segment) && !segment.payload().is_empty() {
@@ -47,7 +52,7 @@ mod tests {
     #[test]
     fn what_follows_a_syn_with_data_is_swallowed_both_ways() {
         let (up, down) = (Direction::Up, Direction::Down);
-        let mut hole = Trial::of(super::NAME);
+        let mut hole = Trial::parse(super::NAME);
         hole.passes_untouched(up, 0, &segment(up, SYN, &[], b""));
         hole.passes_untouched(up, 1, &data(up, 0, b"plain"));
         hole.passes_untouched(up, 2, &segment(up, SYN, &[], b"early"));

@@ -4,19 +4,19 @@
 use roundtrip_wire::dns;
 use roundtrip_wire::packet::Packet;
 
-use super::Kind;
-use super::filter::Filter;
+use super::MiddleboxKind;
+use super::filter::FilterHop;
 
 const NAME: &str = "drop-dns";
 const DNS: u16 = 53;
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: NAME,
     does: "swallows DNS queries over UDP for records of one TYPE: the answer never comes",
     argument: Some("a|aaaa|https"),
     make: |argument| {
         let kind = kind(argument.unwrap_or_default())?;
-        Ok(Box::new(Filter {
+        Ok(Box::new(FilterHop {
             cause: NAME,
             unwanted: move |packet: &Packet<'_>, _, _| asks_for(packet, kind),
         }))
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn queries_for_that_type_and_no_others() {
         let up = Direction::Up;
-        let mut filter = Trial::of("drop-dns:aaaa");
+        let mut filter = Trial::parse("drop-dns:aaaa");
         let query = |kind| {
             let name = "origin.test".parse().unwrap();
             Query::new(7, name, kind).encode().unwrap()

@@ -3,17 +3,17 @@
 
 use roundtrip_wire::packet::{ICMP, ICMPV6, Packet};
 
-use super::Kind;
-use super::filter::Filter;
+use super::MiddleboxKind;
+use super::filter::FilterHop;
 
 const NAME: &str = "drop-icmp";
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: NAME,
     does: "drops all ICMP, errors as well as echoes: nobody learns that a packet was too big",
     argument: None,
     make: |_| {
-        Ok(Box::new(Filter {
+        Ok(Box::new(FilterHop {
             cause: NAME,
             unwanted: |packet: &Packet<'_>, _, _| matches!(packet.protocol(), ICMP | ICMPV6),
         }))
@@ -29,7 +29,7 @@ mod tests {
 
     #[test]
     fn errors_and_echoes_of_both_versions() {
-        let mut filter = Trial::of("drop-icmp");
+        let mut filter = Trial::parse("drop-icmp");
         for way in Direction::BOTH {
             let echo = packet(way, false, ICMP, &[8, 0, 0, 0, 0, 1, 0, 1]);
             let too_big = packet(way, true, ICMPV6, &[2, 0, 0, 0, 0, 0, 5, 0]);

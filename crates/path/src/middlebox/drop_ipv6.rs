@@ -3,17 +3,17 @@
 
 use roundtrip_wire::packet::{Packet, Version};
 
-use super::Kind;
-use super::filter::Filter;
+use super::MiddleboxKind;
+use super::filter::FilterHop;
 
 const NAME: &str = "drop-ipv6";
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: NAME,
     does: "drops all IPv6 and says nothing, as a network does whose IPv6 is broken",
     argument: None,
     make: |_| {
-        Ok(Box::new(Filter {
+        Ok(Box::new(FilterHop {
             cause: NAME,
             unwanted: |packet: &Packet<'_>, _, _| packet.version() == Version::V6,
         }))
@@ -27,7 +27,7 @@ mod tests {
 
     #[test]
     fn all_of_one_version() {
-        let mut filter = Trial::of("drop-ipv6");
+        let mut filter = Trial::parse("drop-ipv6");
         for way in Direction::BOTH {
             filter.loses(way, 0, &segment_v6(way, SYN, &[], b""), "drop-ipv6");
             filter.loses(way, 0, &datagram(way, true, 53, b"?"), "drop-ipv6");

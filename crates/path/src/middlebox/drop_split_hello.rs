@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use roundtrip_wire::packet::{Packet, Tcp};
 
-use super::Kind;
-use super::filter::Filter;
+use super::MiddleboxKind;
+use super::filter::FilterHop;
 use crate::direction::Direction;
-use crate::flow::{Flow, Flows, is_syn};
+use crate::flow::{Flow, FlowTable, is_syn};
 use crate::hello;
 
 const NAME: &str = "drop-split-hello";
@@ -18,13 +18,13 @@ const NAME: &str = "drop-split-hello";
 /// How long a flow is remembered: longer than any client keeps trying.
 const LIFE: Duration = Duration::from_mins(30);
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: NAME,
     does: "swallows the second segment of a TLS ClientHello that needs two, as often as it is sent",
     argument: None,
     make: |_| {
-        let mut hellos = Flows::default();
-        Ok(Box::new(Filter {
+        let mut hellos = FlowTable::default();
+        Ok(Box::new(FilterHop {
             cause: NAME,
             unwanted: move |packet: &Packet<'_>, way, at| {
                 way == Direction::Up && is_unwanted(packet, at, &mut hellos)
@@ -39,8 +39,8 @@ struct Split {
     length: usize,
 }
 
-fn is_unwanted(packet: &Packet<'_>, at: Duration, hellos: &mut Flows<Split>) -> bool {
-    let Some((flow, segment)) = Flow::of(packet, Direction::Up).zip(packet.tcp()) else {
+fn is_unwanted(packet: &Packet<'_>, at: Duration, hellos: &mut FlowTable<Split>) -> bool {
+    let Some((flow, segment)) = Flow::from_packet(packet, Direction::Up).zip(packet.tcp()) else {
         return false;
     };
     let (payload, sequence) = (segment.payload(), first_byte(&segment));
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn the_rest_of_a_split_hello_is_swallowed_each_time() {
         let up = Direction::Up;
-        let mut filter = Trial::of(super::NAME);
+        let mut filter = Trial::parse(super::NAME);
         let hello = client_hello(&[0x0304], 1500);
         let (first, second) = hello.split_at(1400);
         for _ in 0..2 {
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn a_syn_with_the_first_part_counts_as_a_segment() {
         let up = Direction::Up;
-        let mut filter = Trial::of(super::NAME);
+        let mut filter = Trial::parse(super::NAME);
         let hello = client_hello(&[0x0304], 1500);
         filter.passes_untouched(up, 0, &segment(up, SYN, &[], &hello[..1300]));
         filter.loses(up, 0, &data(up, 1300, &hello[1300..]), super::NAME);
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn a_hello_in_one_segment_passes_with_what_follows() {
         let up = Direction::Up;
-        let mut filter = Trial::of(super::NAME);
+        let mut filter = Trial::parse(super::NAME);
         let hello = client_hello(&[0x0304], 100);
         filter.passes_untouched(up, 0, &data(up, 0, &hello));
         filter.passes_untouched(up, 0, &data(up, hello.len(), b"\x14\x03\x03\0\x01\x01"));

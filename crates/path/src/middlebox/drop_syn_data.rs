@@ -3,18 +3,18 @@
 
 use roundtrip_wire::packet::Packet;
 
-use super::Kind;
-use super::filter::Filter;
+use super::MiddleboxKind;
+use super::filter::FilterHop;
 use crate::flow::is_syn;
 
 const NAME: &str = "drop-syn-data";
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: NAME,
     does: "drops each SYN that carries data; a bare SYN passes",
     argument: None,
     make: |_| {
-        Ok(Box::new(Filter {
+        Ok(Box::new(FilterHop {
             cause: NAME,
             unwanted: |packet: &Packet<'_>, _, _| carries_data(packet),
         }))
@@ -35,7 +35,7 @@ mod tests {
     #[test]
     fn only_a_syn_with_data_is_lost() {
         let way = Direction::Up;
-        let mut filter = Trial::of("drop-syn-data");
+        let mut filter = Trial::parse("drop-syn-data");
         filter.loses(way, 0, &segment(way, SYN, &[], b"early"), "drop-syn-data");
         filter.loses(
             way,

@@ -4,19 +4,19 @@
 
 use roundtrip_wire::packet::{Flags, OptionValue, Packet, Tcp};
 
-use super::Kind;
-use super::filter::Filter;
+use super::MiddleboxKind;
+use super::filter::FilterHop;
 use crate::flow::is_syn;
 
 const NAME: &str = "drop-syn-options";
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: NAME,
     does: "drops each SYN that asks for fast open (tfo), mptcp, ecn, or has any option unknown to old boxes",
     argument: Some("tfo|mptcp|ecn|unknown"),
     make: |argument| {
         let dislike = dislike(argument.unwrap_or_default())?;
-        Ok(Box::new(Filter {
+        Ok(Box::new(FilterHop {
             cause: NAME,
             unwanted: move |packet: &Packet<'_>, _, _| {
                 packet
@@ -82,7 +82,7 @@ mod tests {
             ("ecn", [false, false, false, false, true, false]),
             ("unknown", [false, true, true, true, false, true]),
         ] {
-            let mut filter = Trial::of(&format!("drop-syn-options:{dislike}"));
+            let mut filter = Trial::parse(&format!("drop-syn-options:{dislike}"));
             let drops = |ip: &Vec<u8>| filter.send(way, 0, ip).1 == ["drop-syn-options"];
             assert_eq!(syns.each_ref().map(drops), lost, "{dislike}");
             let answer = segment(Direction::Down, SYN_ACK | 0xc0, &with(&[34, 2, 1, 1]), b"");

@@ -3,18 +3,18 @@
 
 use roundtrip_wire::packet::{Packet, UDP};
 
-use super::Kind;
-use super::filter::Filter;
+use super::MiddleboxKind;
+use super::filter::FilterHop;
 
 const NAME: &str = "drop-udp";
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: NAME,
     does: "drops all UDP, or what goes to and comes from PORT: 443 is QUIC",
     argument: Some("[PORT]"),
     make: |argument| {
         let only = argument.map(port).transpose()?;
-        Ok(Box::new(Filter {
+        Ok(Box::new(FilterHop {
             cause: NAME,
             unwanted: move |packet: &Packet<'_>, _, _| is_unwanted(packet, only),
         }))
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn all_of_it_or_one_port_both_ways() {
-        let (mut all, mut quic) = (Trial::of("drop-udp"), Trial::of("drop-udp:443"));
+        let (mut all, mut quic) = (Trial::parse("drop-udp"), Trial::parse("drop-udp:443"));
         for way in Direction::BOTH {
             for is_v6 in [false, true] {
                 let (dns, h3) = (

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use roundtrip_wire::packet as wire;
 
-use super::Kind;
+use super::MiddleboxKind;
 use crate::direction::Direction;
 use crate::flow::is_syn;
-use crate::hop::{Exit, Hop};
+use crate::hop::{Hop, HopOutput};
 use crate::packet::Packet;
 use roundtrip_model::parse_duration;
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: "duplicate-syn",
     does: "delivers each SYN twice, at once or the copy TIME later; its data, too",
     argument: Some("[TIME]"),
@@ -29,7 +29,7 @@ struct DuplicateSyn {
 }
 
 impl Hop for DuplicateSyn {
-    fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut Exit) {
+    fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut HopOutput) {
         let segment = wire::Packet::parse(packet.ip()).ok();
         let segment = segment.and_then(|packet| packet.tcp());
         let twin = segment
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn a_syn_comes_twice_and_nothing_else_does() {
         for (text, later) in [("duplicate-syn", 0), ("duplicate-syn:30ms", 30)] {
-            let mut twice = Trial::of(text);
+            let mut twice = Trial::parse(text);
             let syn = segment(Direction::Up, SYN, &[], b"early");
             let (passed, lost) = twice.send(Direction::Up, 5, &syn);
             assert!(lost.is_empty());

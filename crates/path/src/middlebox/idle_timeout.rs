@@ -6,23 +6,23 @@ use std::time::Duration;
 
 use roundtrip_wire::packet::{self as wire, TCP};
 
-use super::Kind;
+use super::MiddleboxKind;
 use crate::direction::Direction;
-use crate::flow::{Flow, Flows, is_syn};
-use crate::hop::{Exit, Hop};
+use crate::flow::{Flow, FlowTable, is_syn};
+use crate::hop::{Hop, HopOutput};
 use crate::packet::Packet;
 use roundtrip_model::parse_duration;
 
 const NAME: &str = "idle-timeout";
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: NAME,
     does: "forgets a flow after TIME of silence, then swallows its packets; with reset it answers RST",
     argument: Some("TIME[,reset]"),
     make: |argument| {
         let (life, answers) = manner(argument.unwrap_or_default())?;
         Ok(Box::new(IdleTimeout {
-            flows: Flows::default(),
+            flows: FlowTable::default(),
             life,
             answers,
         }))
@@ -30,7 +30,7 @@ pub(super) const KIND: Kind = Kind {
 };
 
 struct IdleTimeout {
-    flows: Flows<()>,
+    flows: FlowTable<()>,
     life: Duration,
     /// Whether it answers with RST.
     answers: bool,
@@ -50,7 +50,7 @@ fn manner(text: &str) -> Result<(Duration, bool), String> {
 }
 
 impl Hop for IdleTimeout {
-    fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut Exit) {
+    fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut HopOutput) {
         let Ok(read) = wire::Packet::parse(packet.ip()) else {
             return exit.forward(packet, way, at);
         };
@@ -74,7 +74,7 @@ impl IdleTimeout {
     /// Whether the packet's flow is known by now. True for packets without a flow: errors,
     /// fragments, other protocols.
     fn knows(&mut self, packet: &wire::Packet<'_>, way: Direction, at: Duration) -> bool {
-        let Some(flow) = Flow::of(packet, way) else {
+        let Some(flow) = Flow::from_packet(packet, way) else {
             return true;
         };
         if self.flows.seen(&flow, at, self.life).is_some() {
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_connection_is_forgotten_after_silence_until_its_next_syn() {
-        let mut wall = Trial::of("idle-timeout:1s");
+        let mut wall = Trial::parse("idle-timeout:1s");
         wall.loses(UP, 0, &data(UP, 0, b"never began"), super::NAME);
         wall.passes_untouched(UP, 0, &segment(UP, SYN, &[], b""));
         wall.passes_untouched(DOWN, 1000, &segment(DOWN, SYN_ACK, &[], b""));
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn datagrams_begin_with_the_client() {
-        let mut wall = Trial::of("idle-timeout:1s");
+        let mut wall = Trial::parse("idle-timeout:1s");
         for is_v6 in [false, true] {
             let [asked, answered] = [UP, DOWN].map(|way| datagram(way, is_v6, 443, b"?"));
             wall.loses(DOWN, 0, &answered, super::NAME);
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn with_reset_who_sends_is_told() {
-        let mut wall = Trial::of("idle-timeout:1s,reset");
+        let mut wall = Trial::parse("idle-timeout:1s,reset");
         wall.passes_untouched(UP, 0, &segment(UP, SYN, &[], b""));
         let (answers, lost) = wall.send(UP, 1001, &data(UP, 0, b"too late"));
         assert_eq!((answers.len(), &lost[..]), (1, &[super::NAME][..]));

@@ -11,16 +11,16 @@ use std::time::Duration;
 
 use roundtrip_wire::packet::{self as wire, PacketMut, TCP, UDP};
 
-use self::pieces::Pieces;
-use super::Kind;
+use self::pieces::FragmentTable;
+use super::MiddleboxKind;
 use crate::direction::Direction;
-use crate::flow::{Flow, Flows, MOST_FLOWS};
-use crate::hop::{Exit, Hop};
+use crate::flow::{Flow, FlowTable, MAX_FLOWS};
+use crate::hop::{Hop, HopOutput};
 use crate::packet::Packet;
 
 const NAME: &str = "nat";
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: NAME,
     does: "gives each connection another source address and port: fast-open cookies fail",
     argument: None,
@@ -28,9 +28,9 @@ pub(super) const KIND: Kind = Kind {
 };
 
 /// The number of its addresses, which start at 198.18.0.100 and 2001:2::100.
-const ADDRESSES: u16 = 16;
+const ADDRESS_COUNT: u16 = 16;
 const FIRST_PORT: usize = 10_000;
-const PORTS: usize = 50_000;
+const PORT_COUNT: usize = 50_000;
 
 /// How long a silent mapping lives (RFC 5382 REQ-5, RFC 4787 REQ-5 and RFC 5508 REQ-2).
 const TCP_LIFE: Duration = Duration::from_mins(124);
@@ -43,17 +43,17 @@ type Translated = Option<String>;
 #[derive(Default)]
 struct Nat {
     /// The outside address of each flow, by the flow as the client knows it.
-    outward: Flows<SocketAddr>,
+    outward: FlowTable<SocketAddr>,
     /// The inside address of each flow, by the flow as it is known outside.
-    inward: Flows<SocketAddr>,
-    pieces: Pieces,
+    inward: FlowTable<SocketAddr>,
+    pieces: FragmentTable,
     /// Counts connections alone, so that consecutive ones never get the same address.
     connections: usize,
     others: usize,
 }
 
 impl Hop for Nat {
-    fn pass(&mut self, mut packet: Packet, way: Direction, at: Duration, exit: &mut Exit) {
+    fn pass(&mut self, mut packet: Packet, way: Direction, at: Duration, exit: &mut HopOutput) {
         match self.translate(packet.ip_mut(), way, at) {
             Some(done) => {
                 packet.remark(|| done);
@@ -70,12 +70,12 @@ impl Nat {
         if read.icmp().is_some_and(|message| message.is_error()) {
             return error::translate(self, ip, way, at);
         }
-        let key = pieces::Key::of(&read);
+        let key = pieces::FragmentKey::from_packet(&read);
         if read.fragment().offset > 0 {
             let address = self.pieces.address(key)?;
             return put(&mut PacketMut::parse(ip).ok()?, way, address);
         }
-        let flow = Flow::of(&read, way)?;
+        let flow = Flow::from_packet(&read, way)?;
         let end = match way {
             Direction::Up => self.outside(flow, at).or_else(|| self.map(flow, at))?,
             Direction::Down => self.inside(flow, at)?,
@@ -118,11 +118,11 @@ impl Nat {
             TCP => &mut self.connections,
             _ => &mut self.others,
         };
-        for _ in 0..=MOST_FLOWS {
+        for _ in 0..=MAX_FLOWS {
             let number = *count;
             *count = count.wrapping_add(1);
             let port = if flow.has_ports() {
-                u16::try_from(FIRST_PORT + number % PORTS).ok()?
+                u16::try_from(FIRST_PORT + number % PORT_COUNT).ok()?
             } else {
                 flow.client.port()
             };
@@ -143,12 +143,12 @@ impl Nat {
 
 /// All its addresses, which the server's side must know as neighbours.
 pub(crate) fn addresses() -> impl Iterator<Item = IpAddr> {
-    let both = |is_v4| (0..usize::from(ADDRESSES)).map(move |number| address(number, is_v4));
+    let both = |is_v4| (0..usize::from(ADDRESS_COUNT)).map(move |number| address(number, is_v4));
     both(true).chain(both(false))
 }
 
 fn address(number: usize, is_v4: bool) -> IpAddr {
-    let place = (number % usize::from(ADDRESSES)) as u16;
+    let place = (number % usize::from(ADDRESS_COUNT)) as u16;
     if is_v4 {
         Ipv4Addr::new(198, 18, 0, 100 + place as u8).into()
     } else {

@@ -5,20 +5,20 @@ use std::time::Duration;
 
 use roundtrip_wire::packet::{self as wire, Envelope, Flags, TCP, Tcp};
 
-use super::Kind;
+use super::MiddleboxKind;
 use crate::direction::Direction;
-use crate::flow::{Flow, Flows, is_syn};
+use crate::flow::{Flow, FlowTable, is_syn};
 use crate::hello;
-use crate::hop::{Exit, Hop};
+use crate::hop::{Hop, HopOutput};
 use crate::packet::Packet;
 
 const NAME: &str = "reset";
 
 /// The longest ClientHello that is collected, in bytes, and for how long it is remembered.
-const LONGEST_HELLO: usize = 16_384;
+const MAX_HELLO_BYTES: usize = 16_384;
 const LIFE: Duration = Duration::from_mins(1);
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: NAME,
     does: "answers RST to each SYN; with data, to the first data; with tls13, to a hello that offers TLS 1.3",
     argument: Some("[syn|data|tls13]"),
@@ -26,7 +26,7 @@ pub(super) const KIND: Kind = Kind {
         let trigger = match argument.unwrap_or("syn") {
             "syn" => Trigger::Syn,
             "data" => Trigger::Data,
-            "tls13" => Trigger::Tls13(Flows::default()),
+            "tls13" => Trigger::Tls13(FlowTable::default()),
             other => {
                 return Err(format!(
                     "`{other}` is nothing that it answers to; write syn, data or tls13, as in {NAME}:data"
@@ -42,7 +42,7 @@ struct Reset(Trigger);
 enum Trigger {
     Syn,
     Data,
-    Tls13(Flows<Gathered>),
+    Tls13(FlowTable<Gathered>),
 }
 
 /// The beginning of a ClientHello, and the sequence number of its next byte.
@@ -52,7 +52,7 @@ struct Gathered {
 }
 
 impl Hop for Reset {
-    fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut Exit) {
+    fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut HopOutput) {
         let read = wire::Packet::parse(packet.ip()).ok();
         let read = read.filter(|_| way == Direction::Up);
         let Some((read, segment)) = read.and_then(|read| Some((read, read.tcp()?))) else {
@@ -80,7 +80,7 @@ impl Trigger {
             Self::Syn => is_syn(segment),
             Self::Data => !segment.payload().is_empty(),
             Self::Tls13(hellos) => {
-                let flow = Flow::of(packet, Direction::Up);
+                let flow = Flow::from_packet(packet, Direction::Up);
                 flow.is_some_and(|flow| completes_tls13(hellos, flow, segment, at))
             }
         }
@@ -89,7 +89,7 @@ impl Trigger {
 
 /// Whether this segment completes a ClientHello that offers TLS 1.3.
 fn completes_tls13(
-    hellos: &mut Flows<Gathered>,
+    hellos: &mut FlowTable<Gathered>,
     flow: Flow,
     segment: &Tcp<'_>,
     at: Duration,
@@ -103,7 +103,7 @@ fn completes_tls13(
             begun.stream.extend(payload);
             begun.stream
         }
-        _ if hello::declared_length(payload).is_some_and(|length| length <= LONGEST_HELLO) => {
+        _ if hello::declared_length(payload).is_some_and(|length| length <= MAX_HELLO_BYTES) => {
             payload.to_vec()
         }
         // A pure acknowledgement, or out of order: nothing changes.
@@ -115,7 +115,7 @@ fn completes_tls13(
     };
     match hello::offers_tls13(&stream) {
         Some(offers) => offers,
-        None if stream.len() > LONGEST_HELLO => false,
+        None if stream.len() > MAX_HELLO_BYTES => false,
         None => {
             hellos.remember(flow, Gathered { stream, next }, at);
             false
@@ -145,7 +145,7 @@ mod tests {
     use roundtrip_wire::packet::{Flags, Packet};
 
     use super::super::trial::{
-        ACK, Passed, SYN, SYN_ACK, Trial, assert_right, data, segment, segment_v6,
+        ACK, PassedPacket, SYN, SYN_ACK, Trial, assert_right, data, segment, segment_v6,
     };
     use crate::direction::Direction;
     use crate::hello::examples::client_hello;
@@ -155,7 +155,7 @@ mod tests {
     const DOWN: Direction = Direction::Down;
 
     /// Flags, sequence and acknowledgment of a reset.
-    fn read(passed: &Passed) -> (Direction, Flags, u32, u32) {
+    fn read(passed: &PassedPacket) -> (Direction, Flags, u32, u32) {
         assert_right(&passed.ip);
         assert!(!passed.remarks.is_empty());
         let segment = Packet::parse(&passed.ip).unwrap().tcp().unwrap();
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_syn_is_refused() {
-        let mut firewall = Trial::of("reset");
+        let mut firewall = Trial::parse("reset");
         for syn in [segment(UP, SYN, &[], b""), segment_v6(UP, SYN, &[], b"")] {
             let refused = (DOWN, Flags::RST | Flags::ACK, 0, 1001);
             assert_eq!(resets(&mut firewall, &syn), [refused]);
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn data_resets_both_sides() {
-        let mut firewall = Trial::of("reset:data");
+        let mut firewall = Trial::parse("reset:data");
         firewall.passes_untouched(UP, 0, &segment(UP, SYN, &[], b""));
         firewall.passes_untouched(UP, 0, &segment(UP, ACK, &[], b""));
         let both = [
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn tls13_is_found_in_one_segment_or_two() {
-        let mut firewall = Trial::of("reset:tls13");
+        let mut firewall = Trial::parse("reset:tls13");
         firewall.passes_untouched(UP, 0, &data(UP, 0, &client_hello(&[0x0303], 9)));
         firewall.passes_untouched(UP, 0, &data(UP, 0, b"GET / HTTP/1.1"));
         let hello = client_hello(&[0x0304, 0x0303], 1500);

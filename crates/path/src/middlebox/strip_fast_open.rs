@@ -3,14 +3,14 @@
 
 use roundtrip_wire::packet::{Flags, OptionValue, PacketMut};
 
-use super::Kind;
-use super::rewrite::Rewrite;
+use super::MiddleboxKind;
+use super::rewrite::RewriteHop;
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: "strip-fast-open",
     does: "takes the fast-open option out of SYN and SYN-ACK; data in the SYN stays",
     argument: None,
-    make: |_| Ok(Box::new(Rewrite(strip))),
+    make: |_| Ok(Box::new(RewriteHop(strip))),
 };
 
 fn strip(packet: &mut PacketMut<'_>) -> Option<String> {
@@ -32,7 +32,7 @@ mod tests {
         // At an odd offset: a NOP, fast open with a cookie of eight bytes, then MSS and a NOP.
         let with_cookie = [1, 34, 10, 1, 2, 3, 4, 5, 6, 7, 8, 2, 4, 5, 0xb4, 0];
         let experimental = [254, 4, 0xf9, 0x89];
-        let mut strip = Trial::of("strip-fast-open");
+        let mut strip = Trial::parse("strip-fast-open");
         for way in Direction::BOTH {
             for flags in [SYN, SYN_ACK] {
                 let passed = strip.one(way, 0, &segment(way, flags, &with_cookie, b"early"));
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn everything_else_passes_untouched() {
-        let mut strip = Trial::of("strip-fast-open");
+        let mut strip = Trial::parse("strip-fast-open");
         let acknowledged = segment(Direction::Up, ACK, &[34, 2, 0, 0], b"");
         let mut later_fragment = segment(Direction::Up, SYN, &[34, 2, 0, 0], b"");
         later_fragment[7] = 1;

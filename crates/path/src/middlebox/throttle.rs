@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use roundtrip_wire::packet::Packet;
 
-use super::Kind;
-use super::filter::Filter;
+use super::MiddleboxKind;
+use super::filter::FilterHop;
 use crate::direction::PerWay;
 use crate::link::Rate;
 
@@ -16,19 +16,19 @@ const NAME: &str = "throttle";
 /// The size of the bucket: this time at the full rate, and at least an initial window of TCP, in
 /// bytes (RFC 6928 §2).
 const BURST: Duration = Duration::from_millis(100);
-const LEAST_BURST: f64 = 10.0 * 1500.0;
+const MIN_BURST_BYTES: f64 = 10.0 * 1500.0;
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: NAME,
     does: "drops what comes faster than RATE each way, after a tenth of a second's worth; nothing queues",
     argument: Some("RATE"),
     make: |argument| {
-        let bucket = Bucket::of(argument.unwrap_or_default())?;
+        let bucket = TokenBucket::parse(argument.unwrap_or_default())?;
         let mut buckets = PerWay {
             up: bucket,
             down: bucket,
         };
-        Ok(Box::new(Filter {
+        Ok(Box::new(FilterHop {
             cause: NAME,
             unwanted: move |packet: &Packet<'_>, way, at| {
                 !buckets.get_mut(way).takes(packet.bytes().len(), at)
@@ -39,7 +39,7 @@ pub(super) const KIND: Kind = Kind {
 
 /// A token bucket: one token for each byte that may pass now.
 #[derive(Clone, Copy, Debug)]
-struct Bucket {
+struct TokenBucket {
     /// In bytes per second.
     rate: f64,
     room: f64,
@@ -47,15 +47,15 @@ struct Bucket {
     filled: Duration,
 }
 
-impl Bucket {
-    fn of(text: &str) -> Result<Self, String> {
+impl TokenBucket {
+    fn parse(text: &str) -> Result<Self, String> {
         let Rate::Constant(bits) = text.parse()? else {
             return Err(format!(
                 "it keeps to one rate; write it like {NAME}:5mbit, or use the word rate for a trace"
             ));
         };
         let rate = bits as f64 / 8.0;
-        let room = (rate * BURST.as_secs_f64()).max(LEAST_BURST);
+        let room = (rate * BURST.as_secs_f64()).max(MIN_BURST_BYTES);
         Ok(Self {
             rate,
             room,
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn a_burst_passes_and_then_the_rate() {
         // A packet of 1000 bytes each millisecond is the rate; a hundred of them are the burst.
-        let mut policer = Trial::of("throttle:8mbit");
+        let mut policer = Trial::parse("throttle:8mbit");
         let ip = datagram(Direction::Up, false, 443, &[7; 972]);
         for _ in 0..100 {
             policer.passes_untouched(Direction::Up, 0, &ip);

@@ -8,9 +8,9 @@ use roundtrip_wire::packet::{Envelope, Packet as Read, TCP, UDP, compose};
 
 use super::Middlebox;
 use crate::direction::Direction;
-use crate::hop::{Exit, Hop};
+use crate::hop::{Hop, HopOutput};
 use crate::packet::Packet;
-use crate::wiring::{CLIENT, SERVER};
+use crate::side::{CLIENT, SERVER};
 
 pub(crate) const SYN: u8 = 0x02;
 pub(crate) const ACK: u8 = 0x10;
@@ -23,7 +23,7 @@ pub(crate) const SEQUENCE: u32 = 1000;
 
 /// Source and destination of packets in this direction and IP version.
 pub(crate) fn ends(way: Direction, is_v6: bool) -> (IpAddr, IpAddr) {
-    let of = |side: crate::wiring::Side| {
+    let of = |side: crate::side::PathSide| {
         if is_v6 {
             side.v6.into()
         } else {
@@ -113,7 +113,7 @@ pub(crate) struct Trial(Box<dyn Hop>);
 
 /// A packet that left the box.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Passed {
+pub(crate) struct PassedPacket {
     pub(crate) way: Direction,
     pub(crate) ms: u64,
     pub(crate) ip: Vec<u8>,
@@ -122,7 +122,7 @@ pub(crate) struct Passed {
 
 impl Trial {
     /// Makes the box from its textual form, such as `nat`.
-    pub(crate) fn of(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         Self(text.parse::<Middlebox>().unwrap().make().unwrap())
     }
 
@@ -132,15 +132,15 @@ impl Trial {
         way: Direction,
         ms: u64,
         ip: &[u8],
-    ) -> (Vec<Passed>, Vec<&'static str>) {
-        let mut exit = Exit::default();
+    ) -> (Vec<PassedPacket>, Vec<&'static str>) {
+        let mut exit = HopOutput::default();
         let at = Duration::from_millis(ms);
-        self.0.pass(Packet::of(ip, at), way, at, &mut exit);
+        self.0.pass(Packet::from_ip(ip, at), way, at, &mut exit);
         assert!(
             exit.wakes.is_empty(),
             "this box has no wakes to be tried with"
         );
-        let passed = exit.moves.into_iter().map(|moved| Passed {
+        let passed = exit.moves.into_iter().map(|moved| PassedPacket {
             way: moved.way,
             ms: moved.at.as_millis() as u64,
             ip: moved.packet.ip().to_vec(),
@@ -151,7 +151,7 @@ impl Trial {
     }
 
     /// Expects one packet to come out, with right checksums.
-    pub(crate) fn one(&mut self, way: Direction, ms: u64, ip: &[u8]) -> Passed {
+    pub(crate) fn one(&mut self, way: Direction, ms: u64, ip: &[u8]) -> PassedPacket {
         let (mut passed, lost) = self.send(way, ms, ip);
         assert!(lost.is_empty() && passed.len() == 1, "{passed:?} {lost:?}");
         assert_right(&passed[0].ip);

@@ -4,16 +4,16 @@
 
 use std::time::Duration;
 
-use super::Kind;
+use super::MiddleboxKind;
 use crate::direction::Direction;
-use crate::hop::{Exit, Hop};
+use crate::hop::{Hop, HopOutput};
 use crate::packet::Packet;
 use roundtrip_model::parse_duration;
 
 /// The default silence after which it sleeps: modems keep their channel for about ten seconds.
-const SILENCE: Duration = Duration::from_secs(10);
+const DEFAULT_SILENCE: Duration = Duration::from_secs(10);
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     name: "wake-up",
     does: "holds the first packet, and the first after SILENCE (10s), for TIME, as a sleeping radio does",
     argument: Some("TIME[,SILENCE]"),
@@ -21,7 +21,7 @@ pub(super) const KIND: Kind = Kind {
         let text = argument.unwrap_or_default();
         let (time, silence) = match text.split_once(',') {
             Some((time, silence)) => (time, parse_duration(silence)?),
-            None => (text, SILENCE),
+            None => (text, DEFAULT_SILENCE),
         };
         Ok(Box::new(WakeUp {
             takes: parse_duration(time)?,
@@ -41,7 +41,7 @@ struct WakeUp {
 }
 
 impl Hop for WakeUp {
-    fn pass(&mut self, mut packet: Packet, way: Direction, at: Duration, exit: &mut Exit) {
+    fn pass(&mut self, mut packet: Packet, way: Direction, at: Duration, exit: &mut HopOutput) {
         let sleeps = |last: Duration| at.saturating_sub(last) > self.silence;
         if self.last.is_none_or(sleeps) {
             self.awake_at = at + self.takes;
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn who_comes_after_a_silence_waits() {
-        let mut radio = Trial::of("wake-up:100ms,2s");
+        let mut radio = Trial::parse("wake-up:100ms,2s");
         let syn = segment(Direction::Up, SYN, &[], b"");
         for (at, due, remarks) in [
             (0, 100, 1),

@@ -4,30 +4,30 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::{Note, Sight};
+use super::{PacketSight, RecordingEvent};
 
 /// Packets that are fetched later may have timestamps earlier by this much.
-const SLACK: Duration = Duration::from_millis(20);
+const MAX_DISORDER: Duration = Duration::from_millis(20);
 
 #[derive(Default)]
-pub(super) struct Order {
+pub(super) struct SightQueue {
     /// Packets whose fate is not known yet.
     under_way: BTreeSet<(Duration, u64)>,
     entries: BTreeMap<u64, Duration>,
-    waiting: BTreeMap<(Duration, u64), Sight>,
+    waiting: BTreeMap<(Duration, u64), PacketSight>,
     told: u64,
     latest: Duration,
 }
 
-impl Order {
-    pub(super) fn hear(&mut self, note: Note) {
+impl SightQueue {
+    pub(super) fn hear(&mut self, note: RecordingEvent) {
         match note {
-            Note::Entered { number, at } => {
+            RecordingEvent::Entered { number, at } => {
                 self.under_way.insert((at, number));
                 self.entries.insert(number, at);
                 self.latest = self.latest.max(at);
             }
-            Note::Fate { number, sights } => {
+            RecordingEvent::Fate { number, sights } => {
                 if let Some((number, at)) =
                     number.and_then(|number| self.entries.remove_entry(&number))
                 {
@@ -43,8 +43,8 @@ impl Order {
     }
 
     /// Takes the sights that nothing earlier can follow any more.
-    pub(super) fn ripe(&mut self) -> BTreeMap<(Duration, u64), Sight> {
-        let mut until = self.latest.saturating_sub(SLACK);
+    pub(super) fn ripe(&mut self) -> BTreeMap<(Duration, u64), PacketSight> {
+        let mut until = self.latest.saturating_sub(MAX_DISORDER);
         if let Some((first, _)) = self.under_way.first() {
             until = until.min(*first);
         }
@@ -53,29 +53,29 @@ impl Order {
     }
 
     /// Takes everything that is left.
-    pub(super) fn rest(self) -> BTreeMap<(Duration, u64), Sight> {
+    pub(super) fn rest(self) -> BTreeMap<(Duration, u64), PacketSight> {
         self.waiting
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::End;
+    use super::super::PathEnd;
     use super::*;
 
     fn ms(ms: u64) -> Duration {
         Duration::from_millis(ms)
     }
 
-    fn fate(number: u64, times: &[u64]) -> Note {
-        let sight = |at: &u64| Sight {
+    fn fate(number: u64, times: &[u64]) -> RecordingEvent {
+        let sight = |at: &u64| PacketSight {
             at: ms(*at),
-            end: End::Client,
+            end: PathEnd::Client,
             leaves: false,
             packet: Vec::new(),
             comments: Vec::new(),
         };
-        Note::Fate {
+        RecordingEvent::Fate {
             number: Some(number),
             sights: times.iter().map(sight).collect(),
         }
@@ -83,12 +83,12 @@ mod tests {
 
     #[test]
     fn nothing_is_told_before_what_came_before_it() {
-        let mut order = Order::default();
-        let times = |sights: BTreeMap<(Duration, u64), Sight>| -> Vec<u128> {
+        let mut order = SightQueue::default();
+        let times = |sights: BTreeMap<(Duration, u64), PacketSight>| -> Vec<u128> {
             sights.values().map(|sight| sight.at.as_millis()).collect()
         };
         for (number, at) in [(1, 100), (2, 110)] {
-            order.hear(Note::Entered { number, at: ms(at) });
+            order.hear(RecordingEvent::Entered { number, at: ms(at) });
         }
         order.hear(fate(2, &[110, 155]));
         assert!(times(order.ripe()).is_empty());

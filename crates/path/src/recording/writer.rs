@@ -7,21 +7,21 @@ use std::time::{Duration, Instant};
 
 use roundtrip_wire::pcapng::{self, Captured, Interface, LinkType, Section};
 
-use super::order::Order;
-use super::{End, Note, Sight};
-use crate::wiring::{CLIENT, SERVER, Side};
+use super::order::SightQueue;
+use super::{PacketSight, PathEnd, RecordingEvent};
+use crate::side::{CLIENT, PathSide, SERVER};
 
 /// How often the file is flushed, for those who read it while it grows.
-const RHYTHM: Duration = Duration::from_millis(500);
+const FLUSH_INTERVAL: Duration = Duration::from_millis(500);
 
-pub(super) struct Writer {
+pub(super) struct RecordingWriter {
     file: File,
     /// The realtime clock at zero of the path's clock.
     epoch: Duration,
     blocks: pcapng::Writer,
 }
 
-impl Writer {
+impl RecordingWriter {
     pub(super) fn begin(file: File, epoch: Duration) -> io::Result<Self> {
         let section = Section {
             application: Some(concat!("roundtrip path ", env!("CARGO_PKG_VERSION")).into()),
@@ -43,24 +43,24 @@ impl Writer {
     }
 
     /// Writes until the relay has hung up.
-    pub(super) fn write_all(mut self, notes: &Receiver<Note>) -> io::Result<()> {
-        let mut order = Order::default();
-        let mut next = Instant::now() + RHYTHM;
+    pub(super) fn write_all(mut self, notes: &Receiver<RecordingEvent>) -> io::Result<()> {
+        let mut order = SightQueue::default();
+        let mut next = Instant::now() + FLUSH_INTERVAL;
         loop {
-            match notes.recv_timeout(RHYTHM) {
+            match notes.recv_timeout(FLUSH_INTERVAL) {
                 Ok(note) => order.hear(note),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             if Instant::now() >= next {
                 self.write(order.ripe().into_values())?;
-                next = Instant::now() + RHYTHM;
+                next = Instant::now() + FLUSH_INTERVAL;
             }
         }
         self.write(order.rest().into_values())
     }
 
-    fn write(&mut self, sights: impl Iterator<Item = Sight>) -> io::Result<()> {
+    fn write(&mut self, sights: impl Iterator<Item = PacketSight>) -> io::Result<()> {
         for sight in sights {
             let captured = self.captured(sight);
             self.blocks.packet(&captured).map_err(io::Error::other)?;
@@ -72,12 +72,12 @@ impl Writer {
         self.file.write_all(&self.blocks.take())
     }
 
-    fn captured(&self, sight: Sight) -> Captured<'static> {
+    fn captured(&self, sight: PacketSight) -> Captured<'static> {
         let time = (self.epoch + sight.at).as_nanos();
         Captured {
             interface: match sight.end {
-                End::Client => 0,
-                End::Server => 1,
+                PathEnd::Client => 0,
+                PathEnd::Server => 1,
             },
             link: LinkType::RAW,
             time: u64::try_from(time).ok(),
@@ -94,7 +94,7 @@ impl Writer {
     }
 }
 
-fn interface(name: &'static str, side: Side) -> Interface<'static> {
+fn interface(name: &'static str, side: PathSide) -> Interface<'static> {
     Interface {
         link: LinkType::RAW,
         snap_length: 0,

@@ -9,63 +9,63 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::Plan;
+use super::RelayConfig;
 use super::margin::Margin;
 use super::tap::Tap;
 use super::tempo::Tempo;
-use crate::counters::Ledger;
-use crate::course::{Course, Departure, Yield};
+use crate::counters::DirectionLedger;
+use crate::course::{Course, CourseOutput, DepartingPacket};
 use crate::direction::{Direction, PerWay};
 use crate::frame::{self, HEADERS};
 use crate::packet::Packet;
 use crate::recording::Recording;
-use crate::syscall::packet::{Arrival, BATCH};
+use crate::side::{CLIENT, SERVER};
+use crate::syscall::packet::{BATCH, FrameArrival};
 use crate::syscall::{child, time};
-use crate::wiring::{CLIENT, SERVER};
 
 /// The most bytes under way: 10 Gbit/s for 100 ms.
-const CAPACITY: usize = 128 << 20;
+const MAX_HELD_BYTES: usize = 128 << 20;
 
 /// The longest frame that a packet socket delivers, in bytes: a super-segment with its headers.
-const LONGEST: usize = HEADERS + 65_536;
+const MAX_FRAME: usize = HEADERS + 65_536;
 
 /// In dense traffic, steps that are closer together than this are done together.
-const LEAST_PAUSE: Duration = Duration::from_micros(50);
+const MIN_PAUSE: Duration = Duration::from_micros(50);
 
 /// The number of buffers that are kept for reuse.
-const SPARE: usize = 4096;
+const MAX_SPARE_BUFFERS: usize = 4096;
 
-pub(super) struct Carrier {
+pub(super) struct RelayLoop {
     course: Course,
     mtu: u16,
     /// Where packets of each direction come from.
     from: PerWay<Arc<Tap>>,
     to: PerWay<Arc<Tap>>,
     stop: Arc<OwnedFd>,
-    ledgers: Arc<Mutex<PerWay<Ledger>>>,
+    ledgers: Arc<Mutex<PerWay<DirectionLedger>>>,
     margin: Margin,
     tempo: Tempo,
     /// When the last packet of each direction arrived.
     latest: PerWay<Duration>,
     recording: Option<Recording>,
-    out: Yield,
+    out: CourseOutput,
     /// Receive buffers, each of the greatest length.
     buffers: Vec<Vec<u8>>,
     longest: usize,
     spare: Vec<Vec<u8>>,
 }
 
-impl Carrier {
+impl RelayLoop {
     pub(super) fn new(
-        plan: Plan,
+        plan: RelayConfig,
         taps: [Tap; 2],
         stop: Arc<OwnedFd>,
-        ledgers: Arc<Mutex<PerWay<Ledger>>>,
+        ledgers: Arc<Mutex<PerWay<DirectionLedger>>>,
     ) -> Self {
         let [client, server] = taps.map(Arc::new);
         // Room for one byte more than the MTU, to detect frames that are too long.
         let longest = if plan.offload {
-            LONGEST
+            MAX_FRAME
         } else {
             HEADERS + usize::from(plan.mtu) + 1
         };
@@ -86,7 +86,7 @@ impl Carrier {
             tempo: Tempo::new(plan.least_delay),
             latest: PerWay::default(),
             recording: plan.recording,
-            out: Yield::default(),
+            out: CourseOutput::default(),
             buffers: vec![vec![0; longest]; BATCH],
             longest,
             spare: Vec::new(),
@@ -105,7 +105,7 @@ impl Carrier {
             self.tempo.fetched(fetched.iter().sum(), time::monotonic());
             self.course.advance(time::monotonic(), &mut self.out);
             self.deliver();
-            if fetched.iter().all(|count| *count < BATCH) && self.rest() == Rest::Stop {
+            if fetched.iter().all(|count| *count < BATCH) && self.rest() == AfterRest::Stop {
                 return self.recording.as_mut().map_or(Ok(()), Recording::close);
             }
         }
@@ -114,7 +114,7 @@ impl Carrier {
     /// Fetches frames that have arrived, and returns how many. If it was a whole batch, there may
     /// be more.
     fn fetch(&mut self, way: Direction) -> usize {
-        let mut arrivals = [Arrival::default(); BATCH];
+        let mut arrivals = [FrameArrival::default(); BATCH];
         let tap = Arc::clone(self.from.get(way));
         // An error means that there is nothing, or that the other end of the wire is going away.
         let count = tap
@@ -151,7 +151,7 @@ impl Carrier {
         length: usize,
         way: Direction,
         at: Duration,
-        ledger: &mut Ledger,
+        ledger: &mut DirectionLedger,
     ) -> Option<Packet> {
         let buffer = self.buffers.get_mut(place)?;
         let destination = match way {
@@ -165,11 +165,11 @@ impl Carrier {
         tally.packets += 1;
         tally.bytes += (length - HEADERS) as u64;
         let is_oversized = length > HEADERS + usize::from(self.mtu);
-        if is_oversized && self.longest < LONGEST {
+        if is_oversized && self.longest < MAX_FRAME {
             tally.oversized += 1;
             return None;
         }
-        if self.course.held() > CAPACITY {
+        if self.course.held() > MAX_HELD_BYTES {
             tally.missed += 1;
             return None;
         }
@@ -208,7 +208,7 @@ impl Carrier {
             }
         }
         for departure in self.out.departures.drain(..) {
-            let Departure {
+            let DepartingPacket {
                 packet,
                 way,
                 due,
@@ -225,20 +225,24 @@ impl Carrier {
 
     /// Sleeps until a frame arrives or a step is nearly due; then spins for the rest, if that is
     /// granted.
-    fn rest(&mut self) -> Rest {
+    fn rest(&mut self) -> AfterRest {
         let now = time::monotonic();
         let due = self.course.due();
         let left = due.map(|due| due.saturating_sub(now));
         if let Some(pause) = self.tempo.pause() {
-            let pause = left.map_or(pause, |left| left.clamp(LEAST_PAUSE, pause));
+            let pause = left.map_or(pause, |left| left.clamp(MIN_PAUSE, pause));
             let [stopped] = time::wait_readable([self.stop.as_fd()], Some(pause));
-            return if stopped { Rest::Stop } else { Rest::Go };
+            return if stopped {
+                AfterRest::Stop
+            } else {
+                AfterRest::Go
+            };
         }
         if let Some(due) = due.filter(|due| self.margin.grant(now, due.saturating_sub(now))) {
             while time::monotonic() < due {
                 std::hint::spin_loop();
             }
-            return Rest::Go;
+            return AfterRest::Go;
         }
         let margin = self.margin.length();
         // Within the margin but not granted: sleep, even if that ends late.
@@ -249,19 +253,19 @@ impl Carrier {
             self.stop.as_fd(),
         ];
         match time::wait_readable(watched, sleep) {
-            [_, _, true] => return Rest::Stop,
+            [_, _, true] => return AfterRest::Stop,
             [false, false, false] => {
                 let planned = now + sleep.unwrap_or_default();
                 self.margin.learn(time::monotonic().saturating_sub(planned));
             }
             _ => {}
         }
-        Rest::Go
+        AfterRest::Go
     }
 }
 
 /// Sends a batch in one direction, and counts it.
-fn send(tap: &Tap, batch: &mut [Departure], ledger: &mut Ledger) {
+fn send(tap: &Tap, batch: &mut [DepartingPacket], ledger: &mut DirectionLedger) {
     let mut rest = batch;
     while !rest.is_empty() {
         let now = time::monotonic();
@@ -284,18 +288,18 @@ fn send(tap: &Tap, batch: &mut [Departure], ledger: &mut Ledger) {
 
 /// Keeps a buffer for a later frame.
 fn keep(spare: &mut Vec<Vec<u8>>, packet: Packet) {
-    if spare.len() < SPARE {
+    if spare.len() < MAX_SPARE_BUFFERS {
         spare.push(packet.into_parts().0);
     }
 }
 
 /// What to do after a rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rest {
+enum AfterRest {
     Go,
     Stop,
 }
 
-fn lock(ledgers: &Mutex<PerWay<Ledger>>) -> MutexGuard<'_, PerWay<Ledger>> {
+fn lock(ledgers: &Mutex<PerWay<DirectionLedger>>) -> MutexGuard<'_, PerWay<DirectionLedger>> {
     ledgers.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,18 +4,18 @@
 
 use std::time::Duration;
 
-const LEAST: Duration = Duration::from_micros(20);
+const MIN_MARGIN: Duration = Duration::from_micros(20);
 /// Beyond this, being late is the lesser evil.
-const MOST: Duration = Duration::from_micros(150);
+const MAX_MARGIN: Duration = Duration::from_micros(150);
 
 /// The steps by which the margin grows after a late wake-up, and shrinks after one in time: it
 /// settles where nine in ten are in time.
-const UP: Duration = Duration::from_micros(9);
-const DOWN: Duration = Duration::from_micros(1);
+const STEP_UP: Duration = Duration::from_micros(9);
+const STEP_DOWN: Duration = Duration::from_micros(1);
 
-/// One part in `SHARE` of the time may be spent spinning, and up to `PURSE` of it can be saved up.
-const SHARE: u32 = 4;
-const PURSE: Duration = Duration::from_millis(1);
+/// One part in `SPIN_SHARE` of the time may be spent spinning, and up to `MAX_SAVED_SPINNING` of it can be saved up.
+const SPIN_SHARE: u32 = 4;
+const MAX_SAVED_SPINNING: Duration = Duration::from_millis(1);
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Margin {
@@ -29,7 +29,7 @@ impl Default for Margin {
     fn default() -> Self {
         Self {
             length: Duration::from_micros(80),
-            purse: PURSE,
+            purse: MAX_SAVED_SPINNING,
             reckoned: Duration::ZERO,
         }
     }
@@ -43,18 +43,18 @@ impl Margin {
     /// Learns from a sleep that ended `late`.
     pub(super) fn learn(&mut self, late: Duration) {
         let wanted = if late > self.length {
-            self.length + UP
+            self.length + STEP_UP
         } else {
-            self.length.saturating_sub(DOWN)
+            self.length.saturating_sub(STEP_DOWN)
         };
-        self.length = wanted.clamp(LEAST, MOST);
+        self.length = wanted.clamp(MIN_MARGIN, MAX_MARGIN);
     }
 
     /// Whether to spin for `left` from `now` on. If so, the time is deducted.
     pub(super) fn grant(&mut self, now: Duration, left: Duration) -> bool {
-        let earned = now.saturating_sub(self.reckoned) / SHARE;
+        let earned = now.saturating_sub(self.reckoned) / SPIN_SHARE;
         self.reckoned = now;
-        let purse = PURSE.min(self.purse + earned);
+        let purse = MAX_SAVED_SPINNING.min(self.purse + earned);
         let rest = purse.checked_sub(left).filter(|_| left <= self.length);
         self.purse = rest.unwrap_or(purse);
         rest.is_some()
@@ -73,8 +73,8 @@ mod tests {
 
     #[test]
     fn it_follows_the_machine_within_its_limits() {
-        assert_eq!(after((0..1000).map(|_| 1)), LEAST);
-        assert_eq!(after((0..1000).map(|_| 5000)), MOST);
+        assert_eq!(after((0..1000).map(|_| 1)), MIN_MARGIN);
+        assert_eq!(after((0..1000).map(|_| 5000)), MAX_MARGIN);
     }
 
     #[test]

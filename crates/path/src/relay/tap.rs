@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use crate::syscall::packet::{self, Arrival, BATCH};
+use crate::syscall::packet::{self, BATCH, FrameArrival};
 use crate::syscall::tun;
 
 #[derive(Debug)]
@@ -17,7 +17,7 @@ impl Tap {
     pub(super) fn receive(
         &self,
         buffers: &mut [Vec<u8>],
-        arrivals: &mut [Arrival; BATCH],
+        arrivals: &mut [FrameArrival; BATCH],
     ) -> io::Result<usize> {
         match self {
             Self::Socket(socket) => packet::receive(socket.as_fd(), buffers, arrivals),

@@ -8,14 +8,14 @@
 use std::time::Duration;
 
 /// Packets closer together than this, on average, are dense traffic.
-const DENSE: Duration = Duration::from_micros(100);
+const DENSE_GAP: Duration = Duration::from_micros(100);
 /// The length of a rest in dense traffic; longer than the least one only if the delay hides it.
-const LEAST: Duration = Duration::from_micros(50);
-const MOST: Duration = Duration::from_micros(400);
+const MIN_REST: Duration = Duration::from_micros(50);
+const MAX_REST: Duration = Duration::from_micros(400);
 /// The weight of a new gap in the moving average is one part in this many.
-const MEMORY: u32 = 16;
+const GAP_WEIGHT: u32 = 16;
 /// Longer gaps are counted as this long.
-const LONGEST_GAP: Duration = Duration::from_millis(2);
+const MAX_GAP: Duration = Duration::from_millis(2);
 
 #[derive(Debug)]
 pub(super) struct Tempo {
@@ -29,26 +29,26 @@ impl Tempo {
     pub(super) fn new(delay: Duration) -> Self {
         Self {
             delay,
-            gap: LONGEST_GAP,
+            gap: MAX_GAP,
             last: Duration::ZERO,
         }
     }
 
     /// Notes that `count` packets were fetched at `now`.
     pub(super) fn fetched(&mut self, count: usize, now: Duration) {
-        let passed = now.saturating_sub(self.last).min(LONGEST_GAP);
-        let count = u32::try_from(count).unwrap_or(u32::MAX).min(MEMORY);
+        let passed = now.saturating_sub(self.last).min(MAX_GAP);
+        let count = u32::try_from(count).unwrap_or(u32::MAX).min(GAP_WEIGHT);
         if count > 0 {
             self.last = now;
-            self.gap = (self.gap * (MEMORY - count) + passed) / MEMORY;
-        } else if passed > DENSE * MEMORY {
-            self.gap = LONGEST_GAP;
+            self.gap = (self.gap * (GAP_WEIGHT - count) + passed) / GAP_WEIGHT;
+        } else if passed > DENSE_GAP * GAP_WEIGHT {
+            self.gap = MAX_GAP;
         }
     }
 
     /// How long to rest in dense traffic; `None` if the traffic is not dense.
     pub(super) fn pause(&self) -> Option<Duration> {
-        (self.gap < DENSE).then(|| (self.delay / 4).clamp(LEAST, MOST))
+        (self.gap < DENSE_GAP).then(|| (self.delay / 4).clamp(MIN_REST, MAX_REST))
     }
 }
 
@@ -81,7 +81,7 @@ mod tests {
             (0..200).for_each(|turn| tempo.fetched(8, us(turn * 50)));
             tempo.pause()
         };
-        assert_eq!(dense(Duration::ZERO), Some(LEAST));
-        assert_eq!(dense(Duration::from_secs(1)), Some(MOST));
+        assert_eq!(dense(Duration::ZERO), Some(MIN_REST));
+        assert_eq!(dense(Duration::from_secs(1)), Some(MAX_REST));
     }
 }

@@ -11,10 +11,10 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use super::{check, check_length};
 
 /// The most descriptors that one message carries here.
-pub(crate) const MOST_DESCRIPTORS: usize = 12;
+pub(crate) const MAX_DESCRIPTORS: usize = 12;
 
-/// Room for one control message of `MOST_DESCRIPTORS`, aligned as `cmsghdr` wants it.
-type Control = [u64; 2 + MOST_DESCRIPTORS / 2];
+/// Room for one control message of `MAX_DESCRIPTORS`, aligned as `cmsghdr` wants it.
+type Control = [u64; 2 + MAX_DESCRIPTORS / 2];
 
 /// Opens a socket in the caller's network namespace, where it stays wherever its descriptor is
 /// sent.
@@ -58,10 +58,10 @@ pub(crate) fn send_descriptors(
     bytes: &[u8],
     descriptors: &[RawFd],
 ) -> io::Result<()> {
-    if descriptors.len() > MOST_DESCRIPTORS {
+    if descriptors.len() > MAX_DESCRIPTORS {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let mut control: Control = [0; 2 + MOST_DESCRIPTORS / 2];
+    let mut control: Control = [0; 2 + MAX_DESCRIPTORS / 2];
     let mut part = libc::iovec {
         iov_base: bytes.as_ptr().cast_mut().cast(),
         iov_len: bytes.len(),
@@ -96,7 +96,7 @@ pub(crate) fn receive_descriptors(
     line: BorrowedFd<'_>,
     bytes: &mut [u8],
 ) -> io::Result<(usize, Vec<OwnedFd>)> {
-    let mut control: Control = [0; 2 + MOST_DESCRIPTORS / 2];
+    let mut control: Control = [0; 2 + MAX_DESCRIPTORS / 2];
     let mut part = libc::iovec {
         iov_base: bytes.as_mut_ptr().cast(),
         iov_len: bytes.len(),

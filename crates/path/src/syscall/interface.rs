@@ -16,7 +16,7 @@ const FEATURES: u32 = 4;
 /// `ETH_GSTRING_LEN`.
 const NAME: usize = 32;
 /// The most features of an interface; Linux 6.18 has 64.
-const MOST_FEATURES: usize = 128;
+const MAX_FEATURES: usize = 128;
 
 /// Work that an interface can do for the stack.
 #[derive(Clone, Copy, Debug)]
@@ -73,9 +73,9 @@ pub(crate) fn switch_off_feature(
 fn features(socket: BorrowedFd<'_>, name: &str) -> io::Result<Vec<String>> {
     // ethtool_gstrings { cmd, set, count, [ [u8; 32] ] }
     const WORDS: usize = NAME / 4;
-    let mut command = vec![0_u32; 3 + MOST_FEATURES * WORDS];
+    let mut command = vec![0_u32; 3 + MAX_FEATURES * WORDS];
     let count = count_features(socket, name)?;
-    if count > MOST_FEATURES {
+    if count > MAX_FEATURES {
         return Err(io::ErrorKind::Unsupported.into());
     }
     if let Some(head) = command.first_chunk_mut::<3>() {

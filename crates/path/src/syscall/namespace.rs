@@ -13,13 +13,13 @@ use super::{check, check_length};
 
 /// The kinds of namespace that this crate uses.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum NamespaceKind {
     User,
     Network,
     Mount,
 }
 
-impl Kind {
+impl NamespaceKind {
     fn flag(self) -> libc::c_int {
         match self {
             Self::User => libc::CLONE_NEWUSER,
@@ -40,14 +40,14 @@ impl Kind {
 
 /// Moves the caller into a new namespace: the whole process for `User`, the calling thread for the
 /// others.
-pub(crate) fn unshare(kind: Kind) -> io::Result<()> {
+pub(crate) fn unshare(kind: NamespaceKind) -> io::Result<()> {
     // SAFETY: takes flags only, touches no memory of ours.
     check(unsafe { libc::unshare(kind.flag()) }).map(drop)
 }
 
 /// Moves the caller into an existing namespace: the process for `User`, the calling thread for
 /// `Network`.
-pub(crate) fn join(kind: Kind, namespace: BorrowedFd<'_>) -> io::Result<()> {
+pub(crate) fn join(kind: NamespaceKind, namespace: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: the descriptor is borrowed, hence open; the kernel checks that it is a namespace of
     // this kind.
     check(unsafe { libc::setns(namespace.as_raw_fd(), kind.flag()) }).map(drop)
@@ -55,7 +55,7 @@ pub(crate) fn join(kind: Kind, namespace: BorrowedFd<'_>) -> io::Result<()> {
 
 /// Opens the namespace that the calling process is in. The namespace lives as long as the
 /// descriptor is open.
-pub(crate) fn own(kind: Kind) -> io::Result<OwnedFd> {
+pub(crate) fn own(kind: NamespaceKind) -> io::Result<OwnedFd> {
     open(kind.file(), libc::O_RDONLY)
 }
 

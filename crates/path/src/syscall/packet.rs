@@ -60,7 +60,7 @@ pub(crate) const BATCH: usize = 64;
 
 /// Length and kernel timestamp (realtime clock) of an arrived frame.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Arrival {
+pub(crate) struct FrameArrival {
     pub(crate) length: usize,
     pub(crate) stamp: Option<Duration>,
 }
@@ -70,7 +70,7 @@ pub(crate) struct Arrival {
 pub(crate) fn receive(
     socket: BorrowedFd<'_>,
     buffers: &mut [Vec<u8>],
-    arrivals: &mut [Arrival; BATCH],
+    arrivals: &mut [FrameArrival; BATCH],
 ) -> io::Result<usize> {
     let mut control = [[0_u64; 8]; BATCH];
     // SAFETY: both are integers and pointers, for which zeroes (null) are valid.
@@ -108,7 +108,7 @@ pub(crate) fn receive(
     })?;
     let received = usize::try_from(received).unwrap_or(0);
     for (arrival, message) in arrivals.iter_mut().zip(&messages).take(received) {
-        *arrival = Arrival {
+        *arrival = FrameArrival {
             length: message.msg_len as usize,
             stamp: stamp(&message.msg_hdr),
         };

@@ -17,7 +17,7 @@ const RECORD_NAME: usize = 19;
 
 /// Directory entries of one `getdents64`, aligned as the kernel writes them.
 #[repr(align(8))]
-struct Entries([u8; 4096]);
+struct DirectoryEntries([u8; 4096]);
 
 /// Kills every process except the caller whose network namespace is one of `namespaces` (device and
 /// inode). Returns how many there were.
@@ -31,7 +31,7 @@ pub(crate) fn kill_inside(namespaces: &[(u64, u64)]) -> io::Result<usize> {
     })?;
     // SAFETY: just opened, and owned by nobody else.
     let table = unsafe { OwnedFd::from_raw_fd(table) };
-    let mut entries = Entries([0; 4096]);
+    let mut entries = DirectoryEntries([0; 4096]);
     let mut killed = 0;
     loop {
         // SAFETY: pointer and length are those of one live array.

@@ -82,11 +82,11 @@ pub(crate) fn sharpen_timers() -> io::Result<()> {
 /// Asks for a higher priority, if that is allowed, and in any case for short time slices, which are
 /// scheduled sooner when others compete for the processor (`sched_setattr`, Linux 6.12).
 pub(crate) fn come_sooner() -> io::Result<()> {
-    schedule(PREFERRED).or_else(|_| schedule(0))
+    schedule(PREFERRED_NICE).or_else(|_| schedule(0))
 }
 
 /// The nice(1) value.
-const PREFERRED: i32 = -15;
+const PREFERRED_NICE: i32 = -15;
 
 fn schedule(nice: i32) -> io::Result<()> {
     /// `struct sched_attr` of linux/sched/types.h, first version.

@@ -8,7 +8,7 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use super::packet::{Arrival, BATCH};
+use super::packet::{BATCH, FrameArrival};
 use super::{check, check_length};
 
 /// From linux/if_tun.h.
@@ -39,7 +39,7 @@ pub(crate) fn open(name: &str, index: u32) -> io::Result<OwnedFd> {
 pub(crate) fn receive(
     device: BorrowedFd<'_>,
     buffers: &mut [Vec<u8>],
-    arrivals: &mut [Arrival; BATCH],
+    arrivals: &mut [FrameArrival; BATCH],
 ) -> io::Result<usize> {
     let mut count = 0;
     for (buffer, arrival) in buffers.iter_mut().zip(arrivals) {
@@ -48,7 +48,7 @@ pub(crate) fn receive(
             unsafe { libc::read(device.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
         match check_length(read) {
             Ok(length) => {
-                *arrival = Arrival {
+                *arrival = FrameArrival {
                     length,
                     stamp: None,
                 }

@@ -3,20 +3,24 @@
 use std::os::fd::AsFd;
 
 use super::{
-    CLIENT, END_INDEX, LOOPBACK, Manner, SERVER, Side, Wired, at, await_readiness, open, raise,
-    settle, switch_off,
+    LOOPBACK, WiredNamespaces, WiringConfig, at, await_readiness, open, raise, settle, switch_off,
 };
-use crate::error::{Error, Step};
-use crate::keeper::Estate;
+use crate::error::PathError;
+use crate::keeper::KeeperHandover;
 use crate::rtnetlink::{End, Rtnetlink};
+use crate::side::{CLIENT, END_INDEX, PathSide, SERVER};
+use crate::step::SetupStep;
 use crate::syscall::interface::{self, Offload};
 
 /// Differs from the client's index: with equal ones, the kernel reports the carrier late
 /// (`linkwatch_urgent_event`).
 const SERVER_INDEX: u32 = END_INDEX + 1;
 
-pub(crate) fn wire(estate: Estate, manner: Manner) -> Result<Wired, Error> {
-    let Estate {
+pub(crate) fn wire(
+    estate: KeeperHandover,
+    manner: WiringConfig,
+) -> Result<WiredNamespaces, PathError> {
+    let KeeperHandover {
         user,
         client,
         server,
@@ -32,7 +36,7 @@ pub(crate) fn wire(estate: Estate, manner: Manner) -> Result<Wired, Error> {
     };
     client_links
         .create_wire(near, far, server.as_fd(), manner.mtu)
-        .map_err(at(Step::CreateWire))?;
+        .map_err(at(SetupStep::CreateWire))?;
     let sides = [
         (&client_links, near, CLIENT, SERVER),
         (&server_links, far, SERVER, CLIENT),
@@ -40,7 +44,7 @@ pub(crate) fn wire(estate: Estate, manner: Manner) -> Result<Wired, Error> {
     for (links, end, side, peer) in sides {
         links
             .bring_up(LOOPBACK)
-            .map_err(at(Step::ConfigureInterface))?;
+            .map_err(at(SetupStep::ConfigureInterface))?;
         if !manner.offload {
             cut_above(links, end)?;
         }
@@ -50,7 +54,7 @@ pub(crate) fn wire(estate: Estate, manner: Manner) -> Result<Wired, Error> {
     for (links, _, side, _) in sides {
         await_side(links, side)?;
     }
-    Ok(Wired {
+    Ok(WiredNamespaces {
         user,
         client,
         server,
@@ -59,7 +63,7 @@ pub(crate) fn wire(estate: Estate, manner: Manner) -> Result<Wired, Error> {
     })
 }
 
-fn await_side(links: &Rtnetlink, side: Side) -> Result<(), Error> {
+fn await_side(links: &Rtnetlink, side: PathSide) -> Result<(), PathError> {
     await_readiness(|| {
         Ok(interface::is_running(links.as_fd(), side.end().name)?
             && links.is_local(side.v4.into())?
@@ -70,7 +74,7 @@ fn await_side(links: &Rtnetlink, side: Side) -> Result<(), Error> {
 /// Disables all segmentation offloads of an interface, for TCP and UDP: the stack cuts everything
 /// longer than the MTU just above the interface, and joins nothing that arrives. Checksums are not
 /// touched: the wire cannot damage anything.
-fn cut_above(links: &Rtnetlink, end: End<'_>) -> Result<(), Error> {
+fn cut_above(links: &Rtnetlink, end: End<'_>) -> Result<(), PathError> {
     let segments = [
         Offload::TcpSegmentation,
         Offload::Segmentation,
@@ -78,5 +82,5 @@ fn cut_above(links: &Rtnetlink, end: End<'_>) -> Result<(), Error> {
     ];
     switch_off(links, end, &segments)?;
     interface::switch_off_feature(links.as_fd(), end.name, "tx-udp-segmentation")
-        .map_err(at(Step::SwitchOffOffloads))
+        .map_err(at(SetupStep::SwitchOffOffloads))
 }

@@ -3,12 +3,12 @@
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-use roundtrip_path::{Builder, Counters, Path};
+use roundtrip_path::{Builder, Path, PathCounters};
 
 const PORT: u16 = 4000;
 
 /// Sends so many numbered datagrams up the path, a little apart, and tells what arrived, in order.
-fn send(words: &[(&str, &str)], count: u32, length: usize) -> (Vec<Vec<u8>>, Counters) {
+fn send(words: &[(&str, &str)], count: u32, length: usize) -> (Vec<Vec<u8>>, PathCounters) {
     let mut builder = Path::builder();
     for (word, value) in words {
         builder.set(word, value).unwrap();
@@ -16,7 +16,7 @@ fn send(words: &[(&str, &str)], count: u32, length: usize) -> (Vec<Vec<u8>>, Cou
     send_over(builder, count, length)
 }
 
-fn send_over(builder: Builder, count: u32, length: usize) -> (Vec<Vec<u8>>, Counters) {
+fn send_over(builder: Builder, count: u32, length: usize) -> (Vec<Vec<u8>>, PathCounters) {
     let path = builder.build().unwrap();
     let server = (path.server().address_v4(), PORT);
     let client = (path.client().address_v4(), PORT);

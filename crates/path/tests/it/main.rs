@@ -21,7 +21,7 @@ mod udp;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use roundtrip_path::{Namespace, Path, Tally};
+use roundtrip_path::{DirectionCounters, Namespace, Path};
 
 roundtrip_path::sandbox_before_main!();
 
@@ -49,7 +49,7 @@ fn path_with(boxes: &[&str]) -> Path {
 }
 
 /// How many packets of a direction were lost to this.
-fn lost_to(cause: &str, tally: &Tally) -> u64 {
+fn lost_to(cause: &str, tally: &DirectionCounters) -> u64 {
     tally.causes.get(cause).copied().unwrap_or_default()
 }
 

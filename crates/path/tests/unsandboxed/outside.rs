@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::process::Stdio;
 
-use roundtrip_path::{Error, Namespace, PRESETS, Path};
+use roundtrip_path::{Namespace, PRESETS, Path, PathError};
 
 use crate::ordinary_user::is_root;
 use crate::skip;
@@ -52,7 +52,10 @@ fn names_mean_something_inside_and_nothing_outside() {
     }
     assert_eq!(std::fs::read_to_string("/etc/hosts").unwrap(), before);
     let impossible = Path::builder().name("two words").build();
-    assert!(matches!(impossible, Err(Error::Name(_))), "{impossible:?}");
+    assert!(
+        matches!(impossible, Err(PathError::Name(_))),
+        "{impossible:?}"
+    );
 }
 
 #[test]
@@ -121,12 +124,15 @@ fn a_setting_that_cannot_be_set_says_which_and_why() {
     let path = Path::builder().build().unwrap();
     let unknown = path.client().sysctl("net.ipv4.no_such_setting", "1");
     assert!(
-        matches!(unknown, Err(Error::Setting { ref source, .. })
+        matches!(unknown, Err(PathError::Setting { ref source, .. })
         if source.kind() == std::io::ErrorKind::NotFound),
         "{unknown:?}"
     );
     let foreign = path.client().sysctl("kernel.hostname", "x");
-    assert!(matches!(foreign, Err(Error::SettingName(_))), "{foreign:?}");
+    assert!(
+        matches!(foreign, Err(PathError::SettingName(_))),
+        "{foreign:?}"
+    );
 }
 
 #[test]
@@ -180,10 +186,13 @@ fn threads_are_for_the_privileged_and_the_sandboxed() {
         assert!(sandbox.is_ok(), "{sandbox:?}");
     } else {
         assert!(
-            matches!(answer, Err(Error::OutsideSandbox(_))),
+            matches!(answer, Err(PathError::OutsideSandbox(_))),
             "{answer:?}"
         );
-        assert!(matches!(sandbox, Err(Error::ManyThreads(_))), "{sandbox:?}");
+        assert!(
+            matches!(sandbox, Err(PathError::ManyThreads(_))),
+            "{sandbox:?}"
+        );
     }
 }
 

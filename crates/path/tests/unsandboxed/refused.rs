@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use roundtrip_path::{Error, Path, Refusal, Step};
+use roundtrip_path::{NamespaceRefusal, Path, PathError, SetupStep};
 
 use crate::ordinary_user::is_root;
 use crate::skip;
@@ -40,10 +40,13 @@ fn a_refusal_says_what_to_do() {
 #[ignore = "started by a_refusal_says_what_to_do, where the limit is zero"]
 fn inside_a_namespace_without_namespaces() {
     let error = Path::builder().build().unwrap_err();
-    let Error::Refused { step, refusal, .. } = &error else {
+    let PathError::Refused { step, refusal, .. } = &error else {
         panic!("{error:?}")
     };
-    assert_eq!((*step, *refusal), (Step::MakeUserNamespace, Refusal::Limit));
+    assert_eq!(
+        (*step, *refusal),
+        (SetupStep::MakeUserNamespace, NamespaceRefusal::Limit)
+    );
     assert!(
         error
             .to_string()
@@ -79,8 +82,11 @@ fn root_that_cannot_be_mapped_is_told_so() {
 #[ignore = "started by root_that_cannot_be_mapped_is_told_so, without capabilities"]
 fn as_root_without_capabilities() {
     let error = Path::builder().build().unwrap_err();
-    let Error::Refused { step, refusal, .. } = &error else {
+    let PathError::Refused { step, refusal, .. } = &error else {
         panic!("{error:?}")
     };
-    assert_eq!((*step, *refusal), (Step::MapUser, Refusal::RootUnmappable));
+    assert_eq!(
+        (*step, *refusal),
+        (SetupStep::MapUser, NamespaceRefusal::RootUnmappable)
+    );
 }

@@ -17,22 +17,22 @@ const TICK: Duration = Duration::from_millis(10);
 const TRIAL: Duration = Duration::from_millis(60);
 /// The share of the trial's time that must be missing to conclude that interrupts are counted
 /// separately: sending to oneself spends a third there.
-const MISSING: f64 = 0.1;
+const MISSING_SHARE: f64 = 0.1;
 
 /// Measures one thread from its creation until it is read.
-pub(crate) struct Meter {
+pub(crate) struct CpuMeter {
     began: Instant,
     thread: ThreadCpu,
     waited: Option<Duration>,
-    core: Option<Line>,
+    core: Option<CoreTimes>,
     number: usize,
 }
 
-impl Meter {
+impl CpuMeter {
     /// `core` is the processor that this thread is pinned to.
     pub(crate) fn start(core: Option<usize>) -> Self {
         Self {
-            core: core.and_then(Line::of),
+            core: core.and_then(CoreTimes::read),
             number: core.unwrap_or_default(),
             waited: waited(),
             began: Instant::now(),
@@ -43,7 +43,7 @@ impl Meter {
     pub(crate) fn read(&self) -> Usage {
         let (thread, wall) = (ThreadCpu::now(), self.began.elapsed());
         let spent = thread.since(self.thread);
-        let core = || Some(Line::of(self.number)?.since(self.core?, self.number));
+        let core = || Some(CoreTimes::read(self.number)?.since(self.core?, self.number));
         Usage {
             wall,
             thread: spent.exact,
@@ -59,7 +59,7 @@ impl Meter {
 
 /// The counters of a core so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Line {
+struct CoreTimes {
     busy: Duration,
     idle: Duration,
     interrupts: Duration,
@@ -67,8 +67,8 @@ struct Line {
     ksoftirqd: Option<Duration>,
 }
 
-impl Line {
-    fn of(core: usize) -> Option<Self> {
+impl CoreTimes {
+    fn read(core: usize) -> Option<Self> {
         let mut line = Self::parse(&fs::read_to_string("/proc/stat").ok()?, core)?;
         line.ksoftirqd = ksoftirqd(core);
         Some(line)
@@ -152,7 +152,7 @@ fn waited() -> Option<Duration> {
 /// passed, interrupts are counted elsewhere.
 pub(crate) fn counts_apart() -> bool {
     static APART: OnceLock<bool> = OnceLock::new();
-    *APART.get_or_init(|| try_it().is_some_and(|missing| missing > MISSING))
+    *APART.get_or_init(|| try_it().is_some_and(|missing| missing > MISSING_SHARE))
 }
 
 fn try_it() -> Option<f64> {
@@ -181,24 +181,24 @@ mod tests {
 
     #[test]
     fn the_line_of_a_core_is_found_and_read() {
-        let line = Line::parse(STAT, 1).unwrap();
+        let line = CoreTimes::parse(STAT, 1).unwrap();
         assert_eq!(line.busy, TICK * 19, "user, nice, system, irq, softirq");
         assert_eq!((line.idle, line.interrupts), (TICK * 9, TICK * 13));
         assert_eq!(
-            Line::parse(STAT, 10).unwrap_or_default().busy,
+            CoreTimes::parse(STAT, 10).unwrap_or_default().busy,
             Duration::ZERO + TICK * 10
         );
-        assert_eq!(Line::parse(STAT, 2), None);
-        assert_eq!(Line::parse("cpu0 1 2", 0), None);
+        assert_eq!(CoreTimes::parse(STAT, 2), None);
+        assert_eq!(CoreTimes::parse("cpu0 1 2", 0), None);
     }
 
     #[test]
     fn a_core_is_what_was_added_to_it() {
-        let then = Line {
+        let then = CoreTimes {
             ksoftirqd: Some(TICK),
-            ..Line::parse(STAT, 1).unwrap()
+            ..CoreTimes::parse(STAT, 1).unwrap()
         };
-        let now = Line {
+        let now = CoreTimes {
             busy: then.busy + TICK * 5,
             ksoftirqd: Some(TICK * 3),
             ..then
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_works_is_seen_to() {
-        let meter = Meter::start(None);
+        let meter = CpuMeter::start(None);
         let mut sum = 0_u64;
         while meter.read().thread < Duration::from_millis(20) {
             sum = std::hint::black_box(sum + 1);

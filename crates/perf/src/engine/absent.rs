@@ -2,37 +2,42 @@
 
 use std::net::SocketAddr;
 
-use super::{Engine, Job, Side, Station};
+use super::{Engine, Job, ListeningServer, SideReport};
 use crate::error::{PerfError, PlanError};
-use crate::identity::{Identity, Trust};
-use crate::plan::Knobs;
+use crate::identity::{ServerIdentity, Trust};
+use crate::plan::ArmKnobs;
 
-pub(super) struct Absent {
+pub(super) struct AbsentEngine {
     engine: &'static str,
     remedy: &'static str,
 }
 
-pub(super) const S2N: Absent = Absent {
+pub(super) const S2N: AbsentEngine = AbsentEngine {
     engine: "s2n",
     remedy: "this program was built without it; build with --features s2n",
 };
 
-impl Absent {
+impl AbsentEngine {
     fn refused<T>(&self) -> Result<T, PlanError> {
         Err(PlanError::cannot(self.engine, "quic", self.remedy))
     }
 }
 
-impl Engine for Absent {
-    fn check(&self, _: &Knobs) -> Result<(), PlanError> {
+impl Engine for AbsentEngine {
+    fn check(&self, _: &ArmKnobs) -> Result<(), PlanError> {
         self.refused()
     }
 
-    fn listen(&self, _: SocketAddr, _: &Identity, _: &Job) -> Result<Box<dyn Station>, PerfError> {
+    fn listen(
+        &self,
+        _: SocketAddr,
+        _: &ServerIdentity,
+        _: &Job,
+    ) -> Result<Box<dyn ListeningServer>, PerfError> {
         Ok(self.refused()?)
     }
 
-    fn drive(&self, _: SocketAddr, _: &Trust, _: &Job) -> Result<Side, PerfError> {
+    fn drive(&self, _: SocketAddr, _: &Trust, _: &Job) -> Result<SideReport, PerfError> {
         Ok(self.refused()?)
     }
 }

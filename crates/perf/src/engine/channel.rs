@@ -8,7 +8,7 @@ use std::time::Duration;
 use roundtrip_net::TcpInfo;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::{PATIENCE, Wire};
+use super::{PEER_TIMEOUT, WireCounters};
 use crate::error::PerfError;
 use crate::plan::Congestion;
 
@@ -23,16 +23,16 @@ pub(super) trait Channel: BufRead + Send {
     /// Ends the sending direction.
     fn finish(&mut self) -> io::Result<()>;
 
-    fn line(&self) -> &Line;
+    fn line(&self) -> &BufferedSocket;
 }
 
 /// A connected socket with a read buffer.
 #[derive(Debug)]
-pub(super) struct Line(BufReader<Counted>);
+pub(super) struct BufferedSocket(BufReader<CountedSocket>);
 
 /// Counts the system calls that transferred data.
 #[derive(Debug)]
-struct Counted {
+struct CountedSocket {
     stream: TcpStream,
     sends: u64,
     receives: u64,
@@ -45,17 +45,17 @@ pub(super) fn listen(at: SocketAddr, congestion: Congestion) -> Result<TcpListen
         socket.bind(&at.into())?;
         socket.listen(BACKLOG)?;
         // On Linux, this timeout also limits `accept`.
-        socket.set_read_timeout(Some(PATIENCE))
+        socket.set_read_timeout(Some(PEER_TIMEOUT))
     };
     listening().map_err(|source| PerfError::Listen { at, source })?;
     Ok(socket.into())
 }
 
-pub(super) fn connect(to: SocketAddr, congestion: Congestion) -> Result<Line, PerfError> {
+pub(super) fn connect(to: SocketAddr, congestion: Congestion) -> Result<BufferedSocket, PerfError> {
     let socket = socket(to, congestion)?;
     let connecting = || {
-        socket.connect_timeout(&to.into(), PATIENCE)?;
-        Line::new(socket.into())
+        socket.connect_timeout(&to.into(), PEER_TIMEOUT)?;
+        BufferedSocket::new(socket.into())
     };
     connecting().map_err(|source| PerfError::Connect { to, source })
 }
@@ -71,12 +71,12 @@ fn socket(address: SocketAddr, congestion: Congestion) -> Result<Socket, PerfErr
     Ok(socket)
 }
 
-impl Line {
+impl BufferedSocket {
     pub(super) fn new(stream: TcpStream) -> io::Result<Self> {
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        let counted = Counted {
+        stream.set_read_timeout(Some(PEER_TIMEOUT))?;
+        stream.set_write_timeout(Some(PEER_TIMEOUT))?;
+        let counted = CountedSocket {
             stream,
             sends: 0,
             receives: 0,
@@ -94,12 +94,12 @@ impl Line {
     }
 
     /// The counters of the kernel, and our own.
-    pub(super) fn wire(&self) -> Wire {
+    pub(super) fn wire(&self) -> WireCounters {
         let counted = self.0.get_ref();
-        let mut wire = Wire {
+        let mut wire = WireCounters {
             send_calls: Some(counted.sends),
             receive_calls: Some(counted.receives),
-            ..Wire::default()
+            ..WireCounters::default()
         };
         if let Some(info) = TcpInfo::of(&counted.stream) {
             let segments = info.segments();
@@ -123,7 +123,7 @@ impl Line {
     }
 }
 
-impl BufRead for Line {
+impl BufRead for BufferedSocket {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         self.0.fill_buf()
     }
@@ -133,13 +133,13 @@ impl BufRead for Line {
     }
 }
 
-impl Read for Line {
+impl Read for BufferedSocket {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         self.0.read(into)
     }
 }
 
-impl Write for Line {
+impl Write for BufferedSocket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.get_mut().sent(|stream| stream.write(bytes))
     }
@@ -153,7 +153,7 @@ impl Write for Line {
     }
 }
 
-impl Counted {
+impl CountedSocket {
     fn sent(
         &mut self,
         send: impl FnOnce(&mut TcpStream) -> io::Result<usize>,
@@ -164,7 +164,7 @@ impl Counted {
     }
 }
 
-impl Read for Counted {
+impl Read for CountedSocket {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let n = self.stream.read(into)?;
         self.receives += 1;

@@ -7,25 +7,25 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::channel::{self, Channel, Line};
-use super::{Job, PATIENCE, Side, Station, together};
-use crate::account::Meter;
+use super::channel::{self, BufferedSocket, Channel};
+use super::{Job, ListeningServer, PEER_TIMEOUT, SideReport, together};
+use crate::account::CpuMeter;
 use crate::error::PerfError;
-use crate::plan::{Amount, Lane};
-use crate::protocol::{CHANNEL_HEAD, ENDLESS, Head};
+use crate::plan::{Amount, WorkLane};
+use crate::protocol::{CHANNEL_HEAD, ChannelHead, ENDLESS};
 
 /// How often a lane that waits for bytes looks at the clock.
-const GLANCE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Makes a channel of a connection.
-pub(super) trait Ends: Sync {
+pub(super) trait ChannelMaker: Sync {
     type Channel: Channel;
 
-    fn open(&self, line: Line) -> Result<Self::Channel, PerfError>;
+    fn open(&self, line: BufferedSocket) -> Result<Self::Channel, PerfError>;
 }
 
 /// A listener for the connections of lanes.
-struct Listening<E> {
+struct LaneListener<E> {
     listener: TcpListener,
     address: SocketAddr,
     ends: E,
@@ -33,14 +33,18 @@ struct Listening<E> {
 }
 
 /// When lanes stop.
-struct Until {
+struct LaneDeadline {
     deadline: Option<Instant>,
     share: Option<u64>,
     /// The number of bulk lanes that are not done: requests beside them go on until it is 0.
     bulk: AtomicUsize,
 }
 
-pub(super) fn drive<E: Ends>(ends: &E, to: SocketAddr, job: &Job) -> Result<Side, PerfError> {
+pub(super) fn drive<E: ChannelMaker>(
+    ends: &E,
+    to: SocketAddr,
+    job: &Job,
+) -> Result<SideReport, PerfError> {
     let mut lanes = Vec::new();
     for _ in 0..job.work.connections {
         for lane in job.work.lanes() {
@@ -48,23 +52,23 @@ pub(super) fn drive<E: Ends>(ends: &E, to: SocketAddr, job: &Job) -> Result<Side
             lanes.push((lane, ends.open(line)?));
         }
     }
-    let until = Until::starting_now(job, lanes.iter().map(|(lane, _)| *lane));
+    let until = LaneDeadline::starting_now(job, lanes.iter().map(|(lane, _)| *lane));
     let sides = on_threads(lanes, |(lane, channel)| {
-        Visitor::new(channel, job).work(lane, &until)
+        LaneClient::new(channel, job).work(lane, &until)
     })?;
     Ok(together(sides))
 }
 
-pub(super) fn listen<E: Ends + 'static>(
+pub(super) fn listen<E: ChannelMaker + 'static>(
     ends: E,
     at: SocketAddr,
     job: &Job,
-) -> Result<Box<dyn Station>, PerfError> {
+) -> Result<Box<dyn ListeningServer>, PerfError> {
     let listener = channel::listen(at, job.knobs.congestion)?;
     let address = listener
         .local_addr()
         .map_err(|source| PerfError::Listen { at, source })?;
-    Ok(Box::new(Listening {
+    Ok(Box::new(LaneListener {
         listener,
         address,
         ends,
@@ -72,27 +76,29 @@ pub(super) fn listen<E: Ends + 'static>(
     }))
 }
 
-impl<E: Ends> Station for Listening<E> {
+impl<E: ChannelMaker> ListeningServer for LaneListener<E> {
     fn address(&self) -> SocketAddr {
         self.address
     }
 
-    fn serve(self: Box<Self>) -> Result<Side, PerfError> {
+    fn serve(self: Box<Self>) -> Result<SideReport, PerfError> {
         let work = &self.job.work;
         let expected = work.lanes().len() * work.connections as usize;
         let arrivals = (0..expected).map(|_| accept(&self.listener));
         let sides = on_threads(arrivals, |line| {
             let channel = self.ends.open(line?)?;
-            Host::new(channel, &self.job).work()
+            LaneServer::new(channel, &self.job).work()
         })?;
         Ok(together(sides))
     }
 }
 
-fn accept(listener: &TcpListener) -> Result<Line, PerfError> {
-    let accepted = listener.accept().and_then(|(stream, _)| Line::new(stream));
+fn accept(listener: &TcpListener) -> Result<BufferedSocket, PerfError> {
+    let accepted = listener
+        .accept()
+        .and_then(|(stream, _)| BufferedSocket::new(stream));
     accepted.map_err(|error| match error.kind() {
-        io::ErrorKind::WouldBlock => PerfError::Silence(PATIENCE),
+        io::ErrorKind::WouldBlock => PerfError::Silence(PEER_TIMEOUT),
         _ => PerfError::io("cannot accept a connection")(error),
     })
 }
@@ -100,8 +106,8 @@ fn accept(listener: &TcpListener) -> Result<Line, PerfError> {
 /// Runs each on a new thread, which inherits network and core.
 fn on_threads<T: Send>(
     items: impl IntoIterator<Item = T>,
-    work: impl Fn(T) -> Result<Side, PerfError> + Sync,
-) -> Result<Vec<Side>, PerfError> {
+    work: impl Fn(T) -> Result<SideReport, PerfError> + Sync,
+) -> Result<Vec<SideReport>, PerfError> {
     let work = &work;
     thread::scope(|scope| {
         let mut threads = Vec::new();
@@ -121,27 +127,27 @@ fn on_threads<T: Send>(
 }
 
 /// The client's end of a lane.
-struct Visitor<'a, C> {
+struct LaneClient<'a, C> {
     channel: C,
     job: &'a Job,
-    side: Side,
+    side: SideReport,
 }
 
-impl<'a, C: Channel> Visitor<'a, C> {
+impl<'a, C: Channel> LaneClient<'a, C> {
     fn new(channel: C, job: &'a Job) -> Self {
         Self {
             channel,
             job,
-            side: Side::default(),
+            side: SideReport::default(),
         }
     }
 
-    fn work(mut self, lane: Lane, until: &Until) -> Result<Side, PerfError> {
-        let meter = Meter::start(self.job.core);
+    fn work(mut self, lane: WorkLane, until: &LaneDeadline) -> Result<SideReport, PerfError> {
+        let meter = CpuMeter::start(self.job.core);
         let done = match lane {
-            Lane::Down => self.take(until),
-            Lane::Up => self.give(until),
-            Lane::Ask { request, response } => self.ask(until, request, response),
+            WorkLane::Down => self.take(until),
+            WorkLane::Up => self.give(until),
+            WorkLane::Ask { request, response } => self.ask(until, request, response),
         };
         if lane.is_bulk() {
             until.bulk.fetch_sub(1, Ordering::Relaxed);
@@ -152,11 +158,11 @@ impl<'a, C: Channel> Visitor<'a, C> {
         Ok(self.side)
     }
 
-    fn take(&mut self, until: &Until) -> io::Result<()> {
+    fn take(&mut self, until: &LaneDeadline) -> io::Result<()> {
         let wanted = until.share.unwrap_or(ENDLESS);
-        let head = Head { wanted, follows: 0 };
+        let head = ChannelHead { wanted, follows: 0 };
         self.channel.send(&head.encode())?;
-        self.channel.line().set_read_timeout(GLANCE)?;
+        self.channel.line().set_read_timeout(POLL_INTERVAL)?;
         let mut silent_since = Instant::now();
         while self.side.received < wanted {
             let n = match self.channel.fill_buf() {
@@ -173,7 +179,7 @@ impl<'a, C: Channel> Visitor<'a, C> {
                 break;
             }
             match n {
-                0 if now.duration_since(silent_since) > PATIENCE => {
+                0 if now.duration_since(silent_since) > PEER_TIMEOUT => {
                     return Err(io::ErrorKind::WouldBlock.into());
                 }
                 0 => {}
@@ -184,9 +190,9 @@ impl<'a, C: Channel> Visitor<'a, C> {
     }
 
     /// Sends; done when the server has received everything.
-    fn give(&mut self, until: &Until) -> io::Result<()> {
+    fn give(&mut self, until: &LaneDeadline) -> io::Result<()> {
         let follows = until.share.unwrap_or(ENDLESS);
-        let head = Head { wanted: 0, follows };
+        let head = ChannelHead { wanted: 0, follows };
         self.channel.send(&head.encode())?;
         let payload = vec![0x5a; self.job.knobs.write_size];
         while self.side.sent < follows && !until.is_over(Instant::now()) {
@@ -201,8 +207,8 @@ impl<'a, C: Channel> Visitor<'a, C> {
         Ok(())
     }
 
-    fn ask(&mut self, until: &Until, request: u64, response: u64) -> io::Result<()> {
-        let head = Head {
+    fn ask(&mut self, until: &LaneDeadline, request: u64, response: u64) -> io::Result<()> {
+        let head = ChannelHead {
             wanted: response,
             follows: request,
         };
@@ -221,26 +227,26 @@ impl<'a, C: Channel> Visitor<'a, C> {
 }
 
 /// The server's end of a lane.
-struct Host<'a, C> {
+struct LaneServer<'a, C> {
     channel: C,
     job: &'a Job,
     payload: Vec<u8>,
-    side: Side,
+    side: SideReport,
 }
 
-impl<'a, C: Channel> Host<'a, C> {
+impl<'a, C: Channel> LaneServer<'a, C> {
     fn new(channel: C, job: &'a Job) -> Self {
         Self {
             channel,
             job,
             payload: vec![0x5a; job.knobs.write_size],
-            side: Side::default(),
+            side: SideReport::default(),
         }
     }
 
-    fn work(mut self) -> Result<Side, PerfError> {
+    fn work(mut self) -> Result<SideReport, PerfError> {
         let first = self.head().map_err(told)?;
-        let meter = Meter::start(self.job.core);
+        let meter = CpuMeter::start(self.job.core);
         let mut next = first;
         let mut done = Ok(());
         while let (Some(head), Ok(())) = (next, &done) {
@@ -259,16 +265,16 @@ impl<'a, C: Channel> Host<'a, C> {
     }
 
     /// Reads a head; `None` if the client has ended.
-    fn head(&mut self) -> io::Result<Option<Head>> {
+    fn head(&mut self) -> io::Result<Option<ChannelHead>> {
         if self.channel.fill_buf()?.is_empty() {
             return Ok(None);
         }
         let mut bytes = [0; CHANNEL_HEAD];
         self.channel.read_exact(&mut bytes)?;
-        Ok(Some(Head::decode(bytes)))
+        Ok(Some(ChannelHead::decode(bytes)))
     }
 
-    fn answer(&mut self, head: Head) -> io::Result<()> {
+    fn answer(&mut self, head: ChannelHead) -> io::Result<()> {
         let pulse = &self.job.pulse;
         self.side.received += drain(&mut self.channel, head.follows, |n| pulse.add(n))?;
         let mut left = head.wanted;
@@ -318,13 +324,13 @@ fn part_of(payload: &[u8], left: u64) -> &[u8] {
 
 fn told(error: io::Error) -> PerfError {
     match error.kind() {
-        io::ErrorKind::WouldBlock => PerfError::Silence(PATIENCE),
+        io::ErrorKind::WouldBlock => PerfError::Silence(PEER_TIMEOUT),
         _ => PerfError::io("a connection broke")(error),
     }
 }
 
-impl Until {
-    fn starting_now(job: &Job, lanes: impl Iterator<Item = Lane>) -> Self {
+impl LaneDeadline {
+    fn starting_now(job: &Job, lanes: impl Iterator<Item = WorkLane>) -> Self {
         let deadline = match job.work.amount {
             Amount::For(time) => Some(Instant::now() + time),
             Amount::Bytes(_) => None,

@@ -5,42 +5,42 @@ mod machine;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use roundtrip_net::datagrams::MOST_SEGMENTS;
+use roundtrip_net::datagrams::MAX_SEGMENTS;
 use roundtrip_quic::{
     AckPolicy, ClientConfig, CongestionControl, DatagramSize, ServerConfig, Transport,
 };
 
-use super::turns::{Serving, drive};
-use super::{Engine, Job, PATIENCE, STREAMS, Side, Station};
+use super::turns::{LoopServer, drive};
+use super::{Engine, Job, ListeningServer, MAX_STREAMS, PEER_TIMEOUT, SideReport};
 use crate::error::{PerfError, PlanError};
-use crate::identity::{Identity, Suite, Trust};
-use crate::plan::{AckEvery, Congestion, Datagram, Knobs, Role};
+use crate::identity::{ServerIdentity, Suite, Trust};
+use crate::plan::{AckEvery, ArmKnobs, Congestion, Datagram, Role};
 use crate::protocol::NAME;
-use machine::Own as Machine;
+use machine::OwnMachine as Machine;
 
-pub(super) struct Own;
+pub(super) struct OwnEngine;
 
-impl Engine for Own {
-    fn check(&self, knobs: &Knobs) -> Result<(), PlanError> {
-        knobs.check_gso(MOST_SEGMENTS)
+impl Engine for OwnEngine {
+    fn check(&self, knobs: &ArmKnobs) -> Result<(), PlanError> {
+        knobs.check_gso(MAX_SEGMENTS)
     }
 
     fn listen(
         &self,
         at: SocketAddr,
-        identity: &Identity,
+        identity: &ServerIdentity,
         job: &Job,
-    ) -> Result<Box<dyn Station>, PerfError> {
-        let mut tls = identity.server(Suite::of(&job.knobs))?;
+    ) -> Result<Box<dyn ListeningServer>, PerfError> {
+        let mut tls = identity.server(Suite::from_knobs(&job.knobs))?;
         // RFC 9001 §4.6.1: early data is as much as the transport allows, or none.
         tls.max_early_data_size = 0;
         let config = ServerConfig::new(Arc::new(tls), transport(&job.knobs, Role::Server));
         let machine = Machine::new(Some(config))?;
-        Ok(Box::new(Serving::listen(at, machine, job)?))
+        Ok(Box::new(LoopServer::listen(at, machine, job)?))
     }
 
-    fn drive(&self, to: SocketAddr, trust: &Trust, job: &Job) -> Result<Side, PerfError> {
-        let tls = Arc::new(trust.client(Suite::of(&job.knobs))?);
+    fn drive(&self, to: SocketAddr, trust: &Trust, job: &Job) -> Result<SideReport, PerfError> {
+        let tls = Arc::new(trust.client(Suite::from_knobs(&job.knobs))?);
         let config = ClientConfig::new(tls, transport(&job.knobs, Role::Client));
         let mut machine = Machine::new(None)?;
         let begun = (0..job.work.connections).map(|_| machine.connect(&config, to, NAME));
@@ -49,10 +49,10 @@ impl Engine for Own {
     }
 }
 
-fn transport(knobs: &Knobs, role: Role) -> Arc<Transport> {
+fn transport(knobs: &ArmKnobs, role: Role) -> Arc<Transport> {
     let mut transport = Transport {
-        idle_timeout: PATIENCE,
-        bidi_streams: STREAMS.into(),
+        idle_timeout: PEER_TIMEOUT,
+        bidi_streams: MAX_STREAMS.into(),
         congestion: match knobs.congestion {
             Congestion::Cubic => CongestionControl::Cubic,
             Congestion::Reno => CongestionControl::Reno,

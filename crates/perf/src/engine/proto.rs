@@ -8,39 +8,39 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use quinn_proto::TransportConfig;
-use roundtrip_net::datagrams::MOST_SEGMENTS;
+use roundtrip_net::datagrams::MAX_SEGMENTS;
 
 use super::quinn::{client_config, server_config, tuned};
-use super::turns::{Serving, drive};
-use super::{Engine, Job, Side, Station};
+use super::turns::{LoopServer, drive};
+use super::{Engine, Job, ListeningServer, SideReport};
 use crate::error::{PerfError, PlanError};
-use crate::identity::{Identity, Trust};
-use crate::plan::{AckEvery, Datagram, Knobs, Role};
+use crate::identity::{ServerIdentity, Trust};
+use crate::plan::{AckEvery, ArmKnobs, Datagram, Role};
 use crate::protocol::NAME;
-use machine::{Mirror, Proto as Machine};
+use machine::{Mirror, ProtoMachine as Machine};
 
 /// The default number of datagrams in a burst: as many Ethernet-sized ones as fit 64 KiB.
-const USUAL_BURST: usize = 44;
+const DEFAULT_BURST: usize = 44;
 /// The shortest maximum datagram size, in bytes (RFC 9000 §14).
-const SHORTEST: u16 = 1200;
+const MIN_DATAGRAM: u16 = 1200;
 
-pub(super) struct Proto;
+pub(super) struct ProtoEngine;
 
-impl Engine for Proto {
-    fn check(&self, knobs: &Knobs) -> Result<(), PlanError> {
+impl Engine for ProtoEngine {
+    fn check(&self, knobs: &ArmKnobs) -> Result<(), PlanError> {
         if knobs.ack_every == Some(AckEvery::Auto) {
             let instead = "it takes a number of packets";
             return Err(PlanError::cannot("proto", "--ack-every auto", instead));
         }
-        knobs.check_gso(MOST_SEGMENTS)
+        knobs.check_gso(MAX_SEGMENTS)
     }
 
     fn listen(
         &self,
         at: SocketAddr,
-        identity: &Identity,
+        identity: &ServerIdentity,
         job: &Job,
-    ) -> Result<Box<dyn Station>, PerfError> {
+    ) -> Result<Box<dyn ListeningServer>, PerfError> {
         let knobs = job.knobs;
         let tuned = Arc::new(transport(&knobs, Role::Server));
         let config = server_config(identity, knobs.cipher, tuned)?;
@@ -48,8 +48,8 @@ impl Engine for Proto {
             let config = config.clone();
             Box::new(move |length: u16| {
                 let mut config = config.clone();
-                let mirrored = Knobs {
-                    datagram: Datagram::Of(length.max(SHORTEST)),
+                let mirrored = ArmKnobs {
+                    datagram: Datagram::Of(length.max(MIN_DATAGRAM)),
                     ..knobs
                 };
                 config.transport_config(Arc::new(transport(&mirrored, Role::Server)));
@@ -57,10 +57,10 @@ impl Engine for Proto {
             }) as Mirror
         });
         let machine = Machine::new(Some(config), mirror, burst(&knobs));
-        Ok(Box::new(Serving::listen(at, machine, job)?))
+        Ok(Box::new(LoopServer::listen(at, machine, job)?))
     }
 
-    fn drive(&self, to: SocketAddr, trust: &Trust, job: &Job) -> Result<Side, PerfError> {
+    fn drive(&self, to: SocketAddr, trust: &Trust, job: &Job) -> Result<SideReport, PerfError> {
         let knobs = &job.knobs;
         let tuned = Arc::new(transport(knobs, Role::Client));
         let config = client_config(trust, knobs.cipher, tuned)?;
@@ -71,11 +71,11 @@ impl Engine for Proto {
     }
 }
 
-fn burst(knobs: &Knobs) -> usize {
-    knobs.gso.unwrap_or(USUAL_BURST)
+fn burst(knobs: &ArmKnobs) -> usize {
+    knobs.gso.unwrap_or(DEFAULT_BURST)
 }
 
-fn transport(knobs: &Knobs, role: Role) -> TransportConfig {
+fn transport(knobs: &ArmKnobs, role: Role) -> TransportConfig {
     let mut config = tuned(knobs);
     if let (Datagram::Mirror(bytes), Role::Client) = (knobs.datagram, role) {
         // Its first datagrams are padded to the minimum MTU that it assumes.

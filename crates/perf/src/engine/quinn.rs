@@ -14,24 +14,24 @@ use quinn::{
     SendStream, ServerConfig, TokioRuntime, TransportConfig, VarInt,
 };
 
-use super::tasks::{Called, Caller, Incoming, Outgoing, runtime};
-use super::{Engine, Job, PATIENCE, STREAMS, Side, Station, Wire};
+use super::tasks::{ClientConnection, ReceiveHalf, SendHalf, ServerConnection, runtime};
+use super::{Engine, Job, ListeningServer, MAX_STREAMS, PEER_TIMEOUT, SideReport, WireCounters};
 use crate::error::{PerfError, PlanError};
-use crate::identity::{Identity, Trust};
-use crate::plan::{AckEvery, Congestion, Datagram, Knobs};
-use socket::{Calls, Counting};
+use crate::identity::{ServerIdentity, Trust};
+use crate::plan::{AckEvery, ArmKnobs, Congestion, Datagram};
+use socket::{CountingSocket, SocketCalls};
 
 pub(super) use client::config as client_config;
 pub(super) use server::config as server_config;
 
 /// The most datagrams in a burst of quinn (`MAX_TRANSMIT_SEGMENTS`).
-const MOST_BURST: usize = 10;
+const MAX_BURST: usize = 10;
 const DONE: VarInt = VarInt::from_u32(0);
 
-pub(super) struct Quinn;
+pub(super) struct QuinnEngine;
 
-impl Engine for Quinn {
-    fn check(&self, knobs: &Knobs) -> Result<(), PlanError> {
+impl Engine for QuinnEngine {
+    fn check(&self, knobs: &ArmKnobs) -> Result<(), PlanError> {
         let cannot = |what: String, instead| Err(PlanError::cannot("quinn", what, instead));
         if knobs.ack_every == Some(AckEvery::Auto) {
             return cannot("--ack-every auto".into(), "it takes a number of packets");
@@ -40,24 +40,24 @@ impl Engine for Quinn {
             return cannot("--datagram mirror".into(), "it takes a size, or discover");
         }
         match knobs.gso {
-            Some(burst) if burst > MOST_BURST => cannot(
+            Some(burst) if burst > MAX_BURST => cannot(
                 format!("--gso {burst}"),
                 "its bursts are of 10 datagrams at most",
             ),
-            _ => knobs.check_gso(MOST_BURST),
+            _ => knobs.check_gso(MAX_BURST),
         }
     }
 
     fn listen(
         &self,
         at: SocketAddr,
-        identity: &Identity,
+        identity: &ServerIdentity,
         job: &Job,
-    ) -> Result<Box<dyn Station>, PerfError> {
-        Ok(Box::new(server::Serving::listen(at, identity, job)?))
+    ) -> Result<Box<dyn ListeningServer>, PerfError> {
+        Ok(Box::new(server::QuinnServer::listen(at, identity, job)?))
     }
 
-    fn drive(&self, to: SocketAddr, trust: &Trust, job: &Job) -> Result<Side, PerfError> {
+    fn drive(&self, to: SocketAddr, trust: &Trust, job: &Job) -> Result<SideReport, PerfError> {
         runtime()?.block_on(client::drive(to, trust, job))
     }
 }
@@ -66,10 +66,10 @@ impl Engine for Quinn {
 fn endpoint(
     at: SocketAddr,
     server: Option<ServerConfig>,
-    knobs: &Knobs,
-) -> Result<(Endpoint, Arc<Calls>), PerfError> {
+    knobs: &ArmKnobs,
+) -> Result<(Endpoint, Arc<SocketCalls>), PerfError> {
     let opening = || {
-        let (socket, calls) = Counting::bind(at, knobs.gso)?;
+        let (socket, calls) = CountingSocket::bind(at, knobs.gso)?;
         let runtime = Arc::new(TokioRuntime);
         let config = EndpointConfig::default();
         let endpoint = Endpoint::new_with_abstract_socket(config, server, socket, runtime)?;
@@ -79,11 +79,11 @@ fn endpoint(
 }
 
 /// Applies the knobs, as far as they concern quinn-proto.
-pub(super) fn tuned(knobs: &Knobs) -> TransportConfig {
+pub(super) fn tuned(knobs: &ArmKnobs) -> TransportConfig {
     let mut config = TransportConfig::default();
     config
-        .max_concurrent_bidi_streams(STREAMS.into())
-        .max_idle_timeout(PATIENCE.try_into().ok())
+        .max_concurrent_bidi_streams(MAX_STREAMS.into())
+        .max_idle_timeout(PEER_TIMEOUT.try_into().ok())
         .congestion_controller_factory(congestion(knobs.congestion));
     if let Some(AckEvery::Packets(packets)) = knobs.ack_every {
         // The threshold is the number of packets that need not be acknowledged at once
@@ -111,8 +111,8 @@ fn congestion(control: Congestion) -> Arc<dyn ControllerFactory + Send + Sync> {
 
 /// The counters of a connection. quinn does not tell which packets are retransmissions, nor what
 /// its windows held back.
-pub(super) fn wire(stats: &ConnectionStats) -> Wire {
-    Wire {
+pub(super) fn wire(stats: &ConnectionStats) -> WireCounters {
+    WireCounters {
         packets_sent: Some(stats.udp_tx.datagrams),
         packets_received: Some(stats.udp_rx.datagrams),
         acks_sent: Some(stats.frame_tx.acks),
@@ -128,14 +128,14 @@ pub(super) fn wire(stats: &ConnectionStats) -> Wire {
 }
 
 /// The counters of all connections of a side.
-fn wires(connections: &[Connection], calls: &Calls) -> Wire {
+fn wires(connections: &[Connection], calls: &SocketCalls) -> WireCounters {
     let each = connections.iter().map(|one| wire(&one.stats()));
-    let mut all = each.reduce(Wire::with).unwrap_or_default();
+    let mut all = each.reduce(WireCounters::with).unwrap_or_default();
     (all.send_calls, all.receive_calls) = (Some(calls.sends()), Some(calls.receives()));
     all
 }
 
-impl Caller for Connection {
+impl ClientConnection for Connection {
     type To = SendStream;
     type From = RecvStream;
 
@@ -144,7 +144,7 @@ impl Caller for Connection {
     }
 }
 
-impl Called for Connection {
+impl ServerConnection for Connection {
     type To = SendStream;
     type From = RecvStream;
 
@@ -153,7 +153,7 @@ impl Called for Connection {
     }
 }
 
-impl Outgoing for SendStream {
+impl SendHalf for SendStream {
     async fn send(&mut self, part: Bytes) -> Result<(), PerfError> {
         self.write_chunk(part).await.map_err(PerfError::broken)
     }
@@ -163,7 +163,7 @@ impl Outgoing for SendStream {
     }
 }
 
-impl Incoming for RecvStream {
+impl ReceiveHalf for RecvStream {
     async fn receive(&mut self, pieces: &mut [Bytes]) -> Result<Option<usize>, PerfError> {
         self.read_chunks(pieces).await.map_err(PerfError::broken)
     }

@@ -14,11 +14,11 @@ use s2n_quic::provider::io::tokio::Provider as Io;
 use s2n_quic::provider::limits::Limits;
 use s2n_quic::stream::{ReceiveStream, SendStream};
 
-use super::tasks::{Called, Caller, Incoming, Outgoing, runtime};
-use super::{Engine, Job, PATIENCE, STREAMS, Side, Station};
+use super::tasks::{ClientConnection, ReceiveHalf, SendHalf, ServerConnection, runtime};
+use super::{Engine, Job, ListeningServer, MAX_STREAMS, PEER_TIMEOUT, SideReport};
 use crate::error::{PerfError, PlanError};
-use crate::identity::{Identity, Trust};
-use crate::plan::{Congestion, Datagram, Knobs};
+use crate::identity::{ServerIdentity, Trust};
+use crate::plan::{ArmKnobs, Congestion, Datagram};
 
 /// The length of a burst unless bursts are off (`MAX_BURST_PACKETS`); nothing in between is
 /// possible.
@@ -27,10 +27,10 @@ const BURST: usize = 10;
 const BELOW_IPV4: u16 = 8 + 20;
 const BELOW_IPV6: u16 = 8 + 40;
 
-pub(super) struct S2n;
+pub(super) struct S2nEngine;
 
-impl Engine for S2n {
-    fn check(&self, knobs: &Knobs) -> Result<(), PlanError> {
+impl Engine for S2nEngine {
+    fn check(&self, knobs: &ArmKnobs) -> Result<(), PlanError> {
         let cannot = |what: String, instead| Err(PlanError::cannot("s2n", what, instead));
         if let Some(every) = knobs.ack_every {
             return cannot(
@@ -56,19 +56,19 @@ impl Engine for S2n {
     fn listen(
         &self,
         at: SocketAddr,
-        identity: &Identity,
+        identity: &ServerIdentity,
         job: &Job,
-    ) -> Result<Box<dyn Station>, PerfError> {
-        Ok(Box::new(server::Serving::listen(at, identity, job)?))
+    ) -> Result<Box<dyn ListeningServer>, PerfError> {
+        Ok(Box::new(server::S2nServer::listen(at, identity, job)?))
     }
 
-    fn drive(&self, to: SocketAddr, trust: &Trust, job: &Job) -> Result<Side, PerfError> {
+    fn drive(&self, to: SocketAddr, trust: &Trust, job: &Job) -> Result<SideReport, PerfError> {
         runtime()?.block_on(client::drive(to, trust, job))
     }
 }
 
 /// A socket of the peer's address family.
-fn socket(at: SocketAddr, knobs: &Knobs) -> io::Result<Io> {
+fn socket(at: SocketAddr, knobs: &ArmKnobs) -> io::Result<Io> {
     let mut io = Io::builder()
         .with_receive_address(at)?
         .with_gso(knobs.gso != Some(1))?;
@@ -86,9 +86,9 @@ fn socket(at: SocketAddr, knobs: &Knobs) -> io::Result<Io> {
 /// Allows enough streams for any work, and a timeout; everything else is the default.
 fn limits() -> io::Result<Limits> {
     let limits = Limits::new()
-        .with_max_idle_timeout(PATIENCE)
-        .and_then(|limits| limits.with_max_open_local_bidirectional_streams(STREAMS.into()))
-        .and_then(|limits| limits.with_max_open_remote_bidirectional_streams(STREAMS.into()));
+        .with_max_idle_timeout(PEER_TIMEOUT)
+        .and_then(|limits| limits.with_max_open_local_bidirectional_streams(MAX_STREAMS.into()))
+        .and_then(|limits| limits.with_max_open_remote_bidirectional_streams(MAX_STREAMS.into()));
     limits.map_err(io::Error::other)
 }
 
@@ -104,7 +104,7 @@ macro_rules! started {
             .map_err(io::Error::other)?
             .with_limits(super::limits()?)
             .map_err(io::Error::other)?
-            .with_event(super::tally::Listener($tally))
+            .with_event(super::tally::S2nEvents($tally))
             .map_err(io::Error::other)?;
         let started = match $knobs.congestion {
             crate::plan::Congestion::Bbr => begun
@@ -121,7 +121,7 @@ macro_rules! started {
 }
 use started;
 
-impl Caller for Handle {
+impl ClientConnection for Handle {
     type To = SendStream;
     type From = ReceiveStream;
 
@@ -131,7 +131,7 @@ impl Caller for Handle {
     }
 }
 
-impl Called for s2n_quic::Connection {
+impl ServerConnection for s2n_quic::Connection {
     type To = SendStream;
     type From = ReceiveStream;
 
@@ -141,7 +141,7 @@ impl Called for s2n_quic::Connection {
     }
 }
 
-impl Outgoing for SendStream {
+impl SendHalf for SendStream {
     async fn send(&mut self, part: Bytes) -> Result<(), PerfError> {
         SendStream::send(self, part)
             .await
@@ -153,7 +153,7 @@ impl Outgoing for SendStream {
     }
 }
 
-impl Incoming for ReceiveStream {
+impl ReceiveHalf for ReceiveStream {
     async fn receive(&mut self, pieces: &mut [Bytes]) -> Result<Option<usize>, PerfError> {
         let received = self.receive_vectored(pieces).await;
         let (n, is_open) = received.map_err(PerfError::broken)?;
@@ -169,9 +169,9 @@ mod tests {
     #[test]
     fn bursts_are_its_own_or_none() {
         let described = |gso| {
-            let knobs = Knobs {
+            let knobs = ArmKnobs {
                 gso,
-                ..Knobs::default()
+                ..ArmKnobs::default()
             };
             let at = "127.0.0.1:0".parse().unwrap();
             format!("{:?}", socket(at, &knobs).unwrap())

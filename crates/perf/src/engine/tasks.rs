@@ -13,27 +13,27 @@ use tokio::runtime::{Builder, Runtime};
 use crate::error::PerfError;
 
 /// The most pieces of a stream that are received at once.
-const PIECES: usize = 32;
+const MAX_PIECES: usize = 32;
 
 /// A connection of the client.
-pub(super) trait Caller: Clone + Send + Sync + 'static {
-    type To: Outgoing;
-    type From: Incoming;
+pub(super) trait ClientConnection: Clone + Send + Sync + 'static {
+    type To: SendHalf;
+    type From: ReceiveHalf;
 
     fn open(&self) -> impl Future<Output = Result<(Self::To, Self::From), PerfError>> + Send;
 }
 
 /// A connection of the server.
-pub(super) trait Called: Send + 'static {
-    type To: Outgoing;
-    type From: Incoming;
+pub(super) trait ServerConnection: Send + 'static {
+    type To: SendHalf;
+    type From: ReceiveHalf;
 
     /// `None` when the connection is over.
     fn accept(&mut self) -> impl Future<Output = Option<(Self::To, Self::From)>> + Send;
 }
 
 /// The sending half of a stream.
-pub(super) trait Outgoing: Send + 'static {
+pub(super) trait SendHalf: Send + 'static {
     /// Sends the bytes, once there is room.
     fn send(&mut self, part: Bytes) -> impl Future<Output = Result<(), PerfError>> + Send;
 
@@ -41,7 +41,7 @@ pub(super) trait Outgoing: Send + 'static {
 }
 
 /// The receiving half of a stream.
-pub(super) trait Incoming: Send + 'static {
+pub(super) trait ReceiveHalf: Send + 'static {
     /// Fills pieces and returns how many; 0 at the end of the stream.
     fn receive(
         &mut self,
@@ -58,10 +58,10 @@ pub(super) fn runtime() -> Result<Runtime, PerfError> {
 
 /// Reads and discards a stream to its end; calls `see` with each piece.
 async fn drain(
-    stream: &mut impl Incoming,
+    stream: &mut impl ReceiveHalf,
     mut see: impl FnMut(&[u8]) + Send,
 ) -> Result<(), PerfError> {
-    let mut pieces: [Bytes; PIECES] = std::array::from_fn(|_| Bytes::new());
+    let mut pieces: [Bytes; MAX_PIECES] = std::array::from_fn(|_| Bytes::new());
     while let Some(n) = stream.receive(&mut pieces).await? {
         for piece in pieces.iter_mut().take(n) {
             see(&std::mem::take(piece));

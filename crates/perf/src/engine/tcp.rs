@@ -3,46 +3,46 @@
 use std::io::{self, BufRead, Read, Write};
 use std::net::SocketAddr;
 
-use super::channel::{Channel, Line};
-use super::lanes::{self, Ends};
-use super::{Engine, Job, Side, Station};
+use super::channel::{BufferedSocket, Channel};
+use super::lanes::{self, ChannelMaker};
+use super::{Engine, Job, ListeningServer, SideReport};
 use crate::error::{PerfError, PlanError};
-use crate::identity::{Identity, Trust};
-use crate::plan::Knobs;
+use crate::identity::{ServerIdentity, Trust};
+use crate::plan::ArmKnobs;
 
-pub(super) struct Tcp;
+pub(super) struct TcpEngine;
 
 /// The line itself.
-pub(super) struct Plain(Line);
+pub(super) struct TcpChannel(BufferedSocket);
 
-impl Engine for Tcp {
-    fn check(&self, _: &Knobs) -> Result<(), PlanError> {
+impl Engine for TcpEngine {
+    fn check(&self, _: &ArmKnobs) -> Result<(), PlanError> {
         Ok(())
     }
 
     fn listen(
         &self,
         at: SocketAddr,
-        _: &Identity,
+        _: &ServerIdentity,
         job: &Job,
-    ) -> Result<Box<dyn Station>, PerfError> {
+    ) -> Result<Box<dyn ListeningServer>, PerfError> {
         lanes::listen(Self, at, job)
     }
 
-    fn drive(&self, to: SocketAddr, _: &Trust, job: &Job) -> Result<Side, PerfError> {
+    fn drive(&self, to: SocketAddr, _: &Trust, job: &Job) -> Result<SideReport, PerfError> {
         lanes::drive(self, to, job)
     }
 }
 
-impl Ends for Tcp {
-    type Channel = Plain;
+impl ChannelMaker for TcpEngine {
+    type Channel = TcpChannel;
 
-    fn open(&self, line: Line) -> Result<Plain, PerfError> {
-        Ok(Plain(line))
+    fn open(&self, line: BufferedSocket) -> Result<TcpChannel, PerfError> {
+        Ok(TcpChannel(line))
     }
 }
 
-impl Channel for Plain {
+impl Channel for TcpChannel {
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.0.write_all(bytes)
     }
@@ -51,12 +51,12 @@ impl Channel for Plain {
         self.0.shut()
     }
 
-    fn line(&self) -> &Line {
+    fn line(&self) -> &BufferedSocket {
         &self.0
     }
 }
 
-impl BufRead for Plain {
+impl BufRead for TcpChannel {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         self.0.fill_buf()
     }
@@ -66,7 +66,7 @@ impl BufRead for Plain {
     }
 }
 
-impl Read for Plain {
+impl Read for TcpChannel {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         self.0.read(into)
     }

@@ -8,68 +8,68 @@ use std::sync::Arc;
 
 use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection};
 
-use super::channel::{Channel, Line};
-use super::lanes::{self, Ends};
-use super::{Engine, Job, Side, Station};
+use super::channel::{BufferedSocket, Channel};
+use super::lanes::{self, ChannelMaker};
+use super::{Engine, Job, ListeningServer, SideReport};
 use crate::error::{PerfError, PlanError};
-use crate::identity::{self, Identity, Trust};
-use crate::plan::Knobs;
+use crate::identity::{self, ServerIdentity, Trust};
+use crate::plan::ArmKnobs;
 
-pub(super) struct Tls;
+pub(super) struct TlsEngine;
 
 /// Accepted connections.
-pub(super) struct Guests(Arc<ServerConfig>);
+pub(super) struct TlsAcceptor(Arc<ServerConfig>);
 
 /// Opened connections.
-pub(super) struct Visits(Arc<ClientConfig>);
+pub(super) struct TlsConnector(Arc<ClientConfig>);
 
-pub(super) struct Sealed {
+pub(super) struct TlsChannel {
     tls: Connection,
-    line: Line,
+    line: BufferedSocket,
     /// Bytes that are decrypted, and not yet consumed.
     ready: usize,
 }
 
-impl Engine for Tls {
-    fn check(&self, _: &Knobs) -> Result<(), PlanError> {
+impl Engine for TlsEngine {
+    fn check(&self, _: &ArmKnobs) -> Result<(), PlanError> {
         Ok(())
     }
 
     fn listen(
         &self,
         at: SocketAddr,
-        identity: &Identity,
+        identity: &ServerIdentity,
         job: &Job,
-    ) -> Result<Box<dyn Station>, PerfError> {
-        let guests = Guests(Arc::new(identity.server(job.knobs.cipher)?));
+    ) -> Result<Box<dyn ListeningServer>, PerfError> {
+        let guests = TlsAcceptor(Arc::new(identity.server(job.knobs.cipher)?));
         lanes::listen(guests, at, job)
     }
 
-    fn drive(&self, to: SocketAddr, trust: &Trust, job: &Job) -> Result<Side, PerfError> {
-        let visits = Visits(Arc::new(trust.client(job.knobs.cipher)?));
+    fn drive(&self, to: SocketAddr, trust: &Trust, job: &Job) -> Result<SideReport, PerfError> {
+        let visits = TlsConnector(Arc::new(trust.client(job.knobs.cipher)?));
         lanes::drive(&visits, to, job)
     }
 }
 
-impl Ends for Guests {
-    type Channel = Sealed;
+impl ChannelMaker for TlsAcceptor {
+    type Channel = TlsChannel;
 
-    fn open(&self, line: Line) -> Result<Sealed, PerfError> {
-        Sealed::shake(ServerConnection::new(self.0.clone())?.into(), line)
+    fn open(&self, line: BufferedSocket) -> Result<TlsChannel, PerfError> {
+        TlsChannel::shake(ServerConnection::new(self.0.clone())?.into(), line)
     }
 }
 
-impl Ends for Visits {
-    type Channel = Sealed;
+impl ChannelMaker for TlsConnector {
+    type Channel = TlsChannel;
 
-    fn open(&self, line: Line) -> Result<Sealed, PerfError> {
+    fn open(&self, line: BufferedSocket) -> Result<TlsChannel, PerfError> {
         let name = identity::server_name()?;
-        Sealed::shake(ClientConnection::new(self.0.clone(), name)?.into(), line)
+        TlsChannel::shake(ClientConnection::new(self.0.clone(), name)?.into(), line)
     }
 }
 
-impl Sealed {
-    fn shake(mut tls: Connection, mut line: Line) -> Result<Self, PerfError> {
+impl TlsChannel {
+    fn shake(mut tls: Connection, mut line: BufferedSocket) -> Result<Self, PerfError> {
         // A write is encrypted at once, however large it is.
         tls.set_buffer_limit(None);
         while tls.is_handshaking() {
@@ -103,7 +103,7 @@ impl Sealed {
     }
 }
 
-impl Channel for Sealed {
+impl Channel for TlsChannel {
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         io::Write::write_all(&mut self.tls.writer(), bytes)?;
         self.flush_records()
@@ -115,12 +115,12 @@ impl Channel for Sealed {
         self.line.shut()
     }
 
-    fn line(&self) -> &Line {
+    fn line(&self) -> &BufferedSocket {
         &self.line
     }
 }
 
-impl BufRead for Sealed {
+impl BufRead for TlsChannel {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.ready == 0 {
             // Records that arrived together with others are already decrypted.
@@ -143,7 +143,7 @@ impl BufRead for Sealed {
     }
 }
 
-impl Read for Sealed {
+impl Read for TlsChannel {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let ready = self.fill_buf()?;
         let n = ready.len().min(into.len());

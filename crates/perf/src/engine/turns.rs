@@ -13,23 +13,23 @@ use std::time::{Duration, Instant};
 
 use roundtrip_net::datagrams::{Datagrams, Intake, Parcel, is_too_long};
 
-use super::Wire;
+use super::WireCounters;
 use crate::error::PerfError;
 
-pub(super) use machine::{Burst, Heard, Machine, Streams};
-pub(super) use sides::{Serving, drive};
+pub(super) use machine::{DatagramBurst, Machine, MachineConnection, MachineEvent};
+pub(super) use sides::{LoopServer, drive};
 
 /// The number of receive slots: datagrams arrive coalesced if the interface does that, otherwise
 /// this many in one call.
 const SLOTS: usize = 64;
 /// The size of the send buffer: the longest burst of the longest datagrams, in bytes.
-const BUFFER: usize = 64 << 10;
+const BUFFER_BYTES: usize = 64 << 10;
 /// The most bytes that are received before they are read.
-const EARFUL: usize = 60 << 10;
+const MAX_UNREAD_BYTES: usize = 60 << 10;
 /// Bursts of a connection in a row before acknowledgements are received again.
 const BURSTS: usize = 4;
 /// How long to wait for the peer to answer a close; a peer that misses it times out.
-const FAREWELL: Duration = Duration::from_millis(100);
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// What a side does with the events of its connections.
 trait Guest<M: Machine> {
@@ -37,7 +37,7 @@ trait Guest<M: Machine> {
         &mut self,
         of: M::Handle,
         connection: &mut M::Connection,
-        heard: Heard<<M::Connection as Streams>::Id>,
+        heard: MachineEvent<<M::Connection as MachineConnection>::Id>,
     ) -> Result<(), PerfError>;
 
     /// Called between turns, for what depends on time alone.
@@ -47,7 +47,7 @@ trait Guest<M: Machine> {
     fn deadline(&self) -> Option<Instant>;
 }
 
-struct Turns<M: Machine> {
+struct EventLoop<M: Machine> {
     machine: M,
     socket: Datagrams,
     /// `None` while it is being read.
@@ -55,12 +55,12 @@ struct Turns<M: Machine> {
     buffer: Vec<u8>,
     handles: Vec<M::Handle>,
     /// A burst that waits because the kernel had no room.
-    held: Option<Burst>,
+    held: Option<DatagramBurst>,
     /// The counters of connections that are gone.
-    past: Option<Wire>,
+    past: Option<WireCounters>,
 }
 
-impl<M: Machine> Turns<M> {
+impl<M: Machine> EventLoop<M> {
     fn open(at: SocketAddr, machine: M, begun: Vec<M::Handle>) -> Result<Self, PerfError> {
         let opened = Datagrams::bind(at);
         let socket = opened.map_err(|source| PerfError::Listen { at, source })?;
@@ -68,7 +68,7 @@ impl<M: Machine> Turns<M> {
             machine,
             socket,
             intake: None,
-            buffer: vec![0; BUFFER],
+            buffer: vec![0; BUFFER_BYTES],
             handles: begun,
             held: None,
             past: None,
@@ -121,14 +121,14 @@ impl<M: Machine> Turns<M> {
         for handle in &self.handles {
             self.machine.close(now, *handle);
         }
-        let until = now + FAREWELL;
+        let until = now + CLOSE_TIMEOUT;
         let went = |turns: &mut Self| turns.give_out().map_err(PerfError::io("cannot send"));
         while went(self)? && Instant::now() < until {}
         Ok(())
     }
 
     /// The counters of all connections, and of the socket that they share.
-    fn wire(&mut self) -> Wire {
+    fn wire(&mut self) -> WireCounters {
         let mut all = self.past;
         for handle in &self.handles {
             if let Some(connection) = self.machine.connection(*handle) {
@@ -164,7 +164,7 @@ impl<M: Machine> Turns<M> {
         for arrival in intake.arrivals_mut() {
             unheard += arrival.bytes.len();
             self.machine.receive(Instant::now(), arrival);
-            if unheard >= EARFUL {
+            if unheard >= MAX_UNREAD_BYTES {
                 self.admit();
                 self.tell(guest)?;
                 unheard = 0;
@@ -246,7 +246,7 @@ impl<M: Machine> Turns<M> {
     }
 
     /// Sends what waits in the buffer; `false` if there is no room.
-    fn send(&mut self, burst: Burst) -> io::Result<bool> {
+    fn send(&mut self, burst: DatagramBurst) -> io::Result<bool> {
         match send(&self.socket, &burst, &self.buffer) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.held = Some(burst);
@@ -274,7 +274,7 @@ impl<M: Machine> Turns<M> {
     }
 }
 
-fn send(socket: &Datagrams, burst: &Burst, buffer: &[u8]) -> io::Result<()> {
+fn send(socket: &Datagrams, burst: &DatagramBurst, buffer: &[u8]) -> io::Result<()> {
     socket.send(&Parcel {
         to: burst.to,
         from: burst.from,

@@ -6,7 +6,7 @@ use roundtrip_model::Summary;
 use roundtrip_report::clean;
 
 use super::amount;
-use crate::engine::{Side, Wire};
+use crate::engine::{SideReport, WireCounters};
 use crate::outcome::{ArmOutcome, Outcome, Visit};
 
 /// A row of the table. Arms are columns, so that a page with few arms stays narrow.
@@ -104,9 +104,9 @@ fn requests() -> Vec<Row> {
 
 fn wires(outcome: &Outcome) -> Vec<Row> {
     let work = outcome.plan.work;
-    let of = |figure: fn(&Wire) -> Option<f64>, sends: bool, digits: usize| -> Figure {
+    let of = |figure: fn(&WireCounters) -> Option<f64>, sends: bool, digits: usize| -> Figure {
         Box::new(move |arm| {
-            let side = |visit: &Visit| -> Side {
+            let side = |visit: &Visit| -> SideReport {
                 if sends {
                     visit.sender(&work).clone()
                 } else {

@@ -9,7 +9,7 @@ use crate::outcome::tests::{plan, visit};
 
 fn outcome() -> Outcome {
     let visits = |costs: [u64; 3]| costs.map(visit).to_vec();
-    Outcome::of(
+    Outcome::new(
         plan(&["tls", "quic", "quic/proto+gso44"]),
         vec![
             visits([210, 200, 900]),

@@ -5,13 +5,13 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::knobs::{Cipher, DEFAULT_WRITE, Datagram, Knobs, Tuning};
+use super::knobs::{ArmKnobs, Cipher, DEFAULT_WRITE, Datagram, Tuning};
 use super::{Congestion, range};
 use crate::engine;
 use crate::error::PlanError;
 use crate::identity;
 
-const MOST_WRITE: u64 = 1 << 20;
+const MAX_WRITE: u64 = 1 << 20;
 const QUIC: &str = "quic";
 const PACKET_AEAD: &str = "packetaead";
 const SEALED: &str = "tls and quic";
@@ -19,8 +19,8 @@ const SEALED: &str = "tls and quic";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Arm {
     pub transport: Transport,
-    pub engine: Engine,
-    pub knobs: Knobs,
+    pub engine: EngineName,
+    pub knobs: ArmKnobs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ pub enum Transport {
 /// Whose implementation of QUIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Engine {
+pub enum EngineName {
     Kernel,
     Rustls,
     /// Crate `quic`.
@@ -57,16 +57,16 @@ impl Transport {
         }
     }
 
-    fn engine(self) -> Engine {
+    fn engine(self) -> EngineName {
         match self {
-            Self::Tcp => Engine::Kernel,
-            Self::Tls => Engine::Rustls,
-            Self::Quic => Engine::Own,
+            Self::Tcp => EngineName::Kernel,
+            Self::Tls => EngineName::Rustls,
+            Self::Quic => EngineName::Own,
         }
     }
 }
 
-impl Engine {
+impl EngineName {
     pub const OF_QUIC: [Self; 4] = [Self::Own, Self::Proto, Self::Quinn, Self::S2n];
 
     pub fn word(self) -> &'static str {
@@ -82,16 +82,16 @@ impl Engine {
 }
 
 impl Arm {
-    pub fn of(transport: Transport) -> Self {
+    pub fn new(transport: Transport) -> Self {
         Self {
             transport,
             engine: transport.engine(),
-            knobs: Knobs::default(),
+            knobs: ArmKnobs::default(),
         }
     }
 
     /// Parses an arm. General knobs apply if they concern it; the arm's own knobs override them.
-    fn read(text: &str, general: &Tuning, engine: Option<Engine>) -> Result<Self, PlanError> {
+    fn read(text: &str, general: &Tuning, engine: Option<EngineName>) -> Result<Self, PlanError> {
         let unknown = || PlanError::Arm { text: text.into() };
         let mut words = text.split('+');
         let mut name = words.next().unwrap_or_default().split('/');
@@ -99,7 +99,7 @@ impl Arm {
             .into_iter()
             .find(|transport| name.clone().next() == Some(transport.word()))
             .ok_or_else(unknown)?;
-        let mut arm = Self::of(transport);
+        let mut arm = Self::new(transport);
         name.next();
         if let Some(engine) = engine.filter(|_| transport == Transport::Quic) {
             arm.engine = engine;
@@ -120,7 +120,7 @@ impl Arm {
     pub fn read_all<'a>(
         texts: impl IntoIterator<Item = &'a str>,
         general: &Tuning,
-        engine: Option<Engine>,
+        engine: Option<EngineName>,
     ) -> Result<Vec<Self>, PlanError> {
         let read = |text| Self::read(text, general, engine);
         let arms: Vec<Self> = texts.into_iter().map(read).collect::<Result<_, _>>()?;
@@ -137,21 +137,21 @@ impl Arm {
 
     pub(crate) fn check(&self) -> Result<(), PlanError> {
         let write = self.knobs.write_size as u64;
-        range("--write-size", write, 1, MOST_WRITE)?;
-        if (self.transport == Transport::Quic) != Engine::OF_QUIC.contains(&self.engine) {
+        range("--write-size", write, 1, MAX_WRITE)?;
+        if (self.transport == Transport::Quic) != EngineName::OF_QUIC.contains(&self.engine) {
             let instead = "engines are chosen for quic, among own, proto, quinn and s2n";
             let what = self.transport.word();
             return Err(PlanError::cannot(self.engine.word(), what, instead));
         }
         self.check_packet_aead()?;
-        engine::of(self.engine).check(&self.knobs)
+        engine::by_name(self.engine).check(&self.knobs)
     }
 
     /// Rejects our own AES-GCM if it is not available: the figure would be another cipher's.
     fn check_packet_aead(&self) -> Result<(), PlanError> {
         let instead = if !self.knobs.packet_aead {
             return Ok(());
-        } else if self.engine != Engine::Own {
+        } else if self.engine != EngineName::Own {
             "its packets are sealed by aws-lc; write quic/own, or leave packetaead"
         } else if let Some(instead) = identity::lacks_packet_aead(self.knobs.cipher) {
             instead
@@ -245,8 +245,8 @@ impl Tuning {
         Ok(())
     }
 
-    fn over(self, knobs: Knobs) -> Knobs {
-        Knobs {
+    fn over(self, knobs: ArmKnobs) -> ArmKnobs {
+        ArmKnobs {
             congestion: self.congestion.unwrap_or(knobs.congestion),
             cipher: self.cipher.unwrap_or(knobs.cipher),
             write_size: self.write_size.unwrap_or(knobs.write_size),
@@ -258,7 +258,7 @@ impl Tuning {
     }
 }
 
-impl FromStr for Engine {
+impl FromStr for EngineName {
     type Err = PlanError;
 
     fn from_str(text: &str) -> Result<Self, PlanError> {
@@ -288,7 +288,7 @@ impl fmt::Display for Arm {
         if self.engine != self.transport.engine() {
             write!(f, "/{}", self.engine.word())?;
         }
-        let (knobs, plain) = (&self.knobs, Knobs::default());
+        let (knobs, plain) = (&self.knobs, ArmKnobs::default());
         if let Some(packets) = knobs.ack_every {
             write!(f, "+ack{packets}")?;
         }

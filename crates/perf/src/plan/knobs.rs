@@ -14,7 +14,7 @@ pub(super) const DEFAULT_WRITE: usize = 64 * 1024;
 
 /// The final knobs of one arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Knobs {
+pub struct ArmKnobs {
     pub congestion: Congestion,
     pub cipher: Cipher,
     /// The bytes that the application writes at once.
@@ -29,7 +29,7 @@ pub struct Knobs {
     pub packet_aead: bool,
 }
 
-impl Default for Knobs {
+impl Default for ArmKnobs {
     fn default() -> Self {
         Self {
             congestion: Congestion::Cubic,
@@ -43,7 +43,7 @@ impl Default for Knobs {
     }
 }
 
-impl Knobs {
+impl ArmKnobs {
     /// Checks that an engine can make bursts of this size.
     pub(crate) fn check_gso(&self, most: usize) -> Result<(), PlanError> {
         self.gso

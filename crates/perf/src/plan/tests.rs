@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::*;
 
-fn plan(arms: &[&str]) -> Result<Plan, PlanError> {
+fn plan(arms: &[&str]) -> Result<PerfPlan, PlanError> {
     let arms: Result<Vec<Arm>, PlanError> = arms.iter().map(|text| text.parse()).collect();
-    let plan = Plan {
+    let plan = PerfPlan {
         arms: arms?,
         work: Work {
             pattern: Pattern::Down,
@@ -133,7 +133,7 @@ fn what_is_said_for_all_reaches_whom_it_concerns() {
     assert_eq!(names, ["tcp", "tls+aes256", "quic+gso1+aes256"]);
     let idle = Arm::read_all(["tls"], &general, None).unwrap_err();
     assert!(idle.to_string().contains("--gso concerns none"), "{idle}");
-    let idle = Arm::read_all(["tls"], &Tuning::default(), Some(Engine::Quinn)).unwrap_err();
+    let idle = Arm::read_all(["tls"], &Tuning::default(), Some(EngineName::Quinn)).unwrap_err();
     assert!(
         idle.to_string().contains("--engine concerns none"),
         "{idle}"
@@ -156,11 +156,11 @@ fn an_mtu_alone_leaves_the_wire_bare() {
     let words = |text: &str| [("mtu", text.to_owned())];
     let bare = Terrain::described(&words("9000"), None).unwrap();
     let (offload, mtu) = (true, 9000);
-    assert_eq!(bare, Terrain::Bare(Ends { offload, mtu }));
+    assert_eq!(bare, Terrain::Bare(EndConfig { offload, mtu }));
     let far = Terrain::described(&[("rtt", "9ms".into())], None).unwrap();
     assert!(matches!(
         far,
-        Terrain::Emulated(_, Ends { offload: false, .. })
+        Terrain::Emulated(_, EndConfig { offload: false, .. })
     ));
     let forced = Terrain::described(&[("rtt", "9ms".into())], Some(true)).unwrap();
     assert!(forced.ends().unwrap().offload);

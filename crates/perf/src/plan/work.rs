@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::range;
 use crate::error::PlanError;
 
-const MOST_MESSAGE: u64 = 1 << 30;
-const MOST_LANES: u64 = 10_000;
+const MAX_MESSAGE: u64 = 1 << 30;
+const MAX_LANES: u64 = 10_000;
 
 /// The work, which is the same for every arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,7 +46,7 @@ pub enum Amount {
 
 /// A stream's task that goes on until the work is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lane {
+pub enum WorkLane {
     Down,
     Up,
     Ask { request: u64, response: u64 },
@@ -54,14 +54,16 @@ pub enum Lane {
 
 impl Work {
     /// The lanes of one connection.
-    pub fn lanes(&self) -> Vec<Lane> {
-        let (each, once): (&[Lane], Option<Lane>) = match self.pattern {
-            Pattern::Down => (&[Lane::Down], None),
-            Pattern::Up => (&[Lane::Up], None),
-            Pattern::Both => (&[Lane::Down, Lane::Up], None),
-            Pattern::Requests { request, response } => (&[Lane::Ask { request, response }], None),
+    pub fn lanes(&self) -> Vec<WorkLane> {
+        let (each, once): (&[WorkLane], Option<WorkLane>) = match self.pattern {
+            Pattern::Down => (&[WorkLane::Down], None),
+            Pattern::Up => (&[WorkLane::Up], None),
+            Pattern::Both => (&[WorkLane::Down, WorkLane::Up], None),
+            Pattern::Requests { request, response } => {
+                (&[WorkLane::Ask { request, response }], None)
+            }
             Pattern::Mixed { request, response } => {
-                (&[Lane::Down], Some(Lane::Ask { request, response }))
+                (&[WorkLane::Down], Some(WorkLane::Ask { request, response }))
             }
         };
         let streams = (0..self.streams).flat_map(|_| each.iter().copied());
@@ -89,7 +91,7 @@ impl Work {
         range("--streams", self.streams.into(), 1, 1000)?;
         range("--connections", self.connections.into(), 1, 1000)?;
         let lanes = self.lanes().len() as u64 * u64::from(self.connections);
-        range("streams × connections", lanes, 1, MOST_LANES)?;
+        range("streams × connections", lanes, 1, MAX_LANES)?;
         match self.amount {
             Amount::For(time) => range("--seconds", time.as_secs(), 0, 86_400)?,
             Amount::Bytes(bytes) => range("--bytes", bytes, 1, 1 << 50)?,
@@ -97,8 +99,8 @@ impl Work {
         if let Pattern::Requests { request, response } | Pattern::Mixed { request, response } =
             self.pattern
         {
-            range("--request", request, 0, MOST_MESSAGE)?;
-            range("--response", response, 1, MOST_MESSAGE)?;
+            range("--request", request, 0, MAX_MESSAGE)?;
+            range("--response", response, 1, MAX_MESSAGE)?;
         }
         let counts_requests = matches!(self.pattern, Pattern::Requests { .. });
         if counts_requests && matches!(self.amount, Amount::Bytes(_)) {
@@ -120,7 +122,7 @@ pub enum Role {
     Client,
 }
 
-impl Lane {
+impl WorkLane {
     pub(crate) fn is_bulk(self) -> bool {
         matches!(self, Self::Down | Self::Up)
     }

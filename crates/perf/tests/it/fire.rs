@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use roundtrip_perf::plan::{Amount, Ends, Pattern, Pin, Terrain};
-use roundtrip_perf::{Outcome, Visit, Wire};
+use roundtrip_perf::plan::{Amount, EndConfig, Pattern, Pin, Terrain};
+use roundtrip_perf::{Outcome, Visit, WireCounters};
 
 use super::{measured, plan};
 
@@ -16,7 +16,7 @@ pub(crate) fn over(words: &[(&str, &str)], arms: &[&str], bytes: u64) -> Outcome
     let words = words
         .iter()
         .map(|(word, value)| ((*word).into(), (*value).into()));
-    let ends = Ends {
+    let ends = EndConfig {
         offload: false,
         mtu: 1500,
     };
@@ -32,7 +32,7 @@ fn visits(outcome: &Outcome) -> impl Iterator<Item = &Visit> {
     outcome.arms.iter().flat_map(|arm| &arm.visits)
 }
 
-pub(crate) fn senders(outcome: &Outcome) -> impl Iterator<Item = &Wire> {
+pub(crate) fn senders(outcome: &Outcome) -> impl Iterator<Item = &WireCounters> {
     visits(outcome).map(|visit| &visit.server.wire)
 }
 

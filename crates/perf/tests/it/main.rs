@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use roundtrip_path::sandbox_before_main;
 use roundtrip_perf::plan::{Amount, Pattern, Pin, Terrain, Work};
-use roundtrip_perf::{Outcome, Plan, Side, json, run};
+use roundtrip_perf::{Outcome, PerfPlan, SideReport, json, run};
 
 sandbox_before_main!();
 
@@ -19,9 +19,9 @@ sandbox_before_main!();
 const MTU: u64 = 1500;
 const BYTES: u64 = 20_000_000;
 
-fn plan(arms: &[&str], pattern: Pattern) -> Plan {
+fn plan(arms: &[&str], pattern: Pattern) -> PerfPlan {
     let allowed = roundtrip_net::cpu::allowed_cpus().unwrap();
-    Plan {
+    PerfPlan {
         arms: arms.iter().map(|arm| arm.parse().unwrap()).collect(),
         work: Work {
             pattern,
@@ -35,11 +35,11 @@ fn plan(arms: &[&str], pattern: Pattern) -> Plan {
     }
 }
 
-fn measured(plan: Plan) -> Outcome {
+fn measured(plan: PerfPlan) -> Outcome {
     run(plan, &mut |_| {}).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn assert_paid(side: &Side) {
+fn assert_paid(side: &SideReport) {
     assert!(side.usage.cpu() > Duration::ZERO, "{side:?}");
     assert!(side.usage.thread <= side.usage.wall, "one thread: {side:?}");
     for calls in [side.wire.send_calls, side.wire.receive_calls] {

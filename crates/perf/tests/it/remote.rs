@@ -6,13 +6,13 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use roundtrip_perf::plan::{Amount, Pattern, Pin, Terrain};
-use roundtrip_perf::remote::{Server, visit};
+use roundtrip_perf::remote::{PerfServer, visit};
 use roundtrip_perf::{PerfError, run};
 
 use crate::{BYTES, plan};
 
 fn server() -> (SocketAddr, JoinHandle<Result<(), PerfError>>) {
-    let server = Server::listen("127.0.0.1:0".parse().unwrap(), None).unwrap();
+    let server = PerfServer::listen("127.0.0.1:0".parse().unwrap(), None).unwrap();
     let address = server.address().unwrap();
     (address, thread::spawn(move || server.serve_one()))
 }

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use roundtrip_perf::plan::{Amount, Pattern, Pin, Terrain};
-use roundtrip_perf::remote::{Server, visit};
+use roundtrip_perf::remote::{PerfServer, visit};
 
 use super::fire::{over, senders};
 use super::{BYTES, MTU, assert_paid, measured, plan};
@@ -134,7 +134,7 @@ fn two_halves_talk_over_any_family() {
     // Not every kernel has the second.
     let has_it = |local: &&str| UdpSocket::bind(local).is_ok();
     for local in ["127.0.0.1:0", "[::1]:0"].into_iter().filter(has_it) {
-        let server = Server::listen(local.parse().unwrap(), None).unwrap();
+        let server = PerfServer::listen(local.parse().unwrap(), None).unwrap();
         let host = server.address().unwrap().to_string();
         let serving = thread::spawn(move || server.serve_one());
         let mut plan = plan(&["quic/s2n+datagram1300"], Pattern::Down);

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use roundtrip_perf::html::page;
 use roundtrip_perf::plan::{Amount, Pattern, Pin, Terrain, Work};
-use roundtrip_perf::{Outcome, Plan, Side, Usage, Visit};
+use roundtrip_perf::{Outcome, PerfPlan, SideReport, Usage, Visit};
 use roundtrip_report::html::Head;
 
 #[path = "../../../../tests/skip.rs"]
@@ -37,7 +37,7 @@ frame.srcdoc = document.querySelector("template").innerHTML;
 
 /// A gigabyte in a second, which cost both so many milliseconds.
 fn visit(milliseconds: u64) -> Visit {
-    let side = |sent, received| Side {
+    let side = |sent, received| SideReport {
         sent,
         received,
         usage: Usage {
@@ -47,7 +47,7 @@ fn visit(milliseconds: u64) -> Visit {
             system: Duration::from_millis(milliseconds / 2),
             ..Usage::default()
         },
-        ..Side::default()
+        ..SideReport::default()
     };
     Visit {
         server: side(1_000_000_000, 0),
@@ -63,7 +63,7 @@ fn outcome() -> Outcome {
         ("quic/quinn", 900),
         ("quic/proto+ack50+gso44+mirror1452", 188),
     ];
-    let plan = Plan {
+    let plan = PerfPlan {
         arms: costs.iter().map(|(arm, _)| arm.parse().unwrap()).collect(),
         work: Work {
             pattern: Pattern::Down,
@@ -76,7 +76,7 @@ fn outcome() -> Outcome {
         terrain: Terrain::default(),
     };
     let visits = costs.map(|(_, cost)| vec![visit(cost), visit(cost + 9)]);
-    Outcome::of(plan, visits.to_vec())
+    Outcome::new(plan, visits.to_vec())
 }
 
 #[test]

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use roundtrip_model::parse_duration;
 use roundtrip_perf::PlanError;
 use roundtrip_perf::plan::{
-    AckEvery, Amount, Cipher, Congestion, Datagram, Engine, Pattern, Pin, Tuning, Work, size,
+    AckEvery, Amount, Cipher, Congestion, Datagram, EngineName, Pattern, Pin, Tuning, Work, size,
 };
 use roundtrip_perf::remote::PORT;
 
@@ -165,8 +165,8 @@ pub(crate) struct KnobArgs {
     #[arg(long, value_name = "N|mirror|discover", value_parser = Datagram::from_str)]
     pub datagram: Option<Datagram>,
     /// Of QUIC: whose code: own, proto (quinn-proto by a loop of ours), quinn, or s2n where it was built in
-    #[arg(long, value_name = "NAME", value_parser = Engine::from_str)]
-    pub engine: Option<Engine>,
+    #[arg(long, value_name = "NAME", value_parser = EngineName::from_str)]
+    pub engine: Option<EngineName>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]

@@ -1,7 +1,7 @@
 //! `roundtrip lab run faults`: the gauntlet that `explain` has to run.
 
 use roundtrip_lab::Stop;
-use roundtrip_lab::faults::{self, Gauntlet, Plan};
+use roundtrip_lab::faults::{self, Gauntlet, GauntletPlan};
 
 use super::progress;
 use super::stop_when_told;
@@ -17,7 +17,7 @@ pub(super) fn run(args: &LabRunArgs) -> Outcome {
     if let Err(error) = stop_when_told(&stop) {
         return failed(&error);
     }
-    let plan = Plan {
+    let plan = GauntletPlan {
         count: args.count as usize,
         seed: args.seed,
     };

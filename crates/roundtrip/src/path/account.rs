@@ -4,14 +4,14 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use roundtrip_path::{Counters, Path, Tally};
+use roundtrip_path::{DirectionCounters, Path, PathCounters};
 use serde_json::{Value, json};
 
 use super::{Ending, tell};
 use crate::cli::PathArgs;
 use crate::output::Stream;
 
-pub(super) fn give(counters: &Counters, args: &PathArgs, status: u8) -> Result<(), Ending> {
+pub(super) fn give(counters: &PathCounters, args: &PathArgs, status: u8) -> Result<(), Ending> {
     if args.json {
         let document = format!("{:#}\n", document(counters, args, status));
         match &args.output {
@@ -42,7 +42,7 @@ pub(super) fn give(counters: &Counters, args: &PathArgs, status: u8) -> Result<(
     Ok(())
 }
 
-fn crossed(tally: &Tally) -> String {
+fn crossed(tally: &DirectionCounters) -> String {
     let packets = if tally.packets == 1 {
         "packet"
     } else {
@@ -66,7 +66,7 @@ fn bytes(n: u64) -> String {
     }
 }
 
-fn lateness(tally: &Tally) -> String {
+fn lateness(tally: &DirectionCounters) -> String {
     let lateness = tally.lateness;
     let us = |time: Duration| time.as_micros();
     format!(
@@ -77,7 +77,7 @@ fn lateness(tally: &Tally) -> String {
     )
 }
 
-fn document(counters: &Counters, args: &PathArgs, status: u8) -> Value {
+fn document(counters: &PathCounters, args: &PathArgs, status: u8) -> Value {
     let words = args.words.0.iter();
     let words: Vec<Value> = words
         .map(|(word, value)| json!({ "word": word, "value": value }))
@@ -100,7 +100,7 @@ fn document(counters: &Counters, args: &PathArgs, status: u8) -> Value {
     })
 }
 
-fn way(tally: &Tally) -> Value {
+fn way(tally: &DirectionCounters) -> Value {
     // As everywhere: milliseconds with three decimals.
     let ms = |time: Duration| time.as_micros() as f64 / 1e3;
     json!({
@@ -183,10 +183,10 @@ mod tests {
 
     #[test]
     fn losses_are_told_by_cause() {
-        let mut tally = Tally {
+        let mut tally = DirectionCounters {
             packets: 12,
             bytes: 1_850,
-            ..Tally::default()
+            ..DirectionCounters::default()
         };
         assert_eq!(crossed(&tally), "12 packets, 1.9 kB");
         tally.dropped = 3;

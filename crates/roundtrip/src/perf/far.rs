@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use roundtrip_net::cpu::allowed_cpus;
 use roundtrip_perf::plan::{Pin, Role, Terrain};
-use roundtrip_perf::remote::{self, Server};
-use roundtrip_perf::{Plan, PlanError};
+use roundtrip_perf::remote::{self, PerfServer};
+use roundtrip_perf::{PerfPlan, PlanError};
 
 use super::{ending, measure, plan};
 use crate::cli::TaskArgs;
@@ -15,7 +15,7 @@ pub(super) fn serve(listen: SocketAddr, cpu: Option<usize>, once: bool) -> Outco
     if let Err(error) = only_there(cpu).check(&allowed_cpus().unwrap_or_default()) {
         return Outcome::Usage(error.to_string());
     }
-    let server = Server::listen(listen, cpu);
+    let server = PerfServer::listen(listen, cpu);
     let (server, address) = match server.and_then(|s| s.address().map(|at| (s, at))) {
         Ok(server) => server,
         Err(error) => return ending(&error),
@@ -40,7 +40,7 @@ pub(super) fn visit(host: &str, task: &TaskArgs, cpu: Option<usize>) -> Outcome 
     }
 }
 
-fn meant(host: &str, task: &TaskArgs, cpu: Option<usize>) -> Result<Plan, PlanError> {
+fn meant(host: &str, task: &TaskArgs, cpu: Option<usize>) -> Result<PerfPlan, PlanError> {
     let pin = only_there(cpu);
     pin.check(&allowed_cpus().unwrap_or_default())?;
     let mut plan = plan(task, pin, Terrain::Remote(host.to_owned()))?;

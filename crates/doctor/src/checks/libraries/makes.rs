@@ -6,10 +6,10 @@
 use std::fmt;
 
 use crate::check::{Area, Subject};
-use crate::version::Version;
+use crate::version::SoftwareVersion;
 
 /// A kind of library, identified by its file name.
-pub(super) struct Make {
+pub(super) struct LibraryKind {
     pub(super) subject: Subject,
     /// The file name, with `*`.
     pub(super) file: &'static str,
@@ -28,14 +28,14 @@ pub(super) struct Make {
 pub(super) struct Library {
     /// Set if the file name misleads: `LibreSSL` is called libcrypto too.
     pub(super) subject: Option<Subject>,
-    pub(super) version: Option<Version>,
-    pub(super) tls: Tls,
+    pub(super) version: Option<SoftwareVersion>,
+    pub(super) tls: TlsSupport,
     pub(super) post_quantum: PostQuantum,
 }
 
 /// The highest supported version of TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tls {
+pub(super) enum TlsSupport {
     V1_0,
     V1_2,
     V1_3,
@@ -56,8 +56,8 @@ pub(super) enum PostQuantum {
 /// The name of the hybrid group in most libraries.
 const HYBRID: &str = "X25519MLKEM768";
 
-pub(super) const MAKES: [Make; 5] = [
-    Make {
+pub(super) const MAKES: [LibraryKind; 5] = [
+    LibraryKind {
         subject: OPENSSL,
         file: "libcrypto*.so*",
         markers: &["OpenSSL ", "LibreSSL ", HYBRID, "BoringSSL", "AWS-LC "],
@@ -65,7 +65,7 @@ pub(super) const MAKES: [Make; 5] = [
         packages: &["libssl1", "libssl3", "libcrypto", "openssl-libs"],
         remedy: "a base image with OpenSSL 1.1.1 or later; 3.5 is supported until 2030",
     },
-    Make {
+    LibraryKind {
         subject: Subject::new("tls-gnutls", Area::Tls, "GnuTLS"),
         file: "libgnutls.so*",
         markers: &["GnuTLS ", HYBRID, "X25519-MLKEM768"],
@@ -73,7 +73,7 @@ pub(super) const MAKES: [Make; 5] = [
         packages: &["libgnutls30", "gnutls"],
         remedy: "a base image with GnuTLS 3.6.5 or later",
     },
-    Make {
+    LibraryKind {
         subject: Subject::new("tls-nss", Area::Tls, "NSS"),
         file: "libnss3.so*",
         markers: &["NSS "],
@@ -81,7 +81,7 @@ pub(super) const MAKES: [Make; 5] = [
         packages: &["libnss3", "nss"],
         remedy: "a base image with NSS 3.39 or later",
     },
-    Make {
+    LibraryKind {
         subject: Subject::new("tls-mbedtls", Area::Tls, "Mbed TLS"),
         file: "libmbedcrypto.so*",
         markers: &["bed TLS "],
@@ -89,7 +89,7 @@ pub(super) const MAKES: [Make; 5] = [
         packages: &["libmbedcrypto", "mbedtls"],
         remedy: "Mbed TLS 3.6 or later",
     },
-    Make {
+    LibraryKind {
         subject: Subject::new("tls-wolfssl", Area::Tls, "wolfSSL"),
         file: "libwolfssl.so*",
         markers: &["wolfSSL ", "TLSv1.3", "MLKEM768"],
@@ -143,11 +143,11 @@ fn crypto(captures: &[Vec<String>]) -> Option<Library> {
 }
 
 /// Libraries without old releases: TLS 1.3, and the hybrid group if its name is in them.
-fn modern(subject: Subject, version: Option<Version>, hybrid: bool) -> Library {
+fn modern(subject: Subject, version: Option<SoftwareVersion>, hybrid: bool) -> Library {
     Library {
         subject: Some(subject),
         version,
-        tls: Tls::V1_3,
+        tls: TlsSupport::V1_3,
         post_quantum: if hybrid {
             PostQuantum::Possible
         } else {
@@ -207,9 +207,9 @@ fn wolfssl(captures: &[Vec<String>]) -> Option<Library> {
         subject: None,
         version: version(name),
         tls: if tls_1_3.is_empty() {
-            Tls::Unknown
+            TlsSupport::Unknown
         } else {
-            Tls::V1_3
+            TlsSupport::V1_3
         },
         post_quantum: if hybrid.is_empty() {
             PostQuantum::Unknown
@@ -221,23 +221,26 @@ fn wolfssl(captures: &[Vec<String>]) -> Option<Library> {
 
 /// The version with the most parts among the captures, the first of several: prose in a library may
 /// mention «OpenSSL 3.0».
-fn version(captures: &[String]) -> Option<Version> {
-    let mut versions: Vec<Version> = captures.iter().filter_map(|t| Version::parse(t)).collect();
+fn version(captures: &[String]) -> Option<SoftwareVersion> {
+    let mut versions: Vec<SoftwareVersion> = captures
+        .iter()
+        .filter_map(|t| SoftwareVersion::parse(t))
+        .collect();
     versions.sort_by_key(|version| std::cmp::Reverse(version.base().matches('.').count()));
     versions.into_iter().next()
 }
 
 /// The highest TLS version, given the releases that introduced 1.3 and 1.2.
-fn since(version: &Version, v1_3: (u32, u32, u32), v1_2: (u32, u32, u32)) -> Tls {
+fn since(version: &SoftwareVersion, v1_3: (u32, u32, u32), v1_2: (u32, u32, u32)) -> TlsSupport {
     let at_least = |(major, minor, patch)| version.at_least(major, minor, patch);
     match (at_least(v1_3), at_least(v1_2)) {
-        (true, _) => Tls::V1_3,
-        (false, true) => Tls::V1_2,
-        (false, false) => Tls::V1_0,
+        (true, _) => TlsSupport::V1_3,
+        (false, true) => TlsSupport::V1_2,
+        (false, false) => TlsSupport::V1_0,
     }
 }
 
-impl fmt::Display for Tls {
+impl fmt::Display for TlsSupport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::V1_0 => "TLS 1.0 at most",

@@ -3,8 +3,8 @@
 //! TLS 1.3 is on by default since Go 1.13, JDK 11 and 8u341, and Node 12.
 
 use crate::scan;
-use crate::scene::Scene;
-use crate::version::Version;
+use crate::scene::ExaminedSystem;
+use crate::version::SoftwareVersion;
 
 /// A language runtime and where its version is found.
 pub(super) struct Runtime {
@@ -12,12 +12,12 @@ pub(super) struct Runtime {
     pub(super) title: &'static str,
     /// Files that contain the version.
     pub(super) files: &'static [&'static str],
-    pub(super) read: fn(&Scene, &str) -> Option<Found>,
+    pub(super) read: fn(&ExaminedSystem, &str) -> Option<FoundVersion>,
     pub(super) remedy: &'static str,
 }
 
 /// The version found in a file.
-pub(super) struct Found {
+pub(super) struct FoundVersion {
     pub(super) value: String,
     pub(super) tls_1_3: bool,
     pub(super) remark: &'static str,
@@ -71,9 +71,9 @@ pub(super) const RUNTIMES: [Runtime; 4] = [
     },
 ];
 
-fn go(scene: &Scene, path: &str) -> Option<Found> {
+fn go(scene: &ExaminedSystem, path: &str) -> Option<FoundVersion> {
     let text = scene.root.read_text(path).ok()?;
-    let version = Version::parse(text.trim_start().strip_prefix("go")?)?;
+    let version = SoftwareVersion::parse(text.trim_start().strip_prefix("go")?)?;
     let post_quantum = if version.at_least(1, 24, 0) {
         "post-quantum by default"
     } else {
@@ -81,7 +81,7 @@ fn go(scene: &Scene, path: &str) -> Option<Found> {
     };
     let tls_1_3 = version.at_least(1, 13, 0);
     let tls = spoken(tls_1_3);
-    Some(Found {
+    Some(FoundVersion {
         value: format!("Go {version}, {tls}, {post_quantum}"),
         tls_1_3,
         remark: "Programs it built carry their own TLS and resolver, of the version that built \
@@ -89,34 +89,35 @@ fn go(scene: &Scene, path: &str) -> Option<Found> {
     })
 }
 
-fn java(scene: &Scene, path: &str) -> Option<Found> {
+fn java(scene: &ExaminedSystem, path: &str) -> Option<FoundVersion> {
     let text = scene.root.read_text(path).ok()?;
     let line = text
         .lines()
         .find_map(|line| line.strip_prefix("JAVA_VERSION="))?;
     let text = line.trim_matches(['"', ' ']);
     // The first release of a JDK is called 21, not 21.0.
-    let version = Version::parse(text).or_else(|| Version::parse(&format!("{text}.0")))?;
+    let version =
+        SoftwareVersion::parse(text).or_else(|| SoftwareVersion::parse(&format!("{text}.0")))?;
     let tls_1_3 = match (version.major(), version.minor()) {
         (1, 8) => update(text) >= 341,
         (major, _) => major >= 11,
     };
-    Some(Found {
+    Some(FoundVersion {
         value: format!("Java {text}, {}", spoken(tls_1_3)),
         tls_1_3,
         remark: "The first handshake of a process also waits for classes to load and compile.",
     })
 }
 
-fn node(scene: &Scene, path: &str) -> Option<Found> {
+fn node(scene: &ExaminedSystem, path: &str) -> Option<FoundVersion> {
     let file = scene.root.open_file(path).ok()?;
-    let found = scan::scan(file, scan::PROGRAM, &["node-v", "OpenSSL "]).ok()?;
+    let found = scan::scan(file, scan::MAX_PROGRAM_BYTES, &["node-v", "OpenSSL "]).ok()?;
     let mut versions = found.iter().map(|captures| {
         // One of the texts is `node-v20.11.0-headers.tar.gz`; others are versions of other
         // software.
         let texts = captures.iter().filter_map(|text| text.split('-').next());
-        let versions = texts.filter_map(Version::parse);
-        versions.max_by_key(Version::numbers)
+        let versions = texts.filter_map(SoftwareVersion::parse);
+        versions.max_by_key(SoftwareVersion::numbers)
     });
     let version = versions.next()??;
     let library = versions.next().flatten();
@@ -125,21 +126,21 @@ fn node(scene: &Scene, path: &str) -> Option<Found> {
         |library| format!("OpenSSL {library}"),
     );
     let tls_1_3 = version.at_least(12, 0, 0);
-    Some(Found {
+    Some(FoundVersion {
         value: format!("Node {version} with {library}, {}", spoken(tls_1_3)),
         tls_1_3,
         remark: "",
     })
 }
 
-fn python(scene: &Scene, path: &str) -> Option<Found> {
+fn python(scene: &ExaminedSystem, path: &str) -> Option<FoundVersion> {
     let file = scene.root.open_file(path).ok()?;
-    let found = scan::scan(file, scan::LIBRARY, &["libssl.so."]).ok()?;
+    let found = scan::scan(file, scan::MAX_LIBRARY_BYTES, &["libssl.so."]).ok()?;
     let library = found.first()?.first()?;
     let (_, after) = path.split_once("/python")?;
     let (version, _) = after.split_once('/')?;
     let tls_1_3 = !library.starts_with("1.0") && !library.starts_with("10");
-    Some(Found {
+    Some(FoundVersion {
         value: format!(
             "Python {version} with libssl.so.{library}, {}",
             spoken(tls_1_3)

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::{ClaimError, Expression, Function, Results, Scene, Verdict};
+use super::super::{ClaimError, ClaimScope, ClaimVerdict, Expression, Function, Results};
 
 struct Table;
 
@@ -41,7 +41,7 @@ fn arms() -> Vec<String> {
 
 fn parse(text: &str) -> Result<Expression, ClaimError> {
     let arms = arms();
-    let scene = Scene {
+    let scene = ClaimScope {
         arms: &arms,
         in_ms: true,
         has_rtt: true,
@@ -49,7 +49,7 @@ fn parse(text: &str) -> Result<Expression, ClaimError> {
     Expression::parse(text, scene)
 }
 
-fn judge(text: &str) -> Verdict<'static> {
+fn judge(text: &str) -> ClaimVerdict<'static> {
     parse(text).unwrap().judge(&Table, "ms")
 }
 
@@ -134,7 +134,7 @@ fn nonsense_is_refused_with_what_to_do() {
 #[test]
 fn a_path_without_a_round_trip_has_no_r() {
     let arms = arms();
-    let scene = Scene {
+    let scene = ClaimScope {
         arms: &arms,
         in_ms: false,
         has_rtt: false,

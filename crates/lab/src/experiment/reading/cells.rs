@@ -6,11 +6,11 @@ use std::sync::Arc;
 use toml::Spanned;
 
 use super::{
-    At, FlawKind, MOST_AT_ONCE, MOST_REQUESTS, MOST_RUNS, Unplaced, limited, listed, parts, refuse,
-    sole, transfer,
+    At, ExperimentErrorKind, MAX_AT_ONCE, MAX_REQUESTS, MAX_RUNS, UnplacedError, limited, listed,
+    parts, refuse, sole, transfer,
 };
-use crate::experiment::format::{self, File};
-use crate::experiment::{Arm, Cell, Client, Measure, Point, Sweep, Words};
+use crate::experiment::format::{self, ExperimentFile};
+use crate::experiment::{Arm, ArmClient, Cell, Measure, PathWords, Sweep, SweepPoint};
 use roundtrip_path::WordError;
 
 /// The arms before any variant, in the order of the file.
@@ -20,7 +20,10 @@ pub(super) struct Cells {
 }
 
 impl Cells {
-    pub(super) fn of(file: &File, path: &Words) -> Result<Self, Unplaced> {
+    pub(super) fn from_file(
+        file: &ExperimentFile,
+        path: &PathWords,
+    ) -> Result<Self, UnplacedError> {
         let (mut names, mut servers) = (BTreeSet::new(), BTreeMap::new());
         let mut first = None;
         for server in &file.server {
@@ -35,14 +38,14 @@ impl Cells {
             let made = Arc::new(match &arm.transfer {
                 Some(word) => transfer::arm(arm, word, file)?,
                 None if file.measure == Measure::Cost => {
-                    return refuse(arm.name.span(), FlawKind::Cost);
+                    return refuse(arm.name.span(), ExperimentErrorKind::Cost);
                 }
                 None => parts::arm(arm, &file.client, &servers, first.as_ref())?,
             });
             plain.push(cell(file, arm, made, path)?);
         }
         if plain.is_empty() {
-            return refuse(0..0, FlawKind::Nothing("arm"));
+            return refuse(0..0, ExperimentErrorKind::Nothing("arm"));
         }
         let against = file.arm.iter().filter_map(|arm| arm.against.as_ref());
         let against = against.filter(|name| !name.get_ref().is_empty());
@@ -54,7 +57,7 @@ impl Cells {
     }
 
     /// Plain arms, then variants, then the control.
-    pub(super) fn measured(&self, file: &File) -> Result<Vec<Cell>, Unplaced> {
+    pub(super) fn measured(&self, file: &ExperimentFile) -> Result<Vec<Cell>, UnplacedError> {
         let mut cells = if file.variants_only {
             Vec::new()
         } else {
@@ -66,9 +69,9 @@ impl Cells {
             let said = parts::words(&variant.path)?;
             let at = variant.name.span();
             let concurrency = variant.concurrency.unwrap_or(1);
-            limited("concurrency", concurrency, MOST_AT_ONCE, at.clone())?;
+            limited("concurrency", concurrency, MAX_AT_ONCE, at.clone())?;
             if variant.offload.is_some() && file.measure != Measure::Cost {
-                return refuse(at, FlawKind::Misplaced("offload", "transfer"));
+                return refuse(at, ExperimentErrorKind::Misplaced("offload", "transfer"));
             }
             for arm in variant.arms.iter().flatten() {
                 exists(&self.plain, arm)?;
@@ -121,12 +124,12 @@ impl Cells {
         })
     }
 
-    pub(super) fn sweeps(&self, file: &File) -> Result<Vec<Sweep>, Unplaced> {
+    pub(super) fn sweeps(&self, file: &ExperimentFile) -> Result<Vec<Sweep>, UnplacedError> {
         file.sweep.iter().map(|sweep| self.sweep(sweep)).collect()
     }
 
-    fn sweep(&self, sweep: &format::Sweep) -> Result<Sweep, Unplaced> {
-        limited("runs", sweep.runs, MOST_RUNS, sweep.word.span())?;
+    fn sweep(&self, sweep: &format::SweepTable) -> Result<Sweep, UnplacedError> {
+        limited("runs", sweep.runs, MAX_RUNS, sweep.word.span())?;
         let mut points = Vec::new();
         for value in sweep.values.get_ref() {
             let value = parts::scalar(value).at(sweep.values.span())?;
@@ -136,7 +139,7 @@ impl Cells {
                 let moved = moved(cell, sweep, &value)?;
                 cells.push((cell.name.clone(), moved));
             }
-            points.push(Point { value, cells });
+            points.push(SweepPoint { value, cells });
         }
         Ok(Sweep {
             word: sweep.word.get_ref().clone(),
@@ -146,9 +149,14 @@ impl Cells {
     }
 }
 
-fn cell(file: &File, arm: &format::Arm, made: Arc<Arm>, path: &Words) -> Result<Cell, Unplaced> {
+fn cell(
+    file: &ExperimentFile,
+    arm: &format::ArmTable,
+    made: Arc<Arm>,
+    path: &PathWords,
+) -> Result<Cell, UnplacedError> {
     let requests = arm.requests.unwrap_or(file.requests);
-    limited("requests", requests, MOST_REQUESTS, arm.name.span())?;
+    limited("requests", requests, MAX_REQUESTS, arm.name.span())?;
     let against = arm.against.as_ref().or(file.baseline.as_ref());
     let cell = Cell {
         name: arm.name.get_ref().clone(),
@@ -168,7 +176,7 @@ fn cell(file: &File, arm: &format::Arm, made: Arc<Arm>, path: &Words) -> Result<
 }
 
 /// The cell at one value of a sweep.
-fn moved(cell: &Cell, sweep: &format::Sweep, value: &str) -> Result<Cell, Unplaced> {
+fn moved(cell: &Cell, sweep: &format::SweepTable, value: &str) -> Result<Cell, UnplacedError> {
     let name = format!("{}@{value}", cell.name);
     let mut moved = Cell {
         name,
@@ -177,24 +185,27 @@ fn moved(cell: &Cell, sweep: &format::Sweep, value: &str) -> Result<Cell, Unplac
         ..cell.clone()
     };
     if sweep.word.get_ref() == "requests" {
-        if matches!(cell.arm.client, Client::Transfer(_)) {
-            return refuse(sweep.word.span(), FlawKind::NoTransfer("requests"));
+        if matches!(cell.arm.client, ArmClient::Transfer(_)) {
+            return refuse(
+                sweep.word.span(),
+                ExperimentErrorKind::NoTransfer("requests"),
+            );
         }
-        let bad = || FlawKind::Range("requests", 1, MOST_REQUESTS);
+        let bad = || ExperimentErrorKind::Range("requests", 1, MAX_REQUESTS);
         moved.requests = value.parse().map_err(|_| bad()).at(sweep.values.span())?;
         limited(
             "requests",
             moved.requests,
-            MOST_REQUESTS,
+            MAX_REQUESTS,
             sweep.values.span(),
         )?;
         return Ok(moved);
     }
-    let mut said = Words::default();
+    let mut said = PathWords::default();
     said.say(sweep.word.get_ref(), vec![value.to_owned()]);
     said.builder(0)
         .map_err(|error| match error {
-            WordError::Unknown { .. } => FlawKind::Sweep(error),
+            WordError::Unknown { .. } => ExperimentErrorKind::Sweep(error),
             WordError::Value { .. } => error.into(),
         })
         .at(sweep.values.span())?;
@@ -203,11 +214,11 @@ fn moved(cell: &Cell, sweep: &format::Sweep, value: &str) -> Result<Cell, Unplac
     Ok(moved)
 }
 
-fn exists<'a>(cells: &'a [Cell], name: &Spanned<String>) -> Result<&'a Cell, Unplaced> {
+fn exists<'a>(cells: &'a [Cell], name: &Spanned<String>) -> Result<&'a Cell, UnplacedError> {
     let found = cells.iter().find(|cell| cell.name == *name.get_ref());
-    found.ok_or_else(|| Unplaced {
+    found.ok_or_else(|| UnplacedError {
         at: name.span(),
-        what: FlawKind::Unknown(
+        what: ExperimentErrorKind::Unknown(
             "arm",
             name.get_ref().clone(),
             listed(cells.iter().map(|cell| cell.name.as_str())),

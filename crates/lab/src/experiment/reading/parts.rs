@@ -7,22 +7,22 @@ use std::time::Duration;
 use roundtrip_origin::Knobs;
 use toml::{Spanned, Value};
 
-use super::{At, FlawKind, Unplaced, refuse};
+use super::{At, ExperimentErrorKind, UnplacedError, refuse};
 use crate::experiment::words::span;
 use crate::experiment::{
-    Arm, Client, Far, Program, Ready, Server, ServerKind, Words, format, knobs,
+    Arm, ArmClient, FarServer, LabServer, PathWords, Program, ReadySign, ServerKind, format, knobs,
 };
 
-type Servers = BTreeMap<String, Arc<Server>>;
+type Servers = BTreeMap<String, Arc<LabServer>>;
 
 /// The time limit of our own client, unless an arm sets one.
-const LONGEST: Duration = Duration::from_secs(30);
+const DEFAULT_MAX_TIME: Duration = Duration::from_secs(30);
 
-pub(super) fn words(said: &BTreeMap<String, Spanned<Value>>) -> Result<Words, Unplaced> {
-    let mut words = Words::default();
+pub(super) fn words(said: &BTreeMap<String, Spanned<Value>>) -> Result<PathWords, UnplacedError> {
+    let mut words = PathWords::default();
     for (word, value) in said {
         words.say(word, values(value.get_ref()).at(value.span())?);
-        let mut alone = Words::default();
+        let mut alone = PathWords::default();
         alone.say(word, values(value.get_ref()).at(value.span())?);
         alone.builder(0).at(value.span())?;
     }
@@ -30,32 +30,35 @@ pub(super) fn words(said: &BTreeMap<String, Spanned<Value>>) -> Result<Words, Un
 }
 
 /// One value, or a list of values.
-pub(super) fn values(value: &Value) -> Result<Vec<String>, FlawKind> {
+pub(super) fn values(value: &Value) -> Result<Vec<String>, ExperimentErrorKind> {
     match value {
         Value::Array(values) => values.iter().map(scalar).collect(),
         other => Ok(vec![scalar(other)?]),
     }
 }
 
-pub(super) fn scalar(value: &Value) -> Result<String, FlawKind> {
+pub(super) fn scalar(value: &Value) -> Result<String, ExperimentErrorKind> {
     match value {
         Value::String(text) => Ok(text.clone()),
         Value::Integer(number) => Ok(number.to_string()),
         Value::Float(number) => Ok(number.to_string()),
         Value::Boolean(truth) => Ok(truth.to_string()),
-        other => Err(FlawKind::Value(other.type_str().to_owned())),
+        other => Err(ExperimentErrorKind::Value(other.type_str().to_owned())),
     }
 }
 
 pub(super) fn settings(
     settings: &BTreeMap<String, Value>,
-) -> Result<BTreeMap<String, String>, Unplaced> {
+) -> Result<BTreeMap<String, String>, UnplacedError> {
     let one = |(name, value): (&String, &Value)| Ok((name.clone(), scalar(value).at(0..0)?));
     settings.iter().map(one).collect()
 }
 
 /// `known` contains the servers above it in the file.
-pub(super) fn server(server: &format::Server, known: &Servers) -> Result<Server, Unplaced> {
+pub(super) fn server(
+    server: &format::ServerTable,
+    known: &Servers,
+) -> Result<LabServer, UnplacedError> {
     let kind = match (&server.knobs, &server.command) {
         (Some(said), None) => ServerKind::Origin(Box::new(knobs(said)?)),
         (None, Some(command)) if !command.is_empty() => ServerKind::Program {
@@ -63,18 +66,18 @@ pub(super) fn server(server: &format::Server, known: &Servers) -> Result<Server,
             needs: needs(&server.needs, command),
             files: server.files.clone(),
             ready: match server.ready.as_deref() {
-                Some("port") => Ready::Port,
-                other => Ready::File(other.unwrap_or("pid").to_owned()),
+                Some("port") => ReadySign::Port,
+                other => ReadySign::File(other.unwrap_or("pid").to_owned()),
             },
             port: server.port.unwrap_or(80),
             tls_port: server.tls_port,
         },
         _ => {
-            let what = FlawKind::Server(server.name.get_ref().clone());
+            let what = ExperimentErrorKind::Server(server.name.get_ref().clone());
             return refuse(server.name.span(), what);
         }
     };
-    Ok(Server {
+    Ok(LabServer {
         name: server.name.get_ref().clone(),
         kind,
         sysctl: settings(&server.sysctl)?,
@@ -94,8 +97,8 @@ pub(super) fn server(server: &format::Server, known: &Servers) -> Result<Server,
     })
 }
 
-fn distant(far: &format::Far, known: &Servers) -> Result<Far, Unplaced> {
-    Ok(Far {
+fn distant(far: &format::FarTable, known: &Servers) -> Result<FarServer, UnplacedError> {
+    Ok(FarServer {
         server: find(&far.server, known)?,
         scheme: far.scheme,
         port: far.port,
@@ -103,15 +106,18 @@ fn distant(far: &format::Far, known: &Servers) -> Result<Far, Unplaced> {
     })
 }
 
-fn find(name: &Spanned<String>, known: &Servers) -> Result<Arc<Server>, Unplaced> {
-    known.get(name.get_ref()).cloned().ok_or_else(|| Unplaced {
-        at: name.span(),
-        what: FlawKind::Unknown(
-            "server",
-            name.get_ref().clone(),
-            super::listed(known.keys().map(String::as_str)),
-        ),
-    })
+fn find(name: &Spanned<String>, known: &Servers) -> Result<Arc<LabServer>, UnplacedError> {
+    known
+        .get(name.get_ref())
+        .cloned()
+        .ok_or_else(|| UnplacedError {
+            at: name.span(),
+            what: ExperimentErrorKind::Unknown(
+                "server",
+                name.get_ref().clone(),
+                super::listed(known.keys().map(String::as_str)),
+            ),
+        })
 }
 
 fn needs(named: &[String], command: &[String]) -> Vec<String> {
@@ -122,7 +128,7 @@ fn needs(named: &[String], command: &[String]) -> Vec<String> {
 }
 
 /// Each knob is a flag of `roundtrip origin`.
-fn knobs(said: &BTreeMap<String, Spanned<Value>>) -> Result<Knobs, Unplaced> {
+fn knobs(said: &BTreeMap<String, Spanned<Value>>) -> Result<Knobs, UnplacedError> {
     let mut all = Vec::new();
     for (name, value) in said {
         let flags: Vec<String> = match value.get_ref() {
@@ -142,24 +148,24 @@ fn knobs(said: &BTreeMap<String, Spanned<Value>>) -> Result<Knobs, Unplaced> {
     parse(&all).at(0..0)
 }
 
-fn parse(flags: &[String]) -> Result<Knobs, FlawKind> {
+fn parse(flags: &[String]) -> Result<Knobs, ExperimentErrorKind> {
     knobs::parse(flags.iter().cloned()).map_err(|error| {
         let text = error.to_string();
         let first = text.lines().next().unwrap_or_default();
-        FlawKind::Knob(first.trim_start_matches("error: ").to_owned())
+        ExperimentErrorKind::Knob(first.trim_start_matches("error: ").to_owned())
     })
 }
 
 pub(super) fn arm(
-    arm: &format::Arm,
-    every: &format::Client,
+    arm: &format::ArmTable,
+    every: &format::ClientTable,
     servers: &Servers,
-    first: Option<&Arc<Server>>,
-) -> Result<Arm, Unplaced> {
+    first: Option<&Arc<LabServer>>,
+) -> Result<Arm, UnplacedError> {
     let server = match &arm.server {
         None => match first {
             Some(first) => first.clone(),
-            None => return refuse(0..0, FlawKind::Nothing("server")),
+            None => return refuse(0..0, ExperimentErrorKind::Nothing("server")),
         },
         Some(name) => find(name, servers)?,
     };
@@ -177,50 +183,59 @@ pub(super) fn arm(
     })
 }
 
-fn client(arm: &format::Arm) -> Result<Client, Unplaced> {
+fn client(arm: &format::ArmTable) -> Result<ArmClient, UnplacedError> {
     match (&arm.strategy, &arm.program) {
         (Some(word), None) => {
             if arm.output.is_some() || !arm.arguments.is_empty() {
                 return refuse(
                     word.span(),
-                    FlawKind::Misplaced("output or arguments", "program"),
+                    ExperimentErrorKind::Misplaced("output or arguments", "program"),
                 );
             }
             if arm.at_server {
-                return refuse(word.span(), FlawKind::Misplaced("at-server", "program"));
+                return refuse(
+                    word.span(),
+                    ExperimentErrorKind::Misplaced("at-server", "program"),
+                );
             }
-            Ok(Client::Ours {
+            Ok(ArmClient::Ours {
                 strategy: word.get_ref().parse().at(word.span())?,
                 manner: arm.manner.unwrap_or_default(),
                 hello_delay: time(arm.hello_delay.as_ref(), Duration::ZERO)?,
-                max_time: time(arm.max_time.as_ref(), LONGEST)?,
+                max_time: time(arm.max_time.as_ref(), DEFAULT_MAX_TIME)?,
                 headers: arm.headers.clone().into_iter().collect(),
             })
         }
         (None, Some(program)) => {
             if !arm.headers.is_empty() {
-                return refuse(program.span(), FlawKind::Misplaced("headers", "strategy"));
+                return refuse(
+                    program.span(),
+                    ExperimentErrorKind::Misplaced("headers", "strategy"),
+                );
             }
             for (said, what) in [
                 (&arm.hello_delay, "hello-delay"),
                 (&arm.max_time, "max-time"),
             ] {
                 if let Some(said) = said {
-                    return refuse(said.span(), FlawKind::Misplaced(what, "strategy"));
+                    return refuse(
+                        said.span(),
+                        ExperimentErrorKind::Misplaced(what, "strategy"),
+                    );
                 }
             }
-            Ok(Client::Program(Program {
+            Ok(ArmClient::Program(Program {
                 name: program.get_ref().clone(),
                 arguments: arm.arguments.clone(),
                 scheme: arm.scheme,
                 at_server: arm.at_server,
-                each: arm.manner.unwrap_or(format::Manner::Kept) == format::Manner::Each,
+                each: arm.manner.unwrap_or(format::Sequencing::Kept) == format::Sequencing::Each,
                 output: arm.output.clone(),
             }))
         }
         _ => {
             let name = arm.name.get_ref().clone();
-            refuse(arm.name.span(), FlawKind::Client(name))
+            refuse(arm.name.span(), ExperimentErrorKind::Client(name))
         }
     }
 }
@@ -228,12 +243,12 @@ fn client(arm: &format::Arm) -> Result<Client, Unplaced> {
 pub(super) fn time(
     said: Option<&Spanned<String>>,
     otherwise: Duration,
-) -> Result<Duration, Unplaced> {
+) -> Result<Duration, UnplacedError> {
     let Some(text) = said else {
         return Ok(otherwise);
     };
     let parsed = span(text.get_ref());
     parsed
-        .ok_or_else(|| FlawKind::Span(text.get_ref().clone()))
+        .ok_or_else(|| ExperimentErrorKind::Span(text.get_ref().clone()))
         .at(text.span())
 }

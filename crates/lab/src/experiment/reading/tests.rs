@@ -1,7 +1,7 @@
 //! What a file may contain, and how errors are reported.
 
 use super::*;
-use crate::experiment::Client;
+use crate::experiment::ArmClient;
 
 const HEAD: &str = "question = 'Why?'\narticle = 'A0'\nmeasure = 'total'\nruns = 3\n";
 const REST: &str =
@@ -71,7 +71,7 @@ fn an_arm_s_settings_go_before_the_experiment_s() {
         .map(|cell| (cell.name.as_str(), cell.packets))
         .collect();
     assert_eq!(told, [("a", true), ("a@lan", false)]);
-    let Client::Ours { max_time, .. } = &arm.client else {
+    let ArmClient::Ours { max_time, .. } = &arm.client else {
         panic!("not ours");
     };
     assert_eq!(max_time.as_secs(), 2);

@@ -7,30 +7,34 @@ use std::time::Duration;
 use roundtrip_perf::plan::{Amount, size};
 use toml::Spanned;
 
-use super::{At, FlawKind, Unplaced, parts, refuse};
-use crate::experiment::format::{self, File, Measure};
-use crate::experiment::{Arm, Cell, Client, Server, ServerKind, Transfer};
+use super::{At, ExperimentErrorKind, UnplacedError, parts, refuse};
+use crate::experiment::format::{self, ExperimentFile, Measure};
+use crate::experiment::{Arm, ArmClient, Cell, LabServer, ServerKind, Transfer};
 
 /// The default duration of a transfer.
-const USUAL: Duration = Duration::from_secs(1);
+const DEFAULT_DURATION: Duration = Duration::from_secs(1);
 
-pub(super) fn arm(arm: &format::Arm, word: &Spanned<String>, file: &File) -> Result<Arm, Unplaced> {
+pub(super) fn arm(
+    arm: &format::ArmTable,
+    word: &Spanned<String>,
+    file: &ExperimentFile,
+) -> Result<Arm, UnplacedError> {
     if arm.strategy.is_some() || arm.program.is_some() {
         let name = arm.name.get_ref().clone();
-        return refuse(arm.name.span(), FlawKind::Client(name));
+        return refuse(arm.name.span(), ExperimentErrorKind::Client(name));
     }
     if file.measure != Measure::Cost {
-        return refuse(word.span(), FlawKind::Cost);
+        return refuse(word.span(), ExperimentErrorKind::Cost);
     }
     if let Some(foreign) = foreign(arm, file) {
-        return refuse(word.span(), FlawKind::NoTransfer(foreign));
+        return refuse(word.span(), ExperimentErrorKind::NoTransfer(foreign));
     }
     let transfer = Transfer {
         arm: word.get_ref().parse().at(word.span())?,
         amount: amount(&file.transfer)?,
     };
     Ok(Arm {
-        client: Client::Transfer(transfer),
+        client: ArmClient::Transfer(transfer),
         server: Arc::new(within()),
         warm: false,
         sysctl: std::collections::BTreeMap::default(),
@@ -40,8 +44,8 @@ pub(super) fn arm(arm: &format::Arm, word: &Spanned<String>, file: &File) -> Res
 }
 
 /// Rejects what the plan of `perf` would reject, before anything is measured.
-pub(super) fn check(cell: &Cell, at: Range<usize>) -> Result<(), Unplaced> {
-    let Client::Transfer(transfer) = &cell.arm.client else {
+pub(super) fn check(cell: &Cell, at: Range<usize>) -> Result<(), UnplacedError> {
+    let ArmClient::Transfer(transfer) = &cell.arm.client else {
         return Ok(());
     };
     let plan = transfer.plan(&cell.path, cell.offload, 0).at(at.clone())?;
@@ -49,7 +53,7 @@ pub(super) fn check(cell: &Cell, at: Range<usize>) -> Result<(), Unplaced> {
 }
 
 /// The first field, of the arm or of the file, that does not apply to transfers.
-fn foreign(arm: &format::Arm, file: &File) -> Option<&'static str> {
+fn foreign(arm: &format::ArmTable, file: &ExperimentFile) -> Option<&'static str> {
     [
         (arm.server.is_some(), "server"),
         (arm.manner.is_some(), "manner"),
@@ -69,16 +73,16 @@ fn foreign(arm: &format::Arm, file: &File) -> Option<&'static str> {
     .find_map(|(said, what)| said.then_some(what))
 }
 
-fn amount(said: &format::Transfer) -> Result<Amount, Unplaced> {
+fn amount(said: &format::TransferTable) -> Result<Amount, UnplacedError> {
     match (&said.time, &said.bytes) {
-        (Some(time), Some(_)) => refuse(time.span(), FlawKind::Amount),
+        (Some(time), Some(_)) => refuse(time.span(), ExperimentErrorKind::Amount),
         (_, Some(bytes)) => Ok(Amount::Bytes(size(bytes.get_ref()).at(bytes.span())?)),
-        (time, None) => Ok(Amount::For(parts::time(time.as_ref(), USUAL)?)),
+        (time, None) => Ok(Amount::For(parts::time(time.as_ref(), DEFAULT_DURATION)?)),
     }
 }
 
-fn within() -> Server {
-    Server {
+fn within() -> LabServer {
+    LabServer {
         name: "a receiver of its own".into(),
         kind: ServerKind::Within,
         sysctl: std::collections::BTreeMap::default(),
@@ -106,7 +110,7 @@ mod tests {
     fn transfer(experiment: &Experiment, place: usize) -> (&Transfer, &Cell) {
         let cell = &experiment.cells[place];
         match &cell.arm.client {
-            Client::Transfer(transfer) => (transfer, cell),
+            ArmClient::Transfer(transfer) => (transfer, cell),
             other => panic!("{other:?} carries nothing"),
         }
     }
@@ -138,7 +142,7 @@ mod tests {
         let plan = said.plan(&cell.path, cell.offload, 1).unwrap();
         assert!(matches!(plan.terrain, Terrain::Bare(ends) if ends.offload));
         assert_eq!(plan.arms[0].to_string(), "quic+ack10+datagram1460");
-        assert_eq!(plan.work.amount, Amount::For(USUAL));
+        assert_eq!(plan.work.amount, Amount::For(DEFAULT_DURATION));
         let (said, cell) = transfer(&experiment, 5);
         let Terrain::Emulated(words, _) = said.plan(&cell.path, false, 7).unwrap().terrain else {
             panic!("a path with words is emulated");

@@ -3,7 +3,7 @@
 
 use roundtrip_perf::plan::Transport;
 
-use crate::experiment::{Cell, Client, Experiment};
+use crate::experiment::{ArmClient, Cell, Experiment};
 use crate::outcome::ArmOutcome;
 
 /// `arms` are the experiment's cells, in their order.
@@ -25,7 +25,7 @@ pub(super) fn add(experiment: &Experiment, arms: &mut [ArmOutcome]) {
 /// repetition.
 fn is_tls_of(tls: &Cell, cell: &Cell) -> bool {
     let transport = |cell: &Cell| match &cell.arm.client {
-        Client::Transfer(transfer) => Some(transfer.arm.transport),
+        ArmClient::Transfer(transfer) => Some(transfer.arm.transport),
         _ => None,
     };
     let is_transfer = transport(cell).is_some();

@@ -3,7 +3,7 @@
 use roundtrip_wire::packet::Flags;
 
 use super::*;
-use crate::packets::{FastOpen, Kind};
+use crate::packets::{FastOpen, PacketKind};
 
 fn packet(connection: usize, from: End, times: (f64, f64), flags: Flags) -> Packet {
     Packet {
@@ -11,7 +11,7 @@ fn packet(connection: usize, from: End, times: (f64, f64), flags: Flags) -> Pack
         from,
         sent_ms: Some(times.0),
         arrived_ms: Some(times.1),
-        kind: Kind::Tcp(flags),
+        kind: PacketKind::Tcp(flags),
         fast_open: None,
         bytes: 0,
         again: false,

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::net::{Ipv6Addr, UdpSocket};
 use std::thread;
 
-use roundtrip_net::datagrams::{Datagrams, Intake, MOST_BYTES, MOST_SEGMENTS, is_too_long};
+use roundtrip_net::datagrams::{Datagrams, Intake, MAX_PARCEL_BYTES, MAX_SEGMENTS, is_too_long};
 
 use crate::datagrams::{LOOPBACKS, bind, kernel, parcel, receive};
 
@@ -13,7 +13,7 @@ fn where_the_kernel_will_not_cut_datagrams_leave_singly() {
     let (client, server) = (bind(LOOPBACKS[0]), bind(LOOPBACKS[0]));
     // It does not segment what is to have no checksum.
     kernel::set(&client, libc::SOL_SOCKET, libc::SO_NO_CHECK, 1);
-    assert_eq!(client.segments(), MOST_SEGMENTS);
+    assert_eq!(client.segments(), MAX_SEGMENTS);
     client.send(&parcel(&server, 3, b"onetwothree")).unwrap();
     assert_eq!(client.segments(), 1);
     assert_eq!(client.calls().sends, 1 + 4);
@@ -30,7 +30,7 @@ fn where_the_kernel_will_not_cut_datagrams_leave_singly() {
 fn nothing_longer_than_a_packet_is_sent() {
     for address in LOOPBACKS {
         let (client, server) = (bind(address), bind(address));
-        let bytes = vec![0; MOST_BYTES + 21];
+        let bytes = vec![0; MAX_PARCEL_BYTES + 21];
         let error = client
             .send(&parcel(&server, usize::MAX, &bytes))
             .unwrap_err();
@@ -59,7 +59,7 @@ fn nothing_longer_than_the_mtu_is_sent() {
                 assert!(is_too_long(&error), "{address}: {error}");
             }
             // That was no reason to stop cutting what fits.
-            assert_eq!(client.segments(), MOST_SEGMENTS);
+            assert_eq!(client.segments(), MAX_SEGMENTS);
             assert_eq!(receive(&server, 4).0.len(), 4);
         }
         true
@@ -100,5 +100,5 @@ fn another_error_is_told_as_it_is() {
     foreign.from = Some(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into());
     let error = client.send(&foreign).unwrap_err();
     assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
-    assert_eq!(client.segments(), MOST_SEGMENTS, "cutting was not refused");
+    assert_eq!(client.segments(), MAX_SEGMENTS, "cutting was not refused");
 }

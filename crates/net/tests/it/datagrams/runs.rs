@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use roundtrip_net::datagrams::{MOST_BYTES, MOST_SEGMENTS};
+use roundtrip_net::datagrams::{MAX_PARCEL_BYTES, MAX_SEGMENTS};
 
 use crate::datagrams::{LOOPBACKS, bind, kernel, parcel, receive};
 
@@ -32,7 +32,7 @@ fn a_burst_arrives_whole_joined_or_not() {
         let (out, in_) = (client.calls(), server.calls());
         assert_eq!((out.sends, out.datagrams_out), (1, COUNT as u64));
         assert_eq!((in_.datagrams_in, in_.truncated), (COUNT as u64, 0));
-        assert_eq!(client.segments(), MOST_SEGMENTS);
+        assert_eq!(client.segments(), MAX_SEGMENTS);
     }
 }
 
@@ -41,8 +41,8 @@ fn the_bounds_are_what_the_kernel_takes() {
     for address in LOOPBACKS {
         let (client, server) = (bind(address), bind(address));
         // The longer header of IPv6 counts to the MTU of loopback.
-        let single = MOST_BYTES - if address.is_ipv6() { 20 } else { 0 };
-        for (segment, count) in [(16, MOST_SEGMENTS), (MOST_BYTES / 2, 2), (single, 1)] {
+        let single = MAX_PARCEL_BYTES - if address.is_ipv6() { 20 } else { 0 };
+        for (segment, count) in [(16, MAX_SEGMENTS), (MAX_PARCEL_BYTES / 2, 2), (single, 1)] {
             let bytes = vec![1; segment * count];
             client.send(&parcel(&server, segment, &bytes)).unwrap();
             let (came, _) = receive(&server, count);

@@ -4,7 +4,9 @@ use std::io::ErrorKind;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use roundtrip_net::datagrams::{Intake, MOST_WATCHED, Ready, Waker, Watched, wait_for_any};
+use roundtrip_net::datagrams::{
+    Intake, MAX_WATCHED, Readiness, Waker, WatchedDescriptor, wait_for_any,
+};
 
 use crate::datagrams::{LOOPBACKS, bind, parcel, receive};
 
@@ -26,9 +28,9 @@ fn a_wait_ends_when_its_time_is_over_and_not_before() {
 fn what_is_there_ends_it_and_what_is_not_asked_for_does_not() {
     let (client, server) = (bind(LOOPBACKS[1]), bind(LOOPBACKS[1]));
     let idle = server.wait_with(true, None, None).unwrap();
-    let room = Ready {
+    let room = Readiness {
         room: true,
-        ..Ready::default()
+        ..Readiness::default()
     };
     assert_eq!(idle, room);
     client.send(&parcel(&server, 9, b"x")).unwrap();
@@ -43,9 +45,9 @@ fn a_waker_ends_the_wait_of_another_thread_once() {
     let waker = Waker::new().unwrap();
     let bell = waker.clone();
     let ringer = thread::spawn(move || (0..3).for_each(|_| bell.wake()));
-    let woken = Ready {
+    let woken = Readiness {
         woken: true,
-        ..Ready::default()
+        ..Readiness::default()
     };
     assert_eq!(socket.wait_with(false, Some(&waker), None).unwrap(), woken);
     ringer.join().unwrap();
@@ -64,14 +66,14 @@ fn several_descriptors_are_told_apart() {
     let (client, server) = (bind(LOOPBACKS[0]), bind(LOOPBACKS[0]));
     let waker = Waker::new().unwrap();
     let mut watched = [
-        Watched::for_reading(&server),
-        Watched::for_reading(&waker),
-        Watched::for_writing(&client),
+        WatchedDescriptor::for_reading(&server),
+        WatchedDescriptor::for_reading(&waker),
+        WatchedDescriptor::for_writing(&client),
     ];
     let mut told = |expected: [bool; 3]| {
         let count = wait_for_any(&mut watched, None).unwrap();
         assert_eq!(count, expected.iter().filter(|ready| **ready).count());
-        assert!(watched.iter().map(Watched::is_ready).eq(expected));
+        assert!(watched.iter().map(WatchedDescriptor::is_ready).eq(expected));
     };
     told([false, false, true]);
     waker.wake();
@@ -79,8 +81,8 @@ fn several_descriptors_are_told_apart() {
     assert!(waker.hear());
     client.send(&parcel(&server, 9, b"x")).unwrap();
     told([true, false, true]);
-    let mut many: Vec<_> = (0..=MOST_WATCHED)
-        .map(|_| Watched::for_reading(&waker))
+    let mut many: Vec<_> = (0..=MAX_WATCHED)
+        .map(|_| WatchedDescriptor::for_reading(&waker))
         .collect();
     let refused = wait_for_any(&mut many, Some(Duration::ZERO)).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidInput);

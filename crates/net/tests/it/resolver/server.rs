@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use roundtrip_wire::dns::{Data, Kind, Message, Name, Rcode, Record};
 
 /// A question as it came.
-pub(crate) struct Asked {
+pub(crate) struct TimedAnswer {
     pub(crate) query: Message,
     pub(crate) over_tcp: bool,
     /// How many questions came before it.
@@ -19,11 +19,13 @@ pub(crate) struct NameServer {
     log: Arc<Mutex<Vec<(String, Kind, bool)>>>,
 }
 
-type Answer = dyn Fn(&Asked) -> Vec<Vec<u8>> + Send + Sync;
+type Answer = dyn Fn(&TimedAnswer) -> Vec<Vec<u8>> + Send + Sync;
 
 impl NameServer {
     /// `answer` gives the messages for a question: none is silence. The threads end with the test's process.
-    pub(crate) fn start(answer: impl Fn(&Asked) -> Vec<Vec<u8>> + Send + Sync + 'static) -> Self {
+    pub(crate) fn start(
+        answer: impl Fn(&TimedAnswer) -> Vec<Vec<u8>> + Send + Sync + 'static,
+    ) -> Self {
         let (udp, tcp) = sockets();
         let log = Arc::new(Mutex::new(Vec::new()));
         let server = Self {
@@ -38,7 +40,9 @@ impl NameServer {
     }
 
     /// Answers each question with one message.
-    pub(crate) fn replying(reply: impl Fn(&Asked) -> Message + Send + Sync + 'static) -> Self {
+    pub(crate) fn replying(
+        reply: impl Fn(&TimedAnswer) -> Message + Send + Sync + 'static,
+    ) -> Self {
         Self::start(move |asked| vec![reply(asked).encode().unwrap()])
     }
 
@@ -72,7 +76,7 @@ fn respond(
         log.push((question.name.to_string(), question.kind, over_tcp));
         log.len() - 1
     };
-    answer(&Asked {
+    answer(&TimedAnswer {
         query,
         over_tcp,
         before,
@@ -103,7 +107,7 @@ fn over_tcp(listener: &TcpListener, log: &Mutex<Vec<(String, Kind, bool)>>, answ
     }
 }
 
-impl Asked {
+impl TimedAnswer {
     pub(crate) fn name(&self) -> String {
         self.query.questions[0].name.to_string()
     }

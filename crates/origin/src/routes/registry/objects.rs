@@ -10,8 +10,8 @@ const EXPIRES: &str = "2031-03-11T09:00:00Z";
 const CHANGED: &str = "2026-02-01T12:00:00Z";
 const UPDATED: &str = "2026-10-01T00:00:00Z";
 /// The results on one page of a search, and in total.
-const PAGE: u64 = 50;
-const FOUND: u64 = 120;
+const PAGE_SIZE: u64 = 50;
+const RESULT_COUNT: u64 = 120;
 
 pub(super) fn domain(name: &str, related: Option<&(String, &'static str)>) -> Value {
     let mut object = common("domain", &format!("D{}-EXAMPLE", name.len()));
@@ -108,14 +108,14 @@ pub(super) fn network(text: &str) -> Option<Value> {
 
 /// A page of a search (RFC 8977).
 pub(super) fn domains(pattern: &str, cursor: Option<u64>, host: &str) -> Value {
-    let from = cursor.unwrap_or(0).min(FOUND);
-    let until = (from + PAGE).min(FOUND);
+    let from = cursor.unwrap_or(0).min(RESULT_COUNT);
+    let until = (from + PAGE_SIZE).min(RESULT_COUNT);
     let stem = pattern.replace('*', "");
     let found: Vec<Value> = (from..until)
         .map(|n| domain(&format!("{stem}{n}.example"), None))
         .collect();
     let mut links = Vec::new();
-    if until < FOUND {
+    if until < RESULT_COUNT {
         let href = format!("https://{host}/rdap/domains?name={pattern}&cursor={until}");
         links.push(
             json!({"rel": "next", "href": href, "value": href, "type": "application/rdap+json"}),
@@ -124,7 +124,7 @@ pub(super) fn domains(pattern: &str, cursor: Option<u64>, host: &str) -> Value {
     json!({
         "rdapConformance": ["rdap_level_0", "paging"],
         "domainSearchResults": found,
-        "paging_metadata": {"totalCount": FOUND, "pageSize": PAGE, "links": links}
+        "paging_metadata": {"totalCount": RESULT_COUNT, "pageSize": PAGE_SIZE, "links": links}
     })
 }
 

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use super::backlog::{Backlog, Waiting};
-use crate::hop::Exit;
+use crate::hop::HopOutput;
 
 /// The acceptable waiting time, and how long it may be exceeded (RFC 8289 §4.2 and §4.3).
 const TARGET: Duration = Duration::from_millis(5);
@@ -30,7 +30,7 @@ impl CoDel {
         &mut self,
         now: Duration,
         backlog: &mut Backlog,
-        exit: &mut Exit,
+        exit: &mut HopOutput,
     ) -> Option<Waiting> {
         let (mut first, mut late) = self.take(now, backlog)?;
         if self.dropping {
@@ -80,6 +80,6 @@ impl CoDel {
     }
 }
 
-fn drop_one(waiting: Waiting, exit: &mut Exit) {
+fn drop_one(waiting: Waiting, exit: &mut HopOutput) {
     exit.lose(waiting.packet, waiting.way, "codel");
 }

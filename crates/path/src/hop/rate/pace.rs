@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::link::{Rate, Room, Trace};
+use crate::link::{QueueSize, Rate, Trace};
 
-pub(super) enum Pace {
+pub(super) enum LinkPace {
     /// In bits per second.
     Constant(u64),
     Trace {
@@ -17,7 +17,7 @@ pub(super) enum Pace {
     },
 }
 
-impl Pace {
+impl LinkPace {
     pub(super) fn new(rate: &Rate, start: Duration) -> Self {
         match rate {
             Rate::Constant(bits) => Self::Constant(*bits),
@@ -25,20 +25,20 @@ impl Pace {
                 trace: Arc::clone(trace),
                 start,
                 chance: 0,
-                left: Trace::CHANCE,
+                left: Trace::CHANCE_BYTES,
             },
         }
     }
 
     /// The bytes that a queue of this size holds.
-    pub(super) fn bytes(&self, room: Room) -> u64 {
+    pub(super) fn bytes(&self, room: QueueSize) -> u64 {
         let rate = match self {
             Self::Constant(bits) => *bits,
             Self::Trace { trace, .. } => trace.mean(),
         };
         match room {
-            Room::Bytes(bytes) => bytes,
-            Room::Time(time) => (u128::from(rate) * time.as_nanos() / 8_000_000_000) as u64,
+            QueueSize::Bytes(bytes) => bytes,
+            QueueSize::Time(time) => (u128::from(rate) * time.as_nanos() / 8_000_000_000) as u64,
         }
     }
 
@@ -57,12 +57,12 @@ impl Pace {
             } => {
                 let first = trace.first_from(from.saturating_sub(*start));
                 if first > *chance {
-                    (*chance, *left) = (first, Trace::CHANCE);
+                    (*chance, *left) = (first, Trace::CHANCE_BYTES);
                 }
                 let mut bytes = bytes;
                 while bytes > *left {
                     bytes -= *left;
-                    (*chance, *left) = (*chance + 1, Trace::CHANCE);
+                    (*chance, *left) = (*chance + 1, Trace::CHANCE_BYTES);
                 }
                 *left -= bytes;
                 (*start + trace.chance(*chance)).max(from)
@@ -77,18 +77,18 @@ mod tests {
 
     #[test]
     fn a_constant_rate() {
-        let mut pace = Pace::new(&"12mbit".parse().unwrap(), Duration::ZERO);
+        let mut pace = LinkPace::new(&"12mbit".parse().unwrap(), Duration::ZERO);
         let from = Duration::from_secs(1);
         assert_eq!(pace.finish(from, 1500), from + Duration::from_millis(1));
-        assert_eq!(pace.bytes(Room::Time(Duration::from_millis(2))), 3000);
-        assert_eq!(pace.bytes(Room::Bytes(7)), 7);
+        assert_eq!(pace.bytes(QueueSize::Time(Duration::from_millis(2))), 3000);
+        assert_eq!(pace.bytes(QueueSize::Bytes(7)), 7);
     }
 
     #[test]
     fn a_trace_gives_what_it_gave_and_keeps_nothing_for_later() {
         let trace = Trace::parse("1\n1\n5\n").unwrap();
         let start = Duration::from_secs(9);
-        let mut pace = Pace::new(&Rate::Trace(Arc::new(trace)), start);
+        let mut pace = LinkPace::new(&Rate::Trace(Arc::new(trace)), start);
         let mut at = |from_us, bytes| {
             let finish = pace.finish(start + Duration::from_micros(from_us), bytes);
             finish.saturating_sub(start).as_millis()

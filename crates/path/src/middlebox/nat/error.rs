@@ -27,7 +27,7 @@ pub(super) fn translate(nat: &mut Nat, ip: &mut [u8], way: Direction, at: Durati
     let mut inner = PacketMut::parse(quoted).ok()?;
     // The quoted packet went in the other direction.
     let back = way.opposite();
-    let flow = Flow::of(&inner.view(), back)?;
+    let flow = Flow::from_packet(&inner.view(), back)?;
     let end = match way {
         Direction::Up => nat.outside(flow, at)?,
         Direction::Down => nat.inside(flow, at)?,

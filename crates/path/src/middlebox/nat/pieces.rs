@@ -7,18 +7,18 @@ use std::net::IpAddr;
 use roundtrip_wire::packet::Packet;
 
 /// The most datagrams whose fragments may be under way at a time.
-const MOST: usize = 64;
+const MAX_FRAGMENTED_DATAGRAMS: usize = 64;
 
 /// What the fragments of a datagram have in common (RFC 791 §3.2, RFC 8200 §4.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Key {
+pub(super) struct FragmentKey {
     source: IpAddr,
     destination: IpAddr,
     identification: u32,
 }
 
-impl Key {
-    pub(super) fn of(packet: &Packet<'_>) -> Self {
+impl FragmentKey {
+    pub(super) fn from_packet(packet: &Packet<'_>) -> Self {
         Self {
             source: packet.source(),
             destination: packet.destination(),
@@ -29,18 +29,18 @@ impl Key {
 
 /// The translated address of the client's side, by datagram.
 #[derive(Debug, Default)]
-pub(super) struct Pieces(VecDeque<(Key, IpAddr)>);
+pub(super) struct FragmentTable(VecDeque<(FragmentKey, IpAddr)>);
 
-impl Pieces {
-    pub(super) fn remember(&mut self, key: Key, address: IpAddr) {
+impl FragmentTable {
+    pub(super) fn remember(&mut self, key: FragmentKey, address: IpAddr) {
         self.0.retain(|(known, _)| *known != key);
-        if self.0.len() >= MOST {
+        if self.0.len() >= MAX_FRAGMENTED_DATAGRAMS {
             self.0.pop_front();
         }
         self.0.push_back((key, address));
     }
 
-    pub(super) fn address(&self, key: Key) -> Option<IpAddr> {
+    pub(super) fn address(&self, key: FragmentKey) -> Option<IpAddr> {
         let found = self.0.iter().find(|(known, _)| *known == key)?;
         Some(found.1)
     }

@@ -18,7 +18,9 @@ const DOWN: Direction = Direction::Down;
 
 /// The client's address and port in this packet.
 fn client_of(ip: &[u8], way: Direction) -> SocketAddr {
-    Flow::of(&Packet::parse(ip).unwrap(), way).unwrap().client
+    Flow::from_packet(&Packet::parse(ip).unwrap(), way)
+        .unwrap()
+        .client
 }
 
 /// The same segment from another port.
@@ -55,7 +57,7 @@ fn each_connection_has_an_address_of_its_own_and_keeps_it() {
             segment_v6(UP, ACK, &[], b"x"),
         ),
     ] {
-        let mut nat = Trial::of("nat");
+        let mut nat = Trial::parse("nat");
         let mut seen = Vec::new();
         for port in 1..=20 {
             let out = nat.one(UP, 0, &from_port(port, &syn)).ip;
@@ -78,7 +80,7 @@ fn each_connection_has_an_address_of_its_own_and_keeps_it() {
 
 #[test]
 fn nothing_comes_in_that_was_not_asked_for() {
-    let mut nat = Trial::of("nat");
+    let mut nat = Trial::parse("nat");
     nat.loses(DOWN, 0, &segment(DOWN, SYN, &[], b""), "nat");
     let out = nat.one(UP, 0, &datagram(UP, false, 53, b"?")).ip;
     let stranger = answered(&out, &datagram(DOWN, false, 54, b"!"));
@@ -90,7 +92,7 @@ fn nothing_comes_in_that_was_not_asked_for() {
 
 #[test]
 fn a_mapping_ends_in_silence() {
-    let mut nat = Trial::of("nat");
+    let mut nat = Trial::parse("nat");
     let minutes = |minutes: u64| minutes * 60_000;
     let (query, answer) = (datagram(UP, true, 53, b"?"), datagram(DOWN, true, 53, b"!"));
     let out = nat.one(UP, 0, &query).ip;
@@ -103,7 +105,7 @@ fn a_mapping_ends_in_silence() {
 
 #[test]
 fn echoes_keep_their_identifier() {
-    let mut nat = Trial::of("nat");
+    let mut nat = Trial::parse("nat");
     for (is_v6, protocol, kinds) in [(false, ICMP, [8, 0]), (true, ICMPV6, [128, 129])] {
         let [request, reply] = kinds.map(|kind| [kind, 0, 0, 0, 0x12, 0x34, 0, 1]);
         let out = nat.one(UP, 0, &packet(UP, is_v6, protocol, &request)).ip;
@@ -117,7 +119,7 @@ fn echoes_keep_their_identifier() {
 #[test]
 fn errors_tell_each_side_of_its_own_packet() {
     for is_v6 in [false, true] {
-        let mut nat = Trial::of("nat");
+        let mut nat = Trial::parse("nat");
         let sent = datagram(UP, is_v6, 443, &[7; 1200]);
         let out = nat.one(UP, 0, &sent).ip;
         // A router behind the NAT finds the packet too big.
@@ -157,7 +159,7 @@ fn errors_tell_each_side_of_its_own_packet() {
 
 #[test]
 fn a_wrong_error_is_not_made_right() {
-    let mut nat = Trial::of("nat");
+    let mut nat = Trial::parse("nat");
     let out = nat.one(UP, 0, &datagram(UP, false, 443, &[7; 1200])).ip;
     let router = "198.18.0.254".parse().unwrap();
     let mut error = too_big(&Packet::parse(&out).unwrap(), router, 1000).unwrap();
@@ -167,7 +169,7 @@ fn a_wrong_error_is_not_made_right() {
 
 #[test]
 fn fragments_follow_their_first() {
-    let mut nat = Trial::of("nat");
+    let mut nat = Trial::parse("nat");
     let (client, server) = ends(UP, false);
     let envelope = Envelope {
         fragments_as: Some(77),
@@ -201,7 +203,7 @@ fn fragments_follow_their_first() {
 
 #[test]
 fn a_reset_goes_to_whom_it_is_meant_for() {
-    let mut nat = Trial::of("nat");
+    let mut nat = Trial::parse("nat");
     let syn = segment(UP, SYN, &[], b"");
     let out = nat.one(UP, 0, &syn).ip;
     let refused = reset(&Packet::parse(&out).unwrap()).unwrap();

@@ -10,16 +10,16 @@ use roundtrip_quic::{
     StreamId, Time, Transmit, Way,
 };
 
-use crate::engine::Wire;
-use crate::engine::turns::{Burst, Heard, Machine, Streams};
+use crate::engine::WireCounters;
+use crate::engine::turns::{DatagramBurst, Machine, MachineConnection, MachineEvent};
 use crate::error::PerfError;
 
-pub(super) struct Own {
+pub(super) struct OwnMachine {
     endpoint: Endpoint,
     epoch: Instant,
 }
 
-impl Own {
+impl OwnMachine {
     pub(super) fn new(server: Option<ServerConfig>) -> Result<Self, PerfError> {
         let mut seed = [0; 32];
         rustls::crypto::aws_lc_rs::default_provider()
@@ -48,7 +48,7 @@ impl Own {
     }
 }
 
-impl Machine for Own {
+impl Machine for OwnMachine {
     type Handle = Handle;
     type Connection = Connection;
 
@@ -68,8 +68,8 @@ impl Machine for Own {
         self.endpoint.accept()
     }
 
-    fn reply(&mut self, buffer: &mut Vec<u8>) -> Option<Burst> {
-        self.endpoint.reply(buffer).map(Burst::from)
+    fn reply(&mut self, buffer: &mut Vec<u8>) -> Option<DatagramBurst> {
+        self.endpoint.reply(buffer).map(DatagramBurst::from)
     }
 
     fn settle(&mut self, now: Instant, of: Handle) {
@@ -86,7 +86,12 @@ impl Machine for Own {
         self.endpoint.connection(of)
     }
 
-    fn transmit(&mut self, now: Instant, of: Handle, buffer: &mut Vec<u8>) -> Option<Burst> {
+    fn transmit(
+        &mut self,
+        now: Instant,
+        of: Handle,
+        buffer: &mut Vec<u8>,
+    ) -> Option<DatagramBurst> {
         let now = self.time(now);
         let transmit = self.endpoint.connection(of)?.transmit(now, buffer)?;
         Some(transmit.into())
@@ -116,18 +121,18 @@ impl Machine for Own {
     }
 }
 
-impl Streams for Connection {
+impl MachineConnection for Connection {
     type Id = StreamId;
 
-    fn poll(&mut self) -> Option<Heard<StreamId>> {
+    fn poll(&mut self) -> Option<MachineEvent<StreamId>> {
         Some(match Connection::poll(self)? {
-            Event::Connected => Heard::Connected,
-            Event::Closed(reason) => Heard::Closed(reason.to_string()),
-            Event::Stream(StreamEvent::Opened(Dir::Bidi)) => Heard::Opened,
-            Event::Stream(StreamEvent::Readable(stream)) => Heard::Readable(stream),
-            Event::Stream(StreamEvent::Writable(stream)) => Heard::Writable(stream),
-            Event::Stream(StreamEvent::Stopped(stream, _)) => Heard::Stopped(stream),
-            _ => Heard::Other,
+            Event::Connected => MachineEvent::Connected,
+            Event::Closed(reason) => MachineEvent::Closed(reason.to_string()),
+            Event::Stream(StreamEvent::Opened(Dir::Bidi)) => MachineEvent::Opened,
+            Event::Stream(StreamEvent::Readable(stream)) => MachineEvent::Readable(stream),
+            Event::Stream(StreamEvent::Writable(stream)) => MachineEvent::Writable(stream),
+            Event::Stream(StreamEvent::Stopped(stream, _)) => MachineEvent::Stopped(stream),
+            _ => MachineEvent::Other,
         })
     }
 
@@ -161,9 +166,9 @@ impl Streams for Connection {
         }
     }
 
-    fn wire(&self) -> Wire {
+    fn wire(&self) -> WireCounters {
         let stats = self.stats();
-        Wire {
+        WireCounters {
             packets_sent: Some(stats.packets_sent),
             packets_received: Some(stats.packets_received),
             acks_sent: Some(stats.acks_sent),
@@ -179,7 +184,7 @@ impl Streams for Connection {
     }
 }
 
-impl From<Transmit> for Burst {
+impl From<Transmit> for DatagramBurst {
     fn from(transmit: Transmit) -> Self {
         Self {
             to: transmit.to,

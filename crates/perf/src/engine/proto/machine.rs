@@ -12,28 +12,28 @@ use quinn_proto::{
     EndpointConfig, Event, Incoming, ReadError, ServerConfig, StreamEvent, StreamId, Transmit,
     VarInt, WriteError,
 };
-use roundtrip_net::datagrams::{Arrival, MOST_BYTES};
+use roundtrip_net::datagrams::{Arrival, MAX_PARCEL_BYTES};
 
-use crate::engine::Wire;
+use crate::engine::WireCounters;
 use crate::engine::quinn::wire;
-use crate::engine::turns::{Burst, Heard, Machine, Streams};
+use crate::engine::turns::{DatagramBurst, Machine, MachineConnection, MachineEvent};
 use crate::error::PerfError;
 
 /// Makes a server configuration for datagrams of this size.
 pub(super) type Mirror = Box<dyn Fn(u16) -> ServerConfig>;
 
-pub(super) struct Proto {
+pub(super) struct ProtoMachine {
     endpoint: Endpoint,
     /// By their handles, which are small integers.
     connections: Vec<Option<Connection>>,
     fresh: VecDeque<ConnectionHandle>,
-    replies: VecDeque<(Burst, Vec<u8>)>,
+    replies: VecDeque<(DatagramBurst, Vec<u8>)>,
     mirror: Option<Mirror>,
     /// The most datagrams in a burst.
     burst: usize,
 }
 
-impl Proto {
+impl ProtoMachine {
     pub(super) fn new(server: Option<ServerConfig>, mirror: Option<Mirror>, burst: usize) -> Self {
         let config = Arc::new(EndpointConfig::default());
         Self {
@@ -86,7 +86,7 @@ impl Proto {
     }
 }
 
-impl Machine for Proto {
+impl Machine for ProtoMachine {
     type Handle = ConnectionHandle;
     type Connection = Connection;
 
@@ -120,7 +120,7 @@ impl Machine for Proto {
         self.fresh.pop_front()
     }
 
-    fn reply(&mut self, buffer: &mut Vec<u8>) -> Option<Burst> {
+    fn reply(&mut self, buffer: &mut Vec<u8>) -> Option<DatagramBurst> {
         let (burst, bytes) = self.replies.pop_front()?;
         *buffer = bytes;
         Some(burst)
@@ -149,10 +149,10 @@ impl Machine for Proto {
         now: Instant,
         of: ConnectionHandle,
         buffer: &mut Vec<u8>,
-    ) -> Option<Burst> {
+    ) -> Option<DatagramBurst> {
         let most = self.burst;
         let connection = self.connection(of)?;
-        let fit = MOST_BYTES / usize::from(connection.current_mtu().max(1));
+        let fit = MAX_PARCEL_BYTES / usize::from(connection.current_mtu().max(1));
         buffer.clear();
         let transmit = connection.poll_transmit(now, most.min(fit).max(1), buffer)?;
         Some(burst(&transmit))
@@ -176,18 +176,18 @@ impl Machine for Proto {
     }
 }
 
-impl Streams for Connection {
+impl MachineConnection for Connection {
     type Id = StreamId;
 
-    fn poll(&mut self) -> Option<Heard<StreamId>> {
+    fn poll(&mut self) -> Option<MachineEvent<StreamId>> {
         Some(match Connection::poll(self)? {
-            Event::Connected => Heard::Connected,
-            Event::ConnectionLost { reason } => Heard::Closed(reason.to_string()),
-            Event::Stream(StreamEvent::Opened { dir: Dir::Bi }) => Heard::Opened,
-            Event::Stream(StreamEvent::Readable { id }) => Heard::Readable(id),
-            Event::Stream(StreamEvent::Writable { id }) => Heard::Writable(id),
-            Event::Stream(StreamEvent::Stopped { id, .. }) => Heard::Stopped(id),
-            _ => Heard::Other,
+            Event::Connected => MachineEvent::Connected,
+            Event::ConnectionLost { reason } => MachineEvent::Closed(reason.to_string()),
+            Event::Stream(StreamEvent::Opened { dir: Dir::Bi }) => MachineEvent::Opened,
+            Event::Stream(StreamEvent::Readable { id }) => MachineEvent::Readable(id),
+            Event::Stream(StreamEvent::Writable { id }) => MachineEvent::Writable(id),
+            Event::Stream(StreamEvent::Stopped { id, .. }) => MachineEvent::Stopped(id),
+            _ => MachineEvent::Other,
         })
     }
 
@@ -235,13 +235,13 @@ impl Streams for Connection {
         ended
     }
 
-    fn wire(&self) -> Wire {
+    fn wire(&self) -> WireCounters {
         wire(&self.stats())
     }
 }
 
-fn burst(transmit: &Transmit) -> Burst {
-    Burst {
+fn burst(transmit: &Transmit) -> DatagramBurst {
+    DatagramBurst {
         to: transmit.destination,
         from: transmit.src_ip,
         ecn: transmit.ecn.map_or(0, |ecn| ecn as u8),

@@ -8,20 +8,24 @@ use quinn::{ClientConfig, Connection, Endpoint, TransportConfig};
 use tokio::time::timeout;
 
 use super::{DONE, endpoint, tuned, wires};
-use crate::account::Meter;
+use crate::account::CpuMeter;
 use crate::engine::tasks::client::{anywhere, work};
-use crate::engine::{Job, PATIENCE, Side};
+use crate::engine::{Job, PEER_TIMEOUT, SideReport};
 use crate::error::PerfError;
 use crate::identity::{self, Trust};
 use crate::plan::Cipher;
 use crate::protocol::NAME;
 
-pub(super) async fn drive(to: SocketAddr, trust: &Trust, job: &Job) -> Result<Side, PerfError> {
+pub(super) async fn drive(
+    to: SocketAddr,
+    trust: &Trust,
+    job: &Job,
+) -> Result<SideReport, PerfError> {
     let (endpoint, calls) = endpoint(anywhere(to), None, &job.knobs)?;
     let transport = Arc::new(tuned(&job.knobs));
     let config = config(trust, job.knobs.cipher, transport)?;
     let connections = connect(&endpoint, to, config, job).await?;
-    let meter = Meter::start(job.core);
+    let meter = CpuMeter::start(job.core);
     let done = work(&connections, job).await;
     let usage = meter.read();
     let wire = wires(&connections, &calls);
@@ -29,7 +33,7 @@ pub(super) async fn drive(to: SocketAddr, trust: &Trust, job: &Job) -> Result<Si
         connection.close(DONE, b"");
     }
     // If the server misses the close, it times out.
-    let _ = timeout(PATIENCE, endpoint.wait_idle()).await;
+    let _ = timeout(PEER_TIMEOUT, endpoint.wait_idle()).await;
     let mut side = done?;
     (side.usage, side.wire) = (usage, wire);
     Ok(side)
@@ -58,8 +62,8 @@ async fn connect(
     let mut connections = Vec::new();
     for _ in 0..job.work.connections {
         let connecting = endpoint.connect_with(config.clone(), to, NAME)?;
-        let connected = timeout(PATIENCE, connecting).await;
-        connections.push(connected.map_err(|_| PerfError::Silence(PATIENCE))??);
+        let connected = timeout(PEER_TIMEOUT, connecting).await;
+        connections.push(connected.map_err(|_| PerfError::Silence(PEER_TIMEOUT))??);
     }
     Ok(connections)
 }

@@ -9,26 +9,26 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::{Calls, endpoint, runtime, tuned, wires};
-use crate::engine::tasks::server::{Counter, answer_streams};
-use crate::engine::{Job, PATIENCE, Side, Station};
+use super::{SocketCalls, endpoint, runtime, tuned, wires};
+use crate::engine::tasks::server::{AnswerCounter, answer_streams};
+use crate::engine::{Job, ListeningServer, PEER_TIMEOUT, SideReport};
 use crate::error::PerfError;
-use crate::identity::{self, Identity};
+use crate::identity::{self, ServerIdentity};
 use crate::plan::Cipher;
 
-pub(super) struct Serving {
+pub(super) struct QuinnServer {
     // Dropped before the runtime that it runs on.
     endpoint: Endpoint,
-    calls: Arc<Calls>,
+    calls: Arc<SocketCalls>,
     address: SocketAddr,
     job: Job,
     runtime: Runtime,
 }
 
-impl Serving {
+impl QuinnServer {
     pub(super) fn listen(
         at: SocketAddr,
-        identity: &Identity,
+        identity: &ServerIdentity,
         job: &Job,
     ) -> Result<Self, PerfError> {
         let transport = Arc::new(tuned(&job.knobs));
@@ -51,7 +51,7 @@ impl Serving {
 }
 
 pub(in crate::engine) fn config(
-    identity: &Identity,
+    identity: &ServerIdentity,
     cipher: Cipher,
     transport: Arc<TransportConfig>,
 ) -> Result<ServerConfig, PerfError> {
@@ -66,12 +66,12 @@ pub(in crate::engine) fn config(
     Ok(config)
 }
 
-impl Station for Serving {
+impl ListeningServer for QuinnServer {
     fn address(&self) -> SocketAddr {
         self.address
     }
 
-    fn serve(self: Box<Self>) -> Result<Side, PerfError> {
+    fn serve(self: Box<Self>) -> Result<SideReport, PerfError> {
         let Self {
             endpoint,
             calls,
@@ -80,7 +80,7 @@ impl Station for Serving {
             ..
         } = *self;
         runtime.block_on(async move {
-            let counter = Arc::new(Counter::new(job));
+            let counter = Arc::new(AnswerCounter::new(job));
             let connections = attend(&endpoint, &counter).await?;
             Ok(counter.side(wires(&connections, &calls)))
         })
@@ -88,12 +88,15 @@ impl Station for Serving {
 }
 
 /// Waits until the last of the expected connections has ended.
-async fn attend(endpoint: &Endpoint, counter: &Arc<Counter>) -> Result<Vec<Connection>, PerfError> {
+async fn attend(
+    endpoint: &Endpoint,
+    counter: &Arc<AnswerCounter>,
+) -> Result<Vec<Connection>, PerfError> {
     let (mut connections, mut tasks) = (Vec::new(), JoinSet::new());
     for _ in 0..counter.job.work.connections {
-        let incoming = timeout(PATIENCE, endpoint.accept()).await;
+        let incoming = timeout(PEER_TIMEOUT, endpoint.accept()).await;
         let Ok(Some(incoming)) = incoming else {
-            return Err(PerfError::Silence(PATIENCE));
+            return Err(PerfError::Silence(PEER_TIMEOUT));
         };
         let connection = incoming.await?;
         tasks.spawn(answer_streams(connection.clone(), counter.clone()));

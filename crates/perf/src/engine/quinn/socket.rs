@@ -12,25 +12,25 @@ use std::task::{Context, Poll, ready};
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, Runtime, TokioRuntime, UdpPoller};
 
-pub(super) struct Counting {
+pub(super) struct CountingSocket {
     inner: Arc<dyn AsyncUdpSocket>,
     burst: usize,
-    calls: Arc<Calls>,
+    calls: Arc<SocketCalls>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Calls {
+pub(super) struct SocketCalls {
     sends: AtomicU64,
     receives: AtomicU64,
 }
 
-impl Counting {
+impl CountingSocket {
     pub(super) fn bind(
         at: SocketAddr,
         burst: Option<usize>,
-    ) -> io::Result<(Arc<dyn AsyncUdpSocket>, Arc<Calls>)> {
+    ) -> io::Result<(Arc<dyn AsyncUdpSocket>, Arc<SocketCalls>)> {
         let inner = TokioRuntime.wrap_udp_socket(UdpSocket::bind(at)?)?;
-        let calls = Arc::new(Calls::default());
+        let calls = Arc::new(SocketCalls::default());
         let counting = Self {
             inner,
             burst: burst.unwrap_or(usize::MAX),
@@ -40,7 +40,7 @@ impl Counting {
     }
 }
 
-impl Calls {
+impl SocketCalls {
     pub(super) fn sends(&self) -> u64 {
         self.sends.load(Ordering::Relaxed)
     }
@@ -50,7 +50,7 @@ impl Calls {
     }
 }
 
-impl AsyncUdpSocket for Counting {
+impl AsyncUdpSocket for CountingSocket {
     fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
         self.inner.clone().create_io_poller()
     }
@@ -89,7 +89,7 @@ impl AsyncUdpSocket for Counting {
     }
 }
 
-impl fmt::Debug for Counting {
+impl fmt::Debug for CountingSocket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Counting")
             .field("calls", &self.calls)

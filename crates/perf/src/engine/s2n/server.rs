@@ -10,31 +10,31 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::tally::Tally;
+use super::tally::S2nCounters;
 use super::{runtime, started};
-use crate::engine::tasks::server::{Counter, answer_streams};
-use crate::engine::{Job, PATIENCE, Side, Station};
+use crate::engine::tasks::server::{AnswerCounter, answer_streams};
+use crate::engine::{Job, ListeningServer, PEER_TIMEOUT, SideReport};
 use crate::error::PerfError;
-use crate::identity::Identity;
-use crate::plan::Knobs;
+use crate::identity::ServerIdentity;
+use crate::plan::ArmKnobs;
 
-pub(super) struct Serving {
+pub(super) struct S2nServer {
     // Dropped before the runtime that it runs on.
     server: Server,
-    tally: Arc<Tally>,
+    tally: Arc<S2nCounters>,
     address: SocketAddr,
     job: Job,
     runtime: Runtime,
 }
 
-impl Serving {
+impl S2nServer {
     pub(super) fn listen(
         at: SocketAddr,
-        identity: &Identity,
+        identity: &ServerIdentity,
         job: &Job,
     ) -> Result<Self, PerfError> {
         let tls = Arc::new(identity.server(job.knobs.cipher)?).into();
-        let tally = Arc::new(Tally::default());
+        let tally = Arc::new(S2nCounters::default());
         let runtime = runtime()?;
         let inside = runtime.enter();
         let listening = start(at, tls, &job.knobs, tally.clone()).and_then(|server| {
@@ -56,18 +56,18 @@ impl Serving {
 fn start(
     at: SocketAddr,
     tls: rustls::Server,
-    knobs: &Knobs,
-    tally: Arc<Tally>,
+    knobs: &ArmKnobs,
+    tally: Arc<S2nCounters>,
 ) -> io::Result<Server> {
     started!(Server::builder(), tls, at, knobs, tally)
 }
 
-impl Station for Serving {
+impl ListeningServer for S2nServer {
     fn address(&self) -> SocketAddr {
         self.address
     }
 
-    fn serve(self: Box<Self>) -> Result<Side, PerfError> {
+    fn serve(self: Box<Self>) -> Result<SideReport, PerfError> {
         let Self {
             mut server,
             tally,
@@ -76,7 +76,7 @@ impl Station for Serving {
             ..
         } = *self;
         runtime.block_on(async move {
-            let counter = Arc::new(Counter::new(job));
+            let counter = Arc::new(AnswerCounter::new(job));
             attend(&mut server, &counter).await?;
             Ok(counter.side(tally.wire()))
         })
@@ -84,12 +84,12 @@ impl Station for Serving {
 }
 
 /// Waits until the last of the expected connections has ended.
-async fn attend(server: &mut Server, counter: &Arc<Counter>) -> Result<(), PerfError> {
+async fn attend(server: &mut Server, counter: &Arc<AnswerCounter>) -> Result<(), PerfError> {
     let mut tasks = JoinSet::new();
     for _ in 0..counter.job.work.connections {
-        let connection = timeout(PATIENCE, server.accept()).await;
+        let connection = timeout(PEER_TIMEOUT, server.accept()).await;
         let Ok(Some(connection)) = connection else {
-            return Err(PerfError::Silence(PATIENCE));
+            return Err(PerfError::Silence(PEER_TIMEOUT));
         };
         tasks.spawn(answer_streams(connection, counter.clone()));
     }

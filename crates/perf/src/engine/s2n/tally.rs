@@ -10,10 +10,10 @@ use s2n_quic::provider::event::events::{
 };
 use s2n_quic::provider::event::{ConnectionInfo, ConnectionMeta, Subscriber};
 
-use crate::engine::Wire;
+use crate::engine::WireCounters;
 
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct S2nCounters {
     packets_sent: AtomicU64,
     packets_received: AtomicU64,
     acks_sent: AtomicU64,
@@ -26,12 +26,12 @@ pub(super) struct Tally {
 }
 
 /// Receives all events. Only the one task of an endpoint calls it, so its counters need no lock.
-pub(super) struct Listener(pub(super) Arc<Tally>);
+pub(super) struct S2nEvents(pub(super) Arc<S2nCounters>);
 
-impl Tally {
-    pub(super) fn wire(&self) -> Wire {
+impl S2nCounters {
+    pub(super) fn wire(&self) -> WireCounters {
         let read = |counter: &AtomicU64| Some(counter.load(Ordering::Relaxed));
-        Wire {
+        WireCounters {
             packets_sent: read(&self.packets_sent),
             packets_received: read(&self.packets_received),
             acks_sent: read(&self.acks_sent),
@@ -51,7 +51,7 @@ fn add(counter: &AtomicU64, n: usize) {
     counter.store(so_far + n as u64, Ordering::Relaxed);
 }
 
-impl Subscriber for Listener {
+impl Subscriber for S2nEvents {
     type ConnectionContext = ();
 
     fn create_connection_context(&mut self, _: &ConnectionMeta, _: &ConnectionInfo<'_>) {}

@@ -10,15 +10,15 @@ use bytes::Bytes;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::{Caller, Outgoing, drain, part_of};
-use crate::engine::{Job, PATIENCE, Side};
+use super::{ClientConnection, SendHalf, drain, part_of};
+use crate::engine::{Job, PEER_TIMEOUT, SideReport};
 use crate::error::PerfError;
-use crate::plan::{Amount, Lane};
+use crate::plan::{Amount, WorkLane};
 use crate::protocol::{ENDLESS, STREAM_HEAD};
 
 /// When lanes stop.
 #[derive(Clone)]
-struct Until {
+struct TaskDeadline {
     deadline: Instant,
     share: Option<u64>,
     bulk: Arc<AtomicUsize>,
@@ -33,10 +33,10 @@ pub(in crate::engine) fn anywhere(to: SocketAddr) -> SocketAddr {
     SocketAddr::new(here, 0)
 }
 
-pub(in crate::engine) async fn work<C: Caller>(
+pub(in crate::engine) async fn work<C: ClientConnection>(
     connections: &[C],
     job: &Job,
-) -> Result<Side, PerfError> {
+) -> Result<SideReport, PerfError> {
     let lanes = job.work.lanes();
     let bulk = lanes.iter().filter(|lane| lane.is_bulk()).count() * connections.len();
     let time = match job.work.amount {
@@ -44,7 +44,7 @@ pub(in crate::engine) async fn work<C: Caller>(
         // Not expected to be reached: a day.
         Amount::Bytes(_) => Duration::from_hours(24),
     };
-    let until = Until {
+    let until = TaskDeadline {
         deadline: Instant::now() + time,
         share: job.work.share(),
         bulk: Arc::new(AtomicUsize::new(bulk)),
@@ -55,23 +55,25 @@ pub(in crate::engine) async fn work<C: Caller>(
             tasks.spawn(run(connection.clone(), *lane, until.clone(), job.clone()));
         }
     }
-    let mut side = Side::default();
+    let mut side = SideReport::default();
     while let Some(ended) = tasks.join_next().await {
         side += ended.map_err(PerfError::broken)??;
     }
     Ok(side)
 }
 
-async fn run<C: Caller>(
+async fn run<C: ClientConnection>(
     connection: C,
-    lane: Lane,
-    until: Until,
+    lane: WorkLane,
+    until: TaskDeadline,
     job: Job,
-) -> Result<Side, PerfError> {
+) -> Result<SideReport, PerfError> {
     let done = match lane {
-        Lane::Down => take(&connection, &until, &job).await,
-        Lane::Up => give(&connection, &until, &job).await,
-        Lane::Ask { request, response } => ask(&connection, &until, &job, request, response).await,
+        WorkLane::Down => take(&connection, &until, &job).await,
+        WorkLane::Up => give(&connection, &until, &job).await,
+        WorkLane::Ask { request, response } => {
+            ask(&connection, &until, &job, request, response).await
+        }
     };
     if lane.is_bulk() {
         until.bulk.fetch_sub(1, Ordering::Relaxed);
@@ -79,13 +81,17 @@ async fn run<C: Caller>(
     done
 }
 
-async fn take<C: Caller>(connection: &C, until: &Until, job: &Job) -> Result<Side, PerfError> {
+async fn take<C: ClientConnection>(
+    connection: &C,
+    until: &TaskDeadline,
+    job: &Job,
+) -> Result<SideReport, PerfError> {
     let (mut to, mut from) = connection.open().await?;
     let wanted = until.share.unwrap_or(ENDLESS);
     to.send(Bytes::copy_from_slice(&wanted.to_be_bytes()))
         .await?;
     to.finish()?;
-    let mut side = Side::default();
+    let mut side = SideReport::default();
     let all = drain(&mut from, |piece| {
         side.received += piece.len() as u64;
         job.pulse.add(piece.len());
@@ -103,12 +109,16 @@ async fn take<C: Caller>(connection: &C, until: &Until, job: &Job) -> Result<Sid
 }
 
 /// Sends; done when the server has received everything.
-async fn give<C: Caller>(connection: &C, until: &Until, job: &Job) -> Result<Side, PerfError> {
+async fn give<C: ClientConnection>(
+    connection: &C,
+    until: &TaskDeadline,
+    job: &Job,
+) -> Result<SideReport, PerfError> {
     let (mut to, mut from) = connection.open().await?;
     to.send(Bytes::from_static(&[0; STREAM_HEAD])).await?;
     let payload = Bytes::from(vec![0x5a; job.knobs.write_size]);
     let all = until.share.unwrap_or(ENDLESS);
-    let mut side = Side::default();
+    let mut side = SideReport::default();
     while side.sent < all {
         let part = part_of(&payload, all - side.sent);
         let n = part.len() as u64;
@@ -123,26 +133,26 @@ async fn give<C: Caller>(connection: &C, until: &Until, job: &Job) -> Result<Sid
     }
     to.finish()?;
     let mut came = 0;
-    let heard = timeout(PATIENCE, drain(&mut from, |piece| came += piece.len())).await;
-    heard.map_err(|_| PerfError::Silence(PATIENCE))??;
+    let heard = timeout(PEER_TIMEOUT, drain(&mut from, |piece| came += piece.len())).await;
+    heard.map_err(|_| PerfError::Silence(PEER_TIMEOUT))??;
     if came > 0 {
         return Err(PerfError::broken("the server sent what nobody asked for"));
     }
     Ok(side)
 }
 
-async fn ask<C: Caller>(
+async fn ask<C: ClientConnection>(
     connection: &C,
-    until: &Until,
+    until: &TaskDeadline,
     job: &Job,
     request: u64,
     response: u64,
-) -> Result<Side, PerfError> {
+) -> Result<SideReport, PerfError> {
     let mut message = response.to_be_bytes().to_vec();
     message.resize(STREAM_HEAD + request as usize, 0x5a);
     let message = Bytes::from(message);
     let counts_bytes = matches!(job.work.amount, Amount::Bytes(_));
-    let mut side = Side::default();
+    let mut side = SideReport::default();
     loop {
         let bulk_is_over = counts_bytes && until.bulk.load(Ordering::Relaxed) == 0;
         if bulk_is_over || Instant::now() >= until.deadline {

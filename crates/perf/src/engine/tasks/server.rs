@@ -6,16 +6,16 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use tokio::task::JoinSet;
 
-use super::{Called, Incoming, Outgoing, drain, part_of};
-use crate::account::Meter;
-use crate::engine::{Job, Side, Wire};
+use super::{ReceiveHalf, SendHalf, ServerConnection, drain, part_of};
+use crate::account::CpuMeter;
+use crate::engine::{Job, SideReport, WireCounters};
 use crate::error::PerfError;
 use crate::protocol::StreamHead;
 
 /// Shared by the streams of all connections.
-pub(in crate::engine) struct Counter {
+pub(in crate::engine) struct AnswerCounter {
     /// Starts with the first stream.
-    meter: OnceLock<Meter>,
+    meter: OnceLock<CpuMeter>,
     sent: AtomicU64,
     received: AtomicU64,
     payload: Bytes,
@@ -23,7 +23,10 @@ pub(in crate::engine) struct Counter {
 }
 
 /// Runs until the connection is over.
-pub(in crate::engine) async fn answer_streams(mut connection: impl Called, counter: Arc<Counter>) {
+pub(in crate::engine) async fn answer_streams(
+    mut connection: impl ServerConnection,
+    counter: Arc<AnswerCounter>,
+) {
     let mut streams = JoinSet::new();
     while let Some((to, from)) = connection.accept().await {
         counter.begin();
@@ -34,7 +37,7 @@ pub(in crate::engine) async fn answer_streams(mut connection: impl Called, count
     }
 }
 
-impl Counter {
+impl AnswerCounter {
     pub(in crate::engine) fn new(job: Job) -> Self {
         Self {
             meter: OnceLock::new(),
@@ -46,13 +49,13 @@ impl Counter {
     }
 
     fn begin(&self) {
-        self.meter.get_or_init(|| Meter::start(self.job.core));
+        self.meter.get_or_init(|| CpuMeter::start(self.job.core));
     }
 
     async fn answer(
         &self,
-        mut to: impl Outgoing,
-        mut from: impl Incoming,
+        mut to: impl SendHalf,
+        mut from: impl ReceiveHalf,
     ) -> Result<(), PerfError> {
         let mut head = StreamHead::default();
         let asked = drain(&mut from, |piece| {
@@ -74,13 +77,13 @@ impl Counter {
         to.finish()
     }
 
-    pub(in crate::engine) fn side(&self, wire: Wire) -> Side {
-        Side {
+    pub(in crate::engine) fn side(&self, wire: WireCounters) -> SideReport {
+        SideReport {
             sent: self.sent.load(Ordering::Relaxed),
             received: self.received.load(Ordering::Relaxed),
-            usage: self.meter.get().map(Meter::read).unwrap_or_default(),
+            usage: self.meter.get().map(CpuMeter::read).unwrap_or_default(),
             wire,
-            ..Side::default()
+            ..SideReport::default()
         }
     }
 }

@@ -7,39 +7,39 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::machine::pour;
-use super::{Guest, Heard, Machine, Streams};
-use crate::account::Meter;
-use crate::engine::{Job, Pulse, Side};
+use super::{Guest, Machine, MachineConnection, MachineEvent};
+use crate::account::CpuMeter;
+use crate::engine::{Job, Pulse, SideReport};
 use crate::error::PerfError;
 use crate::protocol::StreamHead;
 
-pub(super) struct Answers<M: Machine> {
-    streams: HashMap<Place<M>, Answer>,
+pub(super) struct AnsweringServer<M: Machine> {
+    streams: HashMap<Place<M>, StreamAnswer>,
     payload: Bytes,
     pulse: Pulse,
     core: Option<usize>,
     /// Starts with the first stream.
-    meter: Option<Meter>,
+    meter: Option<CpuMeter>,
     /// The number of connections that are expected or not over.
     expected: u32,
     going: u32,
-    side: Side,
+    side: SideReport,
 }
 
 /// A stream of a connection.
 type Place<M> = (
     <M as Machine>::Handle,
-    <<M as Machine>::Connection as Streams>::Id,
+    <<M as Machine>::Connection as MachineConnection>::Id,
 );
 
 #[derive(Default)]
-struct Answer {
+struct StreamAnswer {
     head: StreamHead,
     asked: bool,
     left: u64,
 }
 
-impl<M: Machine> Answers<M> {
+impl<M: Machine> AnsweringServer<M> {
     pub(super) fn new(job: &Job) -> Self {
         Self {
             streams: HashMap::new(),
@@ -49,7 +49,7 @@ impl<M: Machine> Answers<M> {
             meter: None,
             expected: job.work.connections,
             going: 0,
-            side: Side::default(),
+            side: SideReport::default(),
         }
     }
 
@@ -61,9 +61,9 @@ impl<M: Machine> Answers<M> {
         self.has_begun() && self.going == 0
     }
 
-    pub(super) fn into_side(self) -> Side {
+    pub(super) fn into_side(self) -> SideReport {
         let usage = self.meter.map(|meter| meter.read()).unwrap_or_default();
-        Side { usage, ..self.side }
+        SideReport { usage, ..self.side }
     }
 
     fn listen(&mut self, place: Place<M>, connection: &mut M::Connection) {
@@ -96,34 +96,34 @@ impl<M: Machine> Answers<M> {
     }
 }
 
-impl<M: Machine> Guest<M> for Answers<M> {
+impl<M: Machine> Guest<M> for AnsweringServer<M> {
     fn hear(
         &mut self,
         of: M::Handle,
         connection: &mut M::Connection,
-        heard: Heard<<M::Connection as Streams>::Id>,
+        heard: MachineEvent<<M::Connection as MachineConnection>::Id>,
     ) -> Result<(), PerfError> {
         match heard {
-            Heard::Connected => {
+            MachineEvent::Connected => {
                 self.expected = self.expected.saturating_sub(1);
                 self.going += 1;
             }
-            Heard::Closed(_) => {
+            MachineEvent::Closed(_) => {
                 self.going = self.going.saturating_sub(1);
                 self.streams.retain(|(one, _), _| *one != of);
             }
-            Heard::Opened => {
-                self.meter.get_or_insert_with(|| Meter::start(self.core));
+            MachineEvent::Opened => {
+                self.meter.get_or_insert_with(|| CpuMeter::start(self.core));
                 while let Some(stream) = connection.accept() {
                     self.listen((of, stream), connection);
                 }
             }
-            Heard::Readable(stream) => self.listen((of, stream), connection),
-            Heard::Writable(stream) => self.speak((of, stream), connection),
-            Heard::Stopped(stream) => {
+            MachineEvent::Readable(stream) => self.listen((of, stream), connection),
+            MachineEvent::Writable(stream) => self.speak((of, stream), connection),
+            MachineEvent::Stopped(stream) => {
                 self.streams.remove(&(of, stream));
             }
-            Heard::Other => {}
+            MachineEvent::Other => {}
         }
         Ok(())
     }

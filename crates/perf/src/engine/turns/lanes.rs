@@ -6,41 +6,41 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::machine::pour;
-use super::{Guest, Heard, Machine, Streams};
-use crate::engine::{Job, Pulse, Side};
+use super::{Guest, Machine, MachineConnection, MachineEvent};
+use crate::engine::{Job, Pulse, SideReport};
 use crate::error::PerfError;
-use crate::plan::{Amount, Lane};
+use crate::plan::{Amount, WorkLane};
 use crate::protocol::{ENDLESS, STREAM_HEAD};
 
 /// How often the clock is checked after the end.
-const GLANCE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 pub(super) struct Lanes<M: Machine> {
     going: HashMap<Place<M>, Going>,
     /// The lanes of each connection.
-    wanted: Vec<Lane>,
+    wanted: Vec<WorkLane>,
     amount: Amount,
     share: Option<u64>,
     expected: u32,
     /// Connections with lanes that are not opened yet.
-    fresh: Vec<(M::Handle, Vec<Lane>)>,
+    fresh: Vec<(M::Handle, Vec<WorkLane>)>,
     began: bool,
     deadline: Option<Instant>,
     /// The number of bulk lanes that are not done: requests beside them go on until it is 0.
     bulk: usize,
     payload: Bytes,
     pulse: Pulse,
-    side: Side,
+    side: SideReport,
 }
 
 /// A stream of a connection.
 type Place<M> = (
     <M as Machine>::Handle,
-    <<M as Machine>::Connection as Streams>::Id,
+    <<M as Machine>::Connection as MachineConnection>::Id,
 );
 
 struct Going {
-    lane: Lane,
+    lane: WorkLane,
     /// The bytes still to be written.
     left: u64,
     came: u64,
@@ -62,7 +62,7 @@ impl<M: Machine> Lanes<M> {
             bulk: 0,
             payload: Bytes::from(vec![0x5a; job.knobs.write_size]),
             pulse: job.pulse.clone(),
-            side: Side::default(),
+            side: SideReport::default(),
         }
     }
 
@@ -84,7 +84,7 @@ impl<M: Machine> Lanes<M> {
         self.began && self.going.is_empty() && self.fresh.is_empty()
     }
 
-    pub(super) fn into_side(self) -> Side {
+    pub(super) fn into_side(self) -> SideReport {
         self.side
     }
 
@@ -111,7 +111,7 @@ impl<M: Machine> Lanes<M> {
 
     fn start(
         &mut self,
-        lane: Lane,
+        lane: WorkLane,
         handle: M::Handle,
         connection: &mut M::Connection,
     ) -> Result<bool, PerfError> {
@@ -119,9 +119,9 @@ impl<M: Machine> Lanes<M> {
             return Ok(false);
         };
         let (wanted, left) = match lane {
-            Lane::Down => (self.share.unwrap_or(ENDLESS), 0),
-            Lane::Up => (0, self.share.unwrap_or(ENDLESS)),
-            Lane::Ask { request, response } => (response, request),
+            WorkLane::Down => (self.share.unwrap_or(ENDLESS), 0),
+            WorkLane::Up => (0, self.share.unwrap_or(ENDLESS)),
+            WorkLane::Ask { request, response } => (response, request),
         };
         let head = Bytes::copy_from_slice(&wanted.to_be_bytes());
         let taken = connection.write(stream, head)?;
@@ -147,7 +147,7 @@ impl<M: Machine> Lanes<M> {
         let Some(going) = self.going.get_mut(&place).filter(|going| !going.written) else {
             return Ok(());
         };
-        if over && going.lane == Lane::Up {
+        if over && going.lane == WorkLane::Up {
             going.left = 0;
         }
         let before = going.left;
@@ -169,9 +169,9 @@ impl<M: Machine> Lanes<M> {
             return Ok(());
         }
         let wanted = match going.lane {
-            Lane::Down => self.share.unwrap_or(ENDLESS),
-            Lane::Up => 0,
-            Lane::Ask { response, .. } => response,
+            WorkLane::Down => self.share.unwrap_or(ENDLESS),
+            WorkLane::Up => 0,
+            WorkLane::Ask { response, .. } => response,
         };
         if going.came != wanted {
             return Err(PerfError::broken(
@@ -197,7 +197,7 @@ impl<M: Machine> Lanes<M> {
     fn stop(&mut self, handle: M::Handle, connection: &mut M::Connection) -> Result<(), PerfError> {
         self.fresh.retain(|(of, _)| *of != handle);
         self.going
-            .retain(|(of, _), going| *of != handle || going.lane != Lane::Down);
+            .retain(|(of, _), going| *of != handle || going.lane != WorkLane::Down);
         let own = self
             .going
             .iter()
@@ -215,16 +215,16 @@ impl<M: Machine> Guest<M> for Lanes<M> {
         &mut self,
         of: M::Handle,
         connection: &mut M::Connection,
-        heard: Heard<<M::Connection as Streams>::Id>,
+        heard: MachineEvent<<M::Connection as MachineConnection>::Id>,
     ) -> Result<(), PerfError> {
         match heard {
-            Heard::Connected => {
+            MachineEvent::Connected => {
                 self.expected = self.expected.saturating_sub(1);
                 self.fresh.push((of, self.wanted.clone()));
             }
-            Heard::Closed(reason) => return Err(PerfError::broken(reason)),
-            Heard::Readable(stream) => self.listen((of, stream), connection)?,
-            Heard::Writable(stream) => self.speak((of, stream), connection)?,
+            MachineEvent::Closed(reason) => return Err(PerfError::broken(reason)),
+            MachineEvent::Readable(stream) => self.listen((of, stream), connection)?,
+            MachineEvent::Writable(stream) => self.speak((of, stream), connection)?,
             _ => {}
         }
         Ok(())
@@ -246,7 +246,7 @@ impl<M: Machine> Guest<M> for Lanes<M> {
             if deadline > now {
                 deadline
             } else {
-                now + GLANCE
+                now + POLL_INTERVAL
             }
         };
         self.deadline.map(next)

@@ -7,13 +7,13 @@ use std::time::Instant;
 use bytes::Bytes;
 use roundtrip_net::datagrams::Arrival;
 
-use crate::engine::Wire;
+use crate::engine::WireCounters;
 use crate::error::PerfError;
 
 /// All connections of one socket.
 pub(in crate::engine) trait Machine {
     type Handle: Copy + Eq + Hash;
-    type Connection: Streams;
+    type Connection: MachineConnection;
 
     /// Handles a run of datagrams from one peer.
     fn receive(&mut self, now: Instant, arrival: Arrival<'_>);
@@ -22,7 +22,7 @@ pub(in crate::engine) trait Machine {
     fn accept(&mut self) -> Option<Self::Handle>;
 
     /// The next datagrams that belong to no connection.
-    fn reply(&mut self, buffer: &mut Vec<u8>) -> Option<Burst>;
+    fn reply(&mut self, buffer: &mut Vec<u8>) -> Option<DatagramBurst>;
 
     /// Does everything that is due on a connection.
     fn settle(&mut self, now: Instant, of: Self::Handle);
@@ -30,7 +30,12 @@ pub(in crate::engine) trait Machine {
     fn connection(&mut self, of: Self::Handle) -> Option<&mut Self::Connection>;
 
     /// The next burst of a connection.
-    fn transmit(&mut self, now: Instant, of: Self::Handle, buffer: &mut Vec<u8>) -> Option<Burst>;
+    fn transmit(
+        &mut self,
+        now: Instant,
+        of: Self::Handle,
+        buffer: &mut Vec<u8>,
+    ) -> Option<DatagramBurst>;
 
     /// Reports that a datagram of this length did not fit the path.
     fn on_too_long(&mut self, of: Self::Handle, length: usize);
@@ -46,17 +51,17 @@ pub(in crate::engine) trait Machine {
 }
 
 /// A connection as the work sees it: streams in both directions, and events.
-pub(in crate::engine) trait Streams {
+pub(in crate::engine) trait MachineConnection {
     type Id: Copy + Eq + Hash;
 
-    fn poll(&mut self) -> Option<Heard<Self::Id>>;
+    fn poll(&mut self) -> Option<MachineEvent<Self::Id>>;
 
     /// `None` if the peer allows no more for now.
     fn open(&mut self) -> Option<Self::Id>;
 
     fn accept(&mut self) -> Option<Self::Id>;
 
-    /// Writes as much as there is room for. If that is not all, [`Heard::Writable`] follows.
+    /// Writes as much as there is room for. If that is not all, [`MachineEvent::Writable`] follows.
     fn write(&mut self, to: Self::Id, bytes: Bytes) -> Result<usize, PerfError>;
 
     fn finish(&mut self, stream: Self::Id) -> Result<(), PerfError>;
@@ -65,11 +70,11 @@ pub(in crate::engine) trait Streams {
     fn drain(&mut self, from: Self::Id, see: impl FnMut(&[u8])) -> Result<bool, PerfError>;
 
     /// The counters of the connection, without those of system calls.
-    fn wire(&self) -> Wire;
+    fn wire(&self) -> WireCounters;
 }
 
 /// An event of a connection.
-pub(in crate::engine) enum Heard<Id> {
+pub(in crate::engine) enum MachineEvent<Id> {
     Connected,
     /// The connection was closed, for this reason.
     Closed(String),
@@ -84,7 +89,7 @@ pub(in crate::engine) enum Heard<Id> {
 
 /// Datagrams that leave in one call, from the start of a buffer.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::engine) struct Burst {
+pub(in crate::engine) struct DatagramBurst {
     pub(in crate::engine) to: SocketAddr,
     pub(in crate::engine) from: Option<IpAddr>,
     pub(in crate::engine) ecn: u8,
@@ -95,7 +100,7 @@ pub(in crate::engine) struct Burst {
 
 /// Writes what is left, as far as possible; `true` when everything is written, including the end of
 /// the stream.
-pub(super) fn pour<C: Streams>(
+pub(super) fn pour<C: MachineConnection>(
     connection: &mut C,
     stream: C::Id,
     payload: &Bytes,

@@ -2,11 +2,11 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use super::answers::Answers;
+use super::answers::AnsweringServer;
 use super::lanes::Lanes;
-use super::{Machine, Turns};
-use crate::account::Meter;
-use crate::engine::{Job, PATIENCE, Side, Station};
+use super::{EventLoop, Machine};
+use crate::account::CpuMeter;
+use crate::engine::{Job, ListeningServer, PEER_TIMEOUT, SideReport};
 use crate::error::PerfError;
 
 /// Runs the client's side, on connections that the machine has opened.
@@ -15,16 +15,16 @@ pub(in crate::engine) fn drive<M: Machine>(
     machine: M,
     begun: Vec<M::Handle>,
     job: &Job,
-) -> Result<Side, PerfError> {
+) -> Result<SideReport, PerfError> {
     let here: IpAddr = match to {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
-    let mut turns = Turns::open(SocketAddr::new(here, 0), machine, begun)?;
+    let mut turns = EventLoop::open(SocketAddr::new(here, 0), machine, begun)?;
     turns.connect(to)?;
     let mut lanes = Lanes::new(job);
-    turns.run(&mut lanes, Lanes::is_connected, Some(PATIENCE))?;
-    let meter = Meter::start(job.core);
+    turns.run(&mut lanes, Lanes::is_connected, Some(PEER_TIMEOUT))?;
+    let meter = CpuMeter::start(job.core);
     lanes.begin();
     turns.run(&mut lanes, Lanes::is_done, None)?;
     let usage = meter.read();
@@ -35,19 +35,19 @@ pub(in crate::engine) fn drive<M: Machine>(
 }
 
 /// The server's side.
-pub(in crate::engine) struct Serving<M: Machine> {
-    turns: Turns<M>,
+pub(in crate::engine) struct LoopServer<M: Machine> {
+    turns: EventLoop<M>,
     address: SocketAddr,
     job: Job,
 }
 
-impl<M: Machine> Serving<M> {
+impl<M: Machine> LoopServer<M> {
     pub(in crate::engine) fn listen(
         at: SocketAddr,
         machine: M,
         job: &Job,
     ) -> Result<Self, PerfError> {
-        let turns = Turns::open(at, machine, Vec::new())?;
+        let turns = EventLoop::open(at, machine, Vec::new())?;
         Ok(Self {
             address: turns.address()?,
             turns,
@@ -56,16 +56,16 @@ impl<M: Machine> Serving<M> {
     }
 }
 
-impl<M: Machine> Station for Serving<M> {
+impl<M: Machine> ListeningServer for LoopServer<M> {
     fn address(&self) -> SocketAddr {
         self.address
     }
 
-    fn serve(self: Box<Self>) -> Result<Side, PerfError> {
+    fn serve(self: Box<Self>) -> Result<SideReport, PerfError> {
         let Self { mut turns, job, .. } = *self;
-        let mut answers = Answers::new(&job);
-        turns.run(&mut answers, Answers::has_begun, Some(PATIENCE))?;
-        turns.run(&mut answers, Answers::is_over, None)?;
+        let mut answers = AnsweringServer::new(&job);
+        turns.run(&mut answers, AnsweringServer::has_begun, Some(PEER_TIMEOUT))?;
+        turns.run(&mut answers, AnsweringServer::is_over, None)?;
         let mut side = answers.into_side();
         side.wire = turns.wire();
         Ok(side)
