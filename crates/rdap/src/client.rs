@@ -2,13 +2,12 @@
 //! registry names.
 //!
 //! What is asked twice is asked once, what is remembered and holds is not asked at all, and a server that complains is
-//! asked later. `clear` judges whether TLS may be left, `fetch` brings one URL, `flights` lets others wait for it, `pages` turns those of a search, `follow` goes on
+//! asked later. `clear` judges whether TLS may be left, `fetch` brings one URL, `pages` turns those of a search, `follow` goes on
 //! to the registrar, `keeping` carries tickets and limits from run to run, `refresh` renews IANA's registries after the
 //! answer was told.
 
 mod clear;
 mod fetch;
-mod flights;
 mod follow;
 mod keeping;
 mod outcome;
@@ -27,6 +26,7 @@ pub use outcome::{From, Outcome, Source, Trouble};
 
 use crate::bootstrap::{Bootstrap, NoServer, Registry};
 use crate::credentials::Credentials;
+use crate::flights::Flights;
 use crate::manners::Manners;
 use crate::memory::answers::Policy;
 use crate::memory::{Memory, Stamp};
@@ -34,7 +34,6 @@ use crate::pool::Pool;
 use crate::query::{Key, Kind, Query, QueryError};
 use crate::text::State;
 use clear::Doors;
-use flights::Flights;
 use keeping::Keeping;
 use ranges::Ranges;
 
@@ -77,8 +76,7 @@ pub struct Client {
     manners: Manners,
     keeping: Keeping,
     ranges: RefCell<Ranges>,
-    flights: Flights,
-    now: fn() -> SystemTime,
+    flights: Flights<String, Result<Source, Trouble>>,
 }
 
 /// What lookups are made with.
@@ -112,7 +110,6 @@ pub enum Unasked {
 
 impl Client {
     pub fn new(parts: Parts) -> Self {
-        let now = SystemTime::now;
         Self {
             wishes: parts.wishes,
             pool: parts.pool,
@@ -123,7 +120,6 @@ impl Client {
             manners: parts.manners,
             ranges: RefCell::default(),
             flights: Flights::default(),
-            now,
         }
     }
 
@@ -142,7 +138,7 @@ impl Client {
     }
 
     fn now(&self) -> Stamp {
-        Stamp::of((self.now)())
+        Stamp::of(SystemTime::now())
     }
 
     /// What people should know, beside the answers.
