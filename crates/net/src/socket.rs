@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use roundtrip_model::{Event, FastOpenFacts, KeptFacts, Moment, Recorder, TcpFacts};
+use roundtrip_model::{Event, FastOpenFacts, KeptFacts, Moment, Reading, Recorder, TcpFacts};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::clock::Reading;
+use crate::clock;
 use crate::wait::{Arrival, Watch};
 use crate::{TcpInfo, info, sys};
 
@@ -162,8 +162,9 @@ impl Socket {
     }
 
     fn arrived(&mut self, bytes: usize, stamps: Stamps) {
-        let reading = Reading::of(|| self.recorder.clock());
-        let moment = |stamp: Option<Duration>| stamp.map_or(reading.now, |s| reading.moment_of(s));
+        let reading = clock::read(|| self.recorder.clock());
+        let moment =
+            |stamp: Option<Duration>| stamp.map_or(reading.after, |s| reading.moment_of(s));
         let zero = self.recorder.zero();
         let first = moment(stamps.first.or(stamps.last));
         if lock(&self.state).opening {
@@ -187,7 +188,7 @@ impl Socket {
     fn judge_wait(&mut self, reading: &Reading, info: &TcpInfo, stamps: Stamps) -> Moment {
         let moment = |stamp: Option<Duration>| stamp.map(|stamp| reading.moment_of(stamp));
         let arrival = Arrival {
-            now: reading.now,
+            now: reading.after,
             first: moment(stamps.first),
             second: moment(stamps.second),
             last: moment(stamps.last),

@@ -8,7 +8,7 @@ use tokio::task::spawn_local;
 
 use crate::GateError;
 use crate::door::Door;
-use crate::guard::{Guard, SystemWall};
+use crate::guard::Guard;
 use crate::listener::{Manner, kernel_takes_syn_data};
 use crate::plan::Plan;
 use crate::record::Ledger;
@@ -50,7 +50,10 @@ impl Present {
     }
 
     pub(super) fn site(&self) -> Result<Site<Known>, GateError> {
-        let guard = Guard::following(self.plan.rules.clone(), Box::new(SystemWall))?;
+        let guard = Guard::following(
+            self.plan.rules.clone(),
+            Box::new(std::time::SystemTime::now),
+        )?;
         let door = Door::new(guard, self.known.clone());
         let alt_svc = self.plan.alt_svc.clone();
         Site::new(&self.plan.config, door, &self.upstreams, alt_svc)

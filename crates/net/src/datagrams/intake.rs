@@ -10,7 +10,7 @@ use std::time::Duration;
 use roundtrip_model::Moment;
 
 use super::control::{self, Incoming};
-use crate::clock::Reading;
+use crate::clock;
 use crate::sys::udp::Slots;
 
 /// More would not make a call cheaper.
@@ -135,7 +135,7 @@ impl Arrival<'_> {
     /// When the first of them arrived, by this clock; without the kernel's stamp that is now.
     pub fn moment(&self, clock: impl Fn() -> Moment) -> Moment {
         match self.stamp {
-            Some(stamp) => Reading::of(clock).moment_of(stamp),
+            Some(stamp) => clock::read(clock).moment_of(stamp),
             None => clock(),
         }
     }

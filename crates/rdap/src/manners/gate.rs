@@ -3,12 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use super::Timer;
 use super::bucket::{Bucket, Limit, Take};
 use crate::memory::Stamp;
 use crate::memory::limits::{Lack, Limits, LimitsFile};
-
-/// Asked while nobody else is at the bucket: then no state is from later than the time it is compared with.
-pub(super) type Clock<'a> = &'a (dyn Fn() -> Stamp + Send + Sync);
 
 #[derive(Debug)]
 pub(super) struct Gate {
@@ -61,7 +59,7 @@ impl Gate {
     pub(super) fn take(
         &self,
         personal: bool,
-        clock: Clock<'_>,
+        timer: &dyn Timer,
         wait: bool,
     ) -> Option<(Take, Stamp)> {
         let quota = self.quota.filter(|_| personal);
@@ -69,9 +67,9 @@ impl Gate {
             |bucket: &mut Bucket, limit: Option<&Limit>, now| (bucket.take(limit, quota, now), now);
         // Without a limit, each process hears the complaints about itself.
         if self.limit.is_none() && quota.is_none() {
-            return Some(self.change_alone(clock, take));
+            return Some(self.change_alone(timer, take));
         }
-        self.change(clock, wait, take)
+        self.change(timer, wait, take)
     }
 
     pub(super) fn is_content(&self) -> bool {
@@ -81,16 +79,17 @@ impl Gate {
     /// Changes the bucket that all processes share.
     pub(super) fn change<T>(
         &self,
-        clock: Clock<'_>,
+        timer: &dyn Timer,
         wait: bool,
         change: impl Fn(&mut Bucket, Option<&Limit>, Stamp) -> T,
     ) -> Option<T> {
         let Some(file) = self.file.as_ref().filter(|_| self.alone.get().is_none()) else {
-            return Some(self.change_alone(clock, change));
+            return Some(self.change_alone(timer, change));
         };
         let limit = self.limit.as_ref();
         let result = file.change(|limits| {
-            let now = clock();
+            // Asked while nobody else is at the bucket: no state is from later than the time that it is compared with.
+            let now = timer.now();
             let mut bucket = match limits {
                 Limits::New => Bucket::full(limit, now),
                 Limits::Known(numbers) => Bucket::from_numbers(&numbers, limit, now),
@@ -109,10 +108,10 @@ impl Gate {
                 Some(value)
             }
             Err(Lack::Busy) if wait => None,
-            Err(Lack::Busy) => Some(self.change_alone(clock, change)),
+            Err(Lack::Busy) => Some(self.change_alone(timer, change)),
             Err(Lack::NotRead(error)) => {
                 self.alone.get_or_init(|| error.to_string());
-                Some(self.change_alone(clock, change))
+                Some(self.change_alone(timer, change))
             }
         }
     }
@@ -120,10 +119,10 @@ impl Gate {
     /// Changes the bucket of this process only.
     pub(super) fn change_alone<T>(
         &self,
-        clock: Clock<'_>,
+        timer: &dyn Timer,
         change: impl FnOnce(&mut Bucket, Option<&Limit>, Stamp) -> T,
     ) -> T {
-        change(&mut self.seen(), self.limit.as_ref(), clock())
+        change(&mut self.seen(), self.limit.as_ref(), timer.now())
     }
 
     fn seen(&self) -> MutexGuard<'_, Bucket> {
