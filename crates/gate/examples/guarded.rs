@@ -9,7 +9,7 @@ use aws_lc_rs::hmac;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use roundtrip_gate::credentials::Vault;
-use roundtrip_gate::guard::{Found, Guard, Keys, Rules, Sessions, Standing, SystemWall, Trouble};
+use roundtrip_gate::guard::{Found, Guard, Keys, Rules, Sessions, Standing, Trouble};
 use roundtrip_gate::{Door, Secret};
 use roundtrip_wire::jwt::Algorithm;
 
@@ -36,7 +36,7 @@ fn main() {
     if let Some(tokens) = words.get(4) {
         rules.tokens = tokens.parse().unwrap();
     }
-    let guard = Guard::new(Arc::new(rules), Box::new(SystemWall)).unwrap();
+    let guard = Guard::new(Arc::new(rules), Box::new(std::time::SystemTime::now)).unwrap();
     let door = Door::new(guard, Everybody(Rc::default()));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -11,13 +11,13 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use aws_lc_rs::hmac;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use roundtrip_gate::credentials::Vault;
-use roundtrip_gate::guard::{Found, Guard, Keys, Rules, Sessions, Standing, SystemWall, Trouble};
+use roundtrip_gate::guard::{Found, Guard, Keys, Rules, Sessions, Standing, Trouble};
 use roundtrip_gate::{Door, Secret};
 use roundtrip_wire::jwt::Algorithm;
 
@@ -142,7 +142,7 @@ fn door() -> Door<Everybody> {
     let secret = Secret::new(SECRET.to_vec());
     keys.add_secret(Algorithm::Hs512, None, &secret).unwrap();
     let rules = Arc::new(Rules::new(keys, Vault::default()));
-    let guard = Guard::new(rules, Box::new(SystemWall)).unwrap();
+    let guard = Guard::new(rules, Box::new(SystemTime::now)).unwrap();
     Door::new(guard, Everybody(Rc::default()))
 }
 

@@ -1,7 +1,7 @@
 //! Time as a value. Who reads a real clock hands its moments down; this crate never asks for one.
 
 use std::ops::{Add, Sub};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
@@ -50,4 +50,89 @@ impl Sub<Duration> for Moment {
 /// Where moments come from: the system's clock in programs, a hand-turned one in tests.
 pub trait Clock: Send + Sync {
     fn now(&self) -> Moment;
+}
+
+/// Where the calendar's time comes from: `SystemTime::now` in programs, a hand-turned clock in tests.
+pub trait WallClock {
+    fn now(&self) -> SystemTime;
+}
+
+impl<F: Fn() -> SystemTime> WallClock for F {
+    fn now(&self) -> SystemTime {
+        self()
+    }
+}
+
+/// Two clocks, read as one: the wall clock's time since 1970, and a moment just before and just after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    pub before: Moment,
+    pub wall: Duration,
+    pub after: Moment,
+}
+
+impl Reading {
+    /// Reads both clocks again, a few times at most, until less than `apart` came between the moments. A pause there would
+    /// put what came before what it answers.
+    pub fn closest(
+        moment: impl Fn() -> Moment,
+        wall: impl Fn() -> Duration,
+        apart: Duration,
+    ) -> Self {
+        let read = || {
+            let (before, wall, after) = (moment(), wall(), moment());
+            Self {
+                before,
+                wall,
+                after,
+            }
+        };
+        let mut closest = read();
+        for _ in 0..4 {
+            if closest.width() < apart {
+                break;
+            }
+            let again = read();
+            if again.width() < closest.width() {
+                closest = again;
+            }
+        }
+        closest
+    }
+
+    /// The moment of a stamp of the wall clock. Stamps from the future are now.
+    pub fn moment_of(&self, stamp: Duration) -> Moment {
+        self.after - self.wall.saturating_sub(stamp)
+    }
+
+    /// The time that passed between the moments.
+    pub fn width(&self) -> Duration {
+        self.after.since(self.before)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn a_pause_between_the_readings_moves_no_stamp() {
+        // What the clocks say grows by a pause before each reading.
+        let pauses = [0, 9_000_000, 0, 0, 40, 40];
+        let (place, time) = (Cell::new(0), Cell::new(1_000_000_000));
+        let tick = || {
+            time.set(time.get() + pauses.get(place.get()).copied().unwrap_or(9_000_000));
+            place.set(place.get() + 1);
+            time.get()
+        };
+        let apart = Duration::from_micros(2);
+        let wall = || Duration::from_nanos(tick());
+        let reading = Reading::closest(|| Moment(tick()), wall, apart);
+        let stamp = Duration::from_millis(900);
+        assert_eq!(reading.width(), Duration::from_nanos(80));
+        assert_eq!(reading.moment_of(stamp).0.abs_diff(900_000_000), 40);
+        assert_eq!(reading.moment_of(Duration::from_secs(5)), reading.after);
+    }
 }

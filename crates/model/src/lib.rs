@@ -21,7 +21,7 @@ mod summary;
 mod target;
 mod timeline;
 
-pub use clock::{Clock, Moment};
+pub use clock::{Clock, Moment, Reading, WallClock};
 pub use comparison::{Bound, Comparison};
 pub use duration::parse_duration;
 pub use event::{Event, Task};

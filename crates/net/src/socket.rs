@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use roundtrip_model::{Event, FastOpenFacts, KeptFacts, Moment, Recorder, TcpFacts};
+use roundtrip_model::{Event, FastOpenFacts, KeptFacts, Moment, Reading, Recorder, TcpFacts};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::clock::ClockReading;
+use crate::clock;
 use crate::wait::{AwaitedArrival, WaitTracker};
 use crate::{TcpInfo, info, sys};
 
@@ -165,8 +165,9 @@ impl Socket {
     }
 
     fn arrived(&mut self, bytes: usize, stamps: Stamps) {
-        let reading = ClockReading::now(|| self.recorder.clock());
-        let moment = |stamp: Option<Duration>| stamp.map_or(reading.now, |s| reading.moment_of(s));
+        let reading = clock::read(|| self.recorder.clock());
+        let moment =
+            |stamp: Option<Duration>| stamp.map_or(reading.after, |s| reading.moment_of(s));
         let zero = self.recorder.zero();
         let first = moment(stamps.first.or(stamps.last));
         if lock(&self.state).opening {
@@ -190,7 +191,7 @@ impl Socket {
     fn judge_wait(&mut self, reading: &ClockReading, info: &TcpInfo, stamps: Stamps) -> Moment {
         let moment = |stamp: Option<Duration>| stamp.map(|stamp| reading.moment_of(stamp));
         let arrival = AwaitedArrival {
-            now: reading.now,
+            now: reading.after,
             first: moment(stamps.first),
             second: moment(stamps.second),
             last: moment(stamps.last),

@@ -3,13 +3,12 @@
 //!
 //! Equal queries at the same time become one request. A fresh remembered answer costs no request,
 //! and a server that complains is asked later. `clear` decides whether clear text may be used,
-//! `fetch` gets one URL, `flights` lets others wait for it, `pages` fetches the further pages of a
-//! search, `follow` goes on to the registrar, `keeping` carries tickets and limits from run to run,
-//! and `refresh` renews IANA's registries after the answer has been told.
+//! `fetch` gets one URL, `pages` fetches the further pages of a search, `follow` goes on to the
+//! registrar, `keeping` carries tickets and limits from run to run, and `refresh` renews IANA's
+//! registries after the answer has been told.
 
 mod clear;
 mod fetch;
-mod flights;
 mod follow;
 mod keeping;
 mod outcome;
@@ -28,6 +27,7 @@ pub use outcome::{From, Outcome, Source, Trouble};
 
 use crate::bootstrap::{Bootstrap, NoServer, Registry};
 use crate::credentials::Credentials;
+use crate::flights::Flights;
 use crate::manners::Manners;
 use crate::memory::answers::Policy;
 use crate::memory::{Memory, Stamp};
@@ -35,7 +35,6 @@ use crate::pool::Pool;
 use crate::query::{Key, Kind, Query, QueryError};
 use crate::text::State;
 use clear::Doors;
-use flights::Flights;
 use keeping::Keeping;
 use ranges::Ranges;
 
@@ -78,8 +77,7 @@ pub struct Client {
     manners: Manners,
     keeping: Keeping,
     ranges: RefCell<Ranges>,
-    flights: Flights,
-    now: fn() -> SystemTime,
+    flights: Flights<String, Result<Source, Trouble>>,
 }
 
 /// What a client is made from.
@@ -113,7 +111,6 @@ pub enum Unasked {
 
 impl Client {
     pub fn new(parts: Parts) -> Self {
-        let now = SystemTime::now;
         Self {
             wishes: parts.wishes,
             pool: parts.pool,
@@ -124,7 +121,6 @@ impl Client {
             manners: parts.manners,
             ranges: RefCell::default(),
             flights: Flights::default(),
-            now,
         }
     }
 
@@ -144,7 +140,7 @@ impl Client {
     }
 
     fn now(&self) -> Stamp {
-        Stamp::of((self.now)())
+        Stamp::of(SystemTime::now())
     }
 
     /// Notes for the user, apart from the answers.

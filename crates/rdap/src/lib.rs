@@ -12,6 +12,7 @@ pub mod bulk;
 pub mod check;
 pub mod client;
 pub mod credentials;
+mod flights;
 pub mod manners;
 pub mod memory;
 pub mod pool;

@@ -122,8 +122,7 @@ impl Manners {
         let turn = gate.turn(personal).await;
         let mut busy = 0;
         let result = loop {
-            let clock = || self.timer.now();
-            let Some((take, now)) = gate.take(personal, &clock, busy < LOCK_NAPS) else {
+            let Some((take, now)) = gate.take(personal, &*self.timer, busy < LOCK_NAPS) else {
                 busy += 1;
                 self.timer.sleep(LOCK_NAP).await;
                 continue;
@@ -224,12 +223,12 @@ impl Manners {
         change: impl Fn(&mut Bucket, Option<&Limit>, Stamp) -> T,
     ) -> T {
         for _ in 0..LOCK_NAPS {
-            if let Some(value) = gate.change(&|| self.timer.now(), true, &change) {
+            if let Some(value) = gate.change(&*self.timer, true, &change) {
                 return value;
             }
             self.timer.sleep(LOCK_NAP).await;
         }
-        gate.change_alone(&|| self.timer.now(), change)
+        gate.change_alone(&*self.timer, change)
     }
 
     fn gate(&self, origin: &Authority) -> Arc<Gate> {

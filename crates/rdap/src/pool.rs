@@ -7,7 +7,6 @@
 //! limits are left to the client.
 
 mod carry;
-mod coalesce;
 mod error;
 mod ground;
 mod knowledge;
@@ -32,12 +31,14 @@ use roundtrip_model::{Memory, Moment, Origin, Target};
 use roundtrip_tls::TlsError;
 use tokio::sync::Semaphore;
 
+use crate::flights::Flights;
+
 use carry::Errand;
-use coalesce::{Flights, Role};
 pub use error::{Fault, PoolError};
 pub use ground::Tally;
 use ground::{Ground, count};
 pub use knowledge::{Alternative, OriginKnowledge};
+use reply::Key;
 pub use reply::{Ask, BODY_LIMIT, Reply, Timing};
 use resend::{Tries, Verdict, Why};
 pub use settings::{Deadlines, Family, Override, Settings};
@@ -53,7 +54,7 @@ pub struct Pool(Arc<Inner>);
 struct Inner {
     ground: Arc<Ground>,
     sites: Mutex<HashMap<Origin, Arc<Site>>>,
-    flights: Flights,
+    flights: Flights<Key, Result<Reply, PoolError>>,
     /// One permit, if requests are made one after another.
     serial: Option<Semaphore>,
 }
@@ -77,26 +78,11 @@ impl Pool {
         if !inner.ground.settings.strategy.reuse {
             return Box::pin(inner.fetch_in_turn(ask, asked)).await;
         }
-        loop {
-            match inner.flights.join(ask) {
-                Role::First(flight) => {
-                    // Boxed, so that a task that only waits for another's answer takes little
-                    // memory.
-                    let outcome = Box::pin(inner.fetch_in_turn(ask, asked)).await;
-                    flight.land(&outcome);
-                    return outcome;
-                }
-                Role::Other(mut told) => {
-                    // The task whose answer was awaited has been cancelled: send the request from
-                    // here.
-                    let Ok(outcome) = told.wait_for(Option::is_some).await else {
-                        continue;
-                    };
-                    if let Some(outcome) = outcome.clone() {
-                        return outcome.map(|reply| inner.coalesced(reply, asked));
-                    }
-                }
-            }
+        // Boxed, so that a task that only waits for another's answer takes little memory.
+        let fetch = || Box::pin(inner.fetch_in_turn(ask, asked));
+        match inner.flights.join(Key::from(ask), fetch).await {
+            (outcome, false) => outcome,
+            (outcome, true) => outcome.map(|reply| inner.coalesced(reply, asked)),
         }
     }
 

@@ -16,13 +16,14 @@ use redb::{
     ConcurrencyMode, Database, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition,
     WriteTransaction,
 };
+use roundtrip_model::WallClock;
 use tokio::sync::watch;
 use zeroize::Zeroizing;
 
 use crate::journal::LONGEST;
 use crate::memory::page_end;
 use crate::once::{self, Keeping};
-use crate::{Change, Clock, Page, Record, Store, StoreError, check_sid, is_sid, system_clock};
+use crate::{Change, Page, Record, Store, StoreError, check_sid, is_sid};
 
 /// Name → end in milliseconds since 1970 (0: none), record.
 const SESSIONS: TableDefinition<&str, (u64, &[u8])> = TableDefinition::new("sessions");
@@ -46,7 +47,7 @@ pub struct Redb {
 pub(crate) struct Shared {
     database: Database,
     latest: watch::Sender<u64>,
-    clock: Clock,
+    clock: Arc<dyn WallClock + Send + Sync>,
     swept: AtomicU64,
     pub(crate) keeping: Keeping,
 }
@@ -54,10 +55,13 @@ pub(crate) struct Shared {
 impl Redb {
     /// Opens the file, or makes it. Nobody but its owner may have access to it.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        Self::open_with(path, system_clock())
+        Self::open_with(path, Arc::new(SystemTime::now))
     }
 
-    pub fn open_with(path: &Path, clock: Clock) -> Result<Self, StoreError> {
+    pub fn open_with(
+        path: &Path,
+        clock: Arc<dyn WallClock + Send + Sync>,
+    ) -> Result<Self, StoreError> {
         let file = private_file(path)?;
         let backend = FileBackend::new(file).map_err(StoreError::file)?;
         let database = Database::builder()
@@ -83,7 +87,7 @@ impl Redb {
     }
 
     pub(crate) fn now(&self) -> SystemTime {
-        (self.shared.clock)()
+        self.shared.clock.now()
     }
 
     pub(crate) fn latest(&self) -> watch::Receiver<u64> {
@@ -359,7 +363,7 @@ fn private_file(path: &Path) -> Result<File, StoreError> {
     Ok(file)
 }
 
-fn millis(time: SystemTime) -> u64 {
+pub(crate) fn millis(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
@@ -379,7 +383,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let seconds = Arc::new(AtomicU64::new(1000));
         let hand = seconds.clone();
-        let clock: Clock =
+        let clock =
             Arc::new(move || UNIX_EPOCH + Duration::from_secs(hand.load(Ordering::Relaxed)));
         let store = Redb::open_with(&directory.path().join("sessions"), clock).unwrap();
         let kept = || {

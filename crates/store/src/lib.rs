@@ -15,7 +15,6 @@ mod place;
 mod record;
 mod redis;
 
-use std::sync::Arc;
 use std::time::SystemTime;
 
 pub use change::Change;
@@ -27,14 +26,6 @@ pub use once::{Once, TakesOnce};
 pub use place::{AnyStore, Place};
 pub use record::Record;
 pub use redis::{Address, Redis, RedisSettings};
-
-/// What time it is; tests have their own.
-pub type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
-
-/// The machine's time.
-pub fn system_clock() -> Clock {
-    Arc::new(SystemTime::now)
-}
 
 /// The longest name of a session; longer ones no store has.
 pub const LONGEST_SID: usize = 512;

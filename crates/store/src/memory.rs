@@ -5,11 +5,12 @@ use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use roundtrip_model::WallClock;
 use tokio::sync::watch;
 
 use crate::journal::Journal;
 use crate::once::Shelf;
-use crate::{Change, Clock, Page, Record, Store, StoreError, check_sid, is_sid, system_clock};
+use crate::{Change, Page, Record, Store, StoreError, check_sid, is_sid};
 
 /// Sessions that may be there at once.
 const MOST: usize = 1 << 20;
@@ -26,7 +27,7 @@ struct Shared {
     inner: Mutex<Inner>,
     once: Shelf,
     latest: watch::Sender<u64>,
-    clock: Clock,
+    clock: Arc<dyn WallClock + Send + Sync>,
 }
 
 #[derive(Default)]
@@ -39,12 +40,12 @@ struct Inner {
 
 impl Default for Memory {
     fn default() -> Self {
-        Self::new(system_clock())
+        Self::new(Arc::new(SystemTime::now))
     }
 }
 
 impl Memory {
-    pub fn new(clock: Clock) -> Self {
+    pub fn new(clock: Arc<dyn WallClock + Send + Sync>) -> Self {
         let inner = Mutex::default();
         let latest = watch::Sender::new(0);
         let shared = Shared {
@@ -59,7 +60,7 @@ impl Memory {
     }
 
     pub(crate) fn now(&self) -> SystemTime {
-        (self.shared.clock)()
+        self.shared.clock.now()
     }
 
     pub(crate) fn once(&self) -> &Shelf {

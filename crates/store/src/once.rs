@@ -4,12 +4,13 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use redb::{ReadableTable, TableDefinition, WriteTransaction};
 use roundtrip_wire::resp::Value;
 use tokio::sync::watch;
 
+use crate::file::millis;
 use crate::redis::{expect_ok, refused};
 use crate::{AnyStore, Memory, Redb, Redis, StoreError};
 
@@ -216,11 +217,6 @@ pub(crate) fn sweep(transaction: &WriteTransaction, now: u64) -> Result<(), redb
     Ok(())
 }
 
-fn millis(time: SystemTime) -> u64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
 /// `GETDEL`, which servers have since version 6.2, is one step for all who ask.
 impl TakesOnce for Redis {
     async fn keep(&self, entries: Vec<Once>, life: Duration) -> Result<(), StoreError> {
@@ -278,7 +274,7 @@ mod tests {
     #[test]
     fn memory_is_bounded_and_the_first_to_end_goes_first() {
         let mut entries = Entries::default();
-        let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
+        let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
         for number in 0..MOST as u32 + 10 {
             entries.put(kept(number), at(1000 + u64::from(number)), at(0));
         }

@@ -331,7 +331,7 @@ impl Source for Redis {
     }
 
     fn now(&self) -> SystemTime {
-        (self.settings.clock)()
+        self.settings.clock.now()
     }
 }
 

@@ -35,7 +35,7 @@ pub fn parse(value: &[u8], now: u64) -> Option<u64> {
     };
     let is_date = read.date.exists() && read.date.year > 0;
     let days = is_date.then(|| read.date.to_days())?;
-    let is_right = scan.0.is_empty() && days.rem_euclid(7) == weekday as i64;
+    let is_right = scan.0.is_empty() && days.rem_euclid(7) as usize == weekday;
     is_right.then(|| u64::try_from(days * SECONDS_PER_DAY + read.second).unwrap_or(0))
 }
 

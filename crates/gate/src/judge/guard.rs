@@ -20,13 +20,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use roundtrip_model::WallClock;
 use roundtrip_wire::jwt::{Jws, undress};
 use tokio::sync::watch;
 
 use crate::GateError;
 use crate::judge::credentials::{Unusable, authorization};
 use crate::judge::request::Request;
-pub use clock::{SystemWall, Wall};
 pub use keys::Keys;
 use lru::Shelf;
 pub use refresh::Refresh;
@@ -43,7 +43,7 @@ pub struct Guard {
     rules: RefCell<Arc<Rules>>,
     /// The rules that come after these.
     news: Option<RefCell<watch::Receiver<Arc<Rules>>>>,
-    wall: Box<dyn Wall>,
+    wall: Box<dyn WallClock>,
     /// Tokens whose signature was found good.
     tokens: RefCell<Shelf<Verified>>,
     sessions: RefCell<Shelf<Rc<Session>>>,
@@ -113,7 +113,7 @@ impl Denial {
 }
 
 impl Guard {
-    pub fn new(rules: Arc<Rules>, wall: Box<dyn Wall>) -> Result<Self, GateError> {
+    pub fn new(rules: Arc<Rules>, wall: Box<dyn WallClock>) -> Result<Self, GateError> {
         Ok(Self {
             tokens: RefCell::new(Shelf::new(rules.tokens, seed()?)),
             sessions: RefCell::new(Shelf::new(rules.sessions.max(1), seed()?)),
@@ -126,7 +126,7 @@ impl Guard {
     /// Goes by the latest rules, from the request on that comes after them.
     pub fn following(
         mut news: watch::Receiver<Arc<Rules>>,
-        wall: Box<dyn Wall>,
+        wall: Box<dyn WallClock>,
     ) -> Result<Self, GateError> {
         let rules = news.borrow_and_update().clone();
         let mut guard = Self::new(rules, wall)?;
@@ -154,7 +154,7 @@ impl Guard {
         let Some(worn) = token::find(request.fields, &rules) else {
             return Judged::Deny(Denial::NoToken);
         };
-        let now = self.wall.seconds();
+        let now = clock::seconds(self.wall.now());
         let remembers = rules.tokens > 0;
         if remembers
             && let Some(verified) = self.tokens.borrow_mut().get(worn.bytes())
@@ -219,7 +219,7 @@ impl Guard {
         let found = answer
             .map_err(Denial::Store)?
             .ok_or(Denial::UnknownSession)?;
-        let now = self.wall.seconds();
+        let now = clock::seconds(self.wall.now());
         let over = |expires| clock::seconds(expires) <= now;
         if found.expires.is_some_and(over) {
             return Err(Denial::UnknownSession);
@@ -235,12 +235,12 @@ impl Guard {
     }
 
     pub(crate) fn holds(&self, pass: &Pass) -> bool {
-        pass.holds(self.wall.seconds())
+        pass.holds(clock::seconds(self.wall.now()))
     }
 
     /// Is its token still good, and is its session known to be?
     pub(crate) fn still_holds(&self, pass: &Pass) -> bool {
-        let now = self.wall.seconds();
+        let now = clock::seconds(self.wall.now());
         now < pass.until() && pass.holds(now)
     }
 
@@ -250,7 +250,7 @@ impl Guard {
         let outdated = pass.outdated();
         tokio::pin!(outdated);
         loop {
-            let now = self.wall.seconds();
+            let now = clock::seconds(self.wall.now());
             if now >= pass.end() {
                 return now < pass.until();
             }

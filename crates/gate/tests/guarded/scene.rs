@@ -11,7 +11,7 @@ use aws_lc_rs::hmac;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use roundtrip_gate::credentials::Vault;
-use roundtrip_gate::guard::{Found, Guard, Keys, Rules, Sessions, Standing, SystemWall, Trouble};
+use roundtrip_gate::guard::{Found, Guard, Keys, Rules, Sessions, Standing, Trouble};
 use roundtrip_gate::{Door, Secret};
 use roundtrip_wire::jwt::Algorithm;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -94,7 +94,7 @@ pub(crate) fn rules() -> Arc<Rules> {
 impl Scene {
     async fn new() -> Self {
         let store = Store::default();
-        let guard = Guard::new(rules(), Box::new(SystemWall)).unwrap();
+        let guard = Guard::new(rules(), Box::new(SystemTime::now)).unwrap();
         let door = Door::new(guard, store.clone());
         let (backend, at) = Backend::start().await;
         let (gate, plain) = (listener().await, listener().await);

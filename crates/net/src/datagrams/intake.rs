@@ -11,7 +11,7 @@ use std::time::Duration;
 use roundtrip_model::Moment;
 
 use super::control::{self, ReceivedControl};
-use crate::clock::ClockReading;
+use crate::clock;
 use crate::sys::udp::Slots;
 
 /// The most slots; more would not make a call cheaper.
@@ -136,7 +136,7 @@ impl Arrival<'_> {
     /// When the first datagram arrived, on this clock; without the kernel's timestamp, now.
     pub fn moment(&self, clock: impl Fn() -> Moment) -> Moment {
         match self.stamp {
-            Some(stamp) => ClockReading::now(clock).moment_of(stamp),
+            Some(stamp) => clock::read(clock).moment_of(stamp),
             None => clock(),
         }
     }

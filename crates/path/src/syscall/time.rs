@@ -6,6 +6,8 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
+use roundtrip_model::{Moment, Reading};
+
 /// Time since an arbitrary start that never jumps; delays are measured on it.
 pub(crate) fn monotonic() -> Duration {
     read(libc::CLOCK_MONOTONIC)
@@ -19,18 +21,10 @@ pub(crate) fn realtime() -> Duration {
 /// The realtime clock at zero of the monotonic clock. Read again until both readings are close
 /// together.
 pub(crate) fn epoch() -> Duration {
-    let mut best: Option<(Duration, Duration)> = None;
-    for _ in 0..4 {
-        let (before, today, after) = (monotonic(), realtime(), monotonic());
-        let took = after.saturating_sub(before);
-        if best.is_none_or(|(least, _)| took < least) {
-            best = Some((took, today.saturating_sub(before + took / 2)));
-        }
-        if took < Duration::from_micros(1) {
-            break;
-        }
-    }
-    best.map_or(Duration::ZERO, |(_, epoch)| epoch)
+    let moment = || Moment::ZERO + monotonic();
+    let reading = Reading::closest(moment, realtime, Duration::from_micros(1));
+    let middle = reading.before + reading.width() / 2;
+    reading.wall.saturating_sub(middle.since(Moment::ZERO))
 }
 
 /// Waits until one of `watched` is readable or `limit` has passed (`None`: no limit). Returns which

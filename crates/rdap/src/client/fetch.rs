@@ -60,13 +60,18 @@ impl Client {
 
     /// Like `fetch`, but equal requests in flight share one answer.
     async fn fetch_once(&self, target: &Target, personal: bool) -> Result<Source, Trouble> {
-        let fetch = self.fetch_here(target, personal);
-        if self.wishes.shares {
-            let shared = self.flights.join(target.url().as_str(), fetch);
-            Box::pin(shared).await
-        } else {
-            Box::pin(fetch).await
+        let fetch = || Box::pin(self.fetch_here(target, personal));
+        if !self.wishes.shares {
+            return fetch().await;
         }
+        let url = target.url().as_str().to_owned();
+        let (mut outcome, is_anothers) = self.flights.join(url, fetch).await;
+        if let Ok(source) = &mut outcome
+            && let Some(timing) = &mut source.timing
+        {
+            timing.coalesced |= is_anothers;
+        }
+        outcome
     }
 
     /// Without following redirects.

@@ -3,13 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use super::Timer;
 use super::bucket::{Bucket, Limit, Take};
 use crate::memory::Stamp;
 use crate::memory::limits::{Lack, Limits, LimitsFile};
-
-/// Read only while the bucket is locked, so that no state is later than the time it is compared
-/// with.
-pub(super) type Clock<'a> = &'a (dyn Fn() -> Stamp + Send + Sync);
 
 #[derive(Debug)]
 pub(super) struct Gate {
@@ -64,7 +61,7 @@ impl Gate {
     pub(super) fn take(
         &self,
         personal: bool,
-        clock: Clock<'_>,
+        timer: &dyn Timer,
         wait: bool,
     ) -> Option<(Take, Stamp)> {
         let quota = self.quota.filter(|_| personal);
@@ -72,9 +69,9 @@ impl Gate {
             |bucket: &mut Bucket, limit: Option<&Limit>, now| (bucket.take(limit, quota, now), now);
         // Without a limit, each process learns of complaints about its own queries.
         if self.limit.is_none() && quota.is_none() {
-            return Some(self.change_alone(clock, take));
+            return Some(self.change_alone(timer, take));
         }
-        self.change(clock, wait, take)
+        self.change(timer, wait, take)
     }
 
     pub(super) fn is_content(&self) -> bool {
@@ -84,16 +81,17 @@ impl Gate {
     /// Changes the bucket that all processes share.
     pub(super) fn change<T>(
         &self,
-        clock: Clock<'_>,
+        timer: &dyn Timer,
         wait: bool,
         change: impl Fn(&mut Bucket, Option<&Limit>, Stamp) -> T,
     ) -> Option<T> {
         let Some(file) = self.file.as_ref().filter(|_| self.alone.get().is_none()) else {
-            return Some(self.change_alone(clock, change));
+            return Some(self.change_alone(timer, change));
         };
         let limit = self.limit.as_ref();
         let result = file.change(|limits| {
-            let now = clock();
+            // Asked while nobody else is at the bucket: no state is from later than the time that it is compared with.
+            let now = timer.now();
             let mut bucket = match limits {
                 Limits::New => Bucket::full(limit, now),
                 Limits::Known(numbers) => Bucket::from_numbers(&numbers, limit, now),
@@ -112,10 +110,10 @@ impl Gate {
                 Some(value)
             }
             Err(Lack::Busy) if wait => None,
-            Err(Lack::Busy) => Some(self.change_alone(clock, change)),
+            Err(Lack::Busy) => Some(self.change_alone(timer, change)),
             Err(Lack::NotRead(error)) => {
                 self.alone.get_or_init(|| error.to_string());
-                Some(self.change_alone(clock, change))
+                Some(self.change_alone(timer, change))
             }
         }
     }
@@ -123,10 +121,10 @@ impl Gate {
     /// Changes the bucket of this process only.
     pub(super) fn change_alone<T>(
         &self,
-        clock: Clock<'_>,
+        timer: &dyn Timer,
         change: impl FnOnce(&mut Bucket, Option<&Limit>, Stamp) -> T,
     ) -> T {
-        change(&mut self.seen(), self.limit.as_ref(), clock())
+        change(&mut self.seen(), self.limit.as_ref(), timer.now())
     }
 
     fn seen(&self) -> MutexGuard<'_, Bucket> {

@@ -19,6 +19,24 @@ pub struct Ask {
     pub limit: u64,
 }
 
+/// What makes two requests equal.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    url: String,
+    headers: Vec<(String, String)>,
+    limit: u64,
+}
+
+impl From<&Ask> for Key {
+    fn from(ask: &Ask) -> Self {
+        Self {
+            url: ask.target.url().as_str().to_owned(),
+            headers: ask.headers.clone(),
+            limit: ask.limit,
+        }
+    }
+}
+
 /// In bytes. Bodies are kept in memory, and no answer needs more.
 pub const BODY_LIMIT: u64 = 10 << 20;
 

@@ -3,12 +3,13 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use roundtrip_model::WallClock;
 use roundtrip_tls::{Client, Roots, Secret};
 use url::Url;
 
-use crate::{Clock, StoreError, system_clock};
+use crate::StoreError;
 
 const PORT: u16 = 6379;
 
@@ -37,7 +38,7 @@ pub struct RedisSettings {
     /// The first pause after a failed connect; each further one is twice as long, up to `longest_pause`.
     pub pause: Duration,
     pub longest_pause: Duration,
-    pub clock: Clock,
+    pub clock: Arc<dyn WallClock + Send + Sync>,
     tls: Option<Arc<Client>>,
 }
 
@@ -92,7 +93,7 @@ impl RedisSettings {
             heartbeat: Duration::from_secs(1),
             pause: Duration::from_millis(50),
             longest_pause: Duration::from_secs(2),
-            clock: system_clock(),
+            clock: Arc::new(SystemTime::now),
             tls: None,
         }
     }

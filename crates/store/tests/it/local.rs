@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use roundtrip_model::WallClock;
 use roundtrip_store::{
-    CacheStatus, Clock, Memory, Near, NearSettings, Once, Place, Record, Redb, Store, StoreError,
+    CacheStatus, Memory, Near, NearSettings, Once, Place, Record, Redb, Store, StoreError,
     TakesOnce,
 };
 
@@ -23,7 +24,7 @@ impl Hand {
         Self(Arc::new(AtomicU64::new(1_000_000)))
     }
 
-    fn clock(&self) -> Clock {
+    fn clock(&self) -> Arc<dyn WallClock + Send + Sync> {
         let seconds = self.0.clone();
         Arc::new(move || UNIX_EPOCH + Duration::from_secs(seconds.load(Ordering::Relaxed)))
     }
@@ -33,7 +34,7 @@ impl Hand {
     }
 
     fn after(&self, seconds: u64) -> SystemTime {
-        (self.clock())() + Duration::from_secs(seconds)
+        self.clock().now() + Duration::from_secs(seconds)
     }
 }
 

@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use roundtrip_wire::jwt::Algorithm;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex};
@@ -24,7 +24,7 @@ use crate::forward::exchange::Broken;
 use crate::forward::site::Site;
 use crate::forward::upstream::{Group, Upstream};
 use crate::judge::credentials::Vault;
-use crate::judge::guard::{Found, Guard, Keys, Rules, Sessions, SystemWall, Trouble};
+use crate::judge::guard::{Found, Guard, Keys, Rules, Sessions, Trouble};
 use crate::record::{Book, Limit, Reason};
 use crate::{Door, Secret};
 pub(super) use backend::{Backend, LARGE};
@@ -142,7 +142,7 @@ fn site(config: &Config, at: SocketAddr) -> Site<Strangers> {
     let secret = Secret::new(vec![7; 64]);
     keys.add_secret(Algorithm::Hs512, None, &secret).unwrap();
     let rules = Arc::new(Rules::new(keys, Vault::default()));
-    let guard = Guard::new(rules, Box::new(SystemWall)).unwrap();
+    let guard = Guard::new(rules, Box::new(SystemTime::now)).unwrap();
     let settings = config::Upstream {
         servers: vec![format!("http://{at}")],
         ..config::Upstream::default()

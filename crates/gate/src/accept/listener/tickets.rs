@@ -5,10 +5,11 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use aws_lc_rs::rand;
+use roundtrip_model::WallClock;
 use rustls::server::ProducesTickets;
 
 use super::Seed;
@@ -20,18 +21,19 @@ const LONGEST: Duration = Duration::from_hours(7 * 24);
 const KEPT: usize = 3;
 const NUMBER: usize = size_of::<u64>();
 
-/// What time it is; tests have their own.
-pub(crate) type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
-
 pub(super) struct Tickets {
     seed: Arc<Seed>,
     epoch: Duration,
-    clock: Clock,
+    clock: Arc<dyn WallClock + Send + Sync>,
     keys: Mutex<Vec<(u64, Arc<LessSafeKey>)>>,
 }
 
 impl Tickets {
-    pub(super) fn new(seed: Arc<Seed>, epoch: Duration, clock: Clock) -> Self {
+    pub(super) fn new(
+        seed: Arc<Seed>,
+        epoch: Duration,
+        clock: Arc<dyn WallClock + Send + Sync>,
+    ) -> Self {
         Self {
             seed,
             epoch: epoch.clamp(Duration::from_secs(1), LONGEST),
@@ -46,7 +48,7 @@ impl Tickets {
     }
 
     fn now(&self) -> u64 {
-        let since = (self.clock)().duration_since(UNIX_EPOCH);
+        let since = self.clock.now().duration_since(UNIX_EPOCH);
         since.unwrap_or_default().as_secs() / self.epoch.as_secs().max(1)
     }
 

@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use roundtrip_model::WallClock;
 use roundtrip_store::{Memory, Place};
 use roundtrip_tls::{Stream, TlsError, certificate_compressor, key_exchanges};
 use rustls::crypto::aws_lc_rs;
@@ -13,7 +14,7 @@ use rustls::{ServerConfig, ServerConnection, SupportedProtocolVersion, version};
 use super::certificates::Certificates;
 use super::hello;
 use super::session_prefetch::{Desk, Tally};
-use super::tickets::{Clock, Tickets};
+use super::tickets::Tickets;
 use super::{ClientSocket, Secure, Seed};
 use crate::GateError;
 use crate::config::{Listen, Resumption, Tls};
@@ -48,7 +49,7 @@ impl TlsSide {
         listen: &Listen,
         seed: &Arc<Seed>,
         place: Option<Place>,
-        clock: Clock,
+        clock: Arc<dyn WallClock + Send + Sync>,
     ) -> Result<Self, GateError> {
         if settings.early_data && settings.resumption != Resumption::SingleUse {
             return Err(GateError::EarlyDataNeedsSingleUse);

@@ -11,7 +11,7 @@ use crate::accept::listener::{Manner, kernel_takes_syn_data};
 use crate::forward::site::Site;
 use crate::forward::upstream::{Group, Upstream};
 use crate::judge::door::Door;
-use crate::judge::guard::{Guard, SystemWall};
+use crate::judge::guard::Guard;
 use crate::judge::session_counts;
 use crate::judge::sessions::Known;
 use crate::record::Ledger;
@@ -54,7 +54,10 @@ impl Present {
     }
 
     pub(super) fn site(&self) -> Result<Site<Known>, GateError> {
-        let guard = Guard::following(self.plan.rules.clone(), Box::new(SystemWall))?;
+        let guard = Guard::following(
+            self.plan.rules.clone(),
+            Box::new(std::time::SystemTime::now),
+        )?;
         let door = Door::new(guard, self.known.clone());
         let alt_svc = self.plan.alt_svc.clone();
         Site::new(&self.plan.config, door, &self.upstreams, alt_svc)

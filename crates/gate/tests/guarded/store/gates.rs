@@ -3,14 +3,15 @@
 use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use roundtrip_gate::Door;
 use roundtrip_gate::config::Config;
-use roundtrip_gate::guard::{Guard, SystemWall, Wall};
+use roundtrip_gate::guard::Guard;
 use roundtrip_gate::sessions::{Known, Place};
+use roundtrip_model::WallClock;
 use roundtrip_wire::resp::Value;
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::timeout;
@@ -30,9 +31,9 @@ pub(crate) struct Gates {
 
 struct Hand(Ahead);
 
-impl Wall for Hand {
-    fn seconds(&self) -> i64 {
-        SystemWall.seconds() + self.0.get()
+impl WallClock for Hand {
+    fn now(&self) -> SystemTime {
+        SystemTime::now() + Duration::from_secs(self.0.get() as u64)
     }
 }
 
